@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
-from slowwave.consolidation.model.answer_forms import AnswerForm, ExperienceAnswer, StatedClaim
+from slowwave.consolidation.model.answer_forms import (
+    AnswerForm,
+    CheckAnswer,
+    ExperienceAnswer,
+    StatedClaim,
+)
 from slowwave.consolidation.model.experience_prompt import ask_about_traces
+from slowwave.consolidation.model.model_pair import Models
+from slowwave.consolidation.model.objections import objections_of
 from slowwave.consolidation.model.parsing import UnreadableAnswer, parse_answer
+from slowwave.consolidation.model.prompts import DraftToCheck, ask_to_check
 from slowwave.consolidation.model.question import Question, Steps
-from slowwave.consolidation.planning.estimates import Estimate
+from slowwave.consolidation.planning.estimates import Estimate, estimate_check
 from slowwave.consolidation.proposals import Claim, Source, State, Usage
 from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.consolidation.thresholds import WINDOW_TOKENS
@@ -36,24 +45,30 @@ class ExperienceQuestion(Question[Compressed]):
 
     form: AnswerForm = "experience"
 
-    def __init__(self, model: str, task: Task, shown: Sequence[Source]) -> None:
-        """Take the task, and what of its traces is shown."""
+    def __init__(self, models: Models, task: Task, shown: Sequence[Source]) -> None:
+        """Take who is asked, the task, and what of its traces is shown."""
         messages = ask_about_traces(task.name, shown)
         prompt = sum(count_tokens(one["content"]) for one in messages)
-        super().__init__(model, messages, Estimate(prompt, _ANSWER_TOKENS))
+        super().__init__(models.writer, messages, Estimate(prompt, _ANSWER_TOKENS))
+        self._models = models
         self._task = task
         self._shown = shown
         self._usage = Usage()
 
     def handle_answer(self, text: str) -> Steps[Compressed]:
-        """Yield what was learned; an answer that cannot be read is asked for once more."""
+        """Yield what was learned, or the question whether the traces say it."""
         try:
             stated = parse_answer(ExperienceAnswer, text)
         except UnreadableAnswer as error:
             yield from self._ask_for_form(text, str(error))
             return
-        learned = _learned(stated, self._task, self._shown, self._model)
-        yield Compressed(self._task, "planned", learned=learned, usage=self._usage)
+        learned = _learned(stated, self._task, self._shown, self._models.writer)
+        compressed = Compressed(self._task, "planned", learned=learned, usage=self._usage)
+        unread = [claim for claim in learned.claims if claim.written_by is not None]
+        if unread and self._models.checker is not None:
+            yield ExperienceCheck(self._models.checker, compressed, learned, unread, self._shown)
+        else:
+            yield compressed
 
     def handle_failure(self, state: State, why: str) -> Steps[Compressed]:
         """Yield that nobody has compressed the traces."""
@@ -63,6 +78,82 @@ class ExperienceQuestion(Question[Compressed]):
     def charge(self, used: Usage) -> None:
         """Note what was used for it."""
         self._usage += used
+
+
+class ExperienceCheck(Question[Compressed]):
+    """A question whether the traces say what a model wrote in its own words."""
+
+    form: AnswerForm = "check"
+
+    def __init__(
+        self,
+        checker: str,
+        compressed: Compressed,
+        learned: Learned,
+        unread: Sequence[Claim],
+        shown: Sequence[Source],
+    ) -> None:
+        """Take what was learned, and the claims of it that are read."""
+        self._compressed = compressed
+        self._learned = learned
+        self._unread = unread
+        self._checker = checker
+        self._drafts = [
+            DraftToCheck(
+                "synthesize", [one for one in shown if one.id in claim.sources], claim.text
+            )
+            for claim in unread
+        ]
+        messages = ask_to_check(self._drafts)
+        super().__init__(checker, messages, estimate_check(messages[-1]["content"], len(unread)))
+
+    def handle_answer(self, text: str) -> Steps[Compressed]:
+        """Yield what was learned without what the traces do not say.
+
+        What a trace says besides is kept with the trace: what is lost is not an objection.
+        """
+        try:
+            stated = {each.n: each for each in parse_answer(CheckAnswer, text).groups}
+        except UnreadableAnswer as error:
+            yield from self._ask_for_form(text, str(error))
+            return
+        refused: dict[Claim, str] = {}
+        for number, (claim, draft) in enumerate(
+            zip(self._unread, self._drafts, strict=True), start=1
+        ):
+            reasons = objections_of(stated.get(number), draft).reasons
+            if reasons:
+                refused[claim] = "; ".join(reasons)
+        yield replace(self._compressed, learned=self._without(refused))
+
+    def handle_failure(self, state: State, why: str) -> Steps[Compressed]:
+        """Yield that nobody has compressed the traces: the first answer is kept."""
+        missed: ExperienceState = "skipped" if state == "skipped" else "failed"
+        yield Compressed(self._compressed.task, missed, why, usage=self._compressed.usage)
+
+    def charge(self, used: Usage) -> None:
+        """Note what was used for it."""
+        self._compressed = replace(self._compressed, usage=self._compressed.usage + used)
+
+    def _without(self, refused: Mapping[Claim, str]) -> Learned:
+        learned = self._learned
+
+        def read(claim: Claim) -> Claim:
+            return replace(claim, checked_by=self._checker) if claim.written_by else claim
+
+        return replace(
+            learned,
+            decisions=tuple(
+                replace(one, claim=read(one.claim))
+                for one in learned.decisions
+                if one.claim not in refused
+            ),
+            contexts=tuple(read(claim) for claim in learned.contexts if claim not in refused),
+            turned_down=(
+                *learned.turned_down,
+                *(f"{claim.text}: {why}" for claim, why in refused.items()),
+            ),
+        )
 
 
 def _learned(stated: ExperienceAnswer, task: Task, shown: Sequence[Source], model: str) -> Learned:

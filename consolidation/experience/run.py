@@ -11,6 +11,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from slowwave.consolidation.model.model_pair import Models
 from slowwave.consolidation.model.writer import ModelWriter
 from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.running.preflight import Preflight
@@ -160,7 +161,7 @@ def _to_be_asked(task: Task, writer: ModelWriter) -> Compressed:
     shown = shown_to_a_model(task)
     if not shown:
         return Compressed(task, "planned", learned=Learned(task, (), (), facts_of(task)))
-    question = ExperienceQuestion(writer.model or "", task, shown)
+    question = ExperienceQuestion(Models(writer.model or "", None), task, shown)
     return Compressed(task, "planned", tokens=question.estimate.total)
 
 
@@ -189,9 +190,8 @@ def _portions(
     shown = [(one, shown_to_a_model(one)) for one in tasks]
     nothing = [Learned(task, (), (), facts_of(task)) for task, sources in shown if not sources]
     yield [Compressed(one.task, "planned", learned=one) for one in nothing]
-    questions = (
-        ExperienceQuestion(writer.model or "", task, sources) for task, sources in shown if sources
-    )
+    models = Models(writer.model or "", writer.checker)
+    questions = (ExperienceQuestion(models, task, sources) for task, sources in shown if sources)
     yield from writer.ask(questions, answers)
 
 
