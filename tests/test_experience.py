@@ -323,6 +323,28 @@ def test_of_a_models_answer_only_what_the_traces_bear_out_is_written(
     assert "Drained the queue" in shown
 
 
+def test_what_a_reader_does_not_find_in_the_traces_is_left_out(deploys: Path, cli: Cli) -> None:
+    own_words = ("Pods were replaced in turn, never two at once.", "worked", ["t2", "t3"])
+    refused = {
+        "groups": [
+            {
+                "n": 1,
+                "unsupported": [{"words": "never two at once", "why": "no trace"}],
+                "lost": [],
+                "wrong_join": [],
+                "confirms": [],
+            }
+        ]
+    }
+    found, asked = learned(cli, deploys, answer(SOUND, own_words), says(refused))
+    assert len(asked) == 2
+    assert [one["n"] for one in asked[1].drafts] == [1]
+    (task,) = found["tasks"]
+    assert "in turn" not in task["text"]
+    assert task["text"].split("\n")[1] == "Worked: Deployed one pod after the other."
+    assert any("never two at once" in why for why in task["turned_down"])
+
+
 def test_an_answer_that_cannot_be_read_is_asked_for_once_more(deploys: Path, cli: Cli) -> None:
     found, asked = learned(cli, deploys, says("I think it went well."), answer(SOUND))
     assert (found["tasks"][0]["state"], len(asked)) == ("applied", 2)
