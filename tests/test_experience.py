@@ -16,6 +16,8 @@ from model_server import (
     Asked,
     ModelServer,
     Reply,
+    Responder,
+    approval,
     in_turn,
     model_server,
     refuses,
@@ -275,9 +277,17 @@ def asked_of(server: ModelServer) -> tuple[object, ...]:
     return ("--min-ratio", "1", "--model", "openai/scripted", "--api-base", server.base)
 
 
-def learned(cli: Cli, path: Path, *replies: Reply, code: int = 0) -> tuple[Any, list[Asked]]:
+def reading(*replies: Reply, check: Reply | None = None) -> Responder:
+    """Give these answers in turn; a check approves of every draft unless it is given."""
+    writes = in_turn(*replies)
+    return lambda asked: (check or says(approval(asked))) if asked.drafts else writes(asked)
+
+
+def learned(
+    cli: Cli, path: Path, *replies: Reply, check: Reply | None = None, code: int = 0
+) -> tuple[Any, list[Asked]]:
     """Compress the deploys by a model that gives these answers."""
-    with model_server(in_turn(*replies)) as server:
+    with model_server(reading(*replies, check=check)) as server:
         ended = cli(
             *("experience", path, "compress", "--json", "--min-ratio", "1"),
             *("--model", "openai/scripted", "--api-base", server.base),
@@ -325,20 +335,16 @@ def test_of_a_models_answer_only_what_the_traces_bear_out_is_written(
 
 def test_what_a_reader_does_not_find_in_the_traces_is_left_out(deploys: Path, cli: Cli) -> None:
     own_words = ("Pods were replaced in turn, never two at once.", "worked", ["t2", "t3"])
+    objection = {"words": "never two at once", "why": "no trace"}
     refused = {
         "groups": [
-            {
-                "n": 1,
-                "unsupported": [{"words": "never two at once", "why": "no trace"}],
-                "lost": [],
-                "wrong_join": [],
-                "confirms": [],
-            }
+            {"n": number, "unsupported": unsupported, "lost": [], "wrong_join": []}
+            for number, unsupported in ((1, []), (2, [objection]))
         ]
     }
-    found, asked = learned(cli, deploys, answer(SOUND, own_words), says(refused))
+    found, asked = learned(cli, deploys, answer(SOUND, own_words), check=says(refused))
     assert len(asked) == 2
-    assert [one["n"] for one in asked[1].drafts] == [1]
+    assert [draft["text"] for draft in asked[1].drafts] == [SOUND[0], own_words[0]]
     (task,) = found["tasks"]
     assert "in turn" not in task["text"]
     assert task["text"].split("\n")[1] == "Worked: Deployed one pod after the other."
@@ -347,8 +353,8 @@ def test_what_a_reader_does_not_find_in_the_traces_is_left_out(deploys: Path, cl
 
 def test_an_answer_that_cannot_be_read_is_asked_for_once_more(deploys: Path, cli: Cli) -> None:
     found, asked = learned(cli, deploys, says("I think it went well."), answer(SOUND))
-    assert (found["tasks"][0]["state"], len(asked)) == ("applied", 2)
-    assert found["model"]["calls"] == 2
+    assert (found["tasks"][0]["state"], len(asked)) == ("applied", 3)
+    assert found["model"]["calls"] == 3
 
 
 def test_a_model_that_fails_writes_nothing_and_is_asked_again_next_time(
@@ -374,7 +380,7 @@ def test_answers_are_recorded_and_replayed(deploys: Path, cli: Cli, tmp_path: Pa
     copy = tmp_path / "copy.db"
     copy.write_bytes(deploys.read_bytes())
     record = tmp_path / "answers.jsonl"
-    with model_server(in_turn(answer(SOUND))) as server:
+    with model_server(reading(answer(SOUND))) as server:
         first = compressed(cli, deploys, *asked_of(server), "--record", record)
     again = compressed(cli, copy, "--min-ratio", "1", "--replay", record)
     assert first[DEPLOY]["state"] == again[DEPLOY]["state"] == "applied"
@@ -383,7 +389,7 @@ def test_answers_are_recorded_and_replayed(deploys: Path, cli: Cli, tmp_path: Pa
 
 def test_a_dry_run_says_what_would_be_asked_and_asks_only_if_told(deploys: Path, cli: Cli) -> None:
     before = picture(deploys)
-    with model_server(in_turn(answer(SOUND))) as server:
+    with model_server(reading(answer(SOUND))) as server:
         planned = compressed(cli, deploys, *asked_of(server), "--dry-run")
         assert server.asked == []
         tried = compressed(cli, deploys, *asked_of(server), "--dry-run", "--ask")
@@ -398,7 +404,7 @@ def test_where_a_budget_ends_nothing_is_written_of_a_task_and_that_is_said(
     deploys: Path, cli: Cli, limit: str
 ) -> None:
     before = picture(deploys, ["memories", "runs"])
-    with model_server(in_turn(answer(SOUND))) as server:
+    with model_server(reading(answer(SOUND))) as server:
         ended = cli("experience", deploys, "compress", *asked_of(server), limit, "0", "--json")
     (task,) = ended.json["tasks"]
     assert (ended.code, task["state"], "budget of 0" in task["why"]) == (1, "skipped", True)

@@ -134,7 +134,7 @@ def experience(
 
     limits = (max_calls, max_tokens, max_cost, max_time)
     recordings = make_recordings(record, replay, dry_run and not ask)
-    writer = make_writer(model, api_base, "none", concurrency, limits, recordings)
+    writer = make_writer(model, api_base, None, concurrency, limits, recordings)
     shown = {"tenant": [tenant], "embedder": embedder, "model": writer.model}
     signals = signals_of_this_command()
     signals.open()
