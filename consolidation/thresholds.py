@@ -42,30 +42,12 @@ MOST_SUPPORT = 24
 # about one thing.
 SHARED_TOPIC = 0.6
 
-# Where two conflicting memories lie nearly on top of each other, a third that fits both belongs
-# to neither unless it is nearer to one by this much. On the night fixture, without the margin two
-# groups were made of two statements each, at 0.02 and 0.03 none; at 0.05 one, since what is kept
-# out of one group may end in another.
-CONTESTED_MARGIN = 0.03
-
-# Groups beyond this size are first cut at higher similarities: splitting takes cubic time.
-LARGEST_GROUP = 150
-
-# By how much higher each of these cuts is: a step smaller takes longer, one larger may skip the
-# similarity at which a group falls into its parts. Set by hand.
-CUTTING_STEP = 0.05
-
 # Trust never rises by derivation.
 TRUST_LOSS = 0.05
 
 # With fewer content words a sentence says too little: whatever else the other says may limit it.
 # Set by hand.
 FEWEST_WORDS = 3
-
-# What a thing weighs that every text names, where one that a single text names weighs 1: it tells
-# nothing apart. Set by hand; from 0.01 to 0.3 no night without a model comes out otherwise on the
-# two hand-written lives.
-COMMON_THING_WEIGHT = 0.1
 
 # So many function words of another language make a text foreign; one is the name of a place ("Los
 # Angeles"). And of the words of a note without any function word, the share that an English

@@ -26,16 +26,16 @@ Call = Callable[[], int]
 
 
 def slowwave(vectors: Any, texts: list[str], similarity: float) -> Call:
-    """Neighbours, DBSCAN and average linkage, as a night has them."""
+    """Neighbours and DBSCAN, as a night has them."""
     neighbours = importlib.import_module("slowwave.consolidation.clustering.neighbours")
-    clusters = importlib.import_module("slowwave.consolidation.clustering.groups")
-    importlib.import_module("slowwave.consolidation.clustering.linkage")
+    clusters = importlib.import_module("slowwave.consolidation.clustering.clusters")
     importlib.import_module("scipy.sparse")
     importlib.import_module("sklearn.cluster")
 
     def call() -> int:
         near = neighbours.similar_pairs(vectors, similarity)
-        return len(clusters.find_groups(vectors, near, similarity))
+        sizes = [1] * len(vectors)
+        return len(clusters.find_clusters(near, 1.0 - similarity, sizes, len(vectors)))
 
     return call
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from benchmarks.quality.bench import Json
 from slowwave.consolidation.clustering.blocks import Block, all_pairs, in_threads
-from slowwave.consolidation.clustering.groups import find_groups
+from slowwave.consolidation.clustering.clusters import find_clusters
 from slowwave.consolidation.clustering.neighbours import CELLS_FROM, Neighbours, similar_pairs
 
 from .clock import Clock
@@ -48,7 +48,8 @@ def both_stages(vectors: NDArray[np.float32], similarity: float) -> Json:
     """Time the search for neighbours and the grouping after it."""
     figures, found = neighbour_stage(vectors, similarity)
     clock = Clock()
-    groups = find_groups(vectors, found, similarity)
+    sizes = [1] * len(vectors)
+    groups = find_clusters(found, 1.0 - similarity, sizes, len(vectors))
     return {"neighbours": figures, "grouping": clock.total() | {"groups": len(groups)}}
 
 
