@@ -17,6 +17,11 @@ from functools import cached_property
 from itertools import combinations
 from typing import Any
 
+import numpy as np
+
+from slowwave.consolidation.facts.lookup import find_missing
+from slowwave.consolidation.proposals import Source
+
 Pair = tuple[str, str]
 Ids = tuple[str, ...]
 Json = dict[str, Any]
@@ -32,6 +37,8 @@ _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|(?:(?![\u3040-\u30ff\u3400-\u9
 _DENIALS = re.compile(r"\b(?:not?|never|\w+n['’]t)\b")
 # A value has no more words than this.
 _VALUE = 3
+# Nothing is searched by it.
+_NO_VECTOR = np.zeros(0, dtype=np.float32)
 
 
 @dataclass(frozen=True)
@@ -389,12 +396,13 @@ def folded(life: Life, lineage: Lineage) -> tuple[tuple[str, ...], tuple[str, ..
 def newest_gone(life: Life, lineage: Lineage) -> tuple[str, ...]:
     """Return the newest values of updates that only older memories stand for now.
 
-    The value's memory is not active, at most half of what it alone says, words of four letters or
-    with a digit, stands in one active memory of its tenant, and nothing observed later went where
-    it went.
+    The value's memory is not active, no active memory of its tenant has half of the words or half
+    of the values that it alone has, and nothing observed later went where it went.
     """
     rows = {one.id: one for one in life.before}
-    texts = _texts_by_tenant(lineage.active())
+    texts: dict[str, list[str]] = defaultdict(list)
+    for one in lineage.active():
+        texts[one.tenant].append(one.content)
     gone = []
     for ids in life.gold.updates:
         newest = rows[ids[-1]]
@@ -404,14 +412,24 @@ def newest_gone(life: Life, lineage: Lineage) -> tuple[str, ...]:
             for one in company
             if one in rows and one != newest.id
         )
-        older = {word for one in ids[:-1] for word in _telling_words(rows[one].content)}
-        own = _telling_words(newest.content) - older
-        stands = any(
-            2 * len(own & _telling_words(text)) > len(own) for text in texts[newest.tenant]
-        )
-        if not lineage.rows[newest.id].active and not later and own and not stands:
+        older = [rows[one].content for one in ids[:-1]]
+        stands = any(_tells(text, newest, older) for text in texts[newest.tenant])
+        if not lineage.rows[newest.id].active and not later and not stands:
             gone.append(newest.id)
     return tuple(gone)
+
+
+def _tells(text: str, newest: Stored, older: Sequence[str]) -> bool:
+    """Whether a text has half of the words, or of the values, that the newest memory alone has."""
+    words = _telling_words(newest.content) - {
+        word for content in older for word in _telling_words(content)
+    }
+    if 2 * len(words & _telling_words(text)) >= len(words):
+        return True
+    evidence = Source(newest.id, newest.content, newest.observed_at, _NO_VECTOR)
+    own = {hint.words for hint in find_missing("\n".join(older), [evidence])}
+    lacking = {hint.words for hint in find_missing(text, [evidence])} & own
+    return bool(own) and 2 * len(lacking) <= len(own)
 
 
 def _telling_words(text: str) -> set[str]:
