@@ -296,6 +296,13 @@ def told_once(asked: Asked) -> Answer:
     )
 
 
+def latest_port(asked: Asked) -> Answer:
+    """Let a new text about the latest port of billing replace what was said of its port."""
+    ports = [memory for memory in asked.memories if "Billing listens on port" in memory.text]
+    latest = "Billing listens on port 9090."
+    return groups(*([group("update", ports, latest)] if len(ports) > 1 else []))
+
+
 @contextmanager
 def served(responder: Responder) -> Iterator[tuple[str, ...]]:
     """Serve a model, and provide the options of the command that name it."""

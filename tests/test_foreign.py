@@ -13,8 +13,8 @@ from pathlib import Path
 import filelock
 import pytest
 import readme
-from model_nights import GATE, GATE_ONCE, SHORT, joining, served
-from model_server import Answer, Asked, Reply, answering, approval, group, groups, model_server
+from model_nights import GATE, GATE_ONCE, SHORT, joining, latest_port, served
+from model_server import Asked, Reply, answering, approval, model_server
 from nights import of_one_thing, picture, rows
 from test_cli import Cli, cli
 
@@ -173,12 +173,7 @@ def test_of_a_file_without_dates_the_order_of_lines_makes_no_value_newer(
     sample: tuple[str, Path], cli: Cli
 ) -> None:
     name, path = sample
-
-    def updates(asked: Asked) -> Answer:
-        ports = [memory for memory in asked.memories if "listens on port" in memory.text]
-        return groups(group("update", ports, "Billing listens on port 9090."))
-
-    with served(answering(updates, approval)) as model:
+    with served(answering(latest_port, approval)) as model:
         options = ("--format", name, "--json", *model)
         done = cli("maintain", path, "--consolidate", *options).json
     (update,) = [one for one in done["proposals"] if one["operation"] == "update"]
