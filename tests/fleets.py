@@ -32,7 +32,7 @@ RECEIPTS = ".slowwave-receipts"
 
 
 def agent_file(path: Path, number: int = 0) -> Path:
-    """Make a memory file of an agent: duplicates in each, a synthesis in every third."""
+    """Make a memory file of an agent: duplicates, and more of them in every third."""
     path.parent.mkdir(parents=True, exist_ok=True)
     create_file(path)
     port = str(8080 + number)

@@ -57,6 +57,11 @@ def more_of_it() -> list[str]:
     return list(_MORE_OF_IT)
 
 
+def each_adding_something() -> list[str]:
+    """Return texts of one thing that only a model writes down as one memory."""
+    return list(_ONE_THING[5:7])
+
+
 def fill(path: Path, memories: Sequence[dict[str, Any] | str]) -> None:
     """Import memories, each a text or an object."""
     rows = [{"content": one} if isinstance(one, str) else one for one in memories]

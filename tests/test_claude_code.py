@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from builders import NOW, a_decision, a_memory, a_run, changing, decide
+from model_nights import latest_port, served
+from model_server import answering, approval
 from test_cli import Cli, cli
 from test_foreign import FORMATS, chosen_steps, killed
 
@@ -38,8 +40,16 @@ def content(folder: Path) -> Content:
     }
 
 
-def consolidated(cli: Cli, folder: Path) -> str:
-    ended = cli("maintain", folder, "--consolidate", "--format", "claude-code", "--json")
+@pytest.fixture
+def model() -> Iterator[tuple[str, ...]]:
+    """Provide the options that name a model which knows the latest port of billing."""
+    with served(answering(latest_port, approval)) as options:
+        yield options
+
+
+def consolidated(cli: Cli, folder: Path, *more: str) -> str:
+    options = ("--format", "claude-code", "--json", *more)
+    ended = cli("maintain", folder, "--consolidate", *options)
     assert ended.code == 0, ended.err
     return str(ended.json["run"])
 
@@ -53,24 +63,30 @@ def test_the_folder_is_recognised_and_another_is_not(folder: Path, tmp_path: Pat
     assert recognised(tmp_path) == []
 
 
-def test_a_dry_run_leaves_every_file_and_its_time(folder: Path, cli: Cli) -> None:
+def test_a_dry_run_leaves_every_file_and_its_time(
+    folder: Path, cli: Cli, model: tuple[str, ...]
+) -> None:
     before = content(folder)
-    first, second = (cli("maintain", folder, "--consolidate", "--dry-run", "--json") for _ in "12")
+    command = ("maintain", folder, "--consolidate", "--dry-run", "--json")
+    assert {one["operation"] for one in cli(*command).json["proposals"]} == {"merge"}
+    first, second = (cli(*command, "--ask", *model) for _ in "12")
     assert {one["operation"] for one in first.json["proposals"]} == {"merge", "update"}
     assert first.out == second.out
     assert content(folder) == before
     assert [one.name for one in folder.parent.iterdir()] == ["memory"]
 
 
-def test_the_index_has_a_line_for_each_memory_and_no_other(folder: Path, cli: Cli) -> None:
-    consolidated(cli, folder)
+def test_the_index_has_a_line_for_each_memory_and_no_other(
+    folder: Path, cli: Cli, model: tuple[str, ...]
+) -> None:
+    consolidated(cli, folder, *model)
     files = {one.name for one in folder.glob("*.md")} - {"MEMORY.md", "notes.md"}
     assert len(files) == len(index(folder)) == 6
     assert all(any(f"({name})" in line for line in index(folder)) for name in files)
     made = next(one for one in folder.glob("*.md") if "slowwave: true" in one.read_text())
     text = made.read_text()
     assert "  type: project\n  modified: 2026-02-09T09:00:00+00:00\n" in text
-    assert "[since 2026-02-09] Billing listens on port 9090 now." in text
+    assert text.endswith("\n\nBilling listens on port 9090.\n")
 
 
 def test_what_the_user_is_like_and_what_has_reasons_or_a_link_stays(folder: Path, cli: Cli) -> None:
@@ -82,24 +98,28 @@ def test_what_the_user_is_like_and_what_has_reasons_or_a_link_stays(folder: Path
     assert after["notes.md"] == before["notes.md"]
 
 
-def test_the_second_run_writes_nothing(folder: Path, cli: Cli) -> None:
-    consolidated(cli, folder)
+def test_the_second_run_writes_nothing(folder: Path, cli: Cli, model: tuple[str, ...]) -> None:
+    consolidated(cli, folder, *model)
     before = content(folder), (folder / "MEMORY.md").stat().st_mtime_ns
-    assert cli("maintain", folder, "--consolidate", "--json").json["proposals"] == []
+    assert cli("maintain", folder, "--consolidate", "--json", *model).json["proposals"] == []
     assert (content(folder), (folder / "MEMORY.md").stat().st_mtime_ns) == before
 
 
-def test_undo_gives_the_files_back_with_their_times(folder: Path, cli: Cli) -> None:
+def test_undo_gives_the_files_back_with_their_times(
+    folder: Path, cli: Cli, model: tuple[str, ...]
+) -> None:
     before = content(folder)
-    run = consolidated(cli, folder)
+    run = consolidated(cli, folder, *model)
     assert content(folder) != before
     assert cli("undo", folder, run).code == 0
     assert content(folder) == before
 
 
-def test_one_proposal_after_the_other_is_undone(folder: Path, cli: Cli) -> None:
+def test_one_proposal_after_the_other_is_undone(
+    folder: Path, cli: Cli, model: tuple[str, ...]
+) -> None:
     before = content(folder)
-    run = consolidated(cli, folder)
+    run = consolidated(cli, folder, *model)
     for one in cli("log", folder, run, "--json").json["proposals"]:
         assert cli("undo", folder, one["id"]).code == 0
     after = content(folder)
@@ -108,10 +128,10 @@ def test_one_proposal_after_the_other_is_undone(folder: Path, cli: Cli) -> None:
 
 
 def test_what_is_restored_one_by_one_stands_in_its_old_place_in_the_index(
-    folder: Path, cli: Cli
+    folder: Path, cli: Cli, model: tuple[str, ...]
 ) -> None:
     before = index(folder)
-    run = consolidated(cli, folder)
+    run = consolidated(cli, folder, *model)
     for gone in cli("list", folder, "--status", "superseded", "--json").json["memories"]:
         assert cli("restore", folder, gone["id"]).code == 0
         assert [one for one in index(folder) if one in before] == [
@@ -134,10 +154,11 @@ def test_a_file_that_has_the_name_by_now_stands_in_the_way(folder: Path, cli: Cl
 
 @pytest.mark.usefixtures("long_only")
 def test_a_kill_at_any_step_loses_nothing_and_the_next_run_finishes(
-    folder: Path, cli: Cli, rounds: Callable[[int, int], int]
+    folder: Path, cli: Cli, model: tuple[str, ...], rounds: Callable[[int, int], int]
 ) -> None:
     fresh = texts(folder)
-    command = ["maintain", str(folder), "--consolidate", "--format", "claude-code", "--json"]
+    options = ["--format", "claude-code", "--json", *model]
+    command = ["maintain", str(folder), "--consolidate", *options]
     steps = int(killed(0, command).stderr.split()[-1])
     after = texts(folder)
     for at in chosen_steps(steps, rounds):
@@ -183,9 +204,9 @@ def test_what_others_link_to_in_whatever_way_stays_and_is_named(
 
 
 def test_an_undo_beyond_what_a_session_loads_gives_everything_back_and_says_so(
-    folder: Path, cli: Cli
+    folder: Path, cli: Cli, model: tuple[str, ...]
 ) -> None:
-    run = consolidated(cli, folder)
+    run = consolidated(cli, folder, *model)
     lines = (folder / "MEMORY.md").read_text()
     added = "".join(f"- [Note {at}](elsewhere-{at}.md) — a note\n" for at in range(194))
     (folder / "MEMORY.md").write_text(lines + added)
@@ -282,9 +303,9 @@ def test_an_index_that_was_not_there_before_a_run_is_not_there_after_its_undo(
 
 
 def test_an_undo_says_which_links_of_the_agent_lead_nowhere_afterwards(
-    folder: Path, cli: Cli
+    folder: Path, cli: Cli, model: tuple[str, ...]
 ) -> None:
-    run = consolidated(cli, folder)
+    run = consolidated(cli, folder, *model)
     (made,) = [one.stem for one in folder.glob("*.md") if "slowwave: true" in one.read_text()]
     (folder / "notes.md").write_text(f"See [[{made}]] and [[nowhere]].\n")
     ended = cli("undo", folder, run)

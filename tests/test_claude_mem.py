@@ -7,6 +7,8 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from model_nights import latest_port, served
+from model_server import answering, approval
 from nights import execute
 from test_cli import Cli, cli
 from test_foreign import FORMATS
@@ -52,8 +54,12 @@ def test_it_is_recognised_and_its_facts_are_imported_with_their_days(
 
 def test_a_dry_run_says_what_is_told_twice_and_nothing_writes(path: Path, cli: Cli) -> None:
     before = path.read_bytes()
-    ended = cli("maintain", path, "--consolidate", "--dry-run", "--json")
+    dry_run = ("maintain", path, "--consolidate", "--dry-run", "--json")
+    with served(answering(latest_port, approval)) as model:
+        ended = cli(*dry_run, "--ask", *model)
     assert [one["operation"] for one in ended.json["proposals"]] == ["merge", "update"]
+    ended = cli(*dry_run)
+    assert [one["operation"] for one in ended.json["proposals"]] == ["merge"]
     for more in ([], ["--format", "claude-mem"]):
         ended = cli("maintain", path, "--consolidate", *more)
         assert ended.code == 2

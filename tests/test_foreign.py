@@ -13,8 +13,8 @@ from pathlib import Path
 import filelock
 import pytest
 import readme
-from model_nights import GATE, GATE_ONCE, SHORT, joining
-from model_server import Asked, Reply, model_server
+from model_nights import GATE, GATE_ONCE, SHORT, joining, latest_port, served
+from model_server import Asked, Reply, answering, approval, model_server
 from nights import of_one_thing, picture, rows
 from test_cli import Cli, cli
 
@@ -61,8 +61,8 @@ def state_of(path: Path) -> Path:
     return path.with_name(f"{path.name}.slowwave.db")
 
 
-def consolidated(cli: Cli, name: str, path: Path) -> str:
-    ended = cli("maintain", path, "--consolidate", "--format", name, "--json")
+def consolidated(cli: Cli, name: str, path: Path, *more: str) -> str:
+    ended = cli("maintain", path, "--consolidate", "--format", name, "--json", *more)
     assert ended.code == 0, ended.err
     return str(ended.json["run"])
 
@@ -173,11 +173,14 @@ def test_of_a_file_without_dates_the_order_of_lines_makes_no_value_newer(
     sample: tuple[str, Path], cli: Cli
 ) -> None:
     name, path = sample
-    done = cli("maintain", path, "--consolidate", "--format", name, "--json").json
-    assert "update" not in {one["operation"] for one in done["proposals"]}
+    with served(answering(latest_port, approval)) as model:
+        options = ("--format", name, "--json", *model)
+        done = cli("maintain", path, "--consolidate", *options).json
+    (update,) = [one for one in done["proposals"] if one["operation"] == "update"]
+    assert update["state"] == "rejected"
+    assert "nothing shows which value is the newer one" in update["why"]
     assert "1970" not in path.read_text()
-    whys = {one["why"] for one in done["conflicts"]}
-    assert whys == {"nobody says which of them is the later one"}
+    assert {"8080", "9090"} in [set(conflict["values"]) for conflict in done["conflicts"]]
 
 
 def test_undo_gives_the_bytes_back(sample: tuple[str, Path], cli: Cli) -> None:
@@ -223,12 +226,12 @@ def test_undo_leaves_what_the_agent_changed_since(sample: tuple[str, Path], cli:
 
 
 def test_a_derived_text_that_the_agent_changed_since_is_not_undone(
-    tmp_path: Path, cli: Cli
+    tmp_path: Path, cli: Cli, scripted: tuple[str, ...]
 ) -> None:
     path = tmp_path / "memory.jsonl"
     entity = {"type": "entity", "name": "on call", "entityType": "team"}
     path.write_text(json.dumps(entity | {"observations": of_one_thing()}))
-    run = consolidated(cli, "mcp-server-memory", path)
+    run = consolidated(cli, "mcp-server-memory", path, *scripted)
     (derived,) = json.loads(path.read_text())["observations"]
     path.write_text(json.dumps(entity | {"observations": [derived.replace("the", "a")]}))
     before = path.read_bytes()

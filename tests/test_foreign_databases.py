@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from nights import execute, rows
+from nights import each_adding_something, execute, more_of_it, rows
 from test_cli import Cli, cli
 from test_foreign import FORMATS, chosen_steps, killed
 
@@ -50,8 +50,8 @@ def said(name: str, path: Path) -> list[str]:
     return [one["said"] for one in rows(path, VISIBLE[name])]
 
 
-def consolidated(cli: Cli, name: str, path: Path) -> str:
-    ended = cli("maintain", path, "--consolidate", "--format", name, "--json")
+def consolidated(cli: Cli, name: str, path: Path, *more: str) -> str:
+    ended = cli("maintain", path, "--consolidate", "--format", name, "--json", *more)
     assert ended.code == 0, ended.err
     return str(ended.json["run"])
 
@@ -117,13 +117,6 @@ def test_of_langgraph_a_profile_and_another_namespace_are_left_alone(
     assert kept < left
 
 
-ONE_THING = [
-    "Helvi settles the invoices on the first Tuesday of the month.",
-    "The invoices are settled by Helvi on the first Tuesday of the month, after the cut-off.",
-    "Helvi settles the invoices from the shared account, on the first Tuesday of the month.",
-]
-
-
 def put(path: Path, key: str, text: str, day: str) -> None:
     """Tell something as LangGraph's put does."""
     value = json.dumps({"content": text}, ensure_ascii=False, separators=(",", ":")).encode()
@@ -132,35 +125,38 @@ def put(path: Path, key: str, text: str, day: str) -> None:
     execute(path, insert, key, value, f"{day} 09:00:00")
 
 
+def put_in_turn(path: Path, texts: list[str], first_day: int = 1) -> None:
+    """Tell a text a day, under the name of its day."""
+    for day, text in enumerate(texts, first_day):
+        put(path, f"h{day}", text, f"2026-02-{day:02d}")
+
+
 def test_of_langgraph_a_store_without_vectors_takes_new_texts_and_gives_the_rows_back(
-    sample: tuple[str, Path], cli: Cli
+    sample: tuple[str, Path], cli: Cli, scripted: tuple[str, ...]
 ) -> None:
     name, path = sample
     if name != "langgraph":
         pytest.skip("of langgraph")
     execute(path, "DELETE FROM store")
-    for day, text in enumerate(ONE_THING, start=3):
-        put(path, f"h{day}", text, f"2026-02-0{day}")
+    texts = each_adding_something()
+    put_in_turn(path, texts)
     before = table(name, path)
-    run = consolidated(cli, name, path)
+    run = consolidated(cli, name, path, *scripted)
     (made,) = [one for one in table(name, path) if one["prefix"] == "memories.helvi"]
-    assert made["created_at"] == "2026-02-05 09:00:00"
+    assert made["created_at"] == f"2026-02-{len(texts):02d} 09:00:00"
     assert json.loads(made["value"]).keys() == {"content"}
     assert rows(path, "SELECT typeof(value) AS kind FROM store WHERE key LIKE 'slowwave-%'") == [
         {"kind": "blob"}
     ]
-    assert cli("maintain", path, "--consolidate", "--json").json["proposals"] == []
-    put(
-        path,
-        "h6",
-        "Helvi settles the invoices by bank transfer, on the first Tuesday.",
-        "2026-02-06",
-    )
-    more = consolidated(cli, name, path)
+    again = cli("maintain", path, "--consolidate", "--json", *scripted)
+    assert again.json["proposals"] == []
+    put_in_turn(path, more_of_it()[:1], len(texts) + 1)
+    more = consolidated(cli, name, path, *scripted)
     for one in (more, run):
-        if cli("log", path, one, "--json").json["proposals"]:
-            assert cli("undo", path, one).code == 0
-    assert [one for one in table(name, path) if one["key"] != "h6"] == before
+        assert cli("log", path, one, "--json").json["proposals"]
+        assert cli("undo", path, one).code == 0
+    left = [one for one in table(name, path) if one["key"] != f"h{len(texts) + 1}"]
+    assert left == before
 
 
 def test_of_langgraph_a_key_that_left_and_was_told_anew_may_leave_again_and_comes_back(
@@ -185,7 +181,7 @@ def test_of_langgraph_a_key_that_left_and_was_told_anew_may_leave_again_and_come
 
 
 def test_of_langgraph_a_store_with_vectors_takes_no_new_texts(
-    sample: tuple[str, Path], cli: Cli
+    sample: tuple[str, Path], cli: Cli, scripted: tuple[str, ...]
 ) -> None:
     name, path = sample
     if name != "langgraph":
@@ -193,9 +189,8 @@ def test_of_langgraph_a_store_with_vectors_takes_no_new_texts(
     execute(path, "CREATE TABLE store_vectors (prefix, key, field_name, embedding)")
     execute(path, "INSERT INTO store_vectors VALUES ('memories.ravi', 'm0', '$', x'00')")
     execute(path, "DELETE FROM store WHERE prefix <> 'memories.helvi'")
-    for day, text in enumerate(ONE_THING, start=3):
-        put(path, f"h{day}", text, f"2026-02-0{day}")
-    done = cli("maintain", path, "--consolidate", "--format", name, "--json").json
+    put_in_turn(path, each_adding_something())
+    done = cli("maintain", path, "--consolidate", "--format", name, "--json", *scripted).json
     assert {one["operation"] for one in done["proposals"]} <= {"merge"}
     assert not [one for one in table(name, path) if one["key"].startswith("slowwave-")]
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
+from nights import of_one_thing
 from test_cli import Cli, cli
 from test_foreign import chosen_steps, killed
 
@@ -49,18 +50,10 @@ CONSOLIDATED = """\
 - User prefers dark mode in every editor <!-- trigger: editor, theme --> <!-- importance: 4 -->
 - Works from Tampere on Mondays
 """
-# Four tellings of one thing, of which one becomes a text that no agent wrote.
-ONE_THING = """\
-- Helvi settles the invoices on the first Tuesday of the month. <!-- trigger: invoices -->
-- The invoices are settled by Helvi on the first Tuesday of the month.
-- Helvi settles the invoices on the first Tuesday of the month, after the bank's cut-off at 14:00.
-- Helvi settles the invoices from the shared account, on the first Tuesday of the month. \
-<!-- importance: 6 -->
-"""
 
 
-def consolidated(cli: Cli, path: Path, name: str = "markdown") -> str:
-    ended = cli("maintain", path, "--consolidate", "--format", name, "--json")
+def consolidated(cli: Cli, path: Path, name: str = "markdown", model: Sequence[str] = ()) -> str:
+    ended = cli("maintain", path, "--consolidate", "--format", name, "--json", *model)
     assert ended.code == 0, ended.err
     return str(ended.json["run"])
 
@@ -87,16 +80,19 @@ def test_the_bullet_that_stays_has_the_marks_of_those_that_went(promoted: Path, 
 
 
 def test_a_new_text_has_the_marks_of_its_sources_and_gives_them_back_in_any_order(
-    tmp_path: Path, cli: Cli
+    tmp_path: Path, cli: Cli, scripted: tuple[str, ...]
 ) -> None:
     path = tmp_path / "MEMORY.md"
-    path.write_text(ONE_THING)
-    run = consolidated(cli, path)
+    marks = [" <!-- trigger: pager -->", "", "", " <!-- importance: 6 -->", "", "", "", ""]
+    bullets = zip(of_one_thing(), marks, strict=True)
+    told = "".join(f"- {text}{mark}\n" for text, mark in bullets)
+    path.write_text(told)
+    run = consolidated(cli, path, model=scripted)
     (line,) = path.read_text().splitlines()
-    assert line.endswith(" <!-- importance: 6 --> <!-- trigger: invoices -->")
+    assert line.endswith(" <!-- importance: 6 --> <!-- trigger: pager -->")
     for one in reversed(proposals(cli, path, run)):
         assert cli("undo", path, one).code == 0
-    assert path.read_text() == ONE_THING
+    assert path.read_text() == told
 
 
 @pytest.mark.parametrize("latest_first", [True, False])

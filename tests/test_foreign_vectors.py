@@ -123,8 +123,11 @@ def everything(path: Path) -> list[dict[str, Any]]:
     return rows(path, "SELECT * FROM memories ORDER BY id")
 
 
-def consolidated(cli: Cli, path: Path, name: str = "mcp-memory-service") -> str:
-    ended = cli("maintain", path, "--consolidate", "--format", name, "--json")
+Model = tuple[str, ...]
+
+
+def consolidated(cli: Cli, path: Path, model: Model, name: str = "mcp-memory-service") -> str:
+    ended = cli("maintain", path, "--consolidate", "--format", name, "--json", *model)
     assert ended.code == 0, ended.err
     return str(ended.json["run"])
 
@@ -211,12 +214,13 @@ def test_a_layout_of_vectors_that_is_not_known_is_not_touched(tmp_path: Path) ->
 
 
 def test_a_new_text_is_found_by_its_vector_and_its_words_and_undo_gives_every_row_back(
-    service: Path, cli: Cli, embedder: SentenceEmbedder
+    service: Path, cli: Cli, scripted: Model, embedder: SentenceEmbedder
 ) -> None:
     before, vectors = everything(service), vectors_in(service)
-    plan = cli("maintain", service, "--consolidate", "--dry-run", "--json").json["proposals"]
+    asking = ("maintain", service, "--consolidate", "--json", *scripted)
+    plan = cli(*asking, "--dry-run", "--ask").json["proposals"]
     assert everything(service) == before
-    run = consolidated(cli, service)
+    run = consolidated(cli, service, scripted)
     assert {one["operation"] for one in plan} >= {"synthesize", "update"}
     made = [one for one in everything(service) if "slowwave" in (one["metadata"] or "")]
     assert made
@@ -226,7 +230,7 @@ def test_a_new_text_is_found_by_its_vector_and_its_words_and_undo_gives_every_ro
         assert np.allclose(np.frombuffer(vectors_in(service)[one["id"]], "<f4"), vector, atol=1e-6)
     check_search_tables(service)
     after = everything(service)
-    assert cli("maintain", service, "--consolidate", "--json").json["proposals"] == []
+    assert cli(*asking).json["proposals"] == []
     assert everything(service) == after
     assert cli("undo", service, run).code == 0
     assert everything(service) == before
@@ -235,9 +239,9 @@ def test_a_new_text_is_found_by_its_vector_and_its_words_and_undo_gives_every_ro
 
 
 def test_a_value_that_another_replaced_may_be_told_again(
-    service: Path, cli: Cli, embedder: SentenceEmbedder
+    service: Path, cli: Cli, scripted: Model, embedder: SentenceEmbedder
 ) -> None:
-    consolidated(cli, service)
+    consolidated(cli, service, scripted)
     assert not {UPDATED[0], UPDATED[1]} & set(visible(service))
     gone = rows(service, "SELECT * FROM memories WHERE content = ?", UPDATED[0])
     assert gone[0]["deleted_at"] is not None
@@ -246,22 +250,22 @@ def test_a_value_that_another_replaced_may_be_told_again(
         db.execute("DELETE FROM memories WHERE content = ?", (UPDATED[0],))
         (memory,) = told(UPDATED[0], first=40)
         store_like_the_package(db, memory, embedder.encode([UPDATED[0]])[0])
-    cli("maintain", service, "--consolidate")
+    consolidated(cli, service, scripted)
     assert any("02:30" in one for one in visible(service))
 
 
 def test_a_text_that_grows_keeps_one_row_and_each_night_can_be_taken_back(
-    service: Path, cli: Cli, embedder: SentenceEmbedder
+    service: Path, cli: Cli, scripted: Model, embedder: SentenceEmbedder
 ) -> None:
     before = everything(service)
-    first = consolidated(cli, service)
+    first = consolidated(cli, service, scripted)
     after_first = visible(service)
     with with_extension(service) as db:
         texts = more_of_it()
         vectors = embedder.encode(texts)
         for memory, vector in zip(told(*texts, first=20), vectors, strict=True):
             store_like_the_package(db, memory, vector)
-    second = consolidated(cli, service)
+    second = consolidated(cli, service, scripted)
     check_search_tables(service)
     assert cli("undo", service, second).code == 0
     assert sorted(visible(service)) == sorted([*after_first, *texts])
@@ -272,7 +276,7 @@ def test_a_text_that_grows_keeps_one_row_and_each_night_can_be_taken_back(
 
 
 def test_vectors_of_another_model_are_seen_and_only_merges_are_done(
-    tmp_path: Path, cli: Cli, embedder: SentenceEmbedder
+    tmp_path: Path, cli: Cli, scripted: Model, embedder: SentenceEmbedder
 ) -> None:
     path = tmp_path / "sqlite_vec.db"
     twins = ["Billing listens on port 8080.", "Billing listens on port 8080"]
@@ -282,7 +286,8 @@ def test_vectors_of_another_model_are_seen_and_only_merges_are_done(
 
     make_memory_service(path, told(*of_one_thing(), *twins), turned)
     before, vectors = everything(path), vectors_in(path)
-    ended = cli("maintain", path, "--consolidate", "--format", "mcp-memory-service", "--json")
+    options = ("--format", "mcp-memory-service", "--json", *scripted)
+    ended = cli("maintain", path, "--consolidate", *options)
     assert ended.code == 0
     assert {one["operation"] for one in ended.json["proposals"]} == {"merge"}
     assert "merges only" in ended.err
@@ -302,7 +307,7 @@ def test_a_file_of_vectors_stands_the_trial_with_a_model_lent(
 
 @pytest.mark.usefixtures("long_only")
 def test_a_kill_at_any_step_leaves_a_whole_file_of_vectors_and_the_next_run_finishes(
-    service: Path, cli: Cli, rounds: Callable[[int, int], int]
+    service: Path, cli: Cli, scripted: Model, rounds: Callable[[int, int], int]
 ) -> None:
     fresh, before, held = service.read_bytes(), sorted(visible(service)), everything(service)
     command = [
@@ -312,6 +317,7 @@ def test_a_kill_at_any_step_leaves_a_whole_file_of_vectors_and_the_next_run_fini
         "--format",
         "mcp-memory-service",
         "--json",
+        *scripted,
     ]
     steps = int(killed(0, command).stderr.split()[-1])
     after = sorted(visible(service))
@@ -333,7 +339,7 @@ def test_a_kill_at_any_step_leaves_a_whole_file_of_vectors_and_the_next_run_fini
 
 @pytest.mark.parametrize("field", ["$", "content"])
 def test_a_store_of_langgraph_with_vectors_gets_new_texts_with_the_same_fields(
-    field: str, tmp_path: Path, cli: Cli, embedder: SentenceEmbedder
+    field: str, tmp_path: Path, cli: Cli, scripted: Model, embedder: SentenceEmbedder
 ) -> None:
     path = tmp_path / "store.db"
     with closing(sqlite3.connect(path)) as db:
@@ -352,7 +358,7 @@ def test_a_store_of_langgraph_with_vectors_gets_new_texts_with_the_same_fields(
         ]
 
     before = tables()
-    run = consolidated(cli, path, "langgraph")
+    run = consolidated(cli, path, scripted, "langgraph")
     (made,) = rows(path, "SELECT * FROM store WHERE key LIKE 'slowwave-%'")
     (vector,) = rows(path, "SELECT * FROM store_vectors WHERE key = ?", made["key"])
     text = json.loads(made["value"])["content"]

@@ -18,7 +18,9 @@ from typing import Any
 import psycopg
 import pytest
 from databases import Database, Server, database, empty_database, looks_at_vectors, server
-from nights import more_of_it, of_one_thing, rows
+from model_nights import Agent, told_once
+from model_server import answering, approval
+from nights import each_adding_something, more_of_it, of_one_thing, rows
 from nights import night as a_night
 from test_cli import Cli, cli
 
@@ -55,8 +57,8 @@ def filled(database: Database) -> Database:
     return database
 
 
-def night(cli: Cli, url: str) -> dict[str, Any]:
-    ended = cli(*NIGHT, url)
+def night(cli: Cli, url: str, *model: str) -> dict[str, Any]:
+    ended = cli(*NIGHT, url, *model)
     assert ended.code == 0, ended.err
     return dict(ended.json)
 
@@ -163,11 +165,11 @@ def test_the_vectors_of_a_store_are_looked_at_once_for_all_texts_of_a_push(
 
 
 def test_a_new_text_has_the_vectors_that_the_package_computes_of_it(
-    database: Database, cli: Cli, embedder: SentenceEmbedder
+    database: Database, cli: Cli, scripted: tuple[str, ...], embedder: SentenceEmbedder
 ) -> None:
-    database.tell(RAVI, *of_one_thing(), embed=embedder.encode)
+    database.tell(RAVI, *each_adding_something(), embed=embedder.encode)
     before = database.store()
-    done = night(cli, database.of(RAVI))
+    done = night(cli, database.of(RAVI), *scripted)
     ((name, value, created),) = database.rows(
         "SELECT key, value, created_at FROM store WHERE prefix = %s", RAVI
     )
@@ -181,21 +183,21 @@ def test_a_new_text_has_the_vectors_that_the_package_computes_of_it(
         (expected,) = embedder.encode([text])
         assert json.loads(stored.pop(field)) == pytest.approx(expected.tolist(), abs=1e-6)
     assert stored == {}
-    assert night(cli, database.of(RAVI))["proposals"] == []
+    assert night(cli, database.of(RAVI), *scripted)["proposals"] == []
     assert cli("undo", database.of(RAVI), done["run"]).code == 0
     assert database.store() == before
 
 
 def test_what_a_later_night_adds_is_given_back_night_by_night(
-    database: Database, cli: Cli, embedder: SentenceEmbedder
+    database: Database, cli: Cli, scripted: tuple[str, ...], embedder: SentenceEmbedder
 ) -> None:
     database.tell(RAVI, *of_one_thing(), embed=embedder.encode)
-    night(cli, database.of(RAVI))
+    night(cli, database.of(RAVI), *scripted)
     for number, text in enumerate(more_of_it()):
         database.put(RAVI, f"n{number}", {"content": text}, embedder.encode)
     told, grown = database.store(), "SELECT key FROM store WHERE key LIKE 'slowwave-%'"
     (ours,) = database.rows(grown)
-    second = night(cli, database.of(RAVI))
+    second = night(cli, database.of(RAVI), *scripted)
     # It grew in its row, and its vectors with it.
     assert database.rows(grown) == [ours]
     assert len(database.texts(RAVI)) == 1
@@ -208,14 +210,14 @@ def test_what_a_later_night_adds_is_given_back_night_by_night(
 
 
 def test_a_store_with_vectors_of_another_model_gets_merges_only(
-    database: Database, cli: Cli, embedder: SentenceEmbedder
+    database: Database, cli: Cli, scripted: tuple[str, ...], embedder: SentenceEmbedder
 ) -> None:
 
     def of_another_model(texts: list[str]) -> Any:
         return -embedder.encode(texts)[:, ::-1]
 
     database.tell(RAVI, *of_one_thing(), *TWINS, embed=of_another_model)
-    ended = cli(*NIGHT, database.of(RAVI))
+    ended = cli(*NIGHT, database.of(RAVI), *scripted)
     assert {one["operation"] for one in ended.json["proposals"]} == {"merge"}
     assert "not those of all-MiniLM-L6-v2" in ended.err
     assert database.rows("SELECT 1 FROM store WHERE key LIKE 'slowwave-%'") == []
@@ -262,16 +264,17 @@ def test_what_its_agent_writes_beside_the_night_is_all_there_afterwards(
 
 
 def test_a_proposal_whose_source_was_changed_before_the_end_is_stale(
-    database: Database, embedder: SentenceEmbedder
+    database: Database, agent: Agent
 ) -> None:
-    database.tell(RAVI, *of_one_thing())
+    agent.server.responder = answering(told_once, approval)
+    database.tell(RAVI, *each_adding_something())
     mirror, now = (
         TenantMirror.of(DatabaseUrl.parse(database.of(RAVI)), PostgresStore()),
         datetime.now(UTC),
     )
     with mirror.held(now):
-        a_night(mirror.state, embedder)
-        database.put(RAVI, "m5", {"content": "Oksana is on leave."})
+        a_night(mirror.state, agent.embedder, writer=agent.writer())
+        database.put(RAVI, "m1", {"content": "Oksana is on leave."})
         before = database.store()
         assert len(mirror.settle(now).stale) == 1
     assert database.store() == before
@@ -698,6 +701,7 @@ def test_a_kill_before_or_after_any_statement_leaves_rows_and_mirror_that_fit(
     database: Database,
     cli: Cli,
     embedder: SentenceEmbedder,
+    scripted: tuple[str, ...],
     rounds: Callable[[int, int], int],
 ) -> None:
     """A few of them, and with --long every sixth: in parts, which several processes share."""
@@ -705,7 +709,7 @@ def test_a_kill_before_or_after_any_statement_leaves_rows_and_mirror_that_fit(
         pytest.skip("in make test-long")
     database.tell(RAVI, *of_one_thing(), *TWINS, embed=embedder.encode)
     before = database.store()
-    command = [*NIGHT, database.of(RAVI)]
+    command = [*NIGHT, database.of(RAVI), *scripted]
     ended = killed(0, *command)
     steps = int(ended.stderr.split()[-1])
     after, texts = database.store(), database.texts(RAVI)

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from databases import Database, Embed, empty_database, looks_at_vectors, server
-from nights import more_of_it, of_one_thing
+from nights import each_adding_something, more_of_it, of_one_thing
 from psycopg.sql import Identifier
 from test_cli import Cli, cli
 
@@ -153,18 +153,18 @@ def test_the_vectors_of_mem0_are_looked_at_once_for_all_texts_of_a_push(
 
 
 def test_a_text_that_is_added_grows_in_its_row_and_goes_night_by_night(
-    package: Package, cli: Cli
+    package: Package, cli: Cli, scripted: tuple[str, ...]
 ) -> None:
     texts = of_one_thing()
     package.tell("ravi", *texts)
     before = package.rows()
-    first = package.night(cli, "ravi")
+    first = package.night(cli, "ravi", *scripted)
     (ours,) = package.texts("ravi")
     assert ours not in texts
     told = package.rows()
     package.tell("ravi", *more_of_it(), first=len(texts))
     grown = package.rows()
-    second = package.night(cli, "ravi")
+    second = package.night(cli, "ravi", *scripted)
     (fuller,) = package.texts("ravi")
     assert len(fuller) > len(ours)
     assert cli("undo", package.of("ravi"), second["run"]).code == 0
@@ -178,11 +178,11 @@ def test_a_text_that_is_added_grows_in_its_row_and_goes_night_by_night(
 
 
 def test_a_new_row_of_mem0_has_the_hash_vector_and_ids_that_the_package_gives(
-    mem0: Package, cli: Cli, embedder: SentenceEmbedder
+    mem0: Package, cli: Cli, scripted: tuple[str, ...], embedder: SentenceEmbedder
 ) -> None:
-    mem0.tell("ravi", *of_one_thing(), agent_id="a=1", category="work")
+    mem0.tell("ravi", *each_adding_something(), agent_id="a=1", category="work")
     before = [json.loads(row)["payload"] for (row,) in mem0.rows()]
-    mem0.night(cli, "ravi")
+    mem0.night(cli, "ravi", *scripted)
     ((row,),) = mem0.rows()
     payload = json.loads(row)["payload"]
     (expected,) = embedder.encode([payload["data"]])
@@ -201,14 +201,15 @@ def test_a_new_row_of_mem0_has_the_hash_vector_and_ids_that_the_package_gives(
 
 
 def test_a_collection_of_another_model_gets_merges_only(
-    empty_database: Database, cli: Cli, embedder: SentenceEmbedder
+    empty_database: Database, cli: Cli, scripted: tuple[str, ...], embedder: SentenceEmbedder
 ) -> None:
     def of_another_model(texts: list[str]) -> Any:
         return -embedder.encode(texts)[:, ::-1]
 
     mem0 = made("mem0", empty_database, of_another_model)
     mem0.tell("ravi", *of_one_thing(), *TWINS)
-    ended = cli("maintain", mem0.of("ravi"), "--consolidate", "--format", "mem0", "--json")
+    options = ("--format", "mem0", "--json", *scripted)
+    ended = cli("maintain", mem0.of("ravi"), "--consolidate", *options)
     assert {one["operation"] for one in ended.json["proposals"]} == {"merge"}
     assert "not those of all-MiniLM-L6-v2" in ended.err
 
@@ -241,11 +242,11 @@ def test_memories_of_an_agent_without_a_user_are_a_tenant_of_mem0(mem0: Package,
 
 
 def test_a_new_row_of_agno_has_the_topics_of_all_and_nothing_in_which_they_differ(
-    agno: Package, cli: Cli
+    agno: Package, cli: Cli, scripted: tuple[str, ...]
 ) -> None:
-    texts = of_one_thing()
+    texts = each_adding_something()
     agno.tell("ravi", *texts)
-    agno.night(cli, "ravi")
+    agno.night(cli, "ravi", *scripted)
     ((row,),) = agno.rows()
     new = json.loads(row)
     assert new.pop("memory_id").startswith("slowwave-")

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from nights import execute
+from nights import execute, fill, told
 from prometheus_client.parser import text_string_to_metric_families
-from readme import ANSWERS, RETOLD, SMOKE
+from readme import ANSWERS, RETOLD
 from test_cli import Cli, cli
 
 from slowwave.store.file import maintenance_lock
@@ -20,10 +20,20 @@ from slowwave.store.file import maintenance_lock
 __all__ = ["cli"]  # a fixture of test_cli, asked for by name
 
 
+_TWINS = (
+    "Billing listens on port 8080.",
+    "Billing listens on port 8080",
+    "Refunds need a second signature.",
+    "Refunds need a second signature",
+)
+_PINNED = ("Helvi backs the wiki up at 02:30.", "Helvi backs the wiki up at 02:30")
+
+
 @pytest.fixture
-def smoke(memory_file: Path, cli: Cli) -> Path:
-    """Provide the nine memories of the README."""
-    assert cli("import", memory_file, SMOKE).code == 0
+def filled(memory_file: Path) -> Path:
+    """Provide three memories that are told twice each, one of them pinned: a risk."""
+    fill(memory_file, [*told(_TWINS, "twin"), *told(_PINNED[:1], "pinned", pinned=True)])
+    fill(memory_file, told(_PINNED[1:], "again"))
     return memory_file
 
 
@@ -46,9 +56,9 @@ def metrics(path: Path) -> dict[str, dict[tuple[str, ...], float]]:
 
 
 def test_each_line_is_json_with_a_time_and_none_has_a_word_of_a_memory(
-    smoke: Path, cli: Cli
+    filled: Path, cli: Cli
 ) -> None:
-    ended = cli("maintain", smoke, "--consolidate", "--log-format", "json", "--quiet")
+    ended = cli("maintain", filled, "--consolidate", "--log-format", "json", "--quiet")
     assert (ended.code, ended.out) == (0, "")
     lines = events(ended.err)
     assert all({"time", "level", "event"} <= line.keys() for line in lines)
@@ -57,41 +67,41 @@ def test_each_line_is_json_with_a_time_and_none_has_a_word_of_a_memory(
     ]
     outcome = next(line for line in lines if line["event"] == "outcome")
     assert outcome["states"] == {"applied": 3}
-    assert outcome["active"] == {"before": 9, "after": 4}
+    assert outcome["active"] == {"before": 6, "after": 3}
     assert lines[-1]["code"] == 0
     assert "Helvi" not in ended.err
     assert "wiki" not in ended.err
 
 
-def test_the_result_stays_on_stdout(smoke: Path, cli: Cli) -> None:
-    ended = cli("maintain", smoke, "--consolidate", "--log-format", "json", "--json")
+def test_the_result_stays_on_stdout(filled: Path, cli: Cli) -> None:
+    ended = cli("maintain", filled, "--consolidate", "--log-format", "json", "--json")
     assert ended.json["command"] == "maintain"
     assert events(ended.err)[-1]["event"] == "end"
 
 
 def test_the_setting_may_stand_in_the_environment_or_the_config_file(
-    smoke: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+    filled: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (smoke.parent / "slowwave.toml").write_text('log_format = "json"\n')
-    assert events(cli("maintain", smoke, "--consolidate", "--dry-run").err)
-    (smoke.parent / "slowwave.toml").unlink()
+    (filled.parent / "slowwave.toml").write_text('log_format = "json"\n')
+    assert events(cli("maintain", filled, "--consolidate", "--dry-run").err)
+    (filled.parent / "slowwave.toml").unlink()
     monkeypatch.setenv("SLOWWAVE_LOG_FORMAT", "json")
-    assert events(cli("maintain", smoke, "--consolidate", "--dry-run").err)
-    assert "Error: " in cli("maintain", smoke, "--consolidate", "--log-format", "xml").err
+    assert events(cli("maintain", filled, "--consolidate", "--dry-run").err)
+    assert "Error: " in cli("maintain", filled, "--consolidate", "--log-format", "xml").err
 
 
-def test_an_error_a_remark_and_wrong_usage_are_lines_too(smoke: Path, cli: Cli) -> None:
+def test_an_error_a_remark_and_wrong_usage_are_lines_too(filled: Path, cli: Cli) -> None:
     log = ("--log-format", "json")
-    with maintenance_lock(smoke):
-        ended = cli("maintain", smoke, "--consolidate", *log)
+    with maintenance_lock(filled):
+        ended = cli("maintain", filled, "--consolidate", *log)
     *_, end, error = events(ended.err)
     assert (ended.code, end["event"], end["code"]) == (11, "end", 11)
     assert (error["event"], error["level"], error["code"]) == ("error", "error", 11)
-    (wrong,) = events(cli("maintain", smoke, *log).err)
+    (wrong,) = events(cli("maintain", filled, *log).err)
     assert (wrong["level"], wrong["code"]) == ("error", 2)
-    (unknown,) = events(cli("maintain", smoke, "--log-format=json", "--no-such").err)
+    (unknown,) = events(cli("maintain", filled, "--log-format=json", "--no-such").err)
     assert unknown["code"] == 2
-    remark = events(cli("maintain", smoke, "--purge", "--full", *log).err)[0]
+    remark = events(cli("maintain", filled, "--purge", "--full", *log).err)[0]
     assert (remark["event"], "no effect" in remark["message"]) == ("note", True)
 
 
@@ -107,10 +117,10 @@ def test_why_a_model_failed_is_said(memory_file: Path, cli: Cli) -> None:
     assert {line["level"] for line in lines if line.get("state") == "pending"} == {"info"}
 
 
-def test_a_log_that_nobody_reads_any_more_does_not_stop_the_night(smoke: Path, cli: Cli) -> None:
+def test_a_log_that_nobody_reads_any_more_does_not_stop_the_night(filled: Path, cli: Cli) -> None:
     ours, theirs = os.pipe()
     os.close(ours)
-    command = [sys.executable, "-m", "slowwave.cli", "maintain", str(smoke), "--consolidate"]
+    command = [sys.executable, "-m", "slowwave.cli", "maintain", str(filled), "--consolidate"]
     with os.fdopen(theirs, "wb") as broken:
         ended = subprocess.run(
             [*command, "--log-format", "json"], stderr=broken, stdout=subprocess.PIPE, check=False
@@ -123,14 +133,14 @@ def test_a_log_that_nobody_reads_any_more_does_not_stop_the_night(smoke: Path, c
 
 
 def test_the_metrics_say_what_the_night_did_as_a_collector_reads_them(
-    smoke: Path, cli: Cli, tmp_path: Path
+    filled: Path, cli: Cli, tmp_path: Path
 ) -> None:
     path = tmp_path / "slowwave.prom"
-    arguments = ("maintain", smoke, "--consolidate", "--metrics-file", path)
+    arguments = ("maintain", filled, "--consolidate", "--metrics-file", path)
     assert cli(*arguments, "--review", "risky").code == 0
     found = metrics(path)
     assert found["slowwave_run_exit_code"] == {(): 0}
-    assert found["slowwave_active_memories"] == {("before",): 9, ("after",): 5}
+    assert found["slowwave_active_memories"] == {("before",): 6, ("after",): 4}
     assert found["slowwave_proposals"][("applied",)] == 2
     assert found["slowwave_proposals"][("failed",)] == 0
     assert found["slowwave_waiting_for_review"] == {(): 1}
@@ -143,10 +153,10 @@ def test_the_metrics_say_what_the_night_did_as_a_collector_reads_them(
 
 
 def test_a_night_that_fails_leaves_its_code_in_the_metrics(
-    smoke: Path, cli: Cli, tmp_path: Path
+    filled: Path, cli: Cli, tmp_path: Path
 ) -> None:
     path = tmp_path / "slowwave.prom"
-    there, missing = str(smoke), str(tmp_path / "missing.db")
+    there, missing = str(filled), str(tmp_path / "missing.db")
     ended = cli("maintain", there, missing, "--consolidate", "--metrics-file", path)
     assert ended.code == 10
     codes = {
@@ -159,30 +169,30 @@ def test_a_night_that_fails_leaves_its_code_in_the_metrics(
 
 
 def test_a_file_that_is_none_of_metrics_stays_and_a_dry_run_writes_none(
-    smoke: Path, cli: Cli, tmp_path: Path
+    filled: Path, cli: Cli, tmp_path: Path
 ) -> None:
-    before = smoke.read_bytes()
-    ended = cli("maintain", smoke, "--consolidate", "--metrics-file", smoke)
-    assert (ended.code, smoke.read_bytes()) == (1, before)
+    before = filled.read_bytes()
+    ended = cli("maintain", filled, "--consolidate", "--metrics-file", filled)
+    assert (ended.code, filled.read_bytes()) == (1, before)
     assert "holds no metrics of slowwave" in ended.err
-    ended = cli("maintain", smoke, "--consolidate", "--metrics-file", tmp_path / "no" / "x.prom")
-    assert (ended.code, smoke.read_bytes()) == (1, before)
+    ended = cli("maintain", filled, "--consolidate", "--metrics-file", tmp_path / "no" / "x.prom")
+    assert (ended.code, filled.read_bytes()) == (1, before)
     path = tmp_path / "dry.prom"
-    assert cli("maintain", smoke, "--consolidate", "--dry-run", "--metrics-file", path).code == 0
+    assert cli("maintain", filled, "--consolidate", "--dry-run", "--metrics-file", path).code == 0
     assert not path.exists()
 
 
 def test_metrics_that_cannot_be_written_in_the_end_are_an_error_and_the_night_stands(
-    smoke: Path, cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    filled: Path, cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "metrics" / "slowwave.prom"
     path.parent.mkdir()
     # A folder in place of what is written beside it.
-    execute(smoke, "SELECT 1")
+    execute(filled, "SELECT 1")
     import threading
 
     path.with_name(f"slowwave.prom.{os.getpid()}.{threading.get_ident()}").mkdir()
-    ended = cli("maintain", smoke, "--consolidate", "--metrics-file", path)
+    ended = cli("maintain", filled, "--consolidate", "--metrics-file", path)
     assert ended.code == 3
     assert "Cannot write" in ended.err
     assert "3 applied" in ended.out

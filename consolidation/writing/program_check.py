@@ -13,6 +13,7 @@ from slowwave.consolidation.facts.lookup import find_missing, find_unsupported, 
 from slowwave.consolidation.proposals import Proposal, Source
 from slowwave.consolidation.text.injection import commands
 from slowwave.consolidation.thresholds import WIDE_SIMILARITY
+from slowwave.store.records import UNDATED
 
 _FEWEST = 2
 
@@ -83,8 +84,11 @@ def _structure_faults(proposal: Proposal, sources: Sequence[Source]) -> list[str
             f"the text has {len(proposal.draft.text)} characters, which is not shorter than the "
             "memories that it replaces"
         )
-    if proposal.operation == "update" and not _hang_together(sources):
-        faults.append("the memories of an update share no name and do not lie near each other")
+    if proposal.operation == "update":
+        if not _hang_together(sources):
+            faults.append("the memories of an update share no name and do not lie near each other")
+        if all(source.observed_at == UNDATED for source in sources):
+            faults.append("the memories have no dates: nothing shows which value is the newer one")
     return faults
 
 
