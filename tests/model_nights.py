@@ -301,3 +301,10 @@ def served(responder: Responder) -> Iterator[tuple[str, ...]]:
     """Serve a model, and provide the options of the command that name it."""
     with model_server(responder) as server:
         yield ("--model", "openai/scripted", "--api-base", server.base)
+
+
+@contextmanager
+def a_writer(responder: Responder) -> Iterator[ModelWriter]:
+    """Serve a model, and provide a writer that asks it."""
+    with model_server(responder) as server:
+        yield ModelWriter(Endpoint("openai/scripted", server.base, 20.0, first_wait_s=0.001))

@@ -33,6 +33,8 @@ class TenantPlanner:
         """Take the tenant as it is, and what the user chose."""
         self.view = view
         self.options = options
+        # The memories of each key: others may say the same, word for word.
+        self._memories_of_key: dict[str, frozenset[str]] = {}
 
     def may_leave(self, row: int) -> bool:
         """Whether a memory may be superseded."""
@@ -99,9 +101,13 @@ class TenantPlanner:
         )
 
     def _key(self, operation: Operation, ids: Sequence[str]) -> str:
+        """Return the key of a proposal: of its texts, or of its memories if the former is taken."""
         hashes = tuple(self.view.memory(one).content_hash for one in sorted(ids))
-        key = method_key(operation)
-        return proposal_id(operation, self.view.tenant, hashes, key, "extractive")
+        method = method_key(operation)
+        key = proposal_id(operation, self.view.tenant, hashes, method, "extractive")
+        if self._memories_of_key.setdefault(key, frozenset(ids)) == frozenset(ids):
+            return key
+        return proposal_id(operation, self.view.tenant, tuple(ids), key, "extractive")
 
 
 @cache
