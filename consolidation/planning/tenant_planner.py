@@ -56,7 +56,7 @@ class TenantPlanner:
 
     def is_decided(self, operation: Operation, ids: Sequence[str]) -> bool:
         """Whether what would be proposed was decided before, or waits: it is not written again."""
-        return self._key(operation, ids) in self.options.remembered
+        return not self.options.remembered.isdisjoint(self._keys(operation, ids))
 
     def propose(
         self,
@@ -102,12 +102,16 @@ class TenantPlanner:
 
     def _key(self, operation: Operation, ids: Sequence[str]) -> str:
         """Return the key of a proposal: of its texts, or of its memories if the former is taken."""
-        hashes = tuple(self.view.memory(one).content_hash for one in sorted(ids))
-        method = method_key(operation)
-        key = proposal_id(operation, self.view.tenant, hashes, method, "extractive")
-        if self._memories_of_key.setdefault(key, frozenset(ids)) == frozenset(ids):
-            return key
-        return proposal_id(operation, self.view.tenant, tuple(ids), key, "extractive")
+        of_texts, of_memories = self._keys(operation, ids)
+        owner = self._memories_of_key.setdefault(of_texts, frozenset(ids))
+        return of_texts if owner == frozenset(ids) else of_memories
+
+    def _keys(self, operation: Operation, ids: Sequence[str]) -> tuple[str, str]:
+        """Return the keys of the texts and of the memories of a proposal."""
+        tenant, method = self.view.tenant, method_key(operation)
+        hashes = tuple(self.view.memory(memory_id).content_hash for memory_id in ids)
+        of_texts = proposal_id(operation, tenant, hashes, method, "extractive")
+        return of_texts, proposal_id(operation, tenant, tuple(ids), of_texts, "extractive")
 
 
 @cache

@@ -345,7 +345,9 @@ def test_two_merges_of_the_same_texts_are_taken_back_one_by_one(
     proposals = [result.proposal for result in outcome.results]
     assert len({proposal.id for proposal in proposals}) == 2
     superseded = "SELECT id FROM memories WHERE status = 'superseded'"
-    for left, proposal in ((1, proposals[0]), (0, proposals[1])):
+    for left, proposal in ((1, proposals[1]), (0, proposals[0])):
         assert take_back(memory_file, str(outcome.run_id), proposal.id) == ()
         assert len(rows(memory_file, superseded)) == left
+        # What was undone is not proposed again.
+        assert night(memory_file, remembering, dry_run=True).plan.proposals == ()
     assert picture(memory_file, GIVEN_BACK) == before
