@@ -31,10 +31,10 @@ class TenantPlanner:
 
     def __init__(self, view: TenantView, options: PlanOptions) -> None:
         """Take the tenant as it is, and what the user chose."""
-        self.view = view
-        self.options = options
         # The memories of each key: others may say the same, word for word.
         self._memories_of_key: dict[str, frozenset[str]] = {}
+        self.view = view
+        self.options = options
 
     def may_leave(self, row: int) -> bool:
         """Whether a memory may be superseded."""
