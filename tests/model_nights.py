@@ -157,6 +157,13 @@ def an_agent(
         yield Agent(path, embedder, server, vectors)
 
 
+@contextmanager
+def a_writer(responder: Responder) -> Iterator[ModelWriter]:
+    """Serve a model, and provide a writer that asks it."""
+    with model_server(responder) as server:
+        yield ModelWriter(Endpoint("openai/scripted", server.base, 20.0, first_wait_s=0.001))
+
+
 def texts_of(name: str) -> tuple[str, ...]:
     """Return what the three memories of a thing say."""
     beginning, ends = _THINGS[name]

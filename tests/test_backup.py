@@ -57,7 +57,7 @@ def ripe(tmp_path_factory: pytest.TempPathFactory, embedder: SentenceEmbedder) -
     path = tmp_path_factory.mktemp("ripe") / "memory.db"
     create_file(path)
     fill(path, told(of_one_thing(), "oncall"))
-    night(path, embedder, only=frozenset({"merge"}))
+    night(path, embedder, only=frozenset())
     return path
 
 

@@ -13,6 +13,8 @@ import night as fixture
 import pytest
 from builders import NOW, a_decision, a_memory, a_run, changing, copy_of, decide, put
 from figures import Figures
+from model_nights import a_writer, told_once
+from model_server import answering, approval
 from nights import execute, fill, more_of_it, night, of_one_thing, picture, rows, told
 from test_cli import Cli, cli
 
@@ -241,7 +243,8 @@ def slept(tmp_path_factory: pytest.TempPathFactory, embedder: SentenceEmbedder) 
     path = tmp_path_factory.mktemp("slept") / "memory.db"
     create_file(path)
     fill(path, told(of_one_thing(), "oncall"))
-    night(path, embedder)
+    with a_writer(answering(told_once, approval)) as writer:
+        night(path, embedder, writer=writer, only=frozenset({"synthesize"}))
     assert superseded(path)
     return path
 

@@ -89,7 +89,7 @@ def test_the_check_for_ci_goes_through(tmp_path: Path, programs: Path) -> None:
     shutil.copy(ROOT / "fixtures" / "smoke.jsonl", tmp_path / "fixtures")
     ended = shell(script, tmp_path, programs)
     assert ended.returncode == 0, ended.stderr
-    assert len(json.loads((tmp_path / "night.json").read_text())["proposals"]) == 3
+    assert len(json.loads((tmp_path / "night.json").read_text())["proposals"]) == 1
 
 
 @pytest.mark.parametrize(

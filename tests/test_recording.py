@@ -325,7 +325,7 @@ def test_an_answer_is_not_glued_to_what_another_run_could_not_end(
 
     agent.server.responder = respond
     assert maintained(cli, agent, *asking(agent), "--record", record).code == 0
-    assert len(read_recording(record).answers) == len(agent.server.asked) > 3
+    assert len(read_recording(record).answers) == len(agent.server.asked) > 1
 
 
 def no_recording(path: Path) -> None:

@@ -56,7 +56,7 @@ def test_a_night_runs_from_the_wheel_alone(installed: Path) -> None:
     assert run(installed, *slowwave, "import", "memory.db", smoke).returncode == 0
     night = run(installed, *slowwave, "maintain", "memory.db", "--consolidate")
     assert night.returncode == 0, night.stderr
-    assert "9 -> 7 memories" in night.stdout
+    assert "9 -> 8 memories" in night.stdout
     page = run(installed, *slowwave, "report", "memory.db", "--html", "-")
     assert page.stdout.startswith("<!DOCTYPE html>"), page.stderr
 

@@ -31,6 +31,8 @@ class TenantPlanner:
 
     def __init__(self, view: TenantView, options: PlanOptions) -> None:
         """Take the tenant as it is, and what the user chose."""
+        # The memories of each key: others may say the same, word for word.
+        self._memories_of_key: dict[str, frozenset[str]] = {}
         self.view = view
         self.options = options
 
@@ -54,7 +56,7 @@ class TenantPlanner:
 
     def is_decided(self, operation: Operation, ids: Sequence[str]) -> bool:
         """Whether what would be proposed was decided before, or waits: it is not written again."""
-        return self._key(operation, ids) in self.options.remembered
+        return not self.options.remembered.isdisjoint(self._keys(operation, ids))
 
     def propose(
         self,
@@ -99,9 +101,17 @@ class TenantPlanner:
         )
 
     def _key(self, operation: Operation, ids: Sequence[str]) -> str:
-        hashes = tuple(self.view.memory(one).content_hash for one in sorted(ids))
-        key = method_key(operation)
-        return proposal_id(operation, self.view.tenant, hashes, key, "extractive")
+        """Return the key of a proposal: of its texts, or of its memories if the former is taken."""
+        of_texts, of_memories = self._keys(operation, ids)
+        owner = self._memories_of_key.setdefault(of_texts, frozenset(ids))
+        return of_texts if owner == frozenset(ids) else of_memories
+
+    def _keys(self, operation: Operation, ids: Sequence[str]) -> tuple[str, str]:
+        """Return the keys of the texts and of the memories of a proposal."""
+        tenant, method = self.view.tenant, method_key(operation)
+        hashes = tuple(self.view.memory(memory_id).content_hash for memory_id in ids)
+        of_texts = proposal_id(operation, tenant, hashes, method, "extractive")
+        return of_texts, proposal_id(operation, tenant, tuple(ids), of_texts, "extractive")
 
 
 @cache

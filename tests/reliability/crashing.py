@@ -122,6 +122,7 @@ def _warm_up() -> None:
     from nights import fill
 
     from slowwave.cli.app import run as command
+    from slowwave.consolidation.model.provider import load_litellm
     from slowwave.consolidation.vectors import embedder as embed
 
     # On one core the model has no threads of its own, which no child would have.
@@ -135,6 +136,7 @@ def _warm_up() -> None:
         fill(Path(path), texts)
         command(["maintain", path, "--consolidate", "--json", "--quiet"])
         command(["check", path, "--quiet"])
+    load_litellm()
     os.sched_setaffinity(0, cores)
 
 

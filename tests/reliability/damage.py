@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import night as fixture
+from model_nights import a_writer
+from model_server import oracle
 from nights import NOW, execute, fill, night, rows, told
 from test_plan import TWINS
 
@@ -54,7 +56,8 @@ def make_original(folder: Path, embedder: Embedder) -> Original:
     long = " ".join(f"Entry {number} of the long list is kept." for number in range(300))
     fill(path, [{"id": "long", "content": long, "pinned": True, "entities": ["Long List"]}])
     fill(path, told(TWINS, "twin"))
-    night(path, embedder)
+    with a_writer(oracle) as writer:
+        night(path, embedder, writer=writer)
     with open_writing(path) as file:
         answer = Answer('{"same": true}', 10, 5, None)
         keep_answers(file, [("key", "a model", answer)], NOW.isoformat())

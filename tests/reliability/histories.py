@@ -23,7 +23,7 @@ from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.proposals import OPERATIONS
 from slowwave.consolidation.vectors.embedder import Embedder
-from slowwave.consolidation.writing.writer import BuiltInWriter
+from slowwave.consolidation.writing.writer import BuiltInWriter, Writer
 from slowwave.store.check import check_file
 from slowwave.store.errors import ChangedSince
 from slowwave.store.file import open_reading, open_writing
@@ -102,6 +102,7 @@ class History:
     embedder: Embedder
     random: random.Random
     day: int = 0
+    writer: Writer = field(default_factory=BuiltInWriter)
     # What is spoken of in it: little, so that nights build on each other.
     things: list[list[str]] = field(default_factory=list)
     # Each memory as its agent left it, or a person who restored it.
@@ -211,8 +212,7 @@ class History:
         )
         known = set(self.runs("1"))
         with suppress(Killed):
-            writer = BuiltInWriter()
-            run_cycle(self.path, options, self.embedder, writer, self.now, progress=progress)
+            run_cycle(self.path, options, self.embedder, self.writer, self.now, progress=progress)
         return next((one for one in self.runs("1") if one not in known), None)
 
     def age(self) -> list[str]:

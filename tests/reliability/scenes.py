@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import shutil
 import sqlite3
-from collections.abc import Iterable, Sequence
-from contextlib import closing
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import night as fixture
-from nights import AGENTS_TABLES, fill, picture, rows
+import nights
+from model_nights import told_once
+from model_server import answering, approval, model_server
+from nights import AGENTS_TABLES, fill, of_one_thing, picture, rows
 from readme import SMOKE
 
 from slowwave.store.check import check_file
@@ -182,17 +185,24 @@ def _waiting(path: Path) -> set[str]:
     return {row["key"] for row in rows(path, "SELECT key FROM proposals WHERE state = 'pending'")}
 
 
+@contextmanager
+def a_model() -> Iterator[tuple[str, ...]]:
+    """Serve a model that knows `few_memories`, and provide the options that name it."""
+    with model_server(answering(told_once, approval), most_requests=10_000) as server:
+        yield ("--model", "openai/scripted", "--api-base", server.base)
+
+
 def few_memories() -> list[str]:
-    """Return lines with merges, an update and a synthesis: the smoke fixture."""
-    lines = [json.loads(line) for line in SMOKE.read_text("utf-8").splitlines()]
-    return [json.dumps({"id": f"m-{number}", **line}) for number, line in enumerate(lines)]
+    """Return lines of which a night with `a_model` makes merges, an update and a synthesis."""
+    job = ["The backup job starts at 02:30.", "The backup job now starts at 03:30."]
+    return [
+        *SMOKE.read_text("utf-8").splitlines(),
+        *map(json.dumps, [*nights.told(of_one_thing(), "pager"), *nights.told(job, "job")]),
+    ]
 
 
 def more_memories(times: int = 1) -> list[str]:
-    """Return some 70 lines of the night fixture, or so many times that.
-
-    There are syntheses, rules and updates, too.
-    """
+    """Return some 70 lines of the night fixture with the few, or so many times that."""
     night = fixture.load("office")
     sizes = ((night.facts, 5), (night.rules, 1), (night.updates, 3), (night.singles, 4))
     parts = [groups[: times * size] for groups, size in sizes]
@@ -247,19 +257,23 @@ NAMES = (
 )
 
 
-def scene(name: str, folder: Path, mode: str) -> Scene:
-    """Make the scene of this name in a new folder, with its file in this journal mode."""
+def scene(name: str, folder: Path, mode: str, model: Sequence[str]) -> Scene:
+    """Make the scene of this name in a new folder, with its file in this journal mode.
+
+    model: the options that name the model of its nights.
+    """
     few, before = few_memories(), folder / "before"
+    maintain = (*MAINTAIN, *model)
     match name:
         case "night":
-            return Scene(name, filled(before, few, mode), MAINTAIN)
+            return Scene(name, filled(before, few, mode), maintain)
         case "large night":
-            return Scene(name, filled(before, more_memories(), mode), MAINTAIN)
+            return Scene(name, filled(before, more_memories(), mode), maintain)
         case "old file":
-            return Scene(name, of_version_1(before, few, mode), MAINTAIN)
+            return Scene(name, of_version_1(before, few, mode), maintain)
         case "undo" | "restore":
             path = filled(before, few, mode) / "memory.db"
-            assert Scene(name, before, MAINTAIN).run(path).code == 0
+            assert Scene(name, before, maintain).run(path).code == 0
             of = "runs" if name == "undo" else "memories WHERE status = 'superseded'"
             return Scene(
                 name, before, (name, "{file}", rows(path, f"SELECT id FROM {of}")[0]["id"])
@@ -267,7 +281,7 @@ def scene(name: str, folder: Path, mode: str) -> Scene:
         case "approve" | "decline":
             # What waits has more sources than one transaction takes, several times over.
             path = filled(before, more_memories(5), mode) / "memory.db"
-            held = Scene(name, before, (*MAINTAIN, "--review", "always"))
+            held = Scene(name, before, (*maintain, "--review", "always"))
             assert held.run(path).code == 0
             return Scene(name, before, ("review", "{file}", name, "--all", "--json", "--quiet"))
         case "import":

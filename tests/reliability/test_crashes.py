@@ -6,7 +6,7 @@ import functools
 import itertools
 import random
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from figures import Figures
 from nights import picture
 
 from .disk import Fault, What, linked_library
-from .scenes import NAMES, Reference, scene, told
+from .scenes import NAMES, Reference, a_model, scene, told
 
 pytestmark = pytest.mark.skipif(
     linked_library() is None, reason="SQLite is a part of Python itself here: nothing to listen to"
@@ -40,15 +40,16 @@ References = Callable[[str, str], Reference]
 
 
 @pytest.fixture(scope="module")
-def references(tmp_path_factory: pytest.TempPathFactory) -> References:
+def references(tmp_path_factory: pytest.TempPathFactory) -> Iterator[References]:
     """Provide a command, by name and journal mode, as it ends when nothing goes wrong."""
+    with a_model() as model:
 
-    @functools.cache
-    def made(name: str, mode: str) -> Reference:
-        folder = tmp_path_factory.mktemp(mode)
-        return Reference(scene(name, folder, mode), folder / "after")
+        @functools.cache
+        def made(name: str, mode: str) -> Reference:
+            folder = tmp_path_factory.mktemp(mode)
+            return Reference(scene(name, folder, mode, model), folder / "after")
 
-    return made
+        yield made
 
 
 @pytest.fixture(scope="module")

@@ -120,9 +120,9 @@ def hostile(every_code: Path, tmp_path: Path) -> Path:
 
 
 def test_no_command_sends_a_control_code_or_fails_for_what_memories_hold(
-    hostile: Path, cli: Cli, tmp_path: Path, figures: Figures
+    hostile: Path, cli: Cli, tmp_path: Path, figures: Figures, scripted: tuple[str, ...]
 ) -> None:
-    night_of = ("maintain", hostile, "--consolidate")
+    night_of = ("maintain", hostile, "--consolidate", *scripted)
     assert cli(*night_of, "--dry-run").code == 0
     assert cli(*night_of, "--dry-run", "--json").code == 0
     real = json.loads(cli(*night_of, "--json").out)
@@ -419,7 +419,7 @@ def test_ten_megabytes_are_left_out_and_named(
         outcome = night(memory_file, embedder, dry_run=dry_run)
         assert [one.memory for one in outcome.plan.too_long] == ["long-00", "long-01", "long-02"]
         assert outcome.plan.too_long[0].characters == size
-        assert [one.proposal.operation for one in outcome.results] == ["synthesize"]
+        assert [one.proposal.operation for one in outcome.results] == ["merge"]
     ended = cli("maintain", memory_file, "--consolidate", "--dry-run")
     assert f"more than {MOST_CHARACTERS:,} characters (long-00, long-01, long-02)" in ended.out
     for command in (("trace", "long-00"), ("conflicts",), ("check",), ("export",)):

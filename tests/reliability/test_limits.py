@@ -62,7 +62,7 @@ def why_failed(model: str, base: str) -> str:
     meter = UsageMeter(UsageLimits(), opened.price)
     messages = [{"role": "user", "content": "What is old?"}]
     with pytest.raises(CallFailed) as failed:
-        opened.ask(Call("groups", messages, meter.begin(Estimate(10, 10), 10)))
+        opened.ask(Call("write", messages, meter.begin(Estimate(10, 10), 10)))
     return str(failed.value)
 
 

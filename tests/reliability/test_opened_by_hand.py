@@ -125,10 +125,11 @@ def lived_in(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 
 @pytest.fixture(scope="module")
 def waiting(tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, str]:
-    """Provide a file in which proposals wait, and a plan that waits for nobody."""
+    """Provide a file in which two proposals wait, and a plan that waits for nobody."""
     path = tmp_path_factory.mktemp("waiting") / "memory.db"
     plan = path.with_name("plan.json")
     assert run(["import", str(path), str(readme.SMOKE), "--quiet"]) == 0
+    fill(path, told(TWINS, "twin"))
     dry_run = ["maintain", str(path), "--consolidate", "--dry-run", "--plan-out", str(plan)]
     assert run([*dry_run, "--quiet"]) == 0
     assert run(["maintain", str(path), "--consolidate", "--review", "always", "--quiet"]) == 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from figures import Figures
 from nights import picture, rows
 
 from .disk import Fault, linked_library
-from .scenes import Scene, find_problems, scene
+from .scenes import Scene, a_model, find_problems, scene
 
 pytestmark = pytest.mark.skipif(
     linked_library() is None, reason="SQLite is a part of Python itself here: nothing to listen to"
@@ -162,15 +162,21 @@ def after_each_commit(touches: list[tuple[str, str]], before: Path, folder: Path
     return states
 
 
+@pytest.fixture(scope="module")
+def model() -> Iterator[tuple[str, ...]]:
+    with a_model() as options:
+        yield options
+
+
 @pytest.mark.parametrize("mode", MODES)
 def test_power_lost_at_any_touch_leaves_the_file_as_some_commit_left_it_and_undoes_none(
-    mode: str, tmp_path: Path, rounds: Rounds, figures: Figures
+    mode: str, model: tuple[str, ...], tmp_path: Path, rounds: Rounds, figures: Figures
 ) -> None:
     chance = random.Random(4)  # noqa: S311 - losses, not secrets
     names = SCENES if rounds(0, 1) else (SCENES[1],)
     lost = 0
     for name in names:
-        made = scene(name, tmp_path / name, mode)
+        made = scene(name, tmp_path / name, mode, model)
         touches = recorded(made, tmp_path / name / "recorded")
         states = after_each_commit(touches, made.before, tmp_path / name / "states")
         assert len(states) > 1
@@ -187,9 +193,9 @@ def test_power_lost_at_any_touch_leaves_the_file_as_some_commit_left_it_and_undo
     figures.add("power losses survived", lost)
 
 
-def test_a_disk_that_forgets_a_sync_is_found_out(tmp_path: Path) -> None:
+def test_a_disk_that_forgets_a_sync_is_found_out(tmp_path: Path, model: tuple[str, ...]) -> None:
     """The harness can fail: without syncs, commits are lost or files are damaged."""
-    made = scene("old file", tmp_path / "scene", "delete")
+    made = scene("old file", tmp_path / "scene", "delete", model)
     touches = recorded(made, tmp_path / "recorded")
     states = after_each_commit(touches, made.before, tmp_path / "states")
     chance = random.Random(5)  # noqa: S311 - losses, not secrets

@@ -14,7 +14,16 @@ from nights import rows
 
 from .crashing import Ended, Job, run
 from .disk import Fault, linked_library
-from .scenes import MAINTAIN, Reference, Scene, few_memories, filled, find_problems, told
+from .scenes import (
+    MAINTAIN,
+    Reference,
+    Scene,
+    a_model,
+    few_memories,
+    filled,
+    find_problems,
+    told,
+)
 
 pytestmark = pytest.mark.skipif(
     linked_library() is None or os.geteuid() != 0,
@@ -68,11 +77,12 @@ def mounted(tmp_path: Path) -> Iterator[Callable[[int], Path]]:
 @pytest.fixture(scope="module", params=MODES)
 def reference(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Reference:
+) -> Iterator[Reference]:
     """Provide a night as it ends when there is room."""
     folder = tmp_path_factory.mktemp(request.param)
     before = filled(folder / "before", few_memories(), request.param)
-    return Reference(Scene("night", before, MAINTAIN), folder / "after")
+    with a_model() as model:
+        yield Reference(Scene("night", before, (*MAINTAIN, *model)), folder / "after")
 
 
 def test_a_full_disk_ends_a_night_in_a_sentence_and_the_next_one_finishes(

@@ -353,7 +353,7 @@ def test_a_redirect_is_not_followed_and_said_so(model: str, status: int) -> None
             opened = open_model(endpoint)
             meter = UsageMeter(UsageLimits(), opened.price)
             messages = [{"role": "user", "content": "The user's secret."}]
-            call = Call("groups", messages, meter.begin(Estimate(10, 10), 10))
+            call = Call("write", messages, meter.begin(Estimate(10, 10), 10))
             with pytest.raises(
                 ModelRefuses, match=rf"sends on to another address \(HTTP {status}\)"
             ):

@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 from figures import Figures
+from model_nights import a_writer, told_once
+from model_server import answering, approval, write
 from nights import NOW, execute, fill, more_of_it, night, of_one_thing, picture, rows, told
 from reliability.histories import (
     EVERYTHING,
@@ -52,13 +54,15 @@ def test_in_any_history_undo_gives_back_to_the_bit_or_says_what_stands_in_the_wa
     for seed in range(rounds(2, 40)):
         path = tmp_path / f"{seed}.db"
         create_file(path)
-        history = History(path, remembering, random.Random(seed))  # noqa: S311 - no secret
-        history.insert()
-        for _ in range(24):
-            history.day += 1
-            _step(history, figures)
-            assert problems(path, history.deleted) == [], f"seed {seed}, day {history.day}"
-        _unwind(history, figures)
+        chance = random.Random(seed)  # noqa: S311 - no secret
+        with a_writer(answering(write, approval)) as writer:
+            history = History(path, remembering, chance, writer=writer)
+            history.insert()
+            for _ in range(24):
+                history.day += 1
+                _step(history, figures)
+                assert problems(path, history.deleted) == [], f"seed {seed}, day {history.day}"
+            _unwind(history, figures)
 
 
 def _step(history: History, figures: Figures) -> None:
@@ -217,11 +221,12 @@ def _nothing_is_left_of_any_run(path: Path) -> None:
 @pytest.fixture
 def two_nights(memory_file: Path, remembering: Embedder) -> tuple[Path, str, str]:
     """Provide a file in which the second night added to what the first one made."""
-    fill(memory_file, told(of_one_thing(), "pager"))
-    first = night(memory_file, remembering)
-    fill(memory_file, told(more_of_it(), "late", first_day=22))
-    second = night(memory_file, remembering, now=NOW + timedelta(days=1))
-    assert [one.state for one in second.results] == ["applied"]
+    with a_writer(answering(told_once, approval)) as writer:
+        fill(memory_file, told(of_one_thing(), "pager"))
+        first = night(memory_file, remembering, writer=writer)
+        fill(memory_file, told(more_of_it(), "late", first_day=22))
+        second = night(memory_file, remembering, writer=writer, now=NOW + timedelta(days=1))
+    assert {one.state for one in second.results} == {"applied"}
     return memory_file, str(first.run_id), str(second.run_id)
 
 
@@ -267,10 +272,11 @@ def test_runs_over_different_memories_are_undone_in_either_order(
     fill(memory_file, told(of_one_thing(), "pager"))
     fill(memory_file, ["Wiki runs on port 8080.", "Wiki runs on port 8080"])
     before = picture(memory_file, GIVEN_BACK)
-    runs = [
-        str(night(memory_file, remembering, only=frozenset({only})).run_id)
-        for only in ("synthesize", "merge")
-    ]
+    with a_writer(answering(told_once, approval)) as writer:
+        runs = [
+            str(night(memory_file, remembering, writer=writer, only=frozenset({only})).run_id)
+            for only in ("synthesize", "merge")
+        ]
     assert take_back(memory_file, runs[first], None) == ()
     assert picture(memory_file, GIVEN_BACK) != before
     assert take_back(memory_file, runs[1 - first], None) == ()
@@ -326,3 +332,22 @@ def test_a_memory_that_was_purged_since_is_named_with_the_day_and_the_run(
     (obstacle,) = take_back(memory_file, first, None)
     assert (obstacle.row, obstacle.run, obstacle.column) == (purged.ids[0], purged.run_id, None)
     assert f"was purged on {later.date()} by run {purged.run_id}" in obstacle.why
+
+
+def test_two_merges_of_the_same_texts_are_taken_back_one_by_one(
+    memory_file: Path, remembering: Embedder
+) -> None:
+    texts = ["Wiki runs on port 8080.", "Wiki runs on port 8080"]
+    named: list[dict[str, Any]] = [{"entities": ["Ada"]}, {}]
+    fill(memory_file, [{"content": text, **names} for names in named for text in texts])
+    before = picture(memory_file, GIVEN_BACK)
+    outcome = night(memory_file, remembering)
+    proposals = [result.proposal for result in outcome.results]
+    assert len({proposal.id for proposal in proposals}) == 2
+    superseded = "SELECT id FROM memories WHERE status = 'superseded'"
+    for left, proposal in ((1, proposals[1]), (0, proposals[0])):
+        assert take_back(memory_file, str(outcome.run_id), proposal.id) == ()
+        assert len(rows(memory_file, superseded)) == left
+        # What was undone is not proposed again.
+        assert night(memory_file, remembering, dry_run=True).plan.proposals == ()
+    assert picture(memory_file, GIVEN_BACK) == before
