@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 from figures import Figures
 from hypothesis import settings
-from model_nights import Agent, an_agent
+from model_nights import Agent, an_agent, every_night_asks, write_smoke
+from model_server import answering, approval
 
 from slowwave.cli.terminal.interpreter import keep_libraries_quiet
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
@@ -141,3 +142,10 @@ def agent(
         monkeypatch.delenv(name, raising=False)
     with an_agent(memory_file, embedder, vectors) as made:
         yield made
+
+
+@pytest.fixture(scope="module")
+def smoke_model() -> Iterator[None]:
+    """Let each command ask a model that knows the nine memories of the README."""
+    with every_night_asks(answering(write_smoke, approval)):
+        yield
