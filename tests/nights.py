@@ -140,3 +140,20 @@ def picture(path: Path, tables: Sequence[str] = AGENTS_TABLES) -> dict[str, list
         )
         for table in tables
     }
+
+
+# Three things, of which a night without a model knows that they were said twice.
+SAID_TWICE = {
+    "backup": "The backup of the wiki runs at 02:30 every night.",
+    "invoices": "Helvi settles the invoices on the first Tuesday of the month.",
+    "plants": "Ines waters the office plants on Mondays.",
+}
+
+
+def said_twice() -> list[dict[str, Any]]:
+    """Return two memories of each of them, `backup-00`, `backup-01` ...: a merge each."""
+    return [
+        memory
+        for name, text in SAID_TWICE.items()
+        for memory in told([text, f"User said that {text}"], name)
+    ]

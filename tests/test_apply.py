@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from nights import execute, fill, picture, rows, told
-from readme import ANSWERS, RETOLD, SMOKE
+from model_nights import a_rule, every_night_asks, facts
+from model_server import oracle
+from nights import SAID_TWICE, execute, fill, picture, rows, said_twice, told
 from test_cli import Cli, cli
 from test_foreign import FORMATS
 from test_plan import TWINS
@@ -28,9 +29,9 @@ TABLES = ("memories", "proposals", "runs", "journal")
 
 
 @pytest.fixture
-def smoke(memory_file: Path, cli: Cli) -> Path:
-    """Provide the nine memories of the README."""
-    assert cli("import", memory_file, SMOKE).code == 0
+def twice(memory_file: Path) -> Path:
+    """Provide memories of which three merges come."""
+    fill(memory_file, said_twice())
     return memory_file
 
 
@@ -41,6 +42,18 @@ def planned(cli: Cli, path: Path, *options: object) -> Path:
     return plan
 
 
+def kept(path: Path) -> set[str]:
+    """Return what is active though it was said twice: its name."""
+    found = rows(path, "SELECT id FROM memories WHERE status = 'active' AND id LIKE '%-01'")
+    return {row["id"].removesuffix("-01") for row in found}
+
+
+def about(name: str, proposals: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the proposal about one of the things that were said twice."""
+    (found,) = (one for one in proposals if one["draft"] == SAID_TWICE[name])
+    return found
+
+
 def change(plan: Path, do: Callable[[list[dict[str, Any]]], object]) -> None:
     """Change the proposals of a plan, as a person would in an editor."""
     whole = json.loads(plan.read_text())
@@ -49,96 +62,97 @@ def change(plan: Path, do: Callable[[list[dict[str, Any]]], object]) -> None:
 
 
 def test_a_plan_that_is_left_whole_leads_where_the_night_leads(
-    smoke: Path, tmp_path: Path, cli: Cli
+    twice: Path, tmp_path: Path, cli: Cli
 ) -> None:
     other = tmp_path / "other.db"
-    shutil.copy(smoke, other)
+    shutil.copy(twice, other)
     cli("maintain", other, "--consolidate")
-    before = smoke.read_bytes()
-    plan = planned(cli, smoke)
-    assert smoke.read_bytes() == before
-    assert cli("apply", smoke, plan).code == 0
-    assert active(smoke) == active(other)
-    assert cli("check", smoke).code == 0
+    before = twice.read_bytes()
+    plan = planned(cli, twice)
+    assert twice.read_bytes() == before
+    assert cli("apply", twice, plan).code == 0
+    assert active(twice) == active(other)
+    assert cli("check", twice).code == 0
 
 
 def test_what_was_taken_out_of_a_plan_is_not_done_and_the_rest_can_be_undone(
-    smoke: Path, cli: Cli
+    twice: Path, cli: Cli
 ) -> None:
-    before = picture(smoke)
-    plan = planned(cli, smoke)
-    change(plan, lambda proposals: proposals.pop(1))
-    ended = cli("apply", smoke, plan, "--json")
-    assert [one["operation"] for one in ended.json["proposals"]] == ["merge", "synthesize"]
-    assert "The backup of the wiki runs at 02:30 every night." in active(smoke)
-    assert cli("undo", smoke, ended.json["run"]).code == 0
-    assert picture(smoke) == before
+    before = picture(twice)
+    plan = planned(cli, twice)
+    change(plan, lambda proposals: proposals.remove(about("backup", proposals)))
+    ended = cli("apply", twice, plan, "--json")
+    assert [one["state"] for one in ended.json["proposals"]] == ["applied", "applied"]
+    assert kept(twice) == {"backup"}
+    assert cli("undo", twice, ended.json["run"]).code == 0
+    assert picture(twice) == before
 
 
 def test_what_was_declined_since_is_told_and_not_done_unless_it_is_reconsidered(
-    smoke: Path, cli: Cli
+    twice: Path, cli: Cli
 ) -> None:
-    plan = planned(cli, smoke)
-    assert cli("maintain", smoke, "--consolidate", "--review", "always").code == 0
-    assert cli("review", smoke, "decline", "--operation", "update", "--reason", "no").code == 0
-    ended = cli("apply", smoke, plan)
+    plan = planned(cli, twice)
+    assert cli("maintain", twice, "--consolidate", "--review", "always").code == 0
+    backup = about("backup", json.loads(plan.read_text())["proposals"])["id"]
+    assert cli("review", twice, "decline", backup, "--reason", "no").code == 0
+    ended = cli("apply", twice, plan)
     assert (ended.code, "declined by a person: no" in ended.out) == (3, True)
-    assert "none: a plan" in cli("log", smoke).out
+    assert "none: a plan" in cli("log", twice).out
     # Not even if the plan itself says so.
     whole = json.loads(plan.read_text()) | {"reconsider": True}
     plan.write_text(json.dumps(whole))
-    assert "declined by a person: no" in cli("apply", smoke, plan).out
-    again = cli("apply", smoke, plan, "--reconsider", "--json").json["proposals"]
-    assert {one["operation"]: one["state"] for one in again}["update"] == "applied"
-    assert "The backup of the wiki runs at 02:30 every night." not in active(smoke)
+    assert "declined by a person: no" in cli("apply", twice, plan).out
+    again = cli("apply", twice, plan, "--reconsider", "--json").json["proposals"]
+    assert about("backup", again)["state"] == "applied"
+    assert kept(twice) == set()
 
 
-def test_a_plan_of_which_nothing_is_left_does_nothing(smoke: Path, cli: Cli) -> None:
-    plan = planned(cli, smoke)
+def test_a_plan_of_which_nothing_is_left_does_nothing(twice: Path, cli: Cli) -> None:
+    plan = planned(cli, twice)
     change(plan, list.clear)
-    assert cli("apply", smoke, plan).code == 0
-    assert rows(smoke, "SELECT * FROM runs") == []
+    assert cli("apply", twice, plan).code == 0
+    assert rows(twice, "SELECT * FROM runs") == []
 
 
 def test_a_proposal_whose_source_has_changed_is_stale_and_the_others_are_done(
-    smoke: Path, cli: Cli
+    twice: Path, cli: Cli
 ) -> None:
-    plan = planned(cli, smoke)
-    execute(smoke, "UPDATE memories SET content = 'It is gone.' WHERE content LIKE '%03:30%'")
-    ended = cli("apply", smoke, plan, "--json")
+    plan = planned(cli, twice)
+    execute(twice, "UPDATE memories SET content = 'It is gone.' WHERE id = 'backup-01'")
+    ended = cli("apply", twice, plan, "--json")
     assert ended.code == 3
-    states = {one["operation"]: one["state"] for one in ended.json["proposals"]}
-    assert states == {"merge": "applied", "synthesize": "applied", "update": "stale"}
+    states = {name: about(name, ended.json["proposals"])["state"] for name in SAID_TWICE}
+    assert states == {"backup": "stale", "invoices": "applied", "plants": "applied"}
 
 
-def test_a_plan_that_was_carried_out_is_stale_altogether(smoke: Path, cli: Cli) -> None:
-    plan = planned(cli, smoke)
-    cli("apply", smoke, plan)
-    before = picture(smoke, TABLES)
-    ended = cli("apply", smoke, plan)
+def test_a_plan_that_was_carried_out_is_stale_altogether(twice: Path, cli: Cli) -> None:
+    plan = planned(cli, twice)
+    cli("apply", twice, plan)
+    before = picture(twice, TABLES)
+    ended = cli("apply", twice, plan)
     assert (ended.code, "3 stale. Nothing was changed." in ended.out) == (1, True)
-    assert picture(smoke, TABLES) == before
+    assert picture(twice, TABLES) == before
 
 
 def test_a_proposal_that_was_changed_in_a_plan_is_refused_with_all_others(
-    smoke: Path, cli: Cli
+    twice: Path, cli: Cli
 ) -> None:
-    plan = planned(cli, smoke)
+    plan = planned(cli, twice)
     whole = json.loads(plan.read_text())
-    before = picture(smoke, TABLES)
+    before = picture(twice, TABLES)
     # By the names of what leads there: all that a person reads, and what is carried out.
     changes: list[tuple[list[str | int], object]] = [
         (["draft"], "Helvi settles nothing."),
         (["kept", "proposal", "leaving"], []),
         (["id"], "0" * 32),
-        (["operation"], "merge"),
-        (["reason"], "They say the same."),
+        (["operation"], "synthesize"),
+        (["reason"], "They are of one mind."),
         (["sources"], []),
         (["sources"], None),
         (["sources", 0], "Helvi settles nothing."),
         (["sources", 0, "content"], "Helvi settles nothing."),
         (["sources", 0, "content"], "half a character: \ud800"),
-        (["sources", 0, "goes"], False),
+        (["sources", 0, "goes"], True),
         (["sources", 0, "note"], "Take this out."),
         (["note"], "Take this out."),
     ]
@@ -149,9 +163,9 @@ def test_a_proposal_that_was_changed_in_a_plan_is_refused_with_all_others(
             there = there[name]
         there[way[-1]] = value
         plan.write_text(json.dumps(changed))
-        ended = cli("apply", smoke, plan)
+        ended = cli("apply", twice, plan)
         assert (way, ended.code, "Proposal 3 of" in ended.err) == (way, 1, True)
-    assert picture(smoke, TABLES) == before
+    assert picture(twice, TABLES) == before
 
 
 @pytest.mark.parametrize(
@@ -165,22 +179,22 @@ def test_a_proposal_that_was_changed_in_a_plan_is_refused_with_all_others(
     ],
 )
 def test_what_is_no_plan_is_told(
-    smoke: Path, tmp_path: Path, cli: Cli, text: str | None, sentence: str
+    twice: Path, tmp_path: Path, cli: Cli, text: str | None, sentence: str
 ) -> None:
     plan = tmp_path / "plan.json"
     if text is not None:
         plan.write_text(text)
-    ended = cli("apply", smoke, plan)
+    ended = cli("apply", twice, plan)
     assert (ended.code, sentence in ended.err) == (1, True)
 
 
-def test_a_plan_is_written_over_nothing_and_only_its_owner_reads_it(smoke: Path, cli: Cli) -> None:
-    plan = planned(cli, smoke)
+def test_a_plan_is_written_over_nothing_and_only_its_owner_reads_it(twice: Path, cli: Cli) -> None:
+    plan = planned(cli, twice)
     assert plan.stat().st_mode & 0o077 == 0
-    before = smoke.read_bytes()
-    ended = cli("maintain", smoke, "--consolidate", "--dry-run", "--plan-out", smoke)
+    before = twice.read_bytes()
+    ended = cli("maintain", twice, "--consolidate", "--dry-run", "--plan-out", twice)
     assert (ended.code, "exists already" in ended.err) == (2, True)
-    assert smoke.read_bytes() == before
+    assert twice.read_bytes() == before
 
 
 @pytest.mark.parametrize(
@@ -191,24 +205,26 @@ def test_a_plan_is_written_over_nothing_and_only_its_owner_reads_it(smoke: Path,
     ],
 )
 def test_where_no_plan_can_be_written_is_wrong_usage(
-    smoke: Path, cli: Cli, arguments: list[str], sentence: str
+    twice: Path, cli: Cli, arguments: list[str], sentence: str
 ) -> None:
-    named = (smoke if one == "FILE" else one for one in arguments)
+    named = (twice if one == "FILE" else one for one in arguments)
     ended = cli("maintain", *named, "--consolidate")
     assert (ended.code, sentence in ended.err) == (2, True)
 
 
-def test_what_a_model_proposed_in_a_dry_run_is_carried_out_without_it(
-    memory_file: Path, cli: Cli
+def test_what_a_model_wrote_in_a_dry_run_is_refused_and_leads_to_review(
+    twice: Path, cli: Cli
 ) -> None:
-    cli("import", memory_file, RETOLD)
-    plan = planned(cli, memory_file, "--ask", "--replay", ANSWERS)
-    change(plan, list.reverse)
-    ended = cli("apply", memory_file, plan, "--json")
-    assert {one["state"] for one in ended.json["proposals"]} == {"applied"}
-    assert {"merge", "synthesize", "extract", "update"} == {
-        one["operation"] for one in ended.json["proposals"]
-    }
+    fill(twice, [*facts(1), *a_rule()])
+    with every_night_asks(oracle):
+        plan = planned(cli, twice, "--ask")
+    ended = cli("apply", twice, plan, "--json")
+    assert ended.code == 3
+    states = {(one["operation"], one["state"]) for one in ended.json["proposals"]}
+    assert states == {("merge", "applied"), ("synthesize", "rejected"), ("extract", "rejected")}
+    why = {one["why"] for one in ended.json["proposals"] if one["state"] == "rejected"}
+    assert all("use 'maintain --review always' and 'slowwave review'" in each for each in why)
+    assert kept(twice) >= {"rule"}
 
 
 def test_a_plan_of_another_agents_file_is_carried_out_in_it(tmp_path: Path, cli: Cli) -> None:
@@ -276,6 +292,7 @@ def entry(path: Path, operation: str, ids: list[str], draft: str, **more: Any) -
         "by_model": False,
         "by_person": False,
         "waits": False,
+        "left_out": [],
         **more,
     }
     usage = {"calls": 0, "cached": 0, "prompt_tokens": 0, "completion_tokens": 0, "cost_usd": None}
@@ -318,15 +335,16 @@ def test_a_forged_entry_that_a_night_would_make_is_carried_out(office: Path, cli
     assert TWINS[1] not in active(office)
 
 
+NOT_READ = "what a model wrote or grouped is not read again"
 # What a plan may say that is not so, and what is said of it.
 FORGED: dict[str, tuple[Callable[[Path], dict[str, Any]], str]] = {
     "a merge of different things": (
         lambda path: merging(path, "of-00", "of-01"),
-        "memory of-01 says more than what would stand for it",
+        "memory of-01 says more than what would replace it",
     ),
     "such a merge in a model's name": (
         lambda path: merging(path, "of-00", "of-01", by_model=True),
-        "a second opinion may clear that, and a plan brings none along",
+        NOT_READ,
     ),
     "a merge whose result is another text": (
         lambda path: entry(
@@ -341,13 +359,13 @@ FORGED: dict[str, tuple[Callable[[Path], dict[str, Any]], str]] = {
     ),
     "a false sentence": (
         lambda path: entry(path, "synthesize", ["of-00", "of-01"], "Everybody pays Mallory."),
-        "says what none of its sources says",
+        NOT_READ,
     ),
     "a false sentence in a model's name": (
         lambda path: entry(
             path, "synthesize", ["of-00", "of-01"], "Everybody pays Mallory.", by_model=True
         ),
-        "which no source that it cites says",
+        NOT_READ,
     ),
     "a false sentence in a person's name": (
         lambda path: entry(
@@ -357,11 +375,11 @@ FORGED: dict[str, tuple[Callable[[Path], dict[str, Any]], str]] = {
     ),
     "one of the texts in place of all": (
         lambda path: entry(path, "synthesize", ["of-00", "of-01"], LIFT),
-        "leaves out: Plants need light.",
+        NOT_READ,
     ),
     "a rule that its sources do not restate": (
         lambda path: entry(path, "extract", ["of-00", "of-01"], LIFT),
-        "memory of-01 says more than what would stand for it",
+        NOT_READ,
     ),
     "a memory of a human's that leaves": (
         lambda path: merging(path, "of-00", "human-00", include_protected=True),
@@ -380,7 +398,7 @@ FORGED: dict[str, tuple[Callable[[Path], dict[str, Any]], str]] = {
             survivor="pinned-00",
             leaving=["of-01"],
         ),
-        "the text of memory pinned-00 is not one that a run may write anew",
+        "the text that is said to stay is not that of memory pinned-00",
     ),
     "a memory that gives orders": (
         lambda path: merging(path, "of-00", "order-00"),
