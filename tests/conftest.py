@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 from figures import Figures
 from hypothesis import settings
-from model_nights import Agent, an_agent
+from model_nights import Agent, an_agent, served, told_once
+from model_server import answering, approval
 
 from slowwave.cli.terminal.interpreter import keep_libraries_quiet
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
@@ -141,3 +142,10 @@ def agent(
         monkeypatch.delenv(name, raising=False)
     with an_agent(memory_file, embedder, vectors) as made:
         yield made
+
+
+@pytest.fixture
+def scripted() -> Iterator[tuple[str, ...]]:
+    """Provide the options that name a model which writes `of_one_thing` as one memory."""
+    with served(answering(told_once, approval)) as options:
+        yield options

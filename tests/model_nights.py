@@ -272,3 +272,32 @@ def active_texts(agent: Agent) -> list[str]:
     """Return the texts of the active memories."""
     active = agent.rows("SELECT content FROM memories WHERE status = 'active' ORDER BY id")
     return [row["content"] for row in active]
+
+
+# What `of_one_thing` says, and what it says with `more_of_it`.
+PAGER = (
+    "Oksana carries the database pager at weekends until 22:00, on her second phone, and is paid "
+    "extra for it."
+)
+PAGER_AND_OFFICE = (
+    "Oksana carries the database pager at weekends until 22:00 from the harbour office, beside "
+    "the kitchen, on her second phone, and is paid extra for it."
+)
+
+
+def told_once(asked: Asked) -> Answer:
+    """Write what `of_one_thing` and `more_of_it` say as one memory, and a job's latest time."""
+    pager = [memory for memory in asked.memories if "Oksana" in memory.text]
+    job = [memory for memory in asked.memories if "The backup job starts at" in memory.text]
+    text = PAGER_AND_OFFICE if "harbour office" in asked.texts else PAGER
+    return groups(
+        *([group("synthesize", pager, text)] if len(pager) > 1 else []),
+        *([group("update", job, job[-1].text.replace(" now", ""))] if len(job) > 1 else []),
+    )
+
+
+@contextmanager
+def served(responder: Responder) -> Iterator[tuple[str, ...]]:
+    """Serve a model, and provide the options of the command that name it."""
+    with model_server(responder) as server:
+        yield ("--model", "openai/scripted", "--api-base", server.base)

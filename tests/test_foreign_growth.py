@@ -85,22 +85,26 @@ TELL: dict[str, Callable[[Path, list[str]], object]] = {
 }
 
 
-def command(name: str, path: Path) -> list[str]:
-    return ["maintain", str(path), "--consolidate", "--format", format_of(name), "--json"]
+Model = tuple[str, ...]
 
 
-def maintained(cli: Cli, name: str, path: Path) -> str:
-    ended = cli(*command(name, path))
+def command(name: str, path: Path, model: Model) -> list[str]:
+    options = ["--format", format_of(name), "--json", *model]
+    return ["maintain", str(path), "--consolidate", *options]
+
+
+def maintained(cli: Cli, name: str, path: Path, model: Model) -> str:
+    ended = cli(*command(name, path, model))
     assert ended.code == 0, ended.err
     assert ended.json["proposals"]
     assert {one["state"] for one in ended.json["proposals"]} == {"applied"}
     return str(ended.json["run"])
 
 
-def grown(cli: Cli, name: str, tmp_path: Path) -> tuple[Path, str]:
+def grown(cli: Cli, name: str, tmp_path: Path, model: Model) -> tuple[Path, str]:
     """Return a file with a memory that the next night lets grow, and the run that made it."""
     path = made(name, tmp_path / "agent", tuple(of_one_thing()))
-    first = maintained(cli, name, path)
+    first = maintained(cli, name, path, model)
     TELL[name](path, more_of_it())
     return path, first
 
@@ -118,19 +122,19 @@ def memories(cli: Cli, path: Path, status: str = "active") -> list[dict[str, Any
 
 @pytest.mark.parametrize("name", WRITERS)
 def test_a_text_that_grew_stands_once_and_each_night_is_taken_back(
-    name: str, tmp_path: Path, cli: Cli, rounds: Callable[[int, int], int]
+    name: str, tmp_path: Path, cli: Cli, scripted: Model, rounds: Callable[[int, int], int]
 ) -> None:
     if name not in FEW_WRITERS and rounds(1, 0):
         pytest.skip("in make test-long")
-    path, first = grown(cli, name, tmp_path)
+    path, first = grown(cli, name, tmp_path, scripted)
     before, (memory,) = everything(name, path), memories_of_ours(cli, path)
-    second = maintained(cli, name, path)
+    second = maintained(cli, name, path, scripted)
     (now,) = memories_of_ours(cli, path)
     assert now["id"] == memory["id"]
     assert now["content"] != memory["content"]
     assert told_in(name, path) == [now["content"]]
     again = everything(name, path)
-    assert cli(*command(name, path)).json["proposals"] == []
+    assert cli(*command(name, path, scripted)).json["proposals"] == []
     assert everything(name, path) == again
     assert cli("undo", path, second).code == 0
     assert everything(name, path) == before
@@ -144,11 +148,11 @@ def memories_of_ours(cli: Cli, path: Path) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("name", DATABASES)
 def test_a_text_that_grew_in_a_database_keeps_its_row_and_all_else_that_the_row_says(
-    name: str, tmp_path: Path, cli: Cli, embedder: SentenceEmbedder
+    name: str, tmp_path: Path, cli: Cli, scripted: Model, embedder: SentenceEmbedder
 ) -> None:
-    path, _ = grown(cli, name, tmp_path)
+    path, _ = grown(cli, name, tmp_path, scripted)
     before = rows(path, OWN_ROW[format_of(name)])
-    maintained(cli, name, path)
+    maintained(cli, name, path, scripted)
     assert rows(path, OWN_ROW[format_of(name)]) == before
     assert len(before) == 1
     (text,) = told_in(name, path)
@@ -164,9 +168,9 @@ def test_a_text_that_grew_in_a_database_keeps_its_row_and_all_else_that_the_row_
 
 @pytest.mark.parametrize("name", ["mcp-memory-service", "langgraph, vectors"])
 def test_what_the_agent_noted_about_a_row_meanwhile_stays_when_its_text_grows_and_comes_back(
-    name: str, tmp_path: Path, cli: Cli
+    name: str, tmp_path: Path, cli: Cli, scripted: Model
 ) -> None:
-    path, _ = grown(cli, name, tmp_path)
+    path, _ = grown(cli, name, tmp_path, scripted)
     if name == "mcp-memory-service":
         noted = "json_set(metadata, '$.access_count', 7)"
         execute(path, f"UPDATE memories SET metadata = {noted} WHERE metadata LIKE '%slowwave%'")
@@ -176,7 +180,7 @@ def test_what_the_agent_noted_about_a_row_meanwhile_stays_when_its_text_grows_an
         execute(path, "UPDATE store SET updated_at = 'noted' WHERE key LIKE 'slowwave-%'")
         looked = "SELECT updated_at AS noted FROM store WHERE key LIKE 'slowwave-%'"
     before = rows(path, looked)
-    second = maintained(cli, name, path)
+    second = maintained(cli, name, path, scripted)
     assert rows(path, looked) == before
     assert cli("undo", path, second).code == 0
     assert rows(path, looked) == before
@@ -184,11 +188,11 @@ def test_what_the_agent_noted_about_a_row_meanwhile_stays_when_its_text_grows_an
 
 @pytest.mark.parametrize("name", ["mcp-memory-service", "langgraph, vectors"])
 def test_a_text_comes_back_with_its_vector_though_the_agent_changed_its_model(
-    name: str, tmp_path: Path, cli: Cli
+    name: str, tmp_path: Path, cli: Cli, scripted: Model
 ) -> None:
-    path, _ = grown(cli, name, tmp_path)
+    path, _ = grown(cli, name, tmp_path, scripted)
     before, vector = told_in(name, path), vector_of_ours(name, path)
-    second = maintained(cli, name, path)
+    second = maintained(cli, name, path, scripted)
     assert vector_of_ours(name, path) != vector
     if name == "mcp-memory-service":
         with with_extension(path) as db:
@@ -215,21 +219,21 @@ def vector_of_ours(name: str, path: Path) -> bytes:
 @pytest.mark.usefixtures("long_only")
 @pytest.mark.parametrize("name", WRITERS)
 def test_a_kill_while_a_text_grows_is_not_taken_for_a_deletion(
-    name: str, tmp_path: Path, cli: Cli, rounds: Callable[[int, int], int]
+    name: str, tmp_path: Path, cli: Cli, scripted: Model, rounds: Callable[[int, int], int]
 ) -> None:
-    path, first = grown(cli, name, tmp_path)
+    path, first = grown(cli, name, tmp_path, scripted)
     kept = tmp_path / "kept"
     shutil.copytree(path.parent, kept)
     before = everything(name, path)
-    steps = int(killed(0, command(name, path)).stderr.split()[-1])
+    steps = int(killed(0, command(name, path, scripted)).stderr.split()[-1])
     after = everything(name, path)
     # Just after and just before the file itself is written, then each step from the end.
     for at in [steps - 4, steps - 5, *range(steps, 0, -1)][: rounds(1, 16)]:
         shutil.rmtree(path.parent)
         shutil.copytree(kept, path.parent)
-        assert killed(at, command(name, path)).returncode == 9
+        assert killed(at, command(name, path, scripted)).returncode == 9
         assert name == "claude-code" or everything(name, path) in (before, after)
-        assert cli(*command(name, path)).code == 0
+        assert cli(*command(name, path, scripted)).code == 0
         assert len(told_in(name, path)) == 1
         assert everything(name, path) == after
         assert memories(cli, path, "archived") == []
