@@ -63,8 +63,9 @@ def inspect(
         if (why := find_outdated(kept, _sources(kept.proposal, memories))) is not None
     }
     valid = [kept for kept in several if kept.proposal.id not in stale]
-    checked = [one for one in valid if not (is_vouched and one.proposal.keeps_text)]
-    check = _Check(file, checked, memories, embedder, progress, is_vouched)
+    # What stays word for word needs no vector, and a plan file is trusted with no other text.
+    writing = [kept for kept in valid if is_vouched and not kept.proposal.keeps_text]
+    check = _Check(file, writing, memories, embedder, progress, is_vouched)
     looked_at = []
     for done, kept in enumerate(several, start=1):
         outdated = stale.get(kept.proposal.id)
@@ -83,25 +84,25 @@ class _Check:
     def __init__(
         self,
         file: MemoryFile,
-        checked: Sequence[KeptProposal],
+        writing: Sequence[KeptProposal],
         memories: Mapping[str, Memory],
         embedder: Embedder,
         progress: Progress,
         is_vouched: bool,
     ) -> None:
-        """Take the proposals whose texts are to be checked; all others hold as they are."""
+        """Take the proposals whose texts are compared with their sources, by vectors, too."""
         self._memories = memories
         self._is_vouched = is_vouched
-        ids = sorted({one for kept in checked for one in kept.proposal.sources})
+        ids = sorted({one for kept in writing for one in kept.proposal.sources})
         known = [memories[one] for one in ids]
         self._source_vectors = TextVectors(known, read_vectors_of(file, embedder.name, ids))
         self._source_vectors.complete(embedder, lambda _: None, Progress())
         self._drafts = {
             kept.proposal.id: vector
-            for kept in checked
+            for kept in writing
             if (vector := self._kept_vector(kept, embedder.name)) is not None
         }
-        lacking = [one.proposal for one in checked if one.proposal.id not in self._drafts]
+        lacking = [one.proposal for one in writing if one.proposal.id not in self._drafts]
         made = _vectors_of([one.draft.text for one in lacking], embedder, progress)
         self._drafts |= {one.id: made[one.draft.text] for one in lacking}
         if lacking:
@@ -123,15 +124,16 @@ class _Check:
         from .plan_check import find_doubts
 
         proposal = kept.proposal
-        if self._is_vouched:
-            faults = find_faults(proposal, self._sources_of(proposal))
-        else:
+        if not self._is_vouched:
             faults = find_doubts(kept, self._memories)
+        elif proposal.keeps_text:
+            faults = []
+        else:
+            faults = find_faults(proposal, self._sources_of(proposal))
         if faults:
             return Inspected(kept, VerifiedProposal(proposal, "rejected", "; ".join(faults)))
         accepted = VerifiedProposal(proposal, "planned", usage=kept.usage)
-        vector = None if proposal.keeps_text else self._drafts[proposal.id]
-        return Inspected(kept, accepted, vector)
+        return Inspected(kept, accepted, self._drafts.get(proposal.id))
 
     def _sources_of(self, proposal: Proposal) -> list[Source]:
         memories = _sources(proposal, self._memories)
