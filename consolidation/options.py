@@ -69,5 +69,7 @@ class PlanOptions:
     excluded: frozenset[str] = frozenset()
     # The keys of decisions that hold.
     remembered: frozenset[str] = frozenset()
+    # Those of proposals that wait for a person.
+    waiting: frozenset[str] = frozenset()
     # The windows answered earlier in this run: what lies across their cuts is shown once more.
     answered: tuple[Window, ...] = ()

@@ -29,7 +29,8 @@ def plan_tenant(view: TenantView, options: PlanOptions) -> Plan:
     duplicates = Duplicates(planner)
     found = list(duplicates.propose()) if "merge" in options.only else []
     leaving = {memory for proposal in found for memory in proposal.leaving}
-    # A model is shown the same, whatever is left out.
+    leaving |= planner.leaving_later
+    # A model is shown the same, whatever is left out or waits for a person.
     windows = plan_windows(planner, leaving)
     asks = options.model_key is not None
     return Plan(

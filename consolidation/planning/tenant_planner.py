@@ -33,6 +33,8 @@ class TenantPlanner:
         """Take the tenant as it is, and what the user chose."""
         self.view = view
         self.options = options
+        # What leaves once a person approves of the merges that wait.
+        self.leaving_later: set[str] = set()
 
     def may_leave(self, row: int) -> bool:
         """Whether a memory may be superseded."""
@@ -71,6 +73,8 @@ class TenantPlanner:
         What was decided before is not proposed again. A merge needs no draft: the survivor stays,
         word for word.
         """
+        if self._key(operation, ids) in self.options.waiting:
+            self.leaving_later.update(leaving)
         if self.is_decided(operation, ids):
             return
         sources = self.view.sources(sorted(ids))

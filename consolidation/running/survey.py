@@ -89,7 +89,12 @@ class Surveyor:
         views = compute_missing(snapshot, self._night.embedder, keeper, self._night.progress)
         chosen = self._chosen()
         if not options.reconsider:
-            chosen = replace(chosen, remembered=snapshot.remembered, asked=snapshot.asked)
+            chosen = replace(
+                chosen,
+                remembered=snapshot.remembered,
+                waiting=snapshot.waiting,
+                asked=snapshot.asked,
+            )
         chosen = replace(chosen, answered=answered)
         plans = _planned(views, chosen, self._night.progress) if options.consolidate else {}
         plan_of = idle | plans

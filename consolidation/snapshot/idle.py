@@ -153,8 +153,10 @@ class IdleMarks:
 
 
 def _key(model: str, options: PlanOptions) -> str:
-    depends = asdict(replace(options, remembered=frozenset(), asked=frozenset(), answered=()))
-    depends |= {"only": sorted(options.only), "remembered": None, "asked": None}
+    nothing: frozenset[str] = frozenset()
+    known = replace(options, remembered=nothing, waiting=nothing, asked=frozenset(), answered=())
+    depends = asdict(known) | {"only": sorted(options.only)}
+    depends |= {"remembered": None, "waiting": None, "asked": None}
     depends |= {"excluded": sorted(options.excluded)}
     return sha256(json_text([code_version(), model, depends]).encode()).hexdigest()
 

@@ -23,7 +23,7 @@ from slowwave.store.check import part_spoiled
 from slowwave.store.entities import read_entities, read_scans
 from slowwave.store.file import MemoryFile, open_reading
 from slowwave.store.idle import changes_of
-from slowwave.store.ledger import remembered_keys
+from slowwave.store.ledger import read_waiting_keys, remembered_keys
 from slowwave.store.lineage import Edge, read_edges
 from slowwave.store.memories import (
     Counts,
@@ -89,8 +89,9 @@ class Snapshot:
     tenants: tuple[str, ...]
     tenants_rows: tuple[TenantRows, ...]
     counts: Counts
-    # Keys of decisions that stand.
+    # Keys of decisions that stand, and those of proposals that wait for a person.
     remembered: frozenset[str]
+    waiting: frozenset[str]
     # The (tenant, content hash) of each text that the model was shown.
     asked: frozenset[tuple[str, str]]
     vectors: TextVectors
@@ -141,6 +142,7 @@ def read_snapshot(
             tenants_rows,
             count_memories(file, tenants, count_tokens),
             frozenset(remembered_keys(file) if wanted else ()),
+            frozenset(read_waiting_keys(file, wanted) if wanted else ()),
             read_asked(file, model_key) if wanted and model_key else frozenset(),
             TextVectors(
                 [memory for tenant_rows in tenants_rows for memory in tenant_rows.memories],
