@@ -11,9 +11,18 @@ from .file import MemoryFile
 def read_asked(file: MemoryFile, key: str) -> frozenset[tuple[str, str]]:
     """Return (tenant, content hash) of each text that was shown under a key.
 
-    key: a hash of the model and of its instructions.
+    key: a hash of the model and of its instructions. A source of a proposal that became stale since
+    counts as not shown: what is left of the proposal can be proposed again.
     """
-    rows = file.db.conn.execute("SELECT tenant, content_hash FROM asked WHERE key = ?", [key])
+    rows = file.db.conn.execute(
+        "WITH outdated AS (SELECT memories.tenant, content_hash, max(run_id) AS run_id "
+        "FROM proposals, json_each(sources) source JOIN memories ON memories.id = source.value "
+        "WHERE state = 'stale' GROUP BY memories.tenant, content_hash) "
+        "SELECT asked.tenant, asked.content_hash FROM asked "
+        "LEFT JOIN outdated USING (tenant, content_hash) "
+        "WHERE key = ? AND coalesce(outdated.run_id, '') < asked.run_id",
+        [key],
+    )
     return frozenset((tenant, content_hash) for tenant, content_hash in rows)
 
 
