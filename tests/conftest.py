@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from figures import Figures
 from hypothesis import settings
-from model_nights import Agent, an_agent, served, told_once
+from model_nights import Agent, an_agent, every_night_asks, served, told_once, write_smoke
 from model_server import answering, approval
 
 from slowwave.cli.terminal.interpreter import keep_libraries_quiet
@@ -149,3 +149,10 @@ def scripted() -> Iterator[tuple[str, ...]]:
     """Provide the options that name a model which writes `of_one_thing` as one memory."""
     with served(answering(told_once, approval)) as options:
         yield options
+
+
+@pytest.fixture(scope="module")
+def smoke_model() -> Iterator[None]:
+    """Let each command ask a model that knows the nine memories of the README."""
+    with every_night_asks(answering(write_smoke, approval)):
+        yield

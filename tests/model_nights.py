@@ -6,6 +6,7 @@ server on loopback.
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -14,6 +15,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Literal
 
+import pytest
 from model_server import (
     Answer,
     Asked,
@@ -31,11 +33,11 @@ from nights import NOW, fill, night, picture, rows, told
 from slowwave.consolidation.model.calls import Endpoint
 from slowwave.consolidation.model.recording import Recordings
 from slowwave.consolidation.model.writer import ModelWriter, UsageLimits
-from slowwave.consolidation.proposals import AskedWindow, Operation, Result
+from slowwave.consolidation.proposals import AskedWindow, Operation, Result, proposal_id
 from slowwave.consolidation.running.outcome import Outcome
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.file import open_writing
-from slowwave.store.records import timestamp
+from slowwave.store.records import content_hash, timestamp
 from slowwave.store.undo.undo import undo_runs
 
 KEY = "sk-test-31415926535897932384"
@@ -301,3 +303,43 @@ def served(responder: Responder) -> Iterator[tuple[str, ...]]:
     """Serve a model, and provide the options of the command that name it."""
     with model_server(responder) as server:
         yield ("--model", "openai/scripted", "--api-base", server.base)
+
+
+# The nine memories of the README, of which a night with this model makes a merge, a synthesis and
+# an update; the merge without it.
+SMOKE = Path(__file__).parent.parent / "fixtures" / "smoke.jsonl"
+_INVOICES = (
+    "Helvi settles the invoices on the first Tuesday of the month from the shared account, after "
+    "the bank's cut-off at 14:00."
+)
+
+
+def write_smoke(asked: Asked) -> Answer:
+    """Write once what is said of invoices, and the newest of what is said of a backup."""
+    invoices = [memory for memory in asked.memories if "invoices" in memory.text]
+    backups = [memory for memory in asked.memories if "backup" in memory.text]
+    made = []
+    if len(invoices) > 1:
+        made.append(group("synthesize", invoices, _INVOICES))
+    if len(backups) > 1:
+        newest = max(backups, key=lambda memory: memory.noted).text
+        made.append(group("update", backups, newest.replace(" now", "")))
+    return groups(*made)
+
+
+@contextmanager
+def every_night_asks(responder: Responder) -> Iterator[ModelServer]:
+    """Serve a model that each command asks, in this process or in one that it starts."""
+    with model_server(responder, 2_000) as server, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SLOWWAVE_MODEL", "openai/scripted")
+        patch.setenv("SLOWWAVE_API_BASE", server.base)
+        yield server
+
+
+def smoke_id(operation: Operation, *numbers: int) -> str:
+    """Return how the id begins of what the model makes of these of the nine memories."""
+    lines = map(json.loads, SMOKE.read_text("utf-8").splitlines())
+    texts = {memory["id"]: memory["content"] for memory in lines}
+    hashes = tuple(content_hash(texts[f"smoke-{number:02d}"]) for number in numbers)
+    key = ModelWriter(Endpoint("openai/scripted", None, 1.0)).key
+    return proposal_id(operation, "default", hashes, key, "model")[:8]

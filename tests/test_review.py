@@ -8,7 +8,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,9 +17,11 @@ from typing import Any
 import numpy as np
 import pytest
 from builders import copy_of, until_closed
+from model_nights import a_fact, a_rule, every_night_asks, smoke_id
+from model_server import Answer, Asked, answering, approval, group, groups
 from nights import execute, fill, picture, rows, told
 from numpy.typing import NDArray
-from readme import ANSWERS, RETOLD, ROOT, SMOKE
+from readme import ROOT, SMOKE
 from test_cli import Cli, cli
 from test_foreign import FORMATS
 
@@ -31,8 +33,11 @@ from slowwave.store.file import maintenance_lock, open_writing
 
 __all__ = ["cli"]  # a fixture of test_cli, asked for by name
 
+pytestmark = pytest.mark.usefixtures("smoke_model")
+
 NIGHT_OF = ("maintain", "--consolidate", "--review", "always")
-MERGE, SYNTHESIS, UPDATE = "b6bc5f13", "2e5115cd", "4760c82b"
+MERGE = "46c1dc6d"
+SYNTHESIS, UPDATE = smoke_id("synthesize", 1, 2, 4, 9), smoke_id("update", 5, 6)
 # What says all that the three memories of the synthesis say, in one sentence.
 IN_ONE = (
     "Helvi settles the invoices from the shared account on the first Tuesday of the month, after "
@@ -48,7 +53,7 @@ def smoke(memory_file: Path, cli: Cli) -> Path:
 
 
 @pytest.fixture(scope="module")
-def after_a_night(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def after_a_night(tmp_path_factory: pytest.TempPathFactory, smoke_model: None) -> Path:
     """Provide them after a night in which everything waits: a merge, a synthesis, an update."""
     path = tmp_path_factory.mktemp("waiting") / "memory.db"
     for command in (["init", path], ["import", path, SMOKE], [*NIGHT_OF, path]):
@@ -113,7 +118,7 @@ def test_with_always_nothing_is_applied_and_everything_waits_with_its_draft(
     smoke: Path, cli: Cli
 ) -> None:
     before = picture(smoke, ["memories", "synthesized_from"])
-    planned = cli("maintain", smoke, "--consolidate", "--dry-run", "--json").json
+    planned = cli("maintain", smoke, "--consolidate", "--dry-run", "--ask", "--json").json
     ended = reviewed_night(cli, smoke, "always", "--json")
     assert ended.code == 0
     assert picture(smoke, ["memories", "synthesized_from"]) == before
@@ -125,12 +130,13 @@ def test_with_always_nothing_is_applied_and_everything_waits_with_its_draft(
 
 def test_what_waits_is_told_by_the_report_and_the_log(smoke: Path, cli: Cli) -> None:
     report = reviewed_night(cli, smoke).out
-    assert "3 pending. Decide what waits with: slowwave review" in report
+    assert "3 pending. " in report
+    assert "Decide what waits with: slowwave review" in report
     run = rows(smoke, "SELECT id FROM runs")[0]["id"]
     for said in (report, cli("log", smoke, run).out):
         assert f"update {UPDATE} (pending)" in said
         assert "  - 2026-02-11  The backup of the wiki runs at 02:30 every night." in said
-        assert "  = [since 2026-02-12] The backup of the wiki now runs at 03:30" in said
+        assert "  = The backup of the wiki runs at 03:30 every night." in said
         assert "  ! waits for review: it replaces a value" in said
     kept = [one["numbers"]["kept"] for one in cli("log", smoke, run, "--json").json["proposals"]]
     assert len(kept) == 3
@@ -140,11 +146,11 @@ def test_what_waits_is_told_by_the_report_and_the_log(smoke: Path, cli: Cli) -> 
     assert all(one in cli("review", smoke).out for one in worth)
 
 
-def test_with_risky_what_says_the_same_is_applied_and_a_newer_value_waits(
+def test_with_risky_what_says_the_same_is_applied_and_a_models_words_wait(
     smoke: Path, cli: Cli
 ) -> None:
     report = reviewed_night(cli, smoke, "risky").out
-    assert states(smoke) == {MERGE: "applied", SYNTHESIS: "applied", UPDATE: "pending"}
+    assert states(smoke) == {MERGE: "applied", SYNTHESIS: "pending", UPDATE: "pending"}
     assert "The backup of the wiki runs at 02:30 every night." in active(smoke)
     assert "Decide what waits with: slowwave review" in report
     assert "Take it back with: slowwave undo" in report
@@ -161,22 +167,43 @@ def test_with_risky_a_protected_source_makes_a_proposal_wait(
     assert "human, pinned or core" in ended.json["proposals"][0]["why"]
 
 
+@pytest.fixture
+def risky(memory_file: Path) -> Iterator[Path]:
+    """Provide memories for a rule, a synthesis, and a merge of two that lie apart."""
+    bike = ("Ana's bike is blue.", "The bicycle of Ana Ferreira has a basket.")
+    fill(memory_file, [*a_fact(), *a_rule(), *told(bike, "bike")])
+    with every_night_asks(answering(write_risky, approval)):
+        yield memory_file
+
+
+def write_risky(asked: Asked) -> Answer:
+    lease = [memory for memory in asked.memories if "LeaseKeeper" in memory.text]
+    bike = [memory for memory in asked.memories if "Ana" in memory.text]
+    rule = [memory for memory in asked.memories if "draft" in memory.text]
+    renewed = (
+        "LeaseKeeper on worker-3 renews the job lock every 10 seconds, at most 360 times, and logs "
+        "it to /var/log/lease.log."
+    )
+    return groups(
+        group("synthesize", lease, renewed),
+        group("merge", bike, "Ana Ferreira's bike is blue, with a basket."),
+        group("extract", rule, "Show the user a draft before any message to the family."),
+    )
+
+
 def test_with_risky_what_a_model_worded_grouped_loosely_or_made_a_rule_waits(
-    memory_file: Path, cli: Cli
+    risky: Path, cli: Cli
 ) -> None:
-    cli("import", memory_file, RETOLD)
-    ended = reviewed_night(cli, memory_file, "risky", "--replay", ANSWERS, "--json")
-    why = {
-        one["operation"]: one["why"] for one in ended.json["proposals"] if one["state"] == "pending"
-    }
-    assert "about a rule" in why["extract"]
-    assert "second opinion" in why["synthesize"]
-    assert "loosely" in why["merge"]
-    again = reviewed_night(cli, memory_file, "risky", "--replay", ANSWERS, "--json").json
+    ended = reviewed_night(cli, risky, "risky", "--json")
+    why = [one["why"] for one in ended.json["proposals"] if one["state"] == "pending"]
+    assert len(why) == 3
+    for risk in ("about a rule", "second opinion", "loosely"):
+        assert any(risk in each for each in why), risk
+    again = reviewed_night(cli, risky, "risky", "--json").json
     assert (again["run"], again["model"]["calls"], again["proposals"]) == (None, 0, [])
-    approved = cli("review", memory_file, "approve", "--all", "--json")
+    approved = cli("review", risky, "approve", "--all", "--json")
     assert {one["state"] for one in approved.json["proposals"]} == {"applied"}
-    made = rows(memory_file, "SELECT writer, model FROM derivations WHERE operation = 'extract'")
+    made = rows(risky, "SELECT writer, model FROM derivations WHERE operation = 'extract'")
     assert [(row["writer"], row["model"] is None) for row in made] == [("model", False)]
 
 
@@ -201,24 +228,23 @@ def test_what_waits_is_proposed_anew_once_a_source_has_changed(waiting: Path, cl
 
 def test_a_dry_run_says_what_would_wait_and_counts_it_as_not_done(smoke: Path, cli: Cli) -> None:
     before = smoke.read_bytes()
-    told_ = reviewed_night(cli, smoke, "risky", "--dry-run", "--json").json
+    told_ = reviewed_night(cli, smoke, "risky", "--dry-run", "--ask", "--json").json
     assert {one["state"] for one in told_["proposals"]} == {"planned"}
     why = {one["operation"]: one["why"] for one in told_["proposals"]}
     assert why == {
         "merge": None,
-        "synthesize": None,
-        "update": "waits for review: it replaces a value",
+        "synthesize": "waits for review: its words took a second opinion",
+        "update": "waits for review: it replaces a value, its words took a second opinion",
     }
     assert smoke.read_bytes() == before
     assert reviewed_night(cli, smoke, "risky", "--json").json["after"] == told_["after"]
 
 
-def test_a_dry_run_that_asks_a_model_says_what_would_wait_too(memory_file: Path, cli: Cli) -> None:
-    cli("import", memory_file, RETOLD)
-    options = ("--replay", ANSWERS, "--json")
-    expected_result = reviewed_night(cli, memory_file, "risky", "--dry-run", "--ask", *options).json
-    done = reviewed_night(cli, memory_file, "risky", *options).json
+def test_a_dry_run_that_asks_a_model_says_what_would_wait_too(risky: Path, cli: Cli) -> None:
+    expected_result = reviewed_night(cli, risky, "risky", "--dry-run", "--ask", "--json").json
+    done = reviewed_night(cli, risky, "risky", "--json").json
     waited = {one["id"]: one["why"] for one in done["proposals"] if one["state"] == "pending"}
+    assert waited
     assert waited.items() <= {one["id"]: one["why"] for one in expected_result["proposals"]}.items()
     assert done["after"] == expected_result["after"]
 
@@ -477,7 +503,7 @@ def test_what_cannot_be_written_any_more_is_told_and_what_was_applied_before_it_
 
 
 def test_what_was_not_applied_is_named_last_beside_the_numbers(waiting: Path, cli: Cli) -> None:
-    outdated = queue(cli, waiting)[0]["sources"][0]["id"]
+    outdated = queue(cli, waiting)[0]["sources"][-1]["id"]
     execute(waiting, f"UPDATE memories SET status = 'archived' WHERE id = '{outdated}'")
     lines = cli("review", waiting, "approve", "--all").out.splitlines()
     assert "(stale)" in lines[-3]
@@ -590,7 +616,8 @@ def test_a_reason_to_decline_is_kept_shown_and_remembered(waiting: Path, cli: Cl
     assert f"{MERGE} was applied on 20" in cli("review", waiting, "decline", MERGE).err
     assert UPDATE not in {one["id"][:8] for one in queue(cli, waiting)}
     assert cli("maintain", waiting, "--consolidate", "--json").json["proposals"] == []
-    again = cli("maintain", waiting, "--consolidate", "--reconsider", "--dry-run", "--json").json
+    dry = ("--dry-run", "--ask", "--json")
+    again = cli("maintain", waiting, "--consolidate", "--reconsider", *dry).json
     assert UPDATE in {one["id"][:8] for one in again["proposals"]}
     assert "It will not be proposed again" in cli("review", waiting, "decline", SYNTHESIS).err
 
@@ -610,10 +637,10 @@ def test_what_was_decided_is_shown_as_what_came_of_it(
         # All that the merge and the synthesis took away, and nothing of the update.
         assert (said.count("\n  - "), said.count("\n  * 2026-02-1")) == (5, 2)
         assert "waits for review" not in said
-        assert said.count("! waited for review; carried out by run ") == 2
-        assert "\n  = 2026-02-05  The invoices are settled by Helvi" in said
+        assert len(re.findall("! waited for review[^;]*; carried out by run ", said)) == 2
+        assert "\n  = 2026-02-03  Helvi settles the invoices on the first" in said
         assert f"in a person's words\n  = {IN_ONE}\n" in said
-        assert "    would have stood: [since 2026-02-12] The backup" in said
+        assert "    would have stood: The backup of the wiki runs at 03:30" in said
     page = tmp_path / "report.md"
     assert cli("report", waiting, night, "--md", page).code == 0
     said = " ".join(page.read_text().split())
@@ -632,7 +659,7 @@ def test_a_persons_words_are_written_as_a_persons_and_can_be_undone(
     assert cli("review", waiting, "edit", SYNTHESIS, "--text", IN_ONE).code == 0
     (made,) = rows(waiting, "SELECT id, content, origin FROM memories WHERE generation > 0")
     assert (made["content"], made["origin"]) == (IN_ONE, "human")
-    assert "worded by a person" in cli("trace", waiting, made["id"]).out
+    assert "written by a person" in cli("trace", waiting, made["id"]).out
     assert cli("check", waiting).code == 0
     assert cli("undo", waiting, SYNTHESIS).code == 0
     assert picture(waiting) == before
@@ -642,9 +669,8 @@ def test_a_persons_words_are_written_as_a_persons_and_can_be_undone(
     ("text", "fault"),
     [
         (IN_ONE.replace("14:00", "15:00"), "15:00"),
-        (IN_ONE.replace("settles", "never settles"), "never"),
-        ("Helvi settles the invoices from the shared account.", "loses"),
-        ("   ", "says nothing"),
+        (IN_ONE.replace("Helvi", "Mallory"), "Mallory"),
+        ("   ", "is empty"),
     ],
 )
 def test_a_persons_words_that_their_sources_do_not_bear_out_are_not_written(
@@ -655,8 +681,6 @@ def test_a_persons_words_that_their_sources_do_not_bear_out_are_not_written(
     ended = cli("review", waiting, "edit", SYNTHESIS, "--text", text)
     assert ended.code == 1
     assert fault in ended.out
-    # What each of its sources says and it does not is told once.
-    assert ended.out.count("loses the weekday Tuesday") <= 1
     assert picture(waiting, tables) == before
 
 
@@ -746,12 +770,8 @@ CHANGED = (
 )
 
 
-def test_a_person_may_reword_one_sentence_of_an_update_and_leave_the_days_as_they_are(
-    waiting: Path, cli: Cli
-) -> None:
-    draft = next(one["draft"] for one in queue(cli, waiting) if one["id"].startswith(UPDATE))
-    said = draft.replace("now runs at 03:30 every night", "now runs every night at 03:30")
-    assert said.count("[") == 2
+def test_a_person_may_reword_an_update(waiting: Path, cli: Cli) -> None:
+    said = "Every night at 03:30 the backup of the wiki runs."
     ended = cli("review", waiting, "edit", UPDATE, "--text", said)
     assert (ended.code, said in active(waiting)) == (0, True), ended.out
     assert cli("check", waiting).code == 0
@@ -808,10 +828,10 @@ def test_a_night_says_how_many_proposals_of_earlier_nights_wait(waiting: Path, c
         said = cli("maintain", waiting, "--consolidate", *more).out
         assert ": nothing new to do." in said
         assert f"3 proposals of earlier nights wait for review: slowwave review {waiting}" in said
-    cli("review", waiting, "decline", MERGE)
+    cli("review", waiting, "decline", SYNTHESIS)
     cli("review", waiting, "approve", UPDATE)
     assert cli("maintain", waiting, "--consolidate", "--json").json["waiting"] == 1
-    cli("review", waiting, "approve", SYNTHESIS)
+    cli("review", waiting, "approve", MERGE)
     again = cli("maintain", waiting, "--consolidate")
     assert "wait" not in again.out
 
