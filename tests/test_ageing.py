@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from builders import NOW, a_decision, a_memory, a_run, copy_of, decide, put
+from model_nights import Agent, a_fact
 from nights import execute, fill, night, of_one_thing, picture, rows, told
 from test_cli import Cli, cli
 
@@ -268,11 +269,11 @@ def test_a_limit_is_of_each_tenant(memory_file: Path, embedder: SentenceEmbedder
 
 
 def test_the_limit_archives_no_last_carrier_of_what_others_said(
-    memory_file: Path, embedder: SentenceEmbedder
+    memory_file: Path, agent: Agent, embedder: SentenceEmbedder
 ) -> None:
-    fill(memory_file, told(of_one_thing(), "oncall"))
+    fill(memory_file, a_fact())
     put(memory_file, stored("young", hours=0, content="The door of the shed is green."))
-    night(memory_file, embedder)
+    agent.sleep()
     (derived,) = rows(memory_file, "SELECT id FROM memories WHERE layer = 'stable'")
     later = NOW + timedelta(days=900)
     outcome = night(memory_file, embedder, now=later, consolidate=False, limit=1)
@@ -377,10 +378,10 @@ def test_the_phases_are_listed_as_they_came_and_undone_since_the_first_of_them(
 
 
 def test_undo_of_a_night_names_the_run_that_let_its_memory_expire(
-    memory_file: Path, embedder: SentenceEmbedder, cli: Cli
+    memory_file: Path, agent: Agent, embedder: SentenceEmbedder, cli: Cli
 ) -> None:
-    fill(memory_file, told(of_one_thing(), "oncall"))
-    first = night(memory_file, embedder).run_id
+    fill(memory_file, a_fact())
+    first = agent.sleep().run_id
     later = NOW + timedelta(days=40)
     outcome = night(
         memory_file, embedder, now=later, expire=True, retention=retention_of(["keep=30d"])

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
-from nights import execute, night, of_one_thing, picture, rows
+from model_nights import LEASE, Agent, texts_of
+from nights import NOW, execute, night, picture, rows
 from test_plan import TWINS
 
 from slowwave.consolidation.agent import AgentMemory
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.errors import StoreError
 
-NOW = datetime(2026, 3, 10, 3, 0, tzinfo=UTC)
+WIKI = ["The wiki listens on 81.", "The wiki listens on 81"]
+OFFICE = ["The office closes at six.", "The office closes at six"]
 
 
 @pytest.fixture
@@ -23,21 +25,21 @@ def memory(tmp_path: Path, embedder: SentenceEmbedder) -> AgentMemory:
 
 
 def test_an_agent_remembers_recalls_sleeps_and_takes_it_back(
-    memory: AgentMemory, tmp_path: Path
+    memory: AgentMemory, tmp_path: Path, agent: Agent
 ) -> None:
     with memory:
-        for text in of_one_thing():
-            memory.add(text, tags=["rota"])
+        for text in texts_of(LEASE):
+            memory.add(text, tags=["jobs"])
         before = picture(tmp_path / "memory.db", ["memories"])
-        assert memory.recall("Who has the pager?")[0].memory.tags == ("rota",)
-        outcome = memory.consolidate()
-        (hit,) = memory.recall("Who has the pager?", layer="stable")
-        assert len(memory.trace(hit.memory.id).sources.steps[hit.memory.id]) == 8
-        assert hit.memory.content in memory.block("Who has the pager?").text
+        assert memory.recall("Who renews the lock?")[0].memory.tags == ("jobs",)
+        outcome = memory.consolidate(writer=agent.writer())
+        (hit,) = memory.recall("Who renews the lock?", layer="stable")
+        assert len(memory.trace(hit.memory.id).sources.steps[hit.memory.id]) == 3
+        assert hit.memory.content in memory.block("Who renews the lock?").text
         assert outcome.run_id is not None
         assert len(memory.undo(outcome.run_id)) == 1
         assert picture(tmp_path / "memory.db", ["memories"]) == before
-        assert memory.recall("Who has the pager?", layer="stable") == []
+        assert memory.recall("Who renews the lock?", layer="stable") == []
 
 
 def test_what_another_program_wrote_meanwhile_is_recalled(
@@ -131,7 +133,7 @@ def test_of_a_plan_one_proposal_is_carried_out_and_another_declined(
     memory: AgentMemory, tmp_path: Path
 ) -> None:
     with memory:
-        for text in (*of_one_thing(), *TWINS, "The wiki listens on 81.", "The wiki listens on 81"):
+        for text in (*TWINS, *WIKI, *OFFICE):
             memory.add(text)
         one, other, *rest = (item.proposal for item in memory.consolidate(dry_run=True).results)
         outcome = memory.apply(one.id[:8])
@@ -163,7 +165,7 @@ def test_what_waits_for_review_is_carried_out_or_declined(
     memory: AgentMemory, tmp_path: Path, embedder: SentenceEmbedder
 ) -> None:
     with memory:
-        for text in (*of_one_thing(), *TWINS):
+        for text in (*WIKI, *TWINS):
             memory.add(text)
         night(tmp_path / "memory.db", embedder, now=NOW, review="always")
         one, other = memory.waiting()

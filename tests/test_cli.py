@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from model_nights import a_fact, served
+from model_server import oracle
 from nights import execute, fill, of_one_thing, picture, rows, told
 from test_plan import TWINS
 
@@ -268,16 +270,30 @@ def test_format_1_is_what_the_interface_says(filled: Path, cli: Cli) -> None:
         "completion_tokens": 0,
         "cost_usd": 0.0,
     }
-    merge, synthesis = report["proposals"]
+    merge = next(one for one in report["proposals"] if "twin-01" in one["sources"])
     assert merge.keys() >= {
         *("id", "operation", "tenant", "sources", "survivor", "derived", "entities", "reason"),
         *("similarity", "state", "why", "draft", "estimated_tokens"),
         *("cohesion", "trust", "tokens_before", "tokens_after"),
     }
     assert (merge["operation"], merge["survivor"], merge["derived"]) == ("merge", "twin-01", None)
-    assert synthesis["operation"] == "synthesize"
-    assert synthesis["derived"] in {row["id"] for row in rows(filled, "SELECT id FROM memories")}
-    assert set(synthesis["similarity"]) == {"min", "mean"}
+    assert set(merge["similarity"]) == {"min", "mean"}
+
+
+def test_format_1_names_the_memory_that_a_model_wrote(memory_file: Path, cli: Cli) -> None:
+    report = by_a_model(memory_file, cli)
+    (synthesis,) = report["proposals"]
+    assert (synthesis["operation"], synthesis["survivor"]) == ("synthesize", None)
+    made = rows(memory_file, "SELECT content FROM memories WHERE id = ?", synthesis["derived"])
+    assert made == [{"content": synthesis["draft"]}]
+    assert report["model"]["name"] == report["model"]["checker"] == "openai/scripted"
+
+
+def by_a_model(path: Path, cli: Cli) -> Any:
+    """Return the report of a night in which a model writes three memories as one."""
+    fill(path, a_fact())
+    with served(oracle) as model:
+        return cli("maintain", path, "--consolidate", *model, "--json").json
 
 
 def test_a_dry_run_twice_gives_the_same_bytes(filled: Path, cli: Cli) -> None:
@@ -303,28 +319,29 @@ def test_quiet_writes_nothing_where_all_is_well(filled: Path, cli: Cli) -> None:
     assert cli("maintain", filled, "--consolidate", "--quiet") == Ended(0, "", "")
 
 
-def test_a_second_night_says_that_there_is_nothing_to_do(filled: Path, cli: Cli) -> None:
-    cli("maintain", filled, "--consolidate")
-    ended = cli("maintain", filled, "--consolidate")
-    active = rows(filled, "SELECT content FROM memories WHERE status = 'active'")
+def test_a_second_night_says_that_there_is_nothing_to_do(memory_file: Path, cli: Cli) -> None:
+    fill(memory_file, told(TWINS, "twin"))
+    cli("maintain", memory_file, "--consolidate")
+    ended = cli("maintain", memory_file, "--consolidate")
+    active = rows(memory_file, "SELECT content FROM memories WHERE status = 'active'")
     tokens = sum(count_tokens(row["content"]) for row in active)
-    said = f"{filled}: {len(active)} memories, {tokens} tokens: nothing to do.\n"
+    said = f"{memory_file}: 1 memory, {tokens} tokens: nothing to do.\n"
     assert (ended.code, ended.out) == (0, said)
 
 
 def test_trace_shows_the_way_from_a_source_to_what_was_made_and_back(
-    filled: Path, cli: Cli
+    memory_file: Path, cli: Cli
 ) -> None:
-    report = cli("maintain", filled, "--consolidate", "--json").json
-    synthesis = report["proposals"][1]
-    down = cli("trace", filled, synthesis["derived"], "--json").json
+    report = by_a_model(memory_file, cli)
+    (synthesis,) = report["proposals"]
+    down = cli("trace", memory_file, synthesis["derived"], "--json").json
     assert down["memory"]["layer"] == "stable"
     assert sorted(one["id"] for one in down["sources"]) == synthesis["sources"]
     assert {one["status"] for one in down["sources"]} == {"superseded"}
     assert {one["run"] for one in down["sources"]} == {report["run"]}
-    up = cli("trace", filled, synthesis["sources"][0], "--json").json
+    up = cli("trace", memory_file, synthesis["sources"][0], "--json").json
     assert [one["id"] for one in up["derived"]] == [synthesis["derived"]]
-    assert synthesis["draft"][:40] in cli("trace", filled, synthesis["derived"]).out
+    assert synthesis["draft"][:40] in cli("trace", memory_file, synthesis["derived"]).out
 
 
 def test_log_lists_the_runs_and_one_run_with_its_proposals(filled: Path, cli: Cli) -> None:

@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from nights import execute, fill, more_of_it, night, of_one_thing, picture, rows, told
+from model_nights import LEASE, Agent, a_fact, texts_of
+from nights import execute, fill, night, picture, rows, told
 from test_plan import TWINS
 
 from slowwave.consolidation.agent import AgentMemory
@@ -59,34 +60,35 @@ def test_what_nobody_made_stays_however_little_it_is_trusted(
 
 
 def test_of_a_source_that_misleads_all_that_stands_on_it_is_named(
-    memory: AgentMemory, memory_file: Path, embedder: SentenceEmbedder
+    memory: AgentMemory, memory_file: Path, agent: Agent
 ) -> None:
-    fill(memory_file, told(of_one_thing(), "oncall"))
-    night(memory_file, embedder)
-    assert memory.feedback("oncall-03", helpful=True).derived == ()
-    judged = memory.feedback("oncall-03", helpful=False)
+    fill(memory_file, a_fact())
+    agent.sleep()
+    assert memory.feedback("lease-01", helpful=True).derived == ()
+    judged = memory.feedback("lease-01", helpful=False)
     assert [one.id for one in judged.derived] == [made(memory_file)]
     assert judged.undone == ()
 
 
 def test_a_memory_that_grew_is_taken_back_growth_and_all(
-    memory: AgentMemory, memory_file: Path, embedder: SentenceEmbedder
+    memory: AgentMemory, memory_file: Path, agent: Agent
 ) -> None:
-    fill(memory_file, told(of_one_thing(), "oncall"))
-    night(memory_file, embedder)
-    fill(memory_file, told(more_of_it(), "more", first_day=15))
-    night(memory_file, embedder)
+    fill(memory_file, a_fact())
+    agent.sleep()
+    more = [f"{texts_of(LEASE)[0].removesuffix('.')} from a lock file on worker-7."]
+    fill(memory_file, told(more, "more", first_day=15))
+    agent.sleep()
     judged = blamed_until_it_falls(memory, made(memory_file))
     assert len(judged.undone) == 2
     active = rows(memory_file, "SELECT id FROM memories WHERE status = 'active'")
-    assert len(active) == len(of_one_thing()) + len(more_of_it())
+    assert len(active) == len(a_fact()) + len(more)
 
 
 def test_what_stands_in_the_way_of_taking_it_back_is_told(
-    memory: AgentMemory, memory_file: Path, embedder: SentenceEmbedder
+    memory: AgentMemory, memory_file: Path, agent: Agent
 ) -> None:
-    fill(memory_file, told(of_one_thing(), "oncall"))
-    night(memory_file, embedder)
+    fill(memory_file, a_fact())
+    agent.sleep()
     execute(memory_file, "UPDATE memories SET content = content || ' So.' WHERE generation > 0")
     judged = blamed_until_it_falls(memory, made(memory_file))
     assert judged.undone == ()
@@ -95,11 +97,11 @@ def test_what_stands_in_the_way_of_taking_it_back_is_told(
 
 
 def test_a_word_on_a_memory_does_not_keep_its_run_from_being_taken_back(
-    memory: AgentMemory, memory_file: Path, embedder: SentenceEmbedder
+    memory: AgentMemory, memory_file: Path, agent: Agent
 ) -> None:
-    fill(memory_file, told(of_one_thing(), "oncall"))
+    fill(memory_file, a_fact())
     before = picture(memory_file, ["memories"])
-    outcome = night(memory_file, embedder)
+    outcome = agent.sleep()
     memory.feedback(made(memory_file), helpful=True)
     assert outcome.run_id is not None
     memory.undo(outcome.run_id)

@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 from browser import CHROMIUM, browser
 from builders import copy_of
+from model_nights import a_fact, served
+from model_server import oracle
 from nights import execute, fill, night, of_one_thing, rows, told
 from test_cli import Cli, cli
 from test_plan import TWINS
@@ -142,17 +144,19 @@ def test_the_last_run_is_told_unless_another_is_named(
 def test_a_night_writes_its_report_and_a_dry_run_what_it_would_do(
     memory_file: Path, tmp_path: Path, cli: Cli
 ) -> None:
-    fill(memory_file, [*told(TWINS, "twin"), *told(of_one_thing(), "oncall")])
+    fill(memory_file, [*told(TWINS, "twin"), *a_fact()])
     page, text = tmp_path / "night.html", tmp_path / "night.md"
-    maintain = ("maintain", memory_file, "--consolidate", "--report")
     before = memory_file.read_bytes()
-    assert cli(*maintain, page, "--dry-run").code == 0
-    assert memory_file.read_bytes() == before
-    planned = page.read_text("utf-8")
+    with served(oracle) as model:
+        maintain = ("maintain", memory_file, "--consolidate", *model, "--report")
+        assert cli(*maintain, page, "--dry-run", "--ask").code == 0
+        assert memory_file.read_bytes() == before
+        planned = page.read_text("utf-8")
+        assert cli(*maintain, page).code == 0
+        assert cli(*maintain, text).code == 0
     assert "What a night would do" in planned
     assert "slowwave undo" not in planned
     assert "no vectors yet" in planned
-    assert cli(*maintain, page).code == 0
     done = page.read_text("utf-8")
     assert "What the night did" in done
     drafts = rows(memory_file, "SELECT draft FROM proposals WHERE operation = 'synthesize'")
@@ -160,7 +164,6 @@ def test_a_night_writes_its_report_and_a_dry_run_what_it_would_do(
     for one in (planned, done):
         words = re.sub(r"<[^>]*>", "", one)
         assert draft in words
-    assert cli(*maintain, text).code == 0
     assert "nothing to do" in text.read_text("utf-8")
 
 
