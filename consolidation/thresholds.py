@@ -20,17 +20,6 @@ TWIN_SIMILARITY = 0.85
 # memories of one topic have in common.
 SHOWN_SIMILARITY = 0.3
 
-# Average similarity inside a group that becomes one stable memory. On the three flavours of the
-# night fixture: at 0.60 of 288 facts 215 are brought together, none of them with another fact; at
-# 0.65 it was 202. Lower, what is brought together in real memories hangs together ever
-# more loosely.
-SYNTHESIZE_SIMILARITY = 0.60
-
-# The same for the voicings of a rule, which vary more (average similarity of a rule's voicings on
-# the night fixture: 0.48 to 0.68). Only texts that say what ought to be are grouped here; from
-# 0.45 to 0.60 ten rules of ten were found, at 0.55 for the first time with no stranger in them.
-EXTRACT_SIMILARITY = 0.55
-
 # The mean similarity below which the memories of a proposal hang together loosely enough for a
 # person to look at it, where that is wanted. Set by hand, at what a pair needs to be looked at.
 LOW_COHESION = 0.70

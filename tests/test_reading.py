@@ -1,4 +1,4 @@
-"""What one text says: its names, persons, denials, sentences, and whether it is a rule."""
+"""What one text says: its names, persons, denials and sentences."""
 
 from __future__ import annotations
 
@@ -49,22 +49,6 @@ DENIED = [
     ("Use pnpm, not yarn.", {"yarn"}),
     ("It cannot write and never reads.", {"write", "read"}),
     ("Use yarn.", set()),
-]
-
-NORMATIVE = [
-    "Always run the tests.",
-    "Run the tests first.",
-    "The user prefers tabs.",
-    "You should ask first.",
-    "Lesson: back up before a migration.",
-    "It is done. Keep it that way.",
-    "Don't push on Fridays.",
-]
-FACTUAL = [
-    "The tests run at night.",
-    "Rosalind runs the tests.",
-    "The user bought a bike.",
-    "The worker writes a log.",
 ]
 
 DEICTIC = [
@@ -126,16 +110,6 @@ def test_a_text_is_cut_where_its_sentences_end(text: str, sentences: list[str]) 
 def test_sentences_hold_every_sign_of_the_text_in_order(text: str) -> None:
     joined = "".join(Reading(text).sentences)
     assert "".join(joined.split()) == "".join(text.split())
-
-
-@pytest.mark.parametrize("text", NORMATIVE)
-def test_what_ought_to_be_is_normative(text: str) -> None:
-    assert read(text).normative
-
-
-@pytest.mark.parametrize("text", FACTUAL)
-def test_what_is_is_not_normative(text: str) -> None:
-    assert not read(text).normative
 
 
 @pytest.mark.parametrize("text", DEICTIC)

@@ -259,11 +259,6 @@ class Reading:
         return tuple(split_sentences(self.text))
 
     @cached_property
-    def normative(self) -> bool:
-        """Whether it says what ought to be, not what is."""
-        return _is_normative(self.tokens)
-
-    @cached_property
     def deictic(self) -> bool:
         """Whether a word in it means something else on another day."""
         lowers = [token.lower for token in self.tokens]
@@ -302,10 +297,3 @@ def cached_per_text(find: Callable[[Reading], _Found]) -> Callable[[Reading], _F
 
 def _denies(word: str) -> bool:
     return word in lexicon.NEGATORS or word.endswith("n't")
-
-
-def _is_normative(tokens: tuple[Token, ...]) -> bool:
-    lowers = [token.lower for token in tokens]
-    if any(word in lexicon.NORMATIVE for word in lowers):
-        return True
-    return any(token.starts_sentence and token.lower in lexicon.IMPERATIVES for token in tokens)
