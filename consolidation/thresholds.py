@@ -70,10 +70,6 @@ DUPLICATE_SIMILARITY = 0.60
 SHARED_WORDS = 0.70
 SHARED_WORDS_ANCHORED = 0.50
 
-# How long a derived memory may be, as a share of its sources together: what is hardly shorter
-# leaves an agent as much to read as before, and a text to get used to.
-SHORTER = 0.8
-
 # The cosine distance (eps of DBSCAN) within which texts are clustered to be shown to a model, so
 # much wider between two texts that demand something, and the step by which a cluster that does not
 # fit into a window is clustered again. Of 1,272 tellings in six lives (fixtures/quality and two

@@ -13,7 +13,7 @@ from texts import sources
 
 from slowwave.consolidation.comparison.rivals import find_rivalry
 from slowwave.consolidation.comparison.vetoes import find_veto
-from slowwave.consolidation.text.reading import Reading, cached_per_text
+from slowwave.consolidation.text.reading import Reading
 from slowwave.consolidation.writing.program_check import find_text_faults
 
 LONG = {
@@ -76,16 +76,3 @@ def test_no_pattern_is_made_to_tell_a_pair_of_texts_apart() -> None:
             assert find_veto(one, other) is not None
 
     assert calls(compare, of="_parser.py") == 0
-
-
-def test_what_is_found_in_a_text_is_found_once_for_all_that_it_is_compared_with() -> None:
-    found: list[str] = []
-
-    @cached_per_text
-    def words(reading: Reading) -> int:
-        found.append(reading.text)
-        return len(reading.words)
-
-    one, other = Reading("The pump is old."), Reading("The pump is new.")
-    assert [words(reading) for reading in (one, other, one, other)] == [4, 4, 4, 4]
-    assert found == [one.text, other.text]

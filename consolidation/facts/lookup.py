@@ -109,11 +109,6 @@ def find_missing(text: str, sources: Sequence[Evidence]) -> list[Hint]:
     return list(hints.values())
 
 
-def values_of(text: str) -> tuple[TextValue, ...]:
-    """Return the values of a text in its order; see `KnownValues` and `TextValue.measure`."""
-    return tuple(_stated(text, find_values(text)))
-
-
 def names_of(text: str) -> tuple[str, ...]:
     """Return the proper names and identifiers of a text in its order, each once."""
     values = find_values(text)

@@ -157,12 +157,6 @@ class TextValue:
         """Where the text goes on behind it."""
         return self.start + len(self.words)
 
-    @property
-    def measure(self) -> str:
-        """What it measures: two values of one measure could be rivals."""
-        units = sorted({form.partition(" ")[2] for form in self.forms})
-        return f"{self.kind} {units[0]}".strip() if self.kind == "number" and units else self.kind
-
 
 class KnownValues:
     """The values of some texts, to look others up in."""
