@@ -10,15 +10,15 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent / "consolidation"
-JUDGING = ("text", "comparison", "facts", "planning", "verification")
+JUDGING = ("text", "comparison", "facts", "planning")
 _SPLIT = re.compile(r"[\s|]+")
 
 # The numbers reached. They may only fall: a wrong join or a lost detail is answered by a better
 # prompt, question or training pair, never by a list of words.
 MOST = {
-    "lines": 5_383,
+    "lines": 5_372,
     "regular expressions": 71,
-    "listed words": 3_855,
+    "listed words": 3_831,
     "thresholds": 55,
 }
 

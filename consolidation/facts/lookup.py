@@ -15,12 +15,12 @@ from functools import cached_property
 from typing import Protocol
 
 from slowwave.consolidation.text.invisible import find_invisible
+from slowwave.consolidation.text.lexicon import NUMBER_WORDS
 
 from . import languages
 from .days import forms_of, observed_on, relative_days, spoken_days, years_of
 from .literals import LiteralSpan, find_literals, has_literal
 from .names import Name, Vocabulary, find_names, is_english_word
-from .numerals import NUMBER_WORDS
 from .values import KnownValues, TextValue, find_values
 
 # Words of a draft that count, but stand for no number: "both of them", "the first".

@@ -103,14 +103,14 @@ MONTHS = (
     *("january", "february", "march", "april", "may", "june"),
     *("july", "august", "september", "october", "november", "december"),
 )
-WEEKDAYS = word_set("monday tuesday wednesday thursday friday saturday sunday")
+WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 
 # Words whose meaning depends on the day they were said.
 DEICTIC = word_set("yesterday today tomorrow tonight now currently recently lately ago")
 DEICTIC_BEFORE = word_set("last next this")
 CALENDAR = word_set(
     "week month year weekend night morning evening afternoon spring summer autumn winter quarter"
-) | WEEKDAYS.union(MONTHS)
+) | {*WEEKDAYS, *MONTHS}
 
 _UP_TO_TWENTY = (
     *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"),

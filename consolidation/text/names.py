@@ -16,7 +16,7 @@ _NO_NAMES = (
     | lexicon.HEDGES
     | lexicon.NEGATORS
     | lexicon.OPENING
-    | lexicon.WEEKDAYS
+    | set(lexicon.WEEKDAYS)
     | lexicon.NUMBER_WORDS.keys()
     | {f"{day}s" for day in lexicon.WEEKDAYS}
     | set(lexicon.MONTHS)
