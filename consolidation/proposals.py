@@ -19,6 +19,8 @@ Operation = Literal["merge", "synthesize", "extract", "update"]
 OPERATIONS: tuple[Operation, ...] = ("merge", "synthesize", "extract", "update")
 # Who worded a claim that a person wrote; else it is the name of a model.
 BY_PERSON = "human"
+# Goes up whenever the rules change by which a plan's own drafts are made.
+_RULES = "extractive/1"
 
 
 @dataclass(frozen=True, eq=False)
@@ -356,6 +358,11 @@ def group_numbers(conflicts: Sequence[Conflict]) -> list[int]:
 def derived_trust(trusts: Iterable[float]) -> float:
     """Return the trust of what is made of memories with these: it never rises by derivation."""
     return round(max(0.0, max(trusts) - TRUST_LOSS), 4)
+
+
+def method_key(operation: Operation) -> str:
+    """Return the hash of the rules by which a plan's own drafts are made."""
+    return hashlib.sha256(f"{_RULES} {operation}".encode()).hexdigest()
 
 
 def proposal_id(

@@ -20,17 +20,6 @@ TWIN_SIMILARITY = 0.85
 # memories of one topic have in common.
 SHOWN_SIMILARITY = 0.3
 
-# Average similarity inside a group that becomes one stable memory. On the three flavours of the
-# night fixture: at 0.60 of 288 facts 215 are brought together, none of them with another fact; at
-# 0.65 it was 202. Lower, what is brought together in real memories hangs together ever
-# more loosely.
-SYNTHESIZE_SIMILARITY = 0.60
-
-# The same for the voicings of a rule, which vary more (average similarity of a rule's voicings on
-# the night fixture: 0.48 to 0.68). Only texts that say what ought to be are grouped here; from
-# 0.45 to 0.60 ten rules of ten were found, at 0.55 for the first time with no stranger in them.
-EXTRACT_SIMILARITY = 0.55
-
 # The mean similarity below which the memories of a proposal hang together loosely enough for a
 # person to look at it, where that is wanted. Set by hand, at what a pair needs to be looked at.
 LOW_COHESION = 0.70
@@ -80,10 +69,6 @@ DUPLICATE_SIMILARITY = 0.60
 # asked, and the same where a value says what they are about: a question takes ten milliseconds.
 SHARED_WORDS = 0.70
 SHARED_WORDS_ANCHORED = 0.50
-
-# How long a derived memory may be, as a share of its sources together: what is hardly shorter
-# leaves an agent as much to read as before, and a text to get used to.
-SHORTER = 0.8
 
 # The cosine distance (eps of DBSCAN) within which texts are clustered to be shown to a model, so
 # much wider between two texts that demand something, and the step by which a cluster that does not

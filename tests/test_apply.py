@@ -19,8 +19,7 @@ from test_foreign import FORMATS
 from test_plan import TWINS
 from test_review import active
 
-from slowwave.consolidation.planning.composition import method_key
-from slowwave.consolidation.proposals import proposal_id
+from slowwave.consolidation.proposals import method_key, proposal_id
 from slowwave.store.records import content_hash, json_text
 
 __all__ = ["cli"]  # a fixture of test_cli, asked for by name

@@ -1,4 +1,4 @@
-"""What the pages in docs/ say by example is what the program does."""
+"""The numbers, files and tests that the pages in docs/ name are those of the program."""
 
 from __future__ import annotations
 
@@ -7,45 +7,41 @@ from pathlib import Path
 
 import pytest
 
-from slowwave.consolidation.comparison.coverage import first_veto
-from slowwave.consolidation.comparison.normal_form import normal_form
-from slowwave.consolidation.comparison.rivals import find_rivalry
-from slowwave.consolidation.text.reading import read
+from slowwave.consolidation.text.lexicon import NUMBER_WORDS
+from slowwave.consolidation.thresholds import (
+    DUPLICATE_SIMILARITY,
+    NEAR_ACROSS_CUT,
+    NEAREST_FOR_A_MODEL,
+    WIDE_SIMILARITY,
+    WIDER_FOR_DEMANDS,
+    WINDOW_TOKENS,
+)
+from slowwave.store.records import MOST_CHARACTERS
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "how-slowwave-decides.md"
 RELIABILITY = ROOT / "docs" / "reliability.md"
 
 
-def table(first: str) -> list[list[str]]:
-    """Return the rows of the table whose first column has this title."""
-    lines = PAGE.read_text("utf-8").splitlines()
-    start = next(at for at, line in enumerate(lines) if line.startswith(f"| {first} |"))
-    end = next(at for at in range(start, len(lines)) if not lines[at].startswith("|"))
-    return [
-        [cell.strip() for cell in line.strip("|").split("|")] for line in lines[start + 2 : end]
-    ]
-
-
-@pytest.mark.parametrize(("one", "other"), table("one"))
-def test_the_rewordings_of_the_page_have_one_form(one: str, other: str) -> None:
-    assert normal_form(one) == normal_form(other)
-
-
-@pytest.mark.parametrize("row", table("veto"), ids=lambda row: row[0])
-def test_a_veto_says_of_its_example_what_the_page_says(row: list[str]) -> None:
-    kind, _, said, premise, why = row
-    veto = first_veto(said, premise)
-    assert veto is not None
-    assert (veto.kind, veto.why) == (kind.strip("`"), why)
-
-
-@pytest.mark.parametrize(("earlier", "later", "slot"), table("earlier"))
-def test_two_values_of_the_page_are_the_conflict_that_the_page_says(
-    earlier: str, later: str, slot: str
+@pytest.mark.parametrize(
+    ("promise", "number"),
+    [
+        (r"wide \(a cosine of ([\d.]+);", WIDE_SIMILARITY),
+        (r"; ([\d.]+) between two texts that demand", WIDE_SIMILARITY - WIDER_FOR_DEMANDS),
+        (r"across the cut \(a cosine of ([\d.]+)\)", NEAR_ACROSS_CUT),
+        (r"packed to ([\d,]+) tokens", WINDOW_TOKENS),
+        (r"what is new, its (\w+) nearest memories", NEAREST_FOR_A_MODEL),
+        (r"From a cosine of ([\d.]+) on, a network", DUPLICATE_SIMILARITY),
+        (r"of more than ([\d,]+) characters", MOST_CHARACTERS),
+    ],
+)
+def test_a_number_on_the_page_of_decisions_is_the_one_that_decides(
+    promise: str, number: float
 ) -> None:
-    rivalry = find_rivalry(read(earlier), read(later))
-    assert (rivalry.slot if rivalry is not None else "none") == slot
+    found = re.search(promise, " ".join(PAGE.read_text("utf-8").split()))
+    assert found is not None
+    named = found[1].replace(",", "")
+    assert float(NUMBER_WORDS.get(named, named)) == pytest.approx(number)
 
 
 def test_every_test_that_the_page_on_reliability_names_is_there_and_is_run_for_long() -> None:

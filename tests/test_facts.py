@@ -20,7 +20,6 @@ from slowwave.consolidation.facts.lookup import (
     find_missing,
     find_unsupported,
     names_of,
-    values_of,
 )
 from slowwave.store.records import UNDATED
 
@@ -207,10 +206,9 @@ def test_a_source_of_any_time_supports_what_it_says(observed_at: str) -> None:
     assert find_unsupported("Back on 3 March.", [note]) == []
 
 
-def test_names_and_values_come_in_the_order_of_the_text() -> None:
+def test_names_come_in_the_order_of_the_text() -> None:
     text = "Today Marta moved grafana-2 to 10.0.0.7 at 5 pm with Bo."
     assert names_of(text) == ("Marta", "grafana-2", "10.0.0.7", "Bo")
-    assert [value.words for value in values_of(text)] == ["grafana-2", "10.0.0.7", "5 pm"]
 
 
 @pytest.mark.parametrize("file", sorted(FIXTURES.rglob("*.*")), ids=lambda file: file.name)

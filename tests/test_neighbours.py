@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from test_clusters import Vectors, scattered
 
 from slowwave.consolidation.clustering import blocks as comparing
 from slowwave.consolidation.clustering import neighbours
@@ -18,7 +17,17 @@ from slowwave.consolidation.clustering.blocks import in_threads
 from slowwave.consolidation.clustering.neighbours import STEP, Neighbours, similar_pairs
 from slowwave.consolidation.clustering.stored_graph import StoredGraph, sign_of
 
+Vectors = NDArray[np.float32]
 Pairs = dict[tuple[int, int], int]
+
+
+def scattered(count: int, seed: int, spread: float = 0.35, dimensions: int = 8) -> Vectors:
+    """Return unit vectors scattered around a few middles."""
+    random = np.random.default_rng(seed)
+    middles = random.normal(size=(max(1, count // 6), dimensions))
+    vectors = middles[random.integers(len(middles), size=count)]
+    vectors = vectors + spread * random.normal(size=(count, dimensions))
+    return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
 
 
 def pairs_of(graph: Neighbours) -> Pairs:

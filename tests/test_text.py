@@ -9,19 +9,12 @@ import pytest
 from slowwave.consolidation.text import units
 from slowwave.consolidation.text.announcing import without_announcements
 from slowwave.consolidation.text.case_folding import fold_case
-from slowwave.consolidation.text.dates import current_part
 from slowwave.consolidation.text.english import is_english
-from slowwave.consolidation.text.literals import around_literals, find_literals, mask_literals
-from slowwave.consolidation.text.names import find_names, find_persons
+from slowwave.consolidation.text.literals import around_literals, find_literals
+from slowwave.consolidation.text.names import find_names
 from slowwave.consolidation.text.numerals import DIGITS, norm_of_digits, numbers_in_words
 from slowwave.consolidation.text.reading import read
 from slowwave.consolidation.text.tokens import tokenise
-from slowwave.consolidation.text.word_order import (
-    active_form,
-    fronted_forms,
-    in_active_order,
-    owner_forms,
-)
 
 
 def words(text: str) -> list[str]:
@@ -68,25 +61,6 @@ def test_letters_that_a_pattern_takes_for_ascii_are_looked_up_as_ascii() -> None
         found = re.search("[a-z]", spelled, re.IGNORECASE)
         assert found is not None
         assert re.fullmatch("[a-z]", fold_case(found.group())) is not None, spelled
-
-
-# ------------------------------------------------------------------- dates
-
-
-@pytest.mark.parametrize(
-    ("text", "today"),
-    [
-        (
-            "[since 2026-02-12] It runs at 03:30. [2026-02-11 until 2026-02-12] It ran at 02:30.",
-            "It runs at 03:30.",
-        ),
-        ("[noted 2026-02-12] It runs at 03:30.", "It runs at 03:30."),
-        ("[2026-02-12] It ran yesterday.", "[2026-02-12] It ran yesterday."),
-        ("It runs at 03:30.", "It runs at 03:30."),
-    ],
-)
-def test_of_an_update_only_its_newest_value_is_said_of_today(text: str, today: str) -> None:
-    assert current_part(text) == today
 
 
 # ----------------------------------------------------------------- english
@@ -143,12 +117,6 @@ def test_a_change_to_a_text_leaves_what_is_marked_alone() -> None:
     assert around_literals("run `make it` as make does", str.upper) == "RUN `make it` AS MAKE DOES"
 
 
-def test_a_literal_is_masked_with_and_without_its_marks_and_only_as_a_whole() -> None:
-    names = {"make demo": "zqaq"}
-    assert mask_literals("Run `make demo` or make demo.", names) == "Run zqaq or zqaq."
-    assert mask_literals("Run make demonstration.", names) == "Run make demonstration."
-
-
 # ------------------------------------------------------------------- names
 
 
@@ -164,12 +132,6 @@ def test_a_literal_is_masked_with_and_without_its_marks_and_only_as_a_whole() ->
 )
 def test_a_name_is_a_capital_that_no_rule_of_spelling_asks_for(text: str, names: list[str]) -> None:
     assert find_names(tokenise(text)) == names
-
-
-def test_of_names_side_by_side_the_last_may_be_a_person() -> None:
-    tokens = tokenise("Ask Anne-Marie Vesk about NATO and Zoë.")
-    found = frozenset(find_names(tokens))
-    assert list(find_persons(tokens, found)) == ["vesk", "zoë"]
 
 
 # ---------------------------------------------------------------- numerals
@@ -213,37 +175,7 @@ def test_a_number_in_words_has_the_form_that_its_digits_have(
     assert [bool(each) for _, each in found] == [bool(each) for _, each in forms]
 
 
-# -------------------------------------------------------------- word_order
-
-
-def order_of(text: str) -> list[str]:
-    return [token.lower for token in in_active_order(tokenise(text))]
-
-
-def test_a_passive_a_phrase_in_front_and_the_plain_sentence_come_out_alike() -> None:
-    plain = order_of("The worker calls the api in staging.")
-    assert order_of("In staging, the worker calls the api.") == plain
-    passive = [token.lower for token in active_form(tokenise("The api is called by the worker."))]
-    assert passive.index("worker") < passive.index("called") < passive.index("api")
-    assert order_of("The api calls the worker in staging.") != plain
-
-
-def test_two_sides_of_an_and_have_no_order() -> None:
-    assert order_of("Ann and Ben paint.") == order_of("Ben and Ann paint.")
-
-
-def test_an_owner_stands_in_front_of_what_is_owned() -> None:
-    forms = [
-        " ".join(one.lower for one in form)
-        for form in owner_forms(tokenise("the door of the shed"), 2)
-    ]
-    assert forms[0] == "the door of the shed"
-    assert any(form.endswith("shed door") for form in forms)
-
-
-def test_a_sentence_that_no_phrase_opens_has_one_form() -> None:
-    assert len(list(fronted_forms(tokenise("The kiln is hot.")))) == 1
-    assert len(list(fronted_forms(tokenise("Every night the kiln is hot.")))) > 1
+# ------------------------------------------------------------------- units
 
 
 def test_each_unit_is_spelled_in_small_letters_and_counts_in_one_that_is_no_multiple() -> None:

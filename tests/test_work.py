@@ -13,8 +13,7 @@ from texts import sources
 
 from slowwave.consolidation.comparison.rivals import find_rivalry
 from slowwave.consolidation.comparison.vetoes import find_veto
-from slowwave.consolidation.text.reading import Reading, cached_per_text
-from slowwave.consolidation.text.statements import statements_of
+from slowwave.consolidation.text.reading import Reading
 from slowwave.consolidation.writing.program_check import find_text_faults
 
 LONG = {
@@ -48,20 +47,13 @@ def compared(text: str) -> None:
     find_rivalry(one, other)
 
 
-def stated(text: str) -> None:
-    for one in statements_of(text):
-        assert one.clauses
-        assert one.spots
-        assert one.phrases
-
-
 def checked(text: str) -> None:
     both = sources(text, f"{text} too")
     find_text_faults(f"{both[0].text} {both[1].text}", both)
 
 
 @pytest.mark.parametrize("shape", LONG)
-@pytest.mark.parametrize("work", [compared, stated, checked])
+@pytest.mark.parametrize("work", [compared, checked])
 def test_four_times_the_text_takes_little_more_than_four_times_the_work(
     work: Callable[[str], None], shape: str
 ) -> None:
@@ -84,16 +76,3 @@ def test_no_pattern_is_made_to_tell_a_pair_of_texts_apart() -> None:
             assert find_veto(one, other) is not None
 
     assert calls(compare, of="_parser.py") == 0
-
-
-def test_what_is_found_in_a_text_is_found_once_for_all_that_it_is_compared_with() -> None:
-    found: list[str] = []
-
-    @cached_per_text
-    def words(reading: Reading) -> int:
-        found.append(reading.text)
-        return len(reading.words)
-
-    one, other = Reading("The pump is old."), Reading("The pump is new.")
-    assert [words(reading) for reading in (one, other, one, other)] == [4, 4, 4, 4]
-    assert found == [one.text, other.text]

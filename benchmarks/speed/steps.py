@@ -110,11 +110,11 @@ def neighbours(file: Path, name: str) -> Json:
     """Search the neighbours among vectors in memory, and see how fast the bare product is."""
     import numpy as np
 
-    from slowwave.consolidation.thresholds import SYNTHESIZE_SIMILARITY
+    from slowwave.consolidation.thresholds import DUPLICATE_SIMILARITY
 
     from .product import neighbour_stage
 
-    return neighbour_stage(np.load(file.parent / f"{name}.npy"), SYNTHESIZE_SIMILARITY)[0]
+    return neighbour_stage(np.load(file.parent / f"{name}.npy"), DUPLICATE_SIMILARITY)[0]
 
 
 def make_file(path: Path, count: int) -> Json:
@@ -130,11 +130,11 @@ def mapped(path: Path) -> Json:
     """Search the neighbours among vectors that stay in their file, and group them."""
     import numpy as np
 
-    from slowwave.consolidation.thresholds import SYNTHESIZE_SIMILARITY
+    from slowwave.consolidation.thresholds import DUPLICATE_SIMILARITY
 
     from .product import both_stages
 
-    return both_stages(np.load(path, mmap_mode="r"), SYNTHESIZE_SIMILARITY)
+    return both_stages(np.load(path, mmap_mode="r"), DUPLICATE_SIMILARITY)
 
 
 def copied(file: Path, name: str) -> Json:

@@ -11,12 +11,12 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from slowwave.consolidation.planning.composition import in_the_same_words
+from slowwave.consolidation.comparison.normal_form import normal_form
 from slowwave.consolidation.proposals import Claim
 from slowwave.consolidation.text.density import density_of
 from slowwave.consolidation.text.injection import commands
 from slowwave.consolidation.text.key_facts import key_facts
-from slowwave.consolidation.text.reading import Reading, read
+from slowwave.consolidation.text.reading import read
 from slowwave.consolidation.thresholds import MOST_KEY_FACTS
 from slowwave.store.records import Memory, json_text
 
@@ -173,22 +173,14 @@ def _is_prose(text: str) -> bool:
 def _united(
     said: Sequence[tuple[Worked | None, str, str]],
 ) -> list[tuple[Worked | None, Claim]]:
-    """Return what was said, the same once, with all who say it. The plainest stays."""
-    kept: list[tuple[Worked | None, Reading]] = []
-    sources: list[list[str]] = []
+    """Return what was said, the same once, with all who say it. The first wording stays."""
+    wordings: dict[tuple[Worked | None, str], str] = {}
+    sources: dict[tuple[Worked | None, str], dict[str, None]] = {}
     for outcome, text, memory_id in said:
-        alike = [at for at, (how, _) in enumerate(kept) if how == outcome]
-        reading = read(text)
-        found = in_the_same_words(reading, [kept[at][1] for at in alike])
-        if found is None:
-            kept.append((outcome, reading))
-            sources.append([memory_id])
-        elif memory_id not in sources[alike[found]]:
-            sources[alike[found]].append(memory_id)
-    return [
-        (outcome, Claim(reading.text, tuple(of)))
-        for (outcome, reading), of in zip(kept, sources, strict=True)
-    ]
+        key = outcome, normal_form(text)
+        wordings.setdefault(key, text)
+        sources.setdefault(key, {})[memory_id] = None
+    return [(key[0], Claim(text, tuple(sources[key]))) for key, text in wordings.items()]
 
 
 def facts_of(task: Task) -> tuple[str, ...]:

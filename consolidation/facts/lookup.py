@@ -15,12 +15,12 @@ from functools import cached_property
 from typing import Protocol
 
 from slowwave.consolidation.text.invisible import find_invisible
+from slowwave.consolidation.text.lexicon import NUMBER_WORDS
 
 from . import languages
 from .days import forms_of, observed_on, relative_days, spoken_days, years_of
 from .literals import LiteralSpan, find_literals, has_literal
 from .names import Name, Vocabulary, find_names, is_english_word
-from .numerals import NUMBER_WORDS
 from .values import KnownValues, TextValue, find_values
 
 # Words of a draft that count, but stand for no number: "both of them", "the first".
@@ -107,11 +107,6 @@ def find_missing(text: str, sources: Sequence[Evidence]) -> list[Hint]:
                     (value.words.lower(), value.kind), Hint(source.id, value.words, value.kind)
                 )
     return list(hints.values())
-
-
-def values_of(text: str) -> tuple[TextValue, ...]:
-    """Return the values of a text in its order; see `KnownValues` and `TextValue.measure`."""
-    return tuple(_stated(text, find_values(text)))
 
 
 def names_of(text: str) -> tuple[str, ...]:

@@ -10,17 +10,12 @@ import re
 from decimal import Decimal
 
 from slowwave.consolidation.text.anyof import any_of
+from slowwave.consolidation.text.lexicon import NUMBER_WORDS, SCALES
 
 from .units import CURRENCY, UNITS, Measure
 
-_ONES = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen"
-_ONES += " fifteen sixteen seventeen eighteen nineteen"
-NUMBER_WORDS = {word: number for number, word in enumerate(_ONES.split())}
-_TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
-NUMBER_WORDS |= {
-    word: number for number, word in zip(range(20, 100, 10), _TENS.split(), strict=True)
-}
-SCALES = {"dozen": 12, "hundred": 100, "thousand": 1000, "million": 10**6, "billion": 10**9}
+_ONES = [word for word, number in NUMBER_WORDS.items() if number < 20]
+_TENS = [word for word, number in NUMBER_WORDS.items() if number >= 20]
 # One that is no more than a pronoun elsewhere, and words for a half and for two.
 COUNTS = {"once": "1", "twice": "2", "thrice": "3", "half": "0.5", "both": "2", "couple": "2"}
 COUNTS |= {"double": "2", "pair": "2", "½": "0.5", "¼": "0.25", "¾": "0.75"}
@@ -31,8 +26,8 @@ ORDINALS |= {
     if number not in (0, *ORDINALS.values())
 }
 
-_SMALL = rf"(?:{any_of(_TENS.split())})(?:[ -](?:{any_of(_ONES.split()[1:10])}))?"
-_SMALL = rf"(?:{_SMALL}|{any_of(_ONES.split())})"
+_SMALL = rf"(?:{any_of(_TENS)})(?:[ -](?:{any_of(_ONES[1:10])}))?"
+_SMALL = rf"(?:{_SMALL}|{any_of(_ONES)})"
 _SCALE = any_of(SCALES)
 SPELLED = (
     rf"\b(?:{_SMALL}|an?(?= (?:{_SCALE})\b))(?:[ -](?:{_SCALE})\b(?:(?: and)? {_SMALL}\b)?)*"
@@ -163,4 +158,4 @@ def counted(word: str) -> Decimal | None:
     return None
 
 
-COUNTED = rf"(?:(?:{any_of(_TENS.split())})[ -])?(?:{any_of(ORDINALS)})|{any_of(COUNTS)}"
+COUNTED = rf"(?:(?:{any_of(_TENS)})[ -])?(?:{any_of(ORDINALS)})|{any_of(COUNTS)}"

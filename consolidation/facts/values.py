@@ -12,14 +12,13 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 
 from slowwave.consolidation.text.anyof import any_of
+from slowwave.consolidation.text.lexicon import MONTHS, NUMBER_WORDS, SCALES, WEEKDAYS
 
 from .numerals import (
     COUNTED,
     COUNTS,
     DIGITS,
-    NUMBER_WORDS,
     ORDINALS,
-    SCALES,
     SPELLED,
     UNIT,
     counted,
@@ -30,11 +29,6 @@ from .numerals import (
 )
 from .units import CURRENCY, RATES, UNITS
 
-MONTHS = (
-    *("january", "february", "march", "april", "may", "june", "july", "august", "september"),
-    *("october", "november", "december"),
-)
-WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _MONTH = "|".join((*MONTHS, "sept", *(month[:3] for month in MONTHS)))
 _MONTH = rf"(?:{_MONTH})(?!\w)\.?"
 _WEEKDAY = rf"(?:{'|'.join(WEEKDAYS)})s?|(?:mon|tues?|wed|thur?s?|fri|sat|sun)"
@@ -156,12 +150,6 @@ class TextValue:
     def end(self) -> int:
         """Where the text goes on behind it."""
         return self.start + len(self.words)
-
-    @property
-    def measure(self) -> str:
-        """What it measures: two values of one measure could be rivals."""
-        units = sorted({form.partition(" ")[2] for form in self.forms})
-        return f"{self.kind} {units[0]}".strip() if self.kind == "number" and units else self.kind
 
 
 class KnownValues:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 from slowwave.consolidation.proposals import Usage
-from slowwave.consolidation.text.dates import DATE_MARK
 from slowwave.consolidation.text.reading import read
 from slowwave.store.intake import KeptMessage
 
 from .parts import Part, Said
 
+# The day in front of a text that turns false without it.
+_DATE_MARK = re.compile(r"\[\d{4}-\d{2}-\d{2}\] ")
 # How long a memory may be, in characters.
 SHORTEST, LONGEST = 10, 500
 
@@ -94,6 +96,6 @@ def with_day(text: str, moment: str | None) -> str:
 
     moment: None where nobody knows when that was: no day is better than a wrong one.
     """
-    if moment is None or DATE_MARK.match(text) or not read(text).deictic:
+    if moment is None or _DATE_MARK.match(text) or not read(text).deictic:
         return text
     return f"[{moment[:10]}] {text}"

@@ -12,13 +12,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 from slowwave.consolidation.text import lexicon
 from slowwave.consolidation.text.english import is_english
 from slowwave.consolidation.text.injection import commands
 from slowwave.consolidation.text.reading import Reading, read
-from slowwave.consolidation.text.statements import Statement
-from slowwave.consolidation.text.tokens import is_content, is_verb
+from slowwave.consolidation.text.tokens import Token, is_content, is_past_form, is_verb
 
 from .candidates import LONGEST, SHORTEST, Candidate, Citation, PartRead
 from .conversation_question import within_limits
@@ -110,6 +110,7 @@ _POINTING = frozenset(
     {"it", "this", "that", "these", "those", "they", "he", "she", "its", "their", "his", "her"}
     | {"such", "which", "then", "there", "both", "them", "otherwise", "here"}
 )
+_ACTING = lexicon.MODAL_VERBS | {"i", "we", "you", "they", "he", "she", "it", "who", "to"}
 # What an assistant found out or changed.
 _OUTCOME = re.compile(
     r"\b(?:the (?:root )?cause (?:was|is|turned out)|the (?:problem|bug|issue|culprit) (?:was|is)|"
@@ -235,7 +236,20 @@ def _states(sentence: str, reading: Reading) -> bool:
     finite = lexicon.BEING | lexicon.HAVING
     if not finite.isdisjoint(reading.words) or _OWNING.search(sentence):
         return True
-    return bool(Statement(sentence).verbs)
+    acting = _ACTING.union(reading.names)
+    return any(
+        _is_verb(token, before, before.bare in acting) for before, token in pairwise(reading.tokens)
+    )
+
+
+def _is_verb(token: Token, before: Token, acts: bool) -> bool:
+    """Whether a word may say what the word before it does: "we fly", "the pump leaks"."""
+    if token.capitalised or not is_content(token.bare):
+        return False
+    if is_past_form(token):
+        return True
+    ends_as_verb = token.lower.endswith("s") and is_content(before.bare)
+    return (acts or ends_as_verb) and is_verb(token.bare.removesuffix("s"))
 
 
 def _as_said(fact: str, said: Said) -> str:

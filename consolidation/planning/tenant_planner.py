@@ -13,12 +13,12 @@ from slowwave.consolidation.proposals import (
     Operation,
     Proposal,
     Source,
+    method_key,
     proposal_id,
 )
 from slowwave.consolidation.snapshot.tenant_view import TenantView
 from slowwave.store.records import Memory
 
-from .composition import method_key
 from .topics import shared_topics
 
 if TYPE_CHECKING:

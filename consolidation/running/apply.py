@@ -15,6 +15,7 @@ from slowwave.consolidation.proposals import (
     Result,
     VerifiedProposal,
     derived_trust,
+    method_key,
 )
 from slowwave.store.file import MemoryFile
 from slowwave.store.kept_form import KEPT
@@ -358,9 +359,6 @@ def _writer_of(proposal: Proposal) -> str:
 def _prompt_hash(run: RunContext, proposal: Proposal) -> str:
     if proposal.by_model and run.model_key is not None:
         return run.model_key
-    # A run in which nothing is applied reads no text.
-    from slowwave.consolidation.planning.composition import method_key
-
     return method_key(proposal.operation)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from slowwave.consolidation.proposals import BY_PERSON, Proposal, proposal_id
+from slowwave.consolidation.proposals import BY_PERSON, Proposal, method_key, proposal_id
 from slowwave.consolidation.text.injection import commands
 from slowwave.store.shared_tenant import SHARED_TENANT
 
@@ -31,8 +31,6 @@ def find_doubts(kept: KeptProposal, memories: Mapping[str, Memory]) -> list[str]
 
 
 def _doubts_of_origin(proposal: Proposal) -> Iterator[str]:
-    from slowwave.consolidation.planning.composition import method_key
-
     if proposal.by_person or any(one.written_by == BY_PERSON for one in proposal.draft.claims):
         yield "a plan holds nothing that a person worded: 'slowwave review' takes such words"
     elif proposal.by_model or not proposal.keeps_text:

@@ -27,8 +27,6 @@ class TextFeatures(Struct, frozen=True, array_like=True):
 
     # Whom and what it mentions.
     names: tuple[str, ...]
-    # Whether it says what ought to be.
-    normative: bool
     # The sentences that give orders to its reader.
     orders: tuple[str, ...]
     # How far it is meant to the letter.
@@ -59,7 +57,6 @@ def _features(text: str) -> TextFeatures:
     reading = read(text)
     return TextFeatures(
         names=names_in(text),
-        normative=reading.normative,
         orders=commands(text),
         density=density_of(text),
         form=blake2b(normal_form(text).encode(), digest_size=_FORM_BYTES).hexdigest(),

@@ -12,10 +12,7 @@ from slowwave.consolidation.clustering.neighbours import STEP
 from slowwave.consolidation.clustering.stored_graph import StoredGraph
 from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.text.token_count import count_tokens
-from slowwave.consolidation.thresholds import (
-    EXTRACT_SIMILARITY,
-    SYNTHESIZE_SIMILARITY,
-)
+from slowwave.consolidation.thresholds import DUPLICATE_SIMILARITY
 from slowwave.consolidation.vectors.embedder import Embedder
 from slowwave.consolidation.vectors.matrix import TextVectors
 from slowwave.store.cache import read_cached
@@ -154,7 +151,7 @@ def read_snapshot(
 
 def basis_of(model: str) -> str:
     """Return what a graph depends on besides the texts and their vectors."""
-    return f"{code_version()} {model} {EXTRACT_SIMILARITY} {SYNTHESIZE_SIMILARITY} {STEP}"
+    return f"{code_version()} {model} {DUPLICATE_SIMILARITY} {STEP}"
 
 
 def read_sound(

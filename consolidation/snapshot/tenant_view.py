@@ -11,7 +11,7 @@ from slowwave.consolidation.clustering.neighbours import Neighbours
 from slowwave.consolidation.clustering.stored_graph import StoredGraph, sign_of
 from slowwave.consolidation.proposals import Source
 from slowwave.consolidation.text.reading import Reading, read
-from slowwave.consolidation.thresholds import EXTRACT_SIMILARITY, SYNTHESIZE_SIMILARITY
+from slowwave.consolidation.thresholds import DUPLICATE_SIMILARITY
 from slowwave.store.lineage import Edge
 from slowwave.store.memories import LongMemory
 from slowwave.store.records import Memory
@@ -107,26 +107,12 @@ class TenantView:
         return rows
 
     @cached_property
-    def normative(self) -> NDArray[np.bool_]:
-        """Which texts say what ought to be."""
-        import numpy as np
-
-        firsts = (self.memories[rows[0]] for rows in self.rows_of)
-        return np.fromiter(
-            (self.features(one).normative for one in firsts), bool, len(self.rows_of)
-        )
-
-    @cached_property
-    def reach(self) -> NDArray[np.float64]:
-        """From which similarity on each text is compared: voices of a rule vary more."""
-        import numpy as np
-
-        return np.where(self.normative, EXTRACT_SIMILARITY, SYNTHESIZE_SIMILARITY)
-
-    @cached_property
     def neighbours(self) -> Neighbours:
-        """The pairs of texts that lie within the reach of both."""
-        return self.graph.grown(self.text_signs, self.text_vectors, self.reach)
+        """The pairs of texts that are near enough for one to say what the other says."""
+        import numpy as np
+
+        reach = np.full(len(self.text_vectors), DUPLICATE_SIMILARITY)
+        return self.graph.grown(self.text_signs, self.text_vectors, reach)
 
     @cached_property
     def text_signs(self) -> list[bytes]:

@@ -1,8 +1,7 @@
 """The classes of English words that more than one module goes by, each listed once.
 
-Most are closed: a grammar could list them in full. Of open classes (nouns, verbs) only those are
-listed that turn a comparison round, and such a list says which it is. What a single module alone
-means by some words (what frames a demand, which verbs speak of a price) is listed there.
+Most are closed: a grammar could list them in full. What a single module alone means by some words
+is listed there.
 """
 
 from __future__ import annotations
@@ -31,27 +30,17 @@ ARTICLES = word_set("a an the")
 # What may stand in place of an article.
 POSSESSIVES = word_set("my your his her its our their")
 DETERMINERS = ARTICLES | POSSESSIVES
-TITLES = word_set("mr mrs ms dr")
 # The forms of "be" and "have", and the verbs that put another verb into a mood.
 BEING = word_set("am is are was were be been being")
 HAVING = word_set("has have had having")
 MODAL_VERBS = word_set("can could may might must shall should will would")
 
-# Of the function words, the ones that may come and go without any loss of meaning. Not what points
-# ("this", "here") nor "own" and "very": "she lives here and works there" is not the reverse.
-EMPTY = word_set(
-    "a an the am is are be been being do does doing it that who which s t d ll m re ve"
-)
 # Adverbs that stress a statement and change nothing of it.
 STRESSING = word_set("currently actually really indeed simply basically truly please")
 # Adverbs with which one says that it may not be so.
 HEDGES = word_set(
     "perhaps maybe probably possibly likely presumably apparently supposedly reportedly allegedly"
 )
-# The verbs that say so, in the present.
-OPINING = word_set("seem seems think thinks believe believes suspect suspects guess guesses")
-# What carries nothing but a tense, which is compared by itself.
-TENSE = word_set("did was were")
 
 # Words with which an announcement may begin: capitalised at the head of a text, they are no names.
 # Nothing is taken off by this list: what announces is found by the patterns of announcing.py.
@@ -59,147 +48,15 @@ ANNOUNCING = (
     word_set(
         "user says said saying told tells mentioned mentions explained explains noted notes note "
         "confirmed confirms reported reports learned learnt found lesson remember reminder fyi "
-        "according apparently"
+        "according apparently mr mrs ms dr"
     )
-    | TITLES
     | STRESSING
 )
 
-# Words that deny outright, and words that deny by their meaning.
+# Words that deny outright.
 NEGATORS = word_set(
     "not no never none nobody nothing nowhere neither nor cannot without n't dont doesnt isnt "
     "arent wasnt werent wont cant couldnt shouldnt wouldnt didnt hasnt havent"
-)
-DENIALS = word_set(
-    "avoid avoids avoided avoiding refuse refuses refused forbid forbids forbidden prohibit "
-    "prohibits prohibited ban bans banned lack lacks lacking deny denies denied unable exclude "
-    "excludes excluded excluding except stop stops stopped unsupported missing fail fails failed "
-    "reject rejects rejected decline declines declined disallow disallowed impossible hardly "
-    "barely rarely seldom off-limits uncovered ineligible exempt skip skips skipped"
-)
-# Words of one line exclude each other where all else is equal.
-EXCLUSIVE = tuple(
-    word_set(line)
-    for line in (
-        "before after",
-        "above below",
-        "over under",
-        "up down",
-        "increase decrease",
-        "increases decreases",
-        "increased decreased",
-        "raise lower",
-        "raised lowered",
-        "more less fewer",
-        "most least fewest",
-        "earlier later",
-        "early late",
-        "minimum maximum",
-        "min max",
-        "enable disable",
-        "enabled disabled",
-        "enables disables",
-        "allow deny",
-        "allows denies",
-        "allowed denied forbidden",
-        "start stop",
-        "starts stops",
-        "open close closed shut",
-        "full empty",
-        "present absent",
-        "optional mandatory",
-        "online offline",
-        "indoors outdoors",
-        "inside outside",
-        "within outside",
-        "upper lower",
-        "inner outer",
-        "cheap expensive",
-        "passes fails",
-        "passed failed",
-        "opens closes",
-        "opened closed",
-        "left right",
-        "north south east west northern southern eastern western",
-        "upload download",
-        "uploads downloads",
-        "import export",
-        "imports exports",
-        "lends borrows",
-        "lent borrowed",
-        "rise fall",
-        "rises falls",
-        "rose fell",
-        "grow shrink",
-        "grows shrinks",
-        "grew shrank",
-        "gain lose",
-        "gains loses",
-        "gained lost",
-        "win lose",
-        "wins loses",
-        "won lost",
-        "accept reject",
-        "accepts rejects",
-        "accepted rejected",
-        "approved rejected",
-        "hired fired",
-        "joined left",
-        "halved doubled tripled",
-        "buy sell",
-        "buys sells",
-        "bought sold",
-        "arrive depart leave",
-        "arrives departs leaves",
-        "morning afternoon evening night",
-        "breakfast lunch dinner",
-        "internal external",
-        "primary replica secondary standby",
-        "source target destination",
-        "client server",
-        "read write",
-        "reads writes",
-        "upstream downstream",
-        "parent child",
-        "sync async synchronous asynchronous",
-        "public private",
-        "hot cold",
-        "old new",
-        "production prod staging development dev testing test qa sandbox local",
-        "spring summer autumn winter",
-        "red orange yellow green blue purple pink brown black white grey gray cyan magenta "
-        "turquoise beige violet crimson navy teal",
-        "mother father",
-        "mom dad mum",
-        "brother sister",
-        "son daughter",
-        "aunt uncle",
-        "niece nephew",
-        "husband wife",
-        "grandmother grandfather grandma grandpa",
-        "cat dog rabbit hamster parrot horse tortoise",
-        "likes dislikes loves hates",
-        "like dislike love hate",
-        "true false",
-        "yes no",
-        "always never",
-        "in-person remote remotely",
-        "manual automatic manually automatically",
-        "inbound outbound",
-        "ingress egress",
-        "linux windows macos",
-        "small medium large",
-        "single double",
-        "half quarter",
-        "first second third fourth fifth sixth seventh eighth ninth tenth last",
-        "all some",
-        "if unless",
-        "he she",
-        "him her",
-        "his her",
-        "i you",
-        "my your",
-    )
 )
 
 # Past tenses and participles that do not end in "-ed" and differ from the present, and short ones
@@ -224,21 +81,6 @@ PLURALS = word_set("feet teeth mice men women children people geese lice oxen da
 # Compared otherwise than by an ending.
 COMPARATIVES = word_set("better best worse worst more most less least further farther")
 
-# Of these, what tells who speaks, and no more where anyone may.
-SPEAKERS = (word_set("i you"), word_set("my your"))
-
-# Whom anybody may have several of: family, and who lives or works beside one.
-KIN = word_set(
-    "sister brother wife husband partner son daughter mother father mum mom dad parent child kid "
-    "cousin aunt uncle niece nephew grandmother grandfather grandma grandpa friend twin colleague "
-    "roommate flatmate neighbour neighbor boyfriend girlfriend sibling"
-)
-
-# In front of a word, these turn it into its opposite.
-REVERSING = ("un", "non", "non-", "in", "im", "dis")
-REVERSING_SHORT = ("un", "non", "non-")
-# The fewest letters of a word that may be so turned: "input" is not the opposite of "put".
-REVERSIBLE = 5
 
 # Words that say what ought to be, for telling rules from facts.
 NORMATIVE = word_set(
@@ -261,14 +103,14 @@ MONTHS = (
     *("january", "february", "march", "april", "may", "june"),
     *("july", "august", "september", "october", "november", "december"),
 )
-WEEKDAYS = word_set("monday tuesday wednesday thursday friday saturday sunday")
+WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 
 # Words whose meaning depends on the day they were said.
 DEICTIC = word_set("yesterday today tomorrow tonight now currently recently lately ago")
 DEICTIC_BEFORE = word_set("last next this")
 CALENDAR = word_set(
     "week month year weekend night morning evening afternoon spring summer autumn winter quarter"
-) | WEEKDAYS.union(MONTHS)
+) | {*WEEKDAYS, *MONTHS}
 
 _UP_TO_TWENTY = (
     *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"),
@@ -294,52 +136,16 @@ EXTENSIONS = word_set(
     "xls xlsx xml yaml yml zip zsh"
 )
 
-# What holds both ways between two. Not "close": one may be closer than the other thinks.
-MUTUAL = word_set(
-    "married engaged dating friends friend related connected acquainted acquaintance neighbours "
-    "neighbors neighbour neighbor siblings cousins cousin colleagues colleague partners partner "
-    "roommates roommate flatmates twins divorced classmates classmate teammates teammate"
-)
-# With these the order of a list is part of what it says.
-RANKING = word_set(
-    "order orders sequence first second third last then next finally rank ranks ranking priority "
-    "podium medal medals left right top bottom steps stages fallback fallbacks "
-    "chain from respectively run runs pipeline column columns field fields argument arguments"
-)
-# What speaks of something said before.
-POINTING = word_set(
-    "he she it they him her them his hers its their theirs this that these those then there so "
-    "afterwards such former latter both also too instead otherwise"
-)
-# Verbs of saying, letting and getting: the name before one need not be who does what the sentence
-# is about.
-CONTROL_VERBS = word_set(
-    "asked asks told tells said says has had lets let wants wanted gets got explained explains "
-    "mentioned mentions agreed thanked pays paid receives received borrows hears heard needs "
-    "relies depends expects waits trusts"
-)
-# Verbs and nouns of handing over: who gives and who gets turns on more than the order of names.
-TRANSFERS = word_set(
-    "gave give given gives giving gift present handed hands lend lends lent borrow borrows "
-    "borrowed owe owes owed pay pays paid paying sell sells sold buy buys bought send sends sent "
-    "transfer transfers transferred receive receives received teach teaches taught inherit "
-    "inherits inherited report reports reporting"
-)
 # Words that open a phrase or a clause: capitalised at the head of a sentence, they are no names.
 OPENING = word_set(
     "after at because before behind besides despite during except for if in inside near of on "
     "outside since through throughout toward towards unless until till via when whenever where "
     "whereas while with within without per under over about against among around between beyond"
 )
-SUBORDINATORS = word_set(
-    "when whenever while if once after before since because as although though unless until where "
-    "for on in at during according with without"
-)
-# With these, a phrase may as well stand in front of a sentence as at its end.
+# With these a phrase of place, time or manner begins.
 PLACING = word_set(
     "after at before by during for from in on per since through to under unlike until via with "
     "within"
 )
-# With a past form they make a passive.
+# What may follow a thing, and may make a passive.
 PASSIVE_AUXILIARIES = BEING | word_set("get gets got")
-MODALS = MODAL_VERBS | word_set("has had does do did")

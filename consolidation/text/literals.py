@@ -154,17 +154,6 @@ def stands_in(content: str, bare: str) -> bool:
     return any(char.isalnum() for char in content) and bool(_whole(content).search(bare))
 
 
-def mask_literals(text: str, names: dict[str, str]) -> str:
-    """Return a text with a word in place of each literal, marked or not."""
-    for one in reversed(find_literals(text)):
-        if one.content in names:
-            text = f"{text[: one.start]}{names[one.content]}{text[one.end :]}"
-    for content, name in names.items():
-        if content in text and any(map(str.isalnum, content)):
-            text = _whole(content).sub(name, text)
-    return text
-
-
 def _whole(content: str) -> re.Pattern[str]:
     return re.compile(
         rf"(?<![^\s(\"'“*]){re.escape(content)}(?=[)\"'”*]*[.,;:!?]*(?:[)\"'”*\s]|$))"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from . import lexicon, spellings, units
 from .tokens import Token
@@ -16,7 +16,7 @@ _NO_NAMES = (
     | lexicon.HEDGES
     | lexicon.NEGATORS
     | lexicon.OPENING
-    | lexicon.WEEKDAYS
+    | set(lexicon.WEEKDAYS)
     | lexicon.NUMBER_WORDS.keys()
     | {f"{day}s" for day in lexicon.WEEKDAYS}
     | set(lexicon.MONTHS)
@@ -35,23 +35,6 @@ def find_names(tokens: Sequence[Token]) -> list[str]:
         and not token.bare.startswith("i'")
         and (not token.starts_sentence or _opens_as_name(tokens, index))
     ]
-
-
-def find_persons(tokens: Sequence[Token], names: frozenset[str]) -> Iterator[str]:
-    """Yield those of the names that may be people's, the last of names that stand side by side."""
-    for before, token, after in zip((None, *tokens), tokens, (*tokens[1:], None), strict=False):
-        if token.bare not in names or not _is_plain(token):
-            continue
-        joined = after is not None and after.capitalised and after.bare in names
-        numbered = before is not None and before.text[0].isdigit()
-        if not joined and not numbered:
-            yield token.bare
-
-
-def _is_plain(token: Token) -> bool:
-    """Whether it is written as people's names are: "Zoë", "Anne-Marie", "O'Brien"."""
-    word = token.text[: len(token.bare)]
-    return len(word) > 1 and word.istitle() and not any(map(str.isdigit, word))
 
 
 def _opens_as_name(tokens: Sequence[Token], index: int) -> bool:

@@ -1,4 +1,4 @@
-"""What one text says that must not be confused: its words, values, names, negations, roles.
+"""What one text says that must not be confused: its words, values, names, negations.
 
 Everything is computed from the text alone, by rules, at some thousand texts a second.
 """
@@ -7,22 +7,20 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property, lru_cache, wraps
+from functools import cached_property, lru_cache
 from itertools import islice, pairwise
-from typing import TypeVar
 
 from . import lexicon
 from .announcing import without_announcements
 from .bare_units import find_bare_units
 from .literals import Literal, around_literals, blank_literals, find_literals
-from .names import find_names, find_persons
+from .names import find_names
 from .normalise import normalise
 from .sentences import split_sentences
 from .tokens import Token, stem, stems_of, tokenise
 from .values import Value, covered, find_values
-from .word_order import in_active_order, is_thing
 
 # How many words after "not" its content word may stand: "not be in need of".
 _REACH = 5
@@ -199,14 +197,6 @@ class Reading:
         return tuple(find_names(self.tokens))
 
     @cached_property
-    def persons(self) -> frozenset[str]:
-        """The names that may be people's: plain capitalised words, not behind a number.
-
-        Of names that stand side by side ("Aunt Beatrix") only the last counts.
-        """
-        return frozenset(find_persons(self.tokens, frozenset(self.names)))
-
-    @cached_property
     def negators(self) -> tuple[str, ...]:
         """The words that deny, as they stand."""
         return tuple(token.text for token in self.tokens if _denies(token.lower))
@@ -232,36 +222,9 @@ class Reading:
         return self.said[before.end : after.start].strip("\"'`“”() ")
 
     @cached_property
-    def flow(self) -> tuple[str, ...]:
-        """The stems of the content words and the values, from who acts to what it is done to.
-
-        With the user among them, who may act too. Of "In staging, the api is called by the
-        worker twice": worker, call, api, 2, staging.
-        """
-        measures = {value.start: value.norm for value in self.measures}
-        plain = {token.start for token in self.plain}
-        found = []
-        for token in in_active_order(self.tokens):
-            if token.start in measures:
-                found.append(measures[token.start])
-            elif token.start in plain and is_thing(token):
-                found.extend(stems_of(token.bare) or [stem(token.bare)])
-        return tuple(found)
-
-    @cached_property
-    def denials(self) -> tuple[str, ...]:
-        """The words that deny by their meaning."""
-        return tuple(token.text for token in self.tokens if token.lower in lexicon.DENIALS)
-
-    @cached_property
     def sentences(self) -> tuple[str, ...]:
         """The sentences, as they stand."""
         return tuple(split_sentences(self.text))
-
-    @cached_property
-    def normative(self) -> bool:
-        """Whether it says what ought to be, not what is."""
-        return _is_normative(self.tokens)
 
     @cached_property
     def deictic(self) -> bool:
@@ -279,33 +242,5 @@ def read(text: str) -> Reading:
     return Reading(text)
 
 
-_Found = TypeVar("_Found")
-
-
-def cached_per_text(find: Callable[[Reading], _Found]) -> Callable[[Reading], _Found]:
-    """Cache what a function finds in a text, for all the others that it is compared with.
-
-    It is kept with the reading, as the properties of a reading are.
-    """
-    name = f"{find.__module__}.{find.__qualname__}"
-
-    @wraps(find)
-    def kept(reading: Reading) -> _Found:
-        try:
-            found: _Found = reading.__dict__[name]
-        except KeyError:
-            found = reading.__dict__[name] = find(reading)
-        return found
-
-    return kept
-
-
 def _denies(word: str) -> bool:
     return word in lexicon.NEGATORS or word.endswith("n't")
-
-
-def _is_normative(tokens: tuple[Token, ...]) -> bool:
-    lowers = [token.lower for token in tokens]
-    if any(word in lexicon.NORMATIVE for word in lowers):
-        return True
-    return any(token.starts_sentence and token.lower in lexicon.IMPERATIVES for token in tokens)

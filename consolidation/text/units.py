@@ -102,12 +102,6 @@ IN_BASE = {
     **{"kbps": ("bps", "1e3"), "Mbps": ("bps", "1e6"), "Gbps": ("bps", "1e9")},
     **{"kHz": ("Hz", "1e3"), "MHz": ("Hz", "1e6"), "GHz": ("Hz", "1e9"), "kW": ("W", "1000")},
 }
-# What sizes and weights come out in, in whichever unit they were written.
-UNITS_OF_SIZE = frozenset(
-    IN_BASE.get(name, (name, "1"))[0]
-    for measured in ("length", "weight", "volume")
-    for name in _SPELLINGS[measured]
-)
 # How often, in one word: the same as "a day" or "each month".
 RATES = {
     rate: name

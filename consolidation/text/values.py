@@ -123,10 +123,6 @@ class Value:
         """Its kind and its unit: two values of one measure could stand for each other."""
         return self.kind, self.norm.partition(" ")[2]
 
-    def covers(self, position: int) -> bool:
-        """Whether a place in the text is taken up by it."""
-        return self.start <= position < self.end
-
     def stands_in(self, text: str) -> bool:
         """Whether it stands word for word in a text in lower case.
 
