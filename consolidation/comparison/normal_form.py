@@ -51,7 +51,9 @@ def _pieces(reading: Reading) -> Iterator[str]:
     said, end = reading.said, 0
     values: dict[int, list[str]] = {}
     ends: dict[int, int] = {}
-    for value in reading.measures:
+    measured = {value.start for value in reading.measures}
+    # With the year of a date, which is a value of its own.
+    for value in (each for each in reading.stated if each.start in measured):
         values.setdefault(value.start, []).append(f"{value.family} {value.norm}")
         ends[value.start] = max(value.end, ends.get(value.start, 0))
     words = {token.start: token for token in reading.tokens}
