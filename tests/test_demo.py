@@ -23,3 +23,4 @@ def test_the_demo_takes_each_night_back_to_the_byte(tmp_path: Path) -> None:
     )
     assert ended.returncode == 0, ended.stderr
     assert ended.stdout.count("The memories are those of before the night, byte for byte.") == 2
+    assert "7 proposals: 4 merge, 1 update, 1 extract, 1 synthesize." in ended.stdout

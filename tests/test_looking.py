@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 import readme
+from model_nights import every_night_asks, write_smoke
+from model_server import answering, approval
 from nights import fill, rows, told
 from test_cli import Cli, cli
 from test_plan import TWINS
@@ -22,7 +24,8 @@ __all__ = ["cli"]  # a fixture of test_cli, asked for by name
 def after_a_night(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("night") / "memory.db"
     assert run(["import", str(path), str(readme.SMOKE), "--quiet"]) == 0
-    assert run(["maintain", str(path), "--consolidate", "--quiet"]) == 0
+    with every_night_asks(answering(write_smoke, approval)):
+        assert run(["maintain", str(path), "--consolidate", "--quiet"]) == 0
     return path
 
 
@@ -141,15 +144,18 @@ def test_log_shows_of_each_proposal_what_went_and_what_stands(night: Path, cli: 
 def test_log_gives_the_tokens_of_each_proposal_as_the_night_did(tmp_path: Path, cli: Cli) -> None:
     memories = tmp_path / "memory.db"
     cli("import", memories, readme.SMOKE)
-    report = cli("maintain", memories, "--consolidate").out
+    with every_night_asks(answering(write_smoke, approval)):
+        report = cli("maintain", memories, "--consolidate").out
     logged = cli("log", memories, run_of(memories)).out
     numbers = re.compile(r"^(\w+ \w{8}) .*; ([\d,]+ -> [\d,]+ tokens)", re.MULTILINE)
     assert len(numbers.findall(report)) == 3
     assert sorted(numbers.findall(logged)) == sorted(numbers.findall(report))
 
 
-def test_the_table_of_runs_fits_80_columns(night: Path, cli: Cli) -> None:
-    assert max(len(line) for line in cli("log", night).out.splitlines()) <= 80
+def test_the_table_of_runs_fits_80_columns(memory_file: Path, cli: Cli) -> None:
+    fill(memory_file, told(TWINS, "twin"))
+    cli("maintain", memory_file, "--consolidate")
+    assert max(len(line) for line in cli("log", memory_file).out.splitlines()) <= 80
 
 
 def test_log_says_whose_words_a_models_sentences_are(tmp_path: Path, cli: Cli) -> None:
@@ -227,8 +233,7 @@ def test_a_conflict_is_still_listed_when_one_side_of_it_has_gone_into_another_me
     said = [
         f"{kept} 12 days.",
         f"{kept} 21 days.",
-        "Loki keeps our logs for 21 days, which is what the auditors of the bank asked for.",
-        "Loki keeps our logs for 21 days, on the storage in the cellar.",
+        f"User said that {kept[0].lower()}{kept[1:]} 21 days, as the auditors asked.",
     ]
     fill(memory_file, told(said, "loki"))
 

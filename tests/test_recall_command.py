@@ -7,10 +7,11 @@ import shutil
 from pathlib import Path
 
 import pytest
-from nights import fill, night, picture, rows, told
+from model_nights import Agent, write_smoke
+from model_server import answering, approval
+from nights import fill, picture, rows, told
 from test_cli import Cli, cli
 
-from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.formats.known_formats import recognised
 
 __all__ = ["cli"]  # a fixture of test_cli, asked for by name
@@ -24,15 +25,16 @@ TEXTS = [
 
 
 @pytest.fixture
-def filled(memory_file: Path, embedder: SentenceEmbedder) -> Path:
-    fill(memory_file, told(TEXTS, "m"))
-    night(memory_file, embedder)
-    return memory_file
+def filled(agent: Agent) -> Path:
+    fill(agent.path, told(TEXTS, "m"))
+    agent.server.responder = answering(write_smoke, approval)
+    agent.sleep()
+    return agent.path
 
 
 def test_a_hit_says_why_it_was_found_and_by_which_text(filled: Path, cli: Cli) -> None:
     shown = cli("recall", filled, "The backup of the wiki runs at 02:30 every night.").out
-    assert shown.startswith(" 1. [since 2026-02-02] The backup of the wiki now runs at 03:30")
+    assert shown.startswith(" 1. The backup of the wiki runs at 03:30")
     assert "1st by words" in shown
     assert f"found by what it replaced: {TEXTS[0]}; made from 2" in shown
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from builders import a_memory, put
 from model_nights import LEASE, Agent, a_fact, served, texts_of
-from model_server import oracle
+from model_server import oracle, refuses
 from nights import fill, night, of_one_thing, rows, told
 from rich.console import Console, RenderableType
 from test_cli import Cli, cli
@@ -270,6 +270,16 @@ def test_with_a_model_nothing_is_left_to_one(memory_file: Path) -> None:
     assert "A model would be" not in printed(
         as_text(outcome, memory_file, False, writer, MemoryTexts(memory_file))
     )
+
+
+def test_a_model_that_answers_nothing_is_not_said_to_have_been_shown_anything(
+    memory_file: Path, cli: Cli
+) -> None:
+    fill(memory_file, [*told(TWINS, "twin"), *a_fact()])
+    with served(lambda _: refuses(400, "no such model")) as model:
+        said = cli("maintain", memory_file, "--consolidate", *model).out
+    assert "The model was shown" not in said
+    assert "  ! 1 question: " in said
 
 
 def test_where_nothing_is_left_to_a_model_nothing_is_said(memory_file: Path) -> None:

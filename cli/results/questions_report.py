@@ -34,15 +34,17 @@ def questions_as_text(asked: Sequence[AskedWindow]) -> str:
     """Say what a model was, or would be, asked, and what went wrong with that."""
     from slowwave.consolidation.planning.estimates import FOLLOW_UPS
 
-    memories = counted(sum(len(one.window.memories) for one in asked), "memory", "memories")
-    questions = counted(len(asked), "question", "questions")
-    if all(one.state == "planned" for one in asked):
+    is_planned = all(one.state == "planned" for one in asked)
+    shown = [one for one in asked if is_planned or one.state == "applied"]
+    memories = counted(sum(len(one.window.memories) for one in shown), "memory", "memories")
+    questions = counted(len(shown), "question", "questions")
+    if is_planned:
         tokens = sum(one.window.tokens for one in asked)
         return (
             f"Left to the model: {memories} that lie near others, in {questions}, about "
             f"{tokens:,} tokens; with checking and repairs up to {round(FOLLOW_UPS * tokens):,}."
         )
-    lines = [f"The model was shown {memories} in {questions}."]
+    lines = [f"The model was shown {memories} in {questions}."] if shown else []
     for why, count in Counter(one.why for one in asked if one.state != "applied").most_common():
         lines.append(clean(f"  ! {counted(count, 'question', 'questions')}: {why}"))
     turned_down = Counter(why for one in asked for why in one.turned_down)
