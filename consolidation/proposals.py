@@ -39,7 +39,7 @@ class Claim:
 
     text: str
     sources: tuple[str, ...]
-    # The model that worded it, or `BY_PERSON`, and the model that gave a second opinion on it; None
+    # The model that wrote it, or `BY_PERSON`, and the model that read it against its sources; None
     # where it says word for word what a source says.
     written_by: str | None = None
     checked_by: str | None = None

@@ -197,7 +197,7 @@ def test_with_risky_what_a_model_worded_grouped_loosely_or_made_a_rule_waits(
     ended = reviewed_night(cli, risky, "risky", "--json")
     why = [one["why"] for one in ended.json["proposals"] if one["state"] == "pending"]
     assert len(why) == 3
-    for risk in ("about a rule", "second opinion", "loosely"):
+    for risk in ("about a rule", "a model wrote it", "loosely"):
         assert any(risk in each for each in why), risk
     again = reviewed_night(cli, risky, "risky", "--json").json
     assert (again["run"], again["model"]["calls"], again["proposals"]) == (None, 0, [])
@@ -233,8 +233,8 @@ def test_a_dry_run_says_what_would_wait_and_counts_it_as_not_done(smoke: Path, c
     why = {one["operation"]: one["why"] for one in told_["proposals"]}
     assert why == {
         "merge": None,
-        "synthesize": "waits for review: its words took a second opinion",
-        "update": "waits for review: it replaces a value, its words took a second opinion",
+        "synthesize": "waits for review: a model wrote it",
+        "update": "waits for review: it replaces a value, a model wrote it",
     }
     assert smoke.read_bytes() == before
     assert reviewed_night(cli, smoke, "risky", "--json").json["after"] == told_["after"]

@@ -21,8 +21,8 @@ CheckerOption = Annotated[
     str | None,
     typer.Option(
         metavar="NAME|none",
-        help="Who gives a second opinion on what the model wrote; by default the model itself. "
-        "Reached at --api-base, too, if it is of the same provider.",
+        help="The model that reads what was written against its sources (default: the same model, in "
+        "a call of its own). none: check by program alone.",
     ),
 ]
 ConcurrencyOption = Annotated[

@@ -200,7 +200,7 @@ def ingest(
 ) -> None:
     """Take memories from conversations; nothing that was read is read twice.
 
-    With a model, the messages that a memory quotes must say it, and a second opinion must agree;
+    With a model, the messages that a memory quotes must say it, and a second reading must agree;
     without one, sentences that state facts, preferences or instructions are kept. What a model
     could not read waits in FILE.
     """

@@ -54,8 +54,8 @@ def _risks(written: VerifiedProposal, views: Sequence[TenantView]) -> Iterator[s
         yield "it has a human, pinned or core memory among its sources"
     if proposal.mean_similarity < LOW_COHESION:
         yield f"its memories hang together loosely, at {proposal.mean_similarity:.2f}"
-    if any(one.checked_by for one in proposal.draft.claims):
-        yield "its words took a second opinion"
+    if any(claim.written_by for claim in proposal.draft.claims):
+        yield "a model wrote it"
     if proposal.by_model and written.why:
         yield written.why
 
