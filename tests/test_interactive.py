@@ -20,6 +20,8 @@ from test_review import IN_ONE, active, states
 
 __all__ = ["cli"]  # a fixture of test_cli, asked for by name
 
+pytestmark = pytest.mark.usefixtures("smoke_model")
+
 COMMAND = [sys.executable, "-m", "slowwave.cli", "maintain"]
 
 
@@ -64,7 +66,7 @@ def test_what_gets_a_yes_is_applied_and_what_gets_a_no_is_declined(smoke: Path) 
     assert sorted(states(smoke).values()) == ["applied", "applied", "declined"]
     # A merge writes no text that could be edited.
     assert "(1/3) Apply this merge [y,n,q,?]?" in shown
-    assert "(2/3) Apply this update [y,n,e,q,?]?" in shown
+    assert "(2/3) Apply this synthesis [y,n,e,q,?]?" in shown
     assert "2 applied. Take it back with: slowwave undo" in shown
     assert "1 proposal declined." in shown
     (declined,) = rows(smoke, "SELECT sources FROM proposals WHERE state = 'declined'")
@@ -84,9 +86,10 @@ def test_the_night_and_carrying_out_what_was_said_tell_how_far_they_are(smoke: P
 
 
 def test_each_proposal_is_shown_with_what_differs(smoke: Path) -> None:
-    _, shown = at_a_terminal(smoke, "q\n")
-    assert "  - 2026-02-06  [-User said that-] Helvi [-settles-] the invoices" in shown
-    assert "{+are settled by+} Helvi" in shown
+    _, shown = at_a_terminal(smoke, "n\nn\nq\n")
+    assert "  - 2026-02-06  [-User said that-] Helvi settles the invoices" in shown
+    assert "[-now-] runs at 03:30" in shown
+    assert "{+from the shared account+}" in shown
 
 
 def test_who_quits_leaves_the_rest_waiting_and_is_asked_about_it_the_next_time(
@@ -121,8 +124,8 @@ def test_other_words_are_checked_and_written_and_asked_for_again_if_they_are_fal
         "been.touch()\n"
         "pathlib.Path(sys.argv[1]).write_text(said)\n"
     )
-    # The merge, the update, and the synthesis in other words.
-    answers = "y\ny\ne\ne\n"
+    # The merge, the synthesis in other words, and the update.
+    answers = "y\ne\ne\ny\n"
     code, shown = at_a_terminal(smoke, answers, EDITOR=f"{sys.executable} {editor}", VISUAL="")
     assert code == 0, shown
     assert "15:00" in shown
@@ -138,11 +141,7 @@ def test_ctrl_c_at_a_question_leaves_all_waiting_also_what_was_edited(
 ) -> None:
     before = picture(smoke, ["memories"])
     editor = tmp_path / "editor.py"
-    words = (
-        "The backup of the wiki now runs at 03:30 every night. "
-        "The backup of the wiki ran at 02:30 every night."
-    )
-    editor.write_text(f"import sys\nopen(sys.argv[1], 'w').write({words!r})\n")
+    editor.write_text(f"import sys\nopen(sys.argv[1], 'w').write({IN_ONE!r})\n")
     ours, theirs = pty.openpty()
     with subprocess.Popen(
         [*COMMAND, str(smoke), "--consolidate", "--interactive"],

@@ -27,6 +27,8 @@ from slowwave.store.file import maintenance_lock
 
 __all__ = ["cli"]  # a fixture of test_cli, asked for by name
 
+pytestmark = pytest.mark.usefixtures("smoke_model")
+
 WRITTEN = ["memories", "synthesized_from"]
 
 
@@ -56,12 +58,15 @@ def test_the_screens_look_like_their_pictures(
 def test_sources_stand_beside_the_draft_with_their_marks(
     waiting: Path, embedder: SentenceEmbedder
 ) -> None:
-    update = drive(waiting, embedder, ["n"])
+    update = drive(waiting, embedder, ["n", "n"])
     assert "goes · 2026-02-11 · agent · working" in update.text
-    assert any("The backup of the wiki runs at 02:30    │ wiki now" in one for one in update.lines)
-    assert {"02:30", "03:30"} <= set(update.marked("reversed"))
-    assert "until" in update.marked("bold")
-    assert "Values kept  02:30, 03:30" in update.text
+    beside = "trust 0.5 · smoke-05                    │ The backup of the wiki runs at 03:30"
+    assert beside in update.lines
+    assert "02:30" in "".join(update.marked("reversed"))
+    assert "03:30" in update.marked("reversed")
+    assert "Values kept  03:30" in update.text
+    assert "Only in a source  02:30" in update.text
+    assert "from the" in drive(waiting, embedder, ["n"]).marked("bold")
     merge = drive(waiting, embedder)
     assert "stays as it is" in merge.text
     assert "User said that" in merge.marked("underlined")
@@ -71,13 +76,14 @@ def test_sources_stand_beside_the_draft_with_their_marks(
 def test_without_colour_everything_is_said_by_letters_and_marks(
     waiting: Path, embedder: SentenceEmbedder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    in_colour = drive(waiting, embedder, ["n"])
+    in_colour = drive(waiting, embedder, ["n", "n"])
     monkeypatch.setenv("NO_COLOR", "1")
-    without = drive(waiting, embedder, ["n"])
+    without = drive(waiting, embedder, ["n", "n"])
     assert without.lines == in_colour.lines
     for look in ("bold", "underlined"):
         assert without.marked(look) == in_colour.marked(look)
-    assert {"02:30", "03:30"} <= set(without.marked("reversed"))
+    assert "02:30" in "".join(without.marked("reversed"))
+    assert "03:30" in without.marked("reversed")
     assert _greys(without)
     assert not _greys(in_colour)
 
@@ -98,9 +104,9 @@ def test_what_a_memory_says_is_text_on_the_screen_and_nothing_else(
         "UPDATE memories SET content = '[red]up[/red] [@click=quit]x[/] \x1b[2J in ' || content "
         "WHERE content LIKE '%02:30%'",
     )
-    shown = drive(waiting, embedder, ["n"])
+    shown = drive(waiting, embedder, ["n", "n"])
     assert "[red]up[/red] [@click=quit]x[/] \\x1b" in shown.text
-    assert "4760c82b stale" in shown.text
+    assert f"{UPDATE} stale" in shown.text
 
 
 def test_lineage_is_a_tree_down_to_what_sources_were_made_from(
@@ -131,7 +137,7 @@ def test_a_search_lists_what_has_all_its_words_and_escape_lists_all(
     found = drive(waiting, embedder, ["slash", '"WIKI backup', "enter"])
     assert f"1 of 1 · {UPDATE} waits" in found.lines[0]
     again = drive(waiting, embedder, ["slash", '"WIKI backup', "enter", "escape"])
-    assert f"2 of 3 · {UPDATE}" in again.lines[0]
+    assert f"3 of 3 · {UPDATE}" in again.lines[0]
     nothing = drive(waiting, embedder, ["slash", '"no such words', "enter", "a", "d", "e", "l"])
     assert "nothing found" in nothing.text
 
@@ -152,13 +158,13 @@ def test_what_is_approved_is_applied_and_undo_gives_every_bit_back_and_lets_it_w
     before = picture(waiting, WRITTEN)
     queued = cli("review", waiting, "--json").json["proposals"]
     session = Session(Place(waiting, None), embedder, Choice((), None, False))
-    shown = drive(waiting, embedder, ["n", "a"], session=session)
+    shown = drive(waiting, embedder, ["n", "n", "a"], session=session)
     assert states(waiting)[UPDATE] == "applied"
     assert " applied   update" in shown.text
-    assert f"3 of 3 · {SYNTHESIS} waits" in shown.lines[0]
+    assert f"1 of 3 · {MERGE} waits" in shown.lines[0]
     assert picture(waiting, WRITTEN) != before
     shown = drive(waiting, embedder, ["u"], session=session)
-    assert f"2 of 3 · {UPDATE} waits" in shown.lines[0]
+    assert f"3 of 3 · {UPDATE} waits" in shown.lines[0]
     assert picture(waiting, WRITTEN) == before
     again = cli("review", waiting, "--json").json["proposals"]
     assert [one | {"decided_at": ""} for one in again] == [
@@ -187,7 +193,7 @@ def test_what_is_declined_keeps_its_reason_and_undo_lets_it_wait_again(
 def test_words_that_pass_the_check_are_applied_and_others_are_asked_for_again(
     waiting: Path, embedder: SentenceEmbedder
 ) -> None:
-    clear = ["n", "n", "e", "f7", "delete"]
+    clear = ["n", "e", "f7", "delete"]
     shown = drive(waiting, embedder, [*clear, '"Helvi settles 17 invoices.', "ctrl+s"])
     assert "Not applied, rejected:" in shown.text
     assert "Helvi settles 17 invoices." in shown.text
@@ -204,12 +210,12 @@ def test_a_merge_has_no_words_to_edit(waiting: Path, embedder: SentenceEmbedder)
 
 
 def test_the_mouse_does_what_the_keys_do(waiting: Path, embedder: SentenceEmbedder) -> None:
-    # The second line of the list, "Approve" in the footer, and the button of a question.
-    shown = drive(waiting, embedder, ["@20,2"])
-    assert f"2 of 3 · {UPDATE}" in shown.lines[0]
+    # The third line of the list, "Approve" in the footer, and the button of a question.
+    shown = drive(waiting, embedder, ["@20,3"])
+    assert f"3 of 3 · {UPDATE}" in shown.lines[0]
     (footer,) = (n for n, line in enumerate(shown.lines) if "a Approve" in line)
     approve = shown.lines[footer].index("Approve")
-    drive(waiting, embedder, ["@20,2", f"@{approve},{footer}"])
+    drive(waiting, embedder, ["@20,3", f"@{approve},{footer}"])
     assert states(waiting)[UPDATE] == "applied"
     drive(waiting, embedder, ["@20,1", "d", "@#yes"])
     assert states(waiting)[MERGE] == "declined"
@@ -220,7 +226,7 @@ def test_a_source_that_changed_makes_it_stale_and_nothing_is_applied(
 ) -> None:
     execute(waiting, "UPDATE memories SET content = content || '!' WHERE content LIKE '%02:30%'")
     before = picture(waiting, WRITTEN)
-    shown = drive(waiting, embedder, ["n", "a"])
+    shown = drive(waiting, embedder, ["n", "n", "a"])
     assert any(one.startswith("Not applied, stale: memory smoke-05") for one in shown.said)
     assert " stale     update" in shown.text
     assert picture(waiting, WRITTEN) == before
