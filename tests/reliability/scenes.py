@@ -194,7 +194,7 @@ def a_model() -> Iterator[tuple[str, ...]]:
 
 def few_memories() -> list[str]:
     """Return lines of which a night with `a_model` makes merges, an update and a synthesis."""
-    job = ["The backup job starts at 02:30.", "The backup job now starts at 03:30."]
+    job = ["The backup job starts at 02:30.", "The backup job starts at 03:30 now."]
     return [
         *SMOKE.read_text("utf-8").splitlines(),
         *map(json.dumps, [*nights.told(of_one_thing(), "pager"), *nights.told(job, "job")]),
