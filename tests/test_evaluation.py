@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import readme
 from hypothesis import given
 from hypothesis import strategies as st
-from model_server import groups, model_server, says
+from model_nights import Agent, served
+from model_server import Answer, Asked, answering, approval, group, groups, model_server, says
 from nights import NOW, fill, night, of_one_thing, picture, rows, told
 from test_cli import Cli, cli
 
@@ -188,7 +190,7 @@ def test_a_guard_that_nothing_speaks_against_lets_the_night_through(
     assert (found.excluded, found.options) == ((), CycleOptions())
 
 
-# The network finds that the second says all of the first, in other words.
+# The second says all of the first, in other words.
 RETOLD = [
     "Lead time for a laptop: three weeks.",
     "Between ordering a laptop for a new hire and getting it you have to reckon with three weeks.",
@@ -196,20 +198,34 @@ RETOLD = [
 HARMED = RecallQuestion(id="q", question="laptop lead time", evidence_ids=("laptop-00",))
 
 
+def join_retold(asked: Asked) -> Answer:
+    """Keep the second of the two."""
+    both = [memory for memory in asked.memories if "laptop" in memory.text]
+    return groups(*([group("merge", both, RETOLD[1])] if len(both) > 1 else []))
+
+
+@pytest.fixture
+def joining() -> Iterator[tuple[str, ...]]:
+    """Provide the options that name a model which joins them."""
+    with served(answering(join_retold, approval)) as options:
+        yield options
+
+
 def night_plan(path: Path, embedder: SentenceEmbedder) -> list[Proposal]:
     return [one.proposal for one in night(path, embedder, dry_run=True).results]
 
 
 def test_a_guard_leaves_out_the_proposal_that_lowers_recall_and_nothing_else(
-    filled: Path, embedder: SentenceEmbedder
+    filled: Path, agent: Agent
 ) -> None:
     fill(filled, told(RETOLD, "laptop"))
-    trials = Trials(filled, [HARMED], embedder, NOW)
-    found = let_through(trials, CycleOptions(), BuiltInWriter, 0.01, Interruption())
+    agent.server.responder = answering(join_retold, approval)
+    trials = Trials(filled, [HARMED], agent.embedder, NOW)
+    found = let_through(trials, CycleOptions(), agent.writer(), 0.01, Interruption())
     assert found.unguarded < found.before - 0.01
     assert found.guarded >= found.before - 0.01
     assert [one.sources for one in found.excluded] == [("laptop-00", "laptop-01")]
-    done = night(filled, embedder, excluded=found.options.excluded)
+    done = agent.sleep(excluded=found.options.excluded)
     assert [one.proposal.sources[0] for one in done.results] == ["oncall-00"]
 
 
@@ -258,38 +274,37 @@ def test_eval_says_what_is_wrong_with_its_questions(
 
 
 def test_maintain_with_a_guard_says_what_it_left_out_and_leaves_it(
-    filled: Path, tmp_path: Path, embedder: SentenceEmbedder, cli: Cli
+    filled: Path, tmp_path: Path, joining: tuple[str, ...], cli: Cli
 ) -> None:
     fill(filled, told(RETOLD, "laptop"))
     questions = write_questions(tmp_path / "q.jsonl", HARMED)
-    shown = cli("maintain", filled, "--consolidate", "--guard", questions, "--dry-run")
+    guarded = ("maintain", filled, "--consolidate", *joining, "--guard", questions)
+    shown = cli(*guarded, "--dry-run", "--ask")
     assert "Left out: 1 proposal; with them recall@10 would be" in shown.out
-    done = cli("maintain", filled, "--consolidate", "--guard", questions, "--json")
+    done = cli(*guarded, "--json")
     assert done.code == 0
     assert [one["operation"] for one in done.json["guard"]["left_out"]] == ["merge"]
-    assert [one["operation"] for one in done.json["proposals"]] == ["synthesize"]
+    assert [one["sources"][0] for one in done.json["proposals"]] == ["oncall-00"]
     active = rows(filled, "SELECT id FROM memories WHERE status = 'active'")
     assert {"id": "laptop-00"} in active
 
 
 def test_with_review_a_guard_measures_what_waits_as_if_it_were_approved(
-    filled: Path, tmp_path: Path, cli: Cli
+    filled: Path, tmp_path: Path, joining: tuple[str, ...], cli: Cli
 ) -> None:
     fill(filled, told(RETOLD, "laptop"))
     questions = write_questions(tmp_path / "q.jsonl", HARMED)
-    guarded = ("maintain", filled, "--consolidate", "--guard", questions, "--review", "always")
-    assert (
-        "That is so if all that this night lets wait is approved" in cli(*guarded, "--dry-run").out
-    )
+    night = ("maintain", filled, "--consolidate", *joining, "--guard", questions)
+    guarded = (*night, "--review", "always")
+    planned = cli(*guarded, "--dry-run", "--ask").out
+    assert "That is so if all that this night lets wait is approved" in planned
     done = cli(*guarded, "--json").json
     assert done["guard"]["as_if_approved"]
     assert done["guard"]["recall@10"]["unguarded"] < done["guard"]["recall@10"]["before"]
     assert [one["operation"] for one in done["guard"]["left_out"]] == ["merge"]
     # What is let through waits all the same.
-    assert [(one["operation"], one["state"]) for one in done["proposals"]] == [
-        ("synthesize", "pending")
-    ]
-    plain = cli("maintain", filled, "--consolidate", "--guard", questions, "--dry-run", "--json")
+    assert [(one["operation"], one["state"]) for one in done["proposals"]] == [("merge", "pending")]
+    plain = cli(*night, "--dry-run", "--ask", "--json")
     assert not plain.json["guard"]["as_if_approved"]
 
 
