@@ -62,8 +62,7 @@ def test_the_commands_of_a_review_work_one_after_the_other(
     tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "fixtures").mkdir()
-    for fixture in (readme.RETOLD, readme.ANSWERS):
-        shutil.copy(fixture, tmp_path / "fixtures")
+    shutil.copy(readme.SMOKE, tmp_path / "fixtures")
     monkeypatch.chdir(tmp_path)
     commands = commands_of(readme.block(readme.README.read_text("utf-8"), "review"))
     ended = [cli(*shlex.split(one)[1:]) for one in commands]
