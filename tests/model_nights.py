@@ -323,7 +323,7 @@ def served(responder: Responder) -> Iterator[tuple[str, ...]]:
 # an update; the merge without it.
 SMOKE = Path(__file__).parent.parent / "fixtures" / "smoke.jsonl"
 _INVOICES = (
-    "Helvi settles the invoices on the first Tuesday of the month from the shared account, after "
+    "Every first Tuesday of the month Helvi settles the invoices from the shared account, after "
     "the bank's cut-off at 14:00."
 )
 

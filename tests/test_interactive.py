@@ -89,7 +89,7 @@ def test_each_proposal_is_shown_with_what_differs(smoke: Path) -> None:
     _, shown = at_a_terminal(smoke, "n\nn\nq\n")
     assert "  - 2026-02-06  [-User said that-] Helvi settles the invoices" in shown
     assert "[-now-] runs at 03:30" in shown
-    assert "{+from the shared account+}" in shown
+    assert "{+Every+}" in shown
 
 
 def test_who_quits_leaves_the_rest_waiting_and_is_asked_about_it_the_next_time(

@@ -66,7 +66,7 @@ def test_sources_stand_beside_the_draft_with_their_marks(
     assert "03:30" in update.marked("reversed")
     assert "Values kept  03:30" in update.text
     assert "Only in a source  02:30" in update.text
-    assert "from the" in drive(waiting, embedder, ["n"]).marked("bold")
+    assert "Every" in drive(waiting, embedder, ["n"]).marked("bold")
     merge = drive(waiting, embedder)
     assert "stays as it is" in merge.text
     assert "User said that" in merge.marked("underlined")
