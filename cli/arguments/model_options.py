@@ -21,8 +21,8 @@ CheckerOption = Annotated[
     str | None,
     typer.Option(
         metavar="NAME|none",
-        help="The model that reads what was written against its sources (default: the same model, in "
-        "a call of its own). none: check by program alone.",
+        help="The model that reads what was written against its sources (default: the same model, "
+        "in a call of its own). none: check by program alone.",
     ),
 ]
 ConcurrencyOption = Annotated[
