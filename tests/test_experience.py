@@ -28,7 +28,7 @@ from readme import ROOT
 from test_cli import Cli, cli
 
 from slowwave.consolidation.experience.compression import COMPRESSOR
-from slowwave.consolidation.text.key_facts import key_facts
+from slowwave.consolidation.experience.key_facts import key_facts
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 
 __all__ = ["cli"]  # a fixture of test_cli, asked for by name

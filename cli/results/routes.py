@@ -18,8 +18,8 @@ _MOST_SHOWN = 5
 
 def routes_as_json(outcome: Outcome, memory_texts: MemoryTexts) -> list[dict[str, Any]]:
     """Return the route of each dense memory, and of each that a model is shown."""
+    from slowwave.consolidation.experience.key_facts import digest_of
     from slowwave.consolidation.text.density import density_of
-    from slowwave.consolidation.text.key_facts import digest_of
 
     dense = outcome.plan.dense
     shown = {one: asked.window.tenant for asked in outcome.asked for one in asked.window.memories}
