@@ -37,8 +37,9 @@ def test_a_text_is_dense_if_it_is_meant_to_the_letter(one: dict[str, Any]) -> No
 
 
 def test_no_memory_of_the_lives_and_nights_is_dense() -> None:
-    lives = sorted((ROOT / "fixtures" / "quality").glob("life-*.jsonl"))
-    lines = [line for one in lives for line in one.read_text("utf-8").splitlines()]
+    answers = sorted((ROOT / "fixtures" / "quality").glob("life-*.gold.json"))
+    lives = [path.with_name(f"{path.name.removesuffix('.gold.json')}.jsonl") for path in answers]
+    lines = [line for life in lives for line in life.read_text("utf-8").splitlines()]
     for flavour in fixture.FLAVOURS:
         lines += fixture.lines(fixture.load(flavour))
     texts = [json.loads(line)["content"] for line in lines]
