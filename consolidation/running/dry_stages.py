@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from operator import itemgetter
 
 from slowwave.consolidation.ageing.choosing import AgeingChoice
 from slowwave.consolidation.planning.savings import expected_counts, with_savings
@@ -146,16 +147,22 @@ class DryStages:
 
         night = self._night
         run_in_thread(night.writer.make_ready)
+        places = {window.id: place for place, window in enumerate(survey.plan.windows)}
         written: dict[str, VerifiedProposal] = {}
-        asked: list[AskedWindow] = []
+        # Answers come in any order; they are listed in the order of the plan.
+        answered: list[tuple[int, list[VerifiedProposal]]] = []
+        asked: dict[int, AskedWindow] = {}
         with open_reading(night.path) as file:
             drafting = Drafting(night.embedder, night.writer)
             answers = FileAnswerStore(file)
             for part in drafting.verified_drafts(survey.plan, survey.views, answers):
-                for made in part:
-                    if isinstance(made, AskedWindow):
-                        asked.append(made)
-                        night.progress.stage("asking", len(asked), len(survey.plan.windows))
-                    else:
-                        written[made.proposal.id] = made
-        return list(written.values()), asked
+                windows = {
+                    places[each.window.id]: each for each in part if isinstance(each, AskedWindow)
+                }
+                asked |= windows
+                made = [each for each in part if isinstance(each, VerifiedProposal)]
+                answered.append((min(windows, default=-1), made))
+                night.progress.stage("asking", len(asked), len(places))
+        for _, made in sorted(answered, key=itemgetter(0)):
+            written |= {each.proposal.id: each for each in made}
+        return list(written.values()), [asked[place] for place in sorted(asked)]
