@@ -168,22 +168,6 @@ def test_what_nothing_lies_near_is_in_no_question_and_takes_no_call(agent: Agent
     assert agent.server.asked == []
 
 
-@pytest.mark.parametrize(
-    ("text", "is_shown"),
-    [("Never leave the {} valve open.", True), ("The {} valve was left open.", False)],
-)
-def test_demands_are_shown_together_that_lie_too_far_apart_for_anything_else(
-    agent: Agent, text: str, is_shown: bool
-) -> None:
-    for name, angle in (("cellar", 0.0), ("garden", 70.0)):
-        at(agent, angle, text.format(name))
-    assert np.cos(np.radians(70.0)) == pytest.approx(0.34, abs=0.01)
-    agent.server.responder = writing()
-    agent.remember(told([text.format("cellar"), text.format("garden")], "valve"))
-    agent.sleep()
-    assert bool(agent.server.asked) == is_shown
-
-
 def test_memories_that_fill_more_than_a_window_are_shown_in_several_questions(
     agent: Agent, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,7 +1,7 @@
 """What a model sees together: clusters by DBSCAN, cut until each fits into a window.
 
-DBSCAN over the sparse graph of near texts decides. It is wide, since tellings of one fact may lie
-at a cosine of 0.42 and those of one rule at 0.30; it chains, so a cluster that does not fit is
+DBSCAN over the sparse graph of near texts decides. It is wide, since tellings of one fact or one
+rule may lie at a cosine of 0.30; it chains, so a cluster that does not fit is
 clustered again with a smaller eps until it does. What becomes noise inside a cluster joins its
 nearest part: each member of a wide cluster is shown somewhere. Noise of the wide clustering, which
 nothing lies near, is shown to nobody.

@@ -8,13 +8,11 @@ lies near across the cut is shown once more in the same night.
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from slowwave.consolidation.clustering.clusters import find_clusters, pack
-from slowwave.consolidation.clustering.neighbours import STEP, Neighbours, similar_pairs
+from slowwave.consolidation.clustering.neighbours import similar_pairs
 from slowwave.consolidation.proposals import Undecided, Window
 from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.consolidation.thresholds import (
@@ -24,7 +22,6 @@ from slowwave.consolidation.thresholds import (
     NEAREST_FOR_A_MODEL,
     WIDE_EPS,
     WIDE_SIMILARITY,
-    WIDER_FOR_DEMANDS,
     WINDOW_TOKENS,
 )
 from slowwave.store.records import Memory, json_text
@@ -40,11 +37,6 @@ if TYPE_CHECKING:
 _MOST_EXAMPLES = 10
 # How many rows are compared with all others at once: 80 MB for 20,000 of them.
 _ROWS_AT_ONCE = 1_000
-# A cheap sign that a text demands something. It only widens what is shown together.
-_DEMANDS = re.compile(
-    r"\b(?:must|should|always|never|do not|don't|please|avoid|need to|has to|have to)\b",
-    re.IGNORECASE,
-)
 
 
 def plan_windows(planner: TenantPlanner, leaving: Collection[str]) -> list[Window]:
@@ -63,7 +55,8 @@ def plan_windows(planner: TenantPlanner, leaving: Collection[str]) -> list[Windo
     vectors = _vectors(planner, memories)
     rows = _with_nearest(vectors, new) if 2 * len(new) < len(memories) else range(len(memories))
     chosen = [memories[row] for row in rows]
-    near, eps = _graph(vectors[list(rows)], chosen)
+    eps = WIDE_EPS if len(chosen) <= LARGE_TENANT else LARGE_TENANT_EPS
+    near = similar_pairs(vectors[list(rows)], 1.0 - eps)
     sizes = [_size(memory) for memory in chosen]
     fresh = set(new)
     clusters = [
@@ -156,26 +149,6 @@ def _with_nearest(vectors: NDArray[np.float32], new: Sequence[int]) -> list[int]
         near = np.take_along_axis(product, nearest, axis=1) >= WIDE_SIMILARITY
         found.update(nearest[near].tolist())
     return sorted(found)
-
-
-def _graph(vectors: NDArray[np.float32], memories: Sequence[Memory]) -> tuple[Neighbours, float]:
-    """Return the graph of near texts, and the eps that DBSCAN begins with.
-
-    Two texts that demand something count as nearer than they are.
-    """
-    import numpy as np
-
-    eps = WIDE_EPS if len(memories) <= LARGE_TENANT else LARGE_TENANT_EPS
-    demanding = np.fromiter(map(_demands, memories), bool, len(memories))
-    reach = np.where(demanding, 1.0 - eps - WIDER_FOR_DEMANDS, 1.0 - eps)
-    near = similar_pairs(vectors, reach)
-    wider = (demanding[near.left] & demanding[near.right]) * round(WIDER_FOR_DEMANDS / STEP)
-    steps = np.minimum(near.steps + wider, round(1 / STEP)).astype(np.uint16)
-    return replace(near, steps=steps), eps
-
-
-def _demands(memory: Memory) -> bool:
-    return memory.kind == "instruction" or _DEMANDS.search(memory.content) is not None
 
 
 def _across_cuts(

@@ -29,7 +29,8 @@ _FENCE = re.compile(r"\s*(?:```|~~~)")
 _CODE_LINE = re.compile(
     r".*[;{]\s*(?://.*)?$|\s*[})\]]+[;,)]*$|\s*(?:\$|>>>|PS>) \S.*"
     r"|\s*(?:def|class|fn|func|function|import|from|return|if|elif|else|for|while|try|except|with|"
-    r"let|const|var|public|private|static|async|await|package|use|#include|@)\b.*[:;{(=]\s*.*"
+    r"let|const|var|public|private|static|async|await|package|use|#include|@)\b.*"
+    r"(?:[:;{(]|\w\([^()]*\)|\s=\s.*)\s*"
     r"|\s*(?:from [\w.]+ )?import [\w., *]+$|\s*(?:SELECT|INSERT|UPDATE|DELETE|CREATE|ALTER)\b.*"
     r"|\s*(?:[A-Z]+\s)?[\w.]+\([^()]*\)[.;]?$|\s*(?://|#!|/\*|\*/).*"
     r"|Traceback \(.*|[\w.]*(?:Error|Exception)\b: .*|\s+\w+\.[\w.]+$"
