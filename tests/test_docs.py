@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from slowwave.consolidation.text.lexicon import NUMBER_WORDS
+from slowwave.consolidation.facts.numerals import NUMBER_WORDS
 from slowwave.consolidation.thresholds import (
     DUPLICATE_SIMILARITY,
     NEAR_ACROSS_CUT,

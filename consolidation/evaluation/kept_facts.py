@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from slowwave.consolidation.text.reading import read
+from slowwave.consolidation.facts.reading import read
 from slowwave.consolidation.thresholds import FACTS_KEPT
 
 

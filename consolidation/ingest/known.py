@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from slowwave.consolidation.comparison.coverage import Coverage
 from slowwave.consolidation.comparison.rivals import find_rivalry
+from slowwave.consolidation.facts.reading import read
 from slowwave.consolidation.progress import Progress
-from slowwave.consolidation.text.reading import read
 from slowwave.consolidation.thresholds import DUPLICATE_SIMILARITY, SHOWN_SIMILARITY
 from slowwave.consolidation.vectors.embedder import Embedder
 from slowwave.consolidation.vectors.matrix import Kept, TextVectors

@@ -11,8 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from slowwave.consolidation.errors import QueryTooLong
-from slowwave.consolidation.text.lexicon import FUNCTION
-from slowwave.consolidation.text.tokens import tokenise
+from slowwave.consolidation.text.tokens import is_content, tokenise
 from slowwave.consolidation.thresholds import (
     AS_RELEVANT,
     RELEVANCE_SHARE,
@@ -134,7 +133,7 @@ class _Ranks:
 def words_of(text: str) -> list[str]:
     """Return the words of a question that are worth looking for; all of them if none is."""
     words = [token.bare for token in tokenise(text)]
-    telling = [one for one in words if one.partition("'")[0] not in FUNCTION]
+    telling = list(filter(is_content, words))
     return list(dict.fromkeys(telling or words))
 
 
