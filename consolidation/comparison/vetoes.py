@@ -6,6 +6,7 @@ places. The network takes "3pm" for "4pm", and hardly sees who does what to whom
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -128,7 +129,7 @@ def _has_meaning_capitals(word: str, spelled: Iterable[str]) -> bool:
     """Whether another capital makes another word: in code, and in words such as "US" and "us"."""
     return (
         not is_content(word)
-        or any(map(str.isdigit, word))
+        or not re.fullmatch(r"[^\W\d_]+(?:[-'][^\W\d_]+)*", word)
         or any(not (form.islower() or form.isupper() or form.istitle()) for form in spelled)
     )
 

@@ -30,7 +30,7 @@ _NEGATORS = frozenset(
 # What compares, computes, points, grades or shows: no letter, digit, quote or punctuation. A "!"
 # before a word denies it, a "-" behind one grades it; units and money are read as values.
 _SIGN = re.compile(
-    r"->|<-|[<>=]=?|!=|!(?=\w)|(?<=\w)-(?=[\s.,;]|$)|&&?|\|\|?|[+*^~#@\\]|\$(?!\d)|(?<=\s)/(?=\s)|"
+    r"\[.?\]|->|<-|[<>=]=?|!=|!(?=\w)|(?<=\w)-(?=[\s.,;]|$)|&&?|\|\|?|[+*^~#@\\]|\$(?!\d)|(?<=\s)/(?=\s)|"
     r"(?<=\s)-(?=\s)|[^\w\s\x00-\x7f°€£\u2010-\u201f\u2026]|[\u00bc-\u00be\u00b2\u00b3\u00b9]"
 )
 # What is meant to the letter.

@@ -15,7 +15,6 @@ from slowwave.consolidation.text.tokens import is_content, tokenise
 from slowwave.consolidation.thresholds import (
     AS_RELEVANT,
     RELEVANCE_SHARE,
-    RELEVANCE_TO_NOVELTY,
     VECTOR_SHARE,
     WORDS_FOUND,
 )
@@ -215,7 +214,7 @@ def _diverse(
     chosen: list[int] = []
     repeated = np.zeros(len(vectors), dtype=np.float32)
     while left and len(chosen) < most:
-        worth = RELEVANCE_TO_NOVELTY * scores[left] - (1.0 - RELEVANCE_TO_NOVELTY) * repeated[left]
+        worth = RELEVANCE_SHARE * scores[left] - (1.0 - RELEVANCE_SHARE) * repeated[left]
         best = left.pop(int(np.argmax(worth)))
         chosen.append(best)
         repeated = np.maximum(repeated, vectors @ vectors[best])
