@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from nights import NOW, fill, night, told
 
 from slowwave.consolidation.comparison.rivals import find_rivalry
+from slowwave.consolidation.facts.reading import read
 from slowwave.consolidation.planning.conflicts import current_conflicts
-from slowwave.consolidation.text.reading import read
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.records import timestamp
 

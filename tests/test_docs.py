@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from slowwave.consolidation.text.lexicon import NUMBER_WORDS
+from slowwave.consolidation.facts.numerals import NUMBER_WORDS
 from slowwave.consolidation.thresholds import (
     DUPLICATE_SIMILARITY,
-    NEAR_ACROSS_CUT,
+    NARROW_EPS,
     NEAREST_FOR_A_MODEL,
     WIDE_SIMILARITY,
     WIDER_FOR_DEMANDS,
@@ -28,7 +28,7 @@ RELIABILITY = ROOT / "docs" / "reliability.md"
     [
         (r"wide \(a cosine of ([\d.]+);", WIDE_SIMILARITY),
         (r"; ([\d.]+) between two texts that demand", WIDE_SIMILARITY - WIDER_FOR_DEMANDS),
-        (r"across the cut \(a cosine of ([\d.]+)\)", NEAR_ACROSS_CUT),
+        (r"across the cut \(a cosine of ([\d.]+)\)", 1.0 - NARROW_EPS),
         (r"packed to ([\d,]+) tokens", WINDOW_TOKENS),
         (r"what is new, its (\w+) nearest memories", NEAREST_FOR_A_MODEL),
         (r"From a cosine of ([\d.]+) on, a network", DUPLICATE_SIMILARITY),

@@ -66,7 +66,7 @@ def test_a_night_at_rest_loads_nothing_that_reads_texts_or_vectors(
     dry: list[str], embedded: Path, embedder: SentenceEmbedder
 ) -> None:
     night(embedded, embedder)
-    reading = {"simplemma", "snowballstemmer", "slowwave.consolidation.text.reading"}
+    reading = {"simplemma", "snowballstemmer", "slowwave.consolidation.facts.reading"}
     arguments = ["maintain", embedded, "--consolidate", *dry]
     # sqlite-utils itself loads numpy where there is one.
     assert loaded(arguments, HEAVIEST | EMBEDDING | (PLANNING - {"numpy"}) | reading) == set()

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from slowwave.consolidation.text import injection, values
+from slowwave.consolidation.facts import values
+from slowwave.consolidation.text import injection
 from slowwave.consolidation.text.anyof import any_of
 
 

@@ -3,14 +3,8 @@
 from __future__ import annotations
 
 from slowwave.consolidation.text.sentences import split_sentences
-from slowwave.consolidation.text.spellings import SPELLINGS
 
 
 def test_a_sentence_ends_at_its_mark_or_line_and_not_within_an_abbreviation() -> None:
     text = 'It runs. "It stops." Then e.g. v1.2 starts!\nA line'
     assert split_sentences(text) == ["It runs.", '"It stops."', "Then e.g. v1.2 starts!", "A line"]
-
-
-def test_no_spelling_stands_for_one_that_has_another_itself() -> None:
-    assert SPELLINGS
-    assert set(SPELLINGS) & set(SPELLINGS.values()) == set()

@@ -13,7 +13,7 @@ from texts import sources
 
 from slowwave.consolidation.comparison.rivals import find_rivalry
 from slowwave.consolidation.comparison.vetoes import find_veto
-from slowwave.consolidation.text.reading import Reading
+from slowwave.consolidation.facts.reading import Reading
 from slowwave.consolidation.writing.program_check import find_text_faults
 
 LONG = {

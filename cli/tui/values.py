@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from slowwave.consolidation.text.reading import Reading, read
+from slowwave.consolidation.facts.reading import Reading, read
+from slowwave.consolidation.facts.values import KnownValues
 
 # Of a longer text no more is read: it is shown, without marks.
 _MOST_READ = 20_000
-
-# What two values are the same by.
-_Key = tuple[str, str]
 
 
 @dataclass(frozen=True)
@@ -27,7 +25,7 @@ class Compared:
 def find_guarded(text: str) -> list[tuple[int, int]]:
     """Return from where to where values and words that deny stand in a text, in its order."""
     reading = _read(text)
-    words = {value.text for value in reading.values} | set(reading.negators)
+    words = {value.words for value in reading.values} | set(reading.negators)
     if not words:
         return []
     longest_first = sorted(words, key=lambda word: (-len(word), word))
@@ -41,31 +39,22 @@ def compare_values(sources: Sequence[str], days: Iterable[str], draft: str) -> C
 
     days: on which the sources were observed; an update says since when it is so.
     """
-    there = _by_key(sources)
-    here = _by_key([draft])
-    own = here.keys() - there.keys() - _by_key(days).keys()
-    return Compared(
-        _spelled(there, there.keys() & here.keys()),
-        _spelled(there, there.keys() - here.keys()),
-        _spelled(here, own),
-    )
+    there, here = [_read(source) for source in sources], [_read(draft)]
+    kept, lost = _found(there, here)
+    return Compared(kept, lost, _found(here, [*there, *map(_read, days)])[1])
 
 
-def _spelled(words: Mapping[_Key, str], keys: Set[_Key]) -> tuple[str, ...]:
-    """Return some of the words, each spelling once, in their order."""
-    return tuple(dict.fromkeys(word for key, word in words.items() if key in keys))
-
-
-def _by_key(texts: Iterable[str]) -> dict[_Key, str]:
-    """Return the values of texts by what they are compared by, in the order of the texts."""
-    return {key: word for text in texts for key, word in _keys(_read(text))}
-
-
-def _keys(reading: Reading) -> Iterator[tuple[_Key, str]]:
-    for value in reading.stated:
-        yield value.key, value.text
-    for word in reading.negators:
-        yield ("denies", word.casefold()), word
+def _found(
+    readings: Sequence[Reading], others: Sequence[Reading]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the values and denials of texts that other texts have, and those that they lack."""
+    known = KnownValues(value for reading in others for value in reading.values)
+    denials = {word.casefold() for reading in others for word in reading.negators}
+    stated = {value.words: known.has(value) for reading in readings for value in reading.values} | {
+        word: word.casefold() in denials for reading in readings for word in reading.negators
+    }
+    had, lacked = ([word for word in stated if stated[word] is side] for side in (True, False))
+    return tuple(had), tuple(lacked)
 
 
 def _read(text: str) -> Reading:

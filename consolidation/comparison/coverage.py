@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from slowwave.consolidation.text.reading import Reading, read
+from slowwave.consolidation.facts.reading import Reading, read
 from slowwave.consolidation.thresholds import (
     ENTAILED,
     ENTAILED_ANCHORED,
@@ -22,9 +22,7 @@ from .normal_form import normal_form
 from .vetoes import Veto, find_veto
 
 # Kinds of values that few facts share by chance: a sentence that has one is about that.
-_ANCHORS = frozenset(
-    {"number", "time", "date", "quoted", "path", "url", "host", "version", "address", "email"}
-)
+_ANCHORS = frozenset({"number", "time", "date", "path", "url", "version"})
 
 
 @dataclass(frozen=True)
@@ -128,13 +126,9 @@ def _limit(said: Reading, premise: Reading) -> float:
 
 
 def _is_anchored(said: Reading, premise: Reading) -> bool:
-    """Whether both have a value that few facts share by chance, and that is no part of a name."""
-    names = [(token.start, token.end) for token in said.tokens]
-    return any(
-        value.kind in _ANCHORS
-        and premise.holds(value)
-        and not any(start < value.start < end for start, end in names)
-        for value in said.values
+    """Whether both have a value or a literal that few facts share by chance."""
+    return not said.literal_contents.isdisjoint(premise.literal_contents) or any(
+        value.kind in _ANCHORS and premise.holds(value) for value in said.values
     )
 
 
@@ -142,5 +136,8 @@ def richness(text: str) -> int:
     """Return how much a text says; values and names weigh more than words."""
     readings = [read(sentence) for sentence in read(text).sentences]
     return sum(
-        3 * len(one.value_keys) + 3 * len(set(one.names)) + len(one.stem_set) for one in readings
+        3 * len({value.norm for value in reading.values} | reading.literal_contents)
+        + 3 * len(set(reading.names))
+        + len(reading.stem_set)
+        for reading in readings
     )

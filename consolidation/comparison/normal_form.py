@@ -7,11 +7,16 @@ import unicodedata
 from collections.abc import Iterator
 from functools import lru_cache
 
-from slowwave.consolidation.text.lexicon import ARTICLES
-from slowwave.consolidation.text.reading import Reading, read
+from slowwave.consolidation.facts.reading import Reading, read
+from slowwave.consolidation.facts.values import TextValue
 
 # What a text may end in without any change of meaning.
 _ENDING = " .,;:!"
+_ARTICLES = frozenset(("a", "an", "the"))
+# Behind an article; "cp a b" has none.
+_LEADS = re.compile(r" [\w\"'`]{2}")
+# At the head of a sentence it tells "the mark" from "Mark".
+_USER = re.compile(" user", re.IGNORECASE)
 _QUOTES = str.maketrans("\u2018\u2019\u201c\u201d", "''\"\"")
 
 
@@ -24,7 +29,7 @@ def normal_form(text: str) -> str:
     """
     reading = read(readable(text))
     form = " ".join("".join(_pieces(reading)).translate(_QUOTES).split())
-    return "\n".join([form.rstrip(_ENDING), *reading.literal_contents])
+    return "\n".join([form.rstrip(_ENDING), *(literal.content for literal in reading.literals)])
 
 
 def readable(text: str) -> str:
@@ -49,27 +54,21 @@ def _is_exponent(letter: str) -> bool:
 def _pieces(reading: Reading) -> Iterator[str]:
     """Yield what a text is made of: the norms of its values, its words, and what is between."""
     said, end = reading.said, 0
-    values: dict[int, list[str]] = {}
-    ends: dict[int, int] = {}
-    measured = {value.start for value in reading.measures}
-    # With the year of a date, which is a value of its own.
-    for value in (each for each in reading.stated if each.start in measured):
-        values.setdefault(value.start, []).append(f"{value.family} {value.norm}")
-        ends[value.start] = max(value.end, ends.get(value.start, 0))
+    values: dict[int, list[TextValue]] = {}
+    for value in reading.measures:
+        values.setdefault(value.start, []).append(value)
     words = {token.start: token for token in reading.tokens}
     for start in sorted({*values, *words}):
         if start < end:
             continue
-        yield re.sub(r"\s+", " ", said[end:start])
+        yield " ".join(said[end:start].split()) or said[end:start][:1]
         if start in values:
-            yield f"\u27e8{', '.join(sorted(set(values[start])))}\u27e9"
-            end = ends[start]
+            yield f"\u27e8{', '.join(value.norm for value in values[start])}\u27e9"
+            end = max(value.end for value in values[start])
         else:
             word, end = words[start], words[start].end
-            is_dropped = word.lower in ARTICLES and (
-                not word.starts_sentence or said[end:].lower().startswith(" user")
-            )
             opens = word.starts_sentence and word.text[1:].islower()
-            if not is_dropped:
+            leads = _USER if word.starts_sentence else _LEADS
+            if not (word.lower in _ARTICLES and leads.match(said, end)):
                 yield word.lower if opens else word.text
     yield said[end:]

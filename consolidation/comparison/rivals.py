@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from slowwave.consolidation.text.reading import Reading
+from slowwave.consolidation.facts.reading import Reading, outside
+from slowwave.consolidation.facts.values import TextValue
 from slowwave.consolidation.text.tokens import stems_of
-from slowwave.consolidation.text.values import Value, covered
 from slowwave.consolidation.thresholds import RIVAL_MATTER
 
 from .vetoes import NAMING, is_reordered, parts_of
@@ -18,8 +18,8 @@ from .vetoes import NAMING, is_reordered, parts_of
 _MOST_LITTLE_WORDS = 3
 # Of fewer words in common nobody can tell what two texts are about.
 _FEWEST_SHARED = 2
-# A value's unit of time, and the year of a date, are no values of their own.
-_PARTIAL = frozenset({"rate", "year"})
+# A unit by itself is no value of its own.
+_PARTIAL = frozenset({"rate", "unit"})
 
 
 class Rivalry(NamedTuple):
@@ -32,9 +32,8 @@ class Rivalry(NamedTuple):
 
 def matter_of(reading: Reading) -> frozenset[str]:
     """Return the stems of what a text is about: its content words but for those of its values."""
-    taken = covered(reading.stated)
-    free = (token.bare for token in reading.tokens if token.start not in taken)
-    return frozenset(stem for word in free for stem in stems_of(word))
+    free = outside(reading.tokens, reading.values)
+    return frozenset(stem for token in free for stem in stems_of(token.bare))
 
 
 def find_rivalry(left: Reading, right: Reading) -> Rivalry | None:
@@ -67,22 +66,20 @@ def find_rivalry(left: Reading, right: Reading) -> Rivalry | None:
     return None
 
 
-def _values_of(reading: Reading, other: Reading) -> dict[tuple[str, str], Value]:
-    """Return the values of a text that another one lacks, by what they are compared by."""
+def _values_of(reading: Reading, other: Reading) -> dict[str, TextValue]:
+    """Return the values of a text that another one lacks, by what they mean."""
     return {
-        value.key: value
-        for value in reading.stated
-        if value.kind not in _PARTIAL and not other.holds(value)
+        value.norm: value
+        for value in reading.values
+        if value.kind not in _PARTIAL and not other.known.allows(value)
     }
 
 
-def _of_values(
-    own: dict[tuple[str, str], Value], others_own: dict[tuple[str, str], Value]
-) -> Rivalry | None:
+def _of_values(own: dict[str, TextValue], others_own: dict[str, TextValue]) -> Rivalry | None:
     """Return the one value in which two texts differ, if it is no name of what they are about."""
     if not len(own) == len(others_own) == 1:
         return None
     (value,), (rival,) = own.values(), others_own.values()
-    if value.measure != rival.measure or value.kind in NAMING:
+    if value.measures.isdisjoint(rival.measures) or value.kind in NAMING:
         return None
-    return Rivalry(value.kind, (value.text, rival.text), "they say the same but for this")
+    return Rivalry(value.kind, (value.words, rival.words), "they say the same but for this")

@@ -6,19 +6,19 @@ places. The network takes "3pm" for "4pm", and hardly sees who does what to whom
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from slowwave.consolidation.text.english import is_english
-from slowwave.consolidation.text.literals import stands_in
-from slowwave.consolidation.text.reading import Reading
-from slowwave.consolidation.text.tokens import stem
+from slowwave.consolidation.facts.literals import has_literal
+from slowwave.consolidation.facts.reading import Reading
+from slowwave.consolidation.text.tokens import is_content, stem
 from slowwave.consolidation.thresholds import FEWEST_WORDS
 
 # Values that name what a text is about; it may name several that do not replace each other.
-NAMING = frozenset({"quoted", "path", "identifier", "url", "host", "email", "address"})
+NAMING = frozenset({"path", "identifier", "url"})
 # A phrase that moves has three new neighbourhoods, two words that change places have four.
 _MOST_BREAKS = 3
 
@@ -43,18 +43,16 @@ def find_veto(said: Reading, premise: Reading) -> Veto | None:
 
 
 def _vetoes(said: Reading, premise: Reading) -> Iterator[Veto]:
-    lost = [value.text for value in said.values if not premise.holds(value)]
-    measures = {value.measure for value in said.values if value.kind not in NAMING}
+    lost = [value.words for value in said.values if not premise.holds(value)]
     rivals = [
-        value.text
+        value.words
         for value in premise.values
-        if value.measure in measures and not said.holds(value)
+        if value.kind not in NAMING
+        and not said.measured.isdisjoint(value.measures)
+        and not said.known.allows(value)
     ]
     if lost or rivals:
         yield Veto("value", ", ".join(lost), ", ".join(rivals))
-    units = said.bare_units - premise.bare_units
-    if {measured for measured, _ in units} & {measured for measured, _ in premise.bare_units}:
-        yield _veto("unit", (unit for _, unit in units), (unit for _, unit in premise.bare_units))
     names = [name for name in said.names if not premise.mentions(name)]
     if names:
         yield _veto("name", names, set(premise.names) - said.words)
@@ -63,22 +61,23 @@ def _vetoes(said: Reading, premise: Reading) -> Iterator[Veto]:
     ):
         yield _veto("denial", said.negators, premise.negators)
     literals = [
-        one.content
-        for one in said.literals
-        if one.content not in premise.literal_contents
-        and not stands_in(one.content, premise.unmarked)
+        literal.content
+        for literal in said.literals
+        if literal.content not in premise.literal_contents
+        and not has_literal(premise.unmarked, literal)
     ]
     if literals:
         yield _veto("literal", literals, premise.literal_contents)
     signs = said.signs - premise.signs
     if signs:
         yield _veto("sign", signs, premise.signs - said.signs)
-    for word in sorted(said.cased.keys() & premise.cased.keys()):
-        if said.cased[word].isdisjoint(premise.cased[word]):
-            yield _veto("case", said.cased[word], premise.cased[word])
+    for word in sorted(said.spellings.keys() & premise.spellings.keys()):
+        here, there = said.spellings[word], premise.spellings[word]
+        if here.isdisjoint(there) and _has_meaning_capitals(word, here | there):
+            yield _veto("case", here, there)
     if _is_of_a_day(premise) and not _is_of_a_day(said):
         yield Veto("day", said.text, premise.text)
-    if not (is_english(said) and is_english(premise)):
+    if not (said.is_english and premise.is_english):
         yield Veto("language", said.text, premise.text)
     yield from _of_words(said, premise)
 
@@ -124,6 +123,15 @@ def _are_turned(words: Sequence[str], others: Sequence[str]) -> bool:
     order = _places(words, others)
     threes = zip(order, order[1:], order[2:], strict=False)
     return any(first == second + 1 == third + 2 for first, second, third in threes)
+
+
+def _has_meaning_capitals(word: str, spelled: Iterable[str]) -> bool:
+    """Whether another capital makes another word: in code, and in words such as "US" and "us"."""
+    return (
+        not is_content(word)
+        or not re.fullmatch(r"[^\W\d_]+(?:[-'][^\W\d_]+)*", word)
+        or any(not (form.islower() or form.isupper() or form.istitle()) for form in spelled)
+    )
 
 
 def _is_of_a_day(reading: Reading) -> bool:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from slowwave.consolidation.text.reading import read
-from slowwave.consolidation.thresholds import FACTS_KEPT
+from slowwave.consolidation.facts.reading import read
+from slowwave.consolidation.thresholds import SHARED_WORDS_ANCHORED
 
 
 def keeps_facts(source: str, text: str) -> bool:
@@ -18,5 +18,5 @@ def keeps_facts(source: str, text: str) -> bool:
     return (
         all(there.holds(value) for value in said.values)
         and all(there.mentions(name) for name in said.names)
-        and len(said.stem_set & there.stem_set) >= FACTS_KEPT * len(said.stem_set)
+        and len(said.stem_set & there.stem_set) >= SHARED_WORDS_ANCHORED * len(said.stem_set)
     )

@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterator, Sequence
 from datetime import date, timedelta
 
+from slowwave.consolidation.text.anyof import any_of
 from slowwave.store.records import UNDATED
 
-from .values import TextValue, date_forms
+from .values import MONTHS, PERIODS, WEEKDAYS, TextValue, date_forms
 
 _OFFSETS = {**dict.fromkeys(("today", "tonight", "this", "heute"), 0), "vorgestern": -2}
 _OFFSETS |= {**dict.fromkeys(("yesterday", "last night", "gestern", "hier"), -1), "übermorgen": 2}
@@ -18,6 +19,12 @@ _OFFSET = re.compile(rf"\b(?:{'|'.join(_OFFSETS)})\b", re.IGNORECASE)
 _ORDINAL = re.compile(
     r"(?<![\w.:/-])(\d{1,2})(?:st|nd|rd|th|\.(?= [a-zäöü]))"
     r"|\b(?:the|le|el|il|den|dem|am) (\d{1,2})\b"
+)
+# What means another day when it is read later.
+_DEICTIC = re.compile(
+    r"\b(?:yesterday|today|tonight|tomorrow|now|currently|recently|lately|ago|"
+    rf"(?:last|next|this) (?:{any_of((*PERIODS, *WEEKDAYS, *MONTHS))}))\b",
+    re.IGNORECASE,
 )
 _DAY = 86_400
 _LONGEST = 3_660
@@ -34,6 +41,11 @@ def observed_on(observed_at: str) -> date | None:
         return None
     # Far from the ends of the calendar, where one cannot count on.
     return day if _EARLIEST < day.year < _LATEST else None
+
+
+def is_deictic(text: str) -> bool:
+    """Whether a word of a text means something else on another day."""
+    return _DEICTIC.search(text) is not None
 
 
 def spoken_days(text: str, observed: date) -> Iterator[date]:

@@ -1,6 +1,7 @@
-"""How other languages spell a value: looked up only where a value is missing in English.
+"""Which language a text is in, and how other languages spell a value.
 
-Babel has the calendars (CLDR), text2num the numbers; neither is imported before.
+simplemma has the words, Babel the calendars (CLDR), text2num the numbers; the last two are imported
+where a value is missing in English.
 """
 
 from __future__ import annotations
@@ -9,23 +10,22 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
+from slowwave.consolidation.thresholds import KNOWN_WORDS
+
 _CALENDARS = "de fr es it nl pt sv da nb fi pl cs hu ro tr el ru uk"
 _NUMBERS = "de fr es it nl pt"
-# Words that no other of these languages has: German writes all nouns with a capital.
-_GERMAN = "der die das und ist nicht ein eine im den dem für mit zu um nur auch wir"
-_ENGLISH = "the and of is are was for with to at on by it has"
-_FEW_WORDS = 8
+_WORD = re.compile(r"[^\W\d_]+")
 _SHORT = 3
-
-
-def is_german(text: str) -> bool:
-    """Whether a text is German."""
-    return _has_words_of(_GERMAN, text)
 
 
 def is_english(text: str) -> bool:
     """Whether a text is English."""
-    return _has_words_of(_ENGLISH, text)
+    return _is_written_in("en", text)
+
+
+def is_german(text: str) -> bool:
+    """Whether a text is German."""
+    return _is_written_in("de", text)
 
 
 def has_weekday(text: str, weekday: int) -> bool:
@@ -51,10 +51,14 @@ def in_digits(text: str) -> Iterator[str]:
             yield read
 
 
-def _has_words_of(words: str, text: str) -> bool:
-    said = re.findall(r"\w+", text.lower())
-    found = len(set(words.split()).intersection(said))
-    return found > 1 or found * _FEW_WORDS >= len(said) > 0
+def _is_written_in(language: str, text: str) -> bool:
+    """Whether a dictionary of a language knows enough words of a text, its names aside."""
+    import simplemma
+
+    words = _WORD.findall(text)
+    words = [word for word in words if word.islower()] or [word.lower() for word in words]
+    known = sum(simplemma.is_known(word, language) for word in words)
+    return known > KNOWN_WORDS * len(words) or not words
 
 
 def _any_name(names: frozenset[str]) -> str:

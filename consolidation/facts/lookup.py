@@ -15,18 +15,14 @@ from functools import cached_property
 from typing import Protocol
 
 from slowwave.consolidation.text.invisible import find_invisible
-from slowwave.consolidation.text.lexicon import NUMBER_WORDS
 
 from . import languages
 from .days import forms_of, observed_on, relative_days, spoken_days, years_of
 from .literals import LiteralSpan, find_literals, has_literal
 from .names import Name, Vocabulary, find_names, is_english_word
-from .values import KnownValues, TextValue, find_values
+from .numerals import NUMBER_WORDS
+from .values import KnownValues, TextValue, find_values, is_lower_word
 
-# Words of a draft that count, but stand for no number: "both of them", "the first".
-_UNCOUNTED = {"first", "second", "once", "twice", "both", "two", "couple", "pair", "double"}
-# "The two" are those spoken of.
-_POINTS = re.compile(r"\b(?:the|these|those|you|us|them) $", re.IGNORECASE)
 # What is compared by its letters.
 _LETTERS = ("url", "path", "identifier", "version")
 # At the head of a line; within one they count from 1.
@@ -132,11 +128,10 @@ def _stated(text: str, values: Sequence[TextValue]) -> list[TextValue]:
     return [
         value
         for value in values
-        if value.kind != "unit"
-        and value.words.lower() not in _UNCOUNTED
+        if value.kind not in ("unit", "count")
+        and value.words.lower() not in ("twice", "two")
         and not any(start <= value.start < end for start, end in listed)
-        and not _is_no_name(text, value)
-        and not (value.words.lower() == "two" and _POINTS.search(text[: value.start]))
+        and not is_lower_word(text, value)
     ]
 
 
@@ -147,14 +142,6 @@ def _once(values: Iterable[TextValue]) -> list[TextValue]:
         place = value.start if value.kind == "weekday" else 0
         seen.setdefault((value.words.lower(), value.kind, value.forms, place), value)
     return list(seen.values())
-
-
-def _is_no_name(text: str, value: TextValue) -> bool:
-    """Whether "may", "march", "sat" or "sun" is not a day or month, by its spelling or place."""
-    if value.kind not in ("weekday", "month") or len(value.words.rstrip(".")) > 5:
-        return False
-    opens = re.search(r"(?:^|[.!?]\s*|\n)$", text[: value.start]) is not None
-    return value.words.islower() or (opens and value.words in ("May", "March", "Sun", "Sat"))
 
 
 def _proper(text: str, values: Sequence[TextValue]) -> Iterator[Name]:
@@ -193,7 +180,7 @@ class _Sources:
             return True
         if name.opens:
             return not languages.is_english(text) or is_english_word(name.words)
-        return name.words.istitle() and languages.is_german(text)
+        return name.words.istitle() and not languages.is_english(text) and languages.is_german(text)
 
     def has_value(self, value: TextValue, text: str) -> bool:
         return (

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
+
+from slowwave.consolidation.text.tokens import is_content, stem
+
+from .values import TextValue
 
 _WORD = re.compile(r"(?<!\w)[^\W\d_]\w*(?:['\u2019.&-]\w+)*")
 _POSSESSIVE = re.compile(r"['\u2019]s?$")
@@ -41,6 +45,20 @@ def find_names(text: str) -> Iterator[Name]:
         inner = any(map(str.isupper, word[1:])) and not _is_capitalised(word)
         opens = bool(_BEGINS.search(before)) and not _TITLE.search(before) and not inner
         yield Name(word, match.start(), opens)
+
+
+def find_proper_names(text: str, values: Sequence[TextValue]) -> Iterator[Name]:
+    """Yield the names of a text that are no part of its values.
+
+    A word that begins a sentence is one if no dictionary of English has it.
+    """
+    taken = frozenset().union(
+        *(range(value.start, value.end) for value in values if value.kind != "unit")
+    )
+    for name in find_names(text):
+        is_word = not is_content(name.words.lower()) or (name.opens and is_english_word(name.words))
+        if name.start not in taken and not is_word:
+            yield name
 
 
 def _is_capitalised(word: str) -> bool:
@@ -85,19 +103,6 @@ def fold(word: str) -> str:
     """Return a word without case and accents."""
     letters = unicodedata.normalize("NFKD", word.casefold())
     return "".join(letter for letter in letters if not unicodedata.combining(letter))
-
-
-@lru_cache(maxsize=65_536)
-def stem(word: str) -> str:
-    """Return the stem of a word by Snowball ("Porter2")."""
-    return str(_stemmer().stemWord(word))
-
-
-@lru_cache(maxsize=1)
-def _stemmer():  # type: ignore[no-untyped-def]
-    import snowballstemmer
-
-    return snowballstemmer.stemmer("english")
 
 
 def is_english_word(word: str) -> bool:

@@ -10,10 +10,19 @@ import re
 from decimal import Decimal
 
 from slowwave.consolidation.text.anyof import any_of
-from slowwave.consolidation.text.lexicon import NUMBER_WORDS, SCALES
 
 from .units import CURRENCY, UNITS, Measure
 
+_UP_TO_TWENTY = (
+    *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"),
+    *("eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen"),
+    *("eighteen", "nineteen", "twenty"),
+)
+NUMBER_WORDS = {word: value for value, word in enumerate(_UP_TO_TWENTY)}
+NUMBER_WORDS |= {"thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "seventy": 70, "eighty": 80}
+NUMBER_WORDS |= {"ninety": 90}
+SCALES = {"dozen": 12, "hundred": 100}
+SCALES |= {"thousand": 1_000, "million": 1_000_000, "billion": 1_000_000_000}
 _ONES = [word for word, number in NUMBER_WORDS.items() if number < 20]
 _TENS = [word for word, number in NUMBER_WORDS.items() if number >= 20]
 # One that is no more than a pronoun elsewhere, and words for a half and for two.

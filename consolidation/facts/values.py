@@ -6,19 +6,21 @@ each: "half past seven" is 07:30 and 19:30, "3/4" the third of April and the fou
 
 from __future__ import annotations
 
+import calendar
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 
 from slowwave.consolidation.text.anyof import any_of
-from slowwave.consolidation.text.lexicon import MONTHS, NUMBER_WORDS, SCALES, WEEKDAYS
 
 from .numerals import (
     COUNTED,
     COUNTS,
     DIGITS,
+    NUMBER_WORDS,
     ORDINALS,
+    SCALES,
     SPELLED,
     UNIT,
     counted,
@@ -29,17 +31,23 @@ from .numerals import (
 )
 from .units import CURRENCY, RATES, UNITS
 
+MONTHS = tuple(name.lower() for name in calendar.month_name[1:])
+WEEKDAYS = tuple(name.lower() for name in calendar.day_name)
 _MONTH = "|".join((*MONTHS, "sept", *(month[:3] for month in MONTHS)))
 _MONTH = rf"(?:{_MONTH})(?!\w)\.?"
 _WEEKDAY = rf"(?:{'|'.join(WEEKDAYS)})s?|(?:mon|tues?|wed|thur?s?|fri|sat|sun)"
 _DAY = r"\d{1,2}(?:st|nd|rd|th|\.)?"
-_DAYS = rf"{_DAY}(?:(?: ?[-\u2013/+&,] ?| to | and | until ){_DAY}){{0,5}}"
+_DAYS = rf"{_DAY}(?:(?: ?[-\u2013/+&,] ?| to | and | until | till ){_DAY}){{0,5}}"
 _HOUR = (
     rf"(?:{any_of(word for word, number in NUMBER_WORDS.items() if 0 < number <= 12)}|\d{{1,2}})"
 )
 _MINUTES = r"(?:five|ten|twenty(?:-five)?|quarter|half|(?:5|10|15|20|25)(?: min(?:utes)?)?)"
 # "A bit" is not a unit.
 _TIMES = [word for word, measures in UNITS.items() if measures[0][0] in ("s", "month")]
+# What the day, or the part of one, that "this" and "next" point to may be called.
+PERIODS = (*_TIMES, "weekend", "night", "morning", "evening", "afternoon")
+# Words that support a number and need none: "both of them", "the first".
+_UNCOUNTED = frozenset(("first", "second", "once", "both", "couple", "pair", "double"))
 _HALF_DAY = r"(?:[ap]m\b|[ap]\.m\b\.?)"
 _RUN = r"(?<![\w./-])"
 
@@ -52,6 +60,7 @@ _KINDS = {
         rf"|{_RUN}[\w.-]++/(?:[\w.@-]+/)*[\w@-]+\.[a-z]\w{{0,4}}\b"
         rf"|{_RUN}(?=[\d/.-]*[a-z_])[\w.-]++(?:/[\w.@-]+){{2,}}/?"
         rf"|{_RUN}(?=[\d/.-]*[a-z_])[\w.-]++(?:/[\w.@-]++)*/(?=[\s,;:)]|$)"
+        rf"|{_RUN}\w[\w/-]*\.{{2,3}}\w[\w/-]*"
     ),
     "address": r"\b\d{1,3}(?:\.\d{1,3}){3}(?:/\d{1,2})?(?::\d+)?\b",
     "date": (
@@ -64,7 +73,7 @@ _KINDS = {
     ),
     "time": (
         rf"\b\d{{1,2}}(?:[:.h]\d{{2}})?\s?{_HALF_DAY}"
-        r"|(?:\b|(?<=\dT))\d{1,2}[:h]\d{2}(?::\d{2})?(?!\w)"
+        r"|(?:\b|(?<=\dT))\d{1,2}[:h]\d{2}(?::\d{2})?Z?(?!\w)"
         rf"|\b\d{{1,2}}(?:[.:]\d\d)? ?Uhr(?: \d\d)?\b"
         r"|\b(?:noon|midday|midnight)\b"
         rf"|\b{_HOUR}(?: o['’]clock\b|(?= in the (?:morning|afternoon|evening)))"
@@ -123,7 +132,7 @@ _BEGINNINGS = {
 }
 _PLACE = (
     r"(?!\B[^\W\d_])(?=[\w~./#$€£½¼¾\u2212\u2013-])"
-    r"(?=[^\W\d_]*(?:[\d_@/\\]|[.:+-][\w/])|[~./#$€£½¼¾\u2212\u2013-]|(?-i:[A-Z]?[a-z]+[A-Z])"
+    r"(?=[^\W\d_]*(?:[\d_@/\\]|[.:+-][\w/\\.])|[~./#$€£½¼¾\u2212\u2013-]|(?-i:[A-Z]?[a-z]+[A-Z])"
     rf"|(?:{any_of(_BEGINNINGS)}))"
 )
 _VALUE = re.compile(f"{_PLACE}(?:{_ANY_KIND})", re.IGNORECASE)
@@ -147,6 +156,19 @@ class TextValue:
     parts: frozenset[str] = frozenset()
 
     @property
+    def norm(self) -> str:
+        """What it means, as text: of two spellings with the same norm nothing else is asked."""
+        return "/".join(sorted(self.forms or self.bare))
+
+    @property
+    def measures(self) -> frozenset[tuple[str, str]]:
+        """Its kind with each unit that it may have: what shares one of these can rival it."""
+        if self.kind not in ("number", "unit", "rate"):
+            return frozenset({(self.kind, "")})
+        units = {form.rpartition(" ")[2] for form in self.forms} if self.forms else {""}
+        return frozenset((self.kind, unit) for unit in units)
+
+    @property
     def end(self) -> int:
         """Where the text goes on behind it."""
         return self.start + len(self.words)
@@ -160,6 +182,9 @@ class KnownValues:
         values = tuple(values)
         self._forms = frozenset().union(*(value.forms | value.implied for value in values))
         self._bare = frozenset().union(*(value.bare | value.parts for value in values))
+        self._dates = frozenset().union(
+            *(value.forms for value in values if value.kind in ("date", "month"))
+        )
         self._unitless = frozenset().union(*(value.bare for value in values if not value.has_unit))
 
     def has(self, value: TextValue) -> bool:
@@ -168,13 +193,26 @@ class KnownValues:
             return True
         return not (self._unitless if value.has_unit else self._bare).isdisjoint(value.bare)
 
+    def allows(self, value: TextValue) -> bool:
+        """Whether a value is one of them, or a date that says one of them more precisely."""
+        return self.has(value) or not self._dates.isdisjoint(value.implied)
+
 
 def find_values(text: str) -> list[TextValue]:
     """Return the values that a text states, in its order.
 
-    Of the kind "unit" are units by themselves, which support rates only.
+    Of the kind "unit" are units by themselves, which support rates only; of the kind "count" are
+    words such as "both", which support a number and need none.
     """
     return [value for match in _VALUE.finditer(text) for value in _values(match)]
+
+
+def is_lower_word(text: str, value: TextValue) -> bool:
+    """Whether "may", "march", "sat" or "sun" is not a day or month, by its spelling or place."""
+    if value.kind not in ("weekday", "month") or len(value.words.rstrip(".")) > 5:
+        return False
+    opens = re.search(r"(?:^|[.!?]\s*|\n)$", text[: value.start]) is not None
+    return value.words.islower() or (opens and value.words in ("May", "March", "Sun", "Sat"))
 
 
 def _values(match: re.Match[str]) -> Iterator[TextValue]:
@@ -208,7 +246,8 @@ def _values(match: re.Match[str]) -> Iterator[TextValue]:
                 also = {"per 1 s"} if words.lower() == "second" else set()
                 also |= {f"{decimal_form(100 * number)} %"} if number < 1 else set()
                 bare = frozenset({decimal_form(number)})
-                yield TextValue("number", words, start, frozenset(also), bare=bare)
+                counted_as = "count" if words.lower() in _UNCOUNTED else "number"
+                yield TextValue(counted_as, words, start, frozenset(also), bare=bare)
         case "weekday" | "weekdays":
             weekly = frozenset({"per 604800 s"})
             for day in _weekdays(words.lower()):
@@ -360,14 +399,18 @@ def _time(words: str, start: int) -> TextValue:
     half = re.search(r"([ap])\.?m", low)
     if half:
         hour = hour % 12 + (12 if half[1] == "p" else 0)
-    return _clock(words, start, hour, minute, sure=bool(half) or low.startswith("0"))
+    is_sure = bool(half) or low.startswith("0")
+    return _clock(words, start, hour, minute, sure=is_sure, second=sum(numbers[2:]))
 
 
-def _clock(words: str, start: int, hour: int, minute: int, *, sure: bool) -> TextValue:
+def _clock(
+    words: str, start: int, hour: int, minute: int, *, sure: bool, second: int = 0
+) -> TextValue:
     """Return a time; unless it is sure, it may be of the other half of the day."""
     at = (60 * hour + minute) % 1440
     times = {at} if sure or hour > 12 else {at, (at + 720) % 1440}
     bare = {str(hour % 24), str(hour % 12 or 12)} if not minute else set()
-    forms = frozenset(f"time {minutes}" for minutes in times)
+    within = f":{second:02d}" if second else ""
+    forms = frozenset(f"time {minutes}{within}" for minutes in times)
     daily = frozenset({"per 86400 s"})
     return TextValue("time", words, start, forms, daily, frozenset(bare), has_unit=True)

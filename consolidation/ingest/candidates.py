@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from slowwave.consolidation.facts.reading import read
 from slowwave.consolidation.proposals import Usage
-from slowwave.consolidation.text.reading import read
 from slowwave.store.intake import KeptMessage
 
 from .parts import Part, Said

@@ -14,11 +14,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
-from slowwave.consolidation.text import lexicon
-from slowwave.consolidation.text.english import is_english
+from slowwave.consolidation.facts.reading import Reading, read
 from slowwave.consolidation.text.injection import commands
-from slowwave.consolidation.text.reading import Reading, read
-from slowwave.consolidation.text.tokens import Token, is_content, is_past_form, is_verb
+from slowwave.consolidation.text.tokens import Token, is_content, is_past_form, is_verb, lemma
 
 from .candidates import LONGEST, SHORTEST, Candidate, Citation, PartRead
 from .conversation_question import within_limits
@@ -110,7 +108,7 @@ _POINTING = frozenset(
     {"it", "this", "that", "these", "those", "they", "he", "she", "its", "their", "his", "her"}
     | {"such", "which", "then", "there", "both", "them", "otherwise", "here"}
 )
-_ACTING = lexicon.MODAL_VERBS | {"i", "we", "you", "they", "he", "she", "it", "who", "to"}
+_ACTING = frozenset({"i", "we", "you", "they", "he", "she", "it", "who", "to"})
 # What an assistant found out or changed.
 _OUTCOME = re.compile(
     r"\b(?:the (?:root )?cause (?:was|is|turned out)|the (?:problem|bug|issue|culprit) (?:was|is)|"
@@ -195,7 +193,7 @@ def _is_statement(sentence: str, reading: Reading) -> bool:
     letters = sum(one.isalpha() or one.isspace() for one in sentence)
     # What is mostly signs is a line of code.
     enough = len(reading.stems) + len(reading.values) > 1
-    return 3 * len(sentence) <= 4 * letters and enough and is_english(reading)
+    return 3 * len(sentence) <= 4 * letters and enough and reading.is_english
 
 
 def _is_liking(sentence: str) -> bool:
@@ -216,7 +214,7 @@ def _fact(sentence: str, reading: Reading) -> _Kind | None:
         enough = _has_detail(reading) or len(reading.stem_set) >= _FEWEST_STEMS
         return _FACT if enough else None
     # Of others what is told with a value, or by name, is as likely news as it is common knowledge.
-    named = bool(reading.names) or any(one.kind != "quoted" for one in reading.values)
+    named = bool(reading.names) or bool(reading.values)
     return _MINOR if named and len(reading.stem_set) >= _FEWEST_STEMS else None
 
 
@@ -227,14 +225,13 @@ def _has_detail(reading: Reading) -> bool:
 def _has_sure_detail(reading: Reading) -> bool:
     """Whether a name or a value stands there; a number in words is none."""
     return bool(reading.names) or any(
-        one.kind != "number" or any(map(str.isdigit, one.text)) for one in reading.values
+        one.kind != "number" or any(map(str.isdigit, one.words)) for one in reading.values
     )
 
 
 def _states(sentence: str, reading: Reading) -> bool:
     """Whether a sentence has a verb that says what is, or what somebody does."""
-    finite = lexicon.BEING | lexicon.HAVING
-    if not finite.isdisjoint(reading.words) or _OWNING.search(sentence):
+    if not {"be", "have"}.isdisjoint(map(lemma, reading.words)) or _OWNING.search(sentence):
         return True
     acting = _ACTING.union(reading.names)
     return any(

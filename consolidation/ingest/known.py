@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from slowwave.consolidation.comparison.coverage import Coverage
 from slowwave.consolidation.comparison.rivals import find_rivalry
+from slowwave.consolidation.facts.reading import read
 from slowwave.consolidation.progress import Progress
-from slowwave.consolidation.text.reading import read
-from slowwave.consolidation.thresholds import DUPLICATE_SIMILARITY, SHOWN_SIMILARITY
+from slowwave.consolidation.thresholds import DUPLICATE_SIMILARITY, WIDE_SIMILARITY
 from slowwave.consolidation.vectors.embedder import Embedder
 from slowwave.consolidation.vectors.matrix import Kept, TextVectors
 from slowwave.store.records import Memory
@@ -67,7 +67,7 @@ class KnownMemories:
     def near(self, text: str) -> list[str]:
         """Return what is remembered about a text, nearest first."""
         vector = self._embedder.encode([text])[0]
-        near = self._nearest(vector, SHOWN_SIMILARITY, _MOST_SHOWN)
+        near = self._nearest(vector, WIDE_SIMILARITY, _MOST_SHOWN)
         return [memory.content for memory in near]
 
     def relation_of(self, new: Memory) -> Relation:

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+from slowwave.consolidation.facts.reading import read
 from slowwave.consolidation.snapshot.entities import names_in
-from slowwave.consolidation.text.reading import read
 from slowwave.store.file import MemoryFile
 from slowwave.store.intake import (
     KeptMessage,

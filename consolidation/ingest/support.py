@@ -11,11 +11,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from slowwave.consolidation.facts.reading import read
 from slowwave.consolidation.model.answer_forms import StatedMemory
 from slowwave.consolidation.model.prompts import DraftToCheck
 from slowwave.consolidation.proposals import Source
 from slowwave.consolidation.text.invisible import find_invisible
-from slowwave.consolidation.text.reading import read
 from slowwave.consolidation.writing.program_check import find_text_faults
 from slowwave.store.records import UNDATED
 

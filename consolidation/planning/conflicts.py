@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from slowwave.consolidation.comparison.rivals import find_rivalry
+from slowwave.consolidation.facts.reading import read
 from slowwave.consolidation.proposals import Conflict
 from slowwave.consolidation.snapshot.cache import Cache
 from slowwave.consolidation.snapshot.features import features_of
 from slowwave.consolidation.snapshot.snapshot import read_sound
-from slowwave.consolidation.text.reading import read
 from slowwave.consolidation.thresholds import COMMON_WORD, RIVAL_MATTER
 from slowwave.store.file import open_reading
 from slowwave.store.memories import chosen_tenants

@@ -17,8 +17,7 @@ from slowwave.consolidation.proposals import Undecided, Window
 from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.consolidation.thresholds import (
     LARGE_TENANT,
-    LARGE_TENANT_EPS,
-    NEAR_ACROSS_CUT,
+    NARROW_EPS,
     NEAREST_FOR_A_MODEL,
     WIDE_EPS,
     WIDE_SIMILARITY,
@@ -55,7 +54,7 @@ def plan_windows(planner: TenantPlanner, leaving: Collection[str]) -> list[Windo
     vectors = _vectors(planner, memories)
     rows = _with_nearest(vectors, new) if 2 * len(new) < len(memories) else range(len(memories))
     chosen = [memories[row] for row in rows]
-    eps = WIDE_EPS if len(chosen) <= LARGE_TENANT else LARGE_TENANT_EPS
+    eps = WIDE_EPS if len(chosen) <= LARGE_TENANT else NARROW_EPS
     near = similar_pairs(vectors[list(rows)], 1.0 - eps)
     sizes = [_size(memory) for memory in chosen]
     fresh = set(new)
@@ -165,7 +164,7 @@ def _across_cuts(
             windows_of.setdefault(memory_id, set()).add(number)
     for edge in planner.view.edges:
         windows_of.setdefault(edge.derived_id, set()).update(windows_of.get(edge.source_id, ()))
-    near = similar_pairs(_vectors(planner, memories), NEAR_ACROSS_CUT) if memories else None
+    near = similar_pairs(_vectors(planner, memories), 1.0 - NARROW_EPS) if memories else None
     if near is None or not len(near):
         return []
     seen = [windows_of.get(memory.id, set()) for memory in memories]
@@ -178,7 +177,7 @@ def _across_cuts(
         len(near),
     )
     sizes = [_size(memory) for memory in memories]
-    clusters = find_clusters(near.chosen(across), 1.0 - NEAR_ACROSS_CUT, sizes, WINDOW_TOKENS)
+    clusters = find_clusters(near.chosen(across), NARROW_EPS, sizes, WINDOW_TOKENS)
     # One that had to be cut again may hold what was in one window before.
     fresh = [part for part in clusters if not set.intersection(*(seen[row] for row in part))]
     return pack(fresh, sizes, WINDOW_TOKENS)

@@ -11,12 +11,10 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from slowwave.consolidation.errors import QueryTooLong
-from slowwave.consolidation.text.lexicon import FUNCTION
-from slowwave.consolidation.text.tokens import tokenise
+from slowwave.consolidation.text.tokens import is_content, tokenise
 from slowwave.consolidation.thresholds import (
     AS_RELEVANT,
     RELEVANCE_SHARE,
-    RELEVANCE_TO_NOVELTY,
     VECTOR_SHARE,
     WORDS_FOUND,
 )
@@ -134,7 +132,7 @@ class _Ranks:
 def words_of(text: str) -> list[str]:
     """Return the words of a question that are worth looking for; all of them if none is."""
     words = [token.bare for token in tokenise(text)]
-    telling = [one for one in words if one.partition("'")[0] not in FUNCTION]
+    telling = list(filter(is_content, words))
     return list(dict.fromkeys(telling or words))
 
 
@@ -216,7 +214,7 @@ def _diverse(
     chosen: list[int] = []
     repeated = np.zeros(len(vectors), dtype=np.float32)
     while left and len(chosen) < most:
-        worth = RELEVANCE_TO_NOVELTY * scores[left] - (1.0 - RELEVANCE_TO_NOVELTY) * repeated[left]
+        worth = RELEVANCE_SHARE * scores[left] - (1.0 - RELEVANCE_SHARE) * repeated[left]
         best = left.pop(int(np.argmax(worth)))
         chosen.append(best)
         repeated = np.maximum(repeated, vectors @ vectors[best])

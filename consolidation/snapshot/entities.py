@@ -7,30 +7,25 @@ capital or sign gives away ("the dishwasher") is left to the topic words.
 
 from __future__ import annotations
 
-from slowwave.consolidation.text.reading import Reading, read
+from slowwave.consolidation.facts.literals import find_literals
+from slowwave.consolidation.facts.names import find_proper_names
+from slowwave.consolidation.facts.values import find_values
 
-_NAMING = frozenset({"url", "email", "path", "address", "host", "identifier", "version", "quoted"})
+_NAMING = frozenset({"url", "path", "identifier", "version"})
 
 
 def names_in(text: str) -> tuple[str, ...]:
-    """Return the entities that a text mentions, as they stand in it, sorted, each once."""
-    reading = read(text)
-    found = {value.text.strip("`\"'“”") for value in reading.values if value.kind in _NAMING}
-    found |= set(_proper_names(reading))
-    return tuple(sorted({name.rstrip(".,;:!?") for name in found} - {""}))
-
-
-def _proper_names(reading: Reading) -> list[str]:
-    """Return the proper names, neighbours joined: "Aunt Beatrix" is one."""
-    named = set(reading.names)
+    """Return the entities that a text mentions, as they are written in it, sorted, each once."""
+    values = find_values(text)
+    found = {value.words for value in values if value.kind in _NAMING}
+    found |= {literal.content for literal in find_literals(text)}
     names: list[str] = []
     end = -1
-    for token in reading.tokens:
-        bare = token.text[: len(token.bare)]
-        if token.capitalised and token.bare in named:
-            if names and token.start == end + 1 and not token.starts_sentence:
-                names[-1] = f"{names[-1]} {bare}"
-            else:
-                names.append(bare)
-            end = token.start + len(token.text)
-    return names
+    for name in find_proper_names(text, values):
+        # Neighbours are joined: "Aunt Beatrix" is one.
+        if names and name.start == end + 1:
+            names[-1] = f"{names[-1]} {name.words}"
+        else:
+            names.append(name.words)
+        end = name.start + len(name.words)
+    return tuple(sorted({name.rstrip(".,;:!?") for name in (*found, *names)} - {""}))

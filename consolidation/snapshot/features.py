@@ -10,9 +10,9 @@ from msgspec.json import Decoder
 from slowwave.consolidation.comparison.coverage import richness
 from slowwave.consolidation.comparison.normal_form import normal_form
 from slowwave.consolidation.comparison.rivals import matter_of
+from slowwave.consolidation.facts.reading import read
 from slowwave.consolidation.text.density import Density, density_of
 from slowwave.consolidation.text.injection import commands
-from slowwave.consolidation.text.reading import read
 from slowwave.store.records import Memory
 
 from .cache import Cache

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from slowwave.consolidation.clustering.neighbours import Neighbours
 from slowwave.consolidation.clustering.stored_graph import StoredGraph, sign_of
+from slowwave.consolidation.facts.reading import Reading, read
 from slowwave.consolidation.proposals import Source
-from slowwave.consolidation.text.reading import Reading, read
 from slowwave.consolidation.thresholds import DUPLICATE_SIMILARITY
 from slowwave.store.lineage import Edge
 from slowwave.store.memories import LongMemory

@@ -12,9 +12,7 @@ from msgspec import Struct
 
 from slowwave.consolidation.thresholds import (
     DENSE,
-    WEIGHT_OF_CODE,
-    WEIGHT_OF_DATA,
-    WEIGHT_OF_IDENTIFIERS,
+    WEIGHT_OF_LETTERS,
     WEIGHT_OF_LINES,
     WEIGHT_OF_NUMBERS,
 )
@@ -74,9 +72,7 @@ class Density(Struct, frozen=True, array_like=True):
     def score(self) -> float:
         """From 0, nothing but sentences, to 1."""
         weighed = (
-            WEIGHT_OF_CODE * self.code
-            + WEIGHT_OF_DATA * self.data
-            + WEIGHT_OF_IDENTIFIERS * self.identifiers
+            WEIGHT_OF_LETTERS * (self.code + self.data + self.identifiers)
             + WEIGHT_OF_NUMBERS * self.numbers
             + WEIGHT_OF_LINES * self.lines
         )

@@ -14,7 +14,7 @@ import unicodedata
 
 from .anyof import any_of
 from .invisible import hides_text, is_unseen
-from .reading import read
+from .sentences import split_sentences
 
 # What only the reader has: its instructions, what it was told before, the notes before it.
 _WHOSE = r"(?:previous|prior|earlier|above|former|preceding|other|your|system|original|existing)"
@@ -180,7 +180,7 @@ def commands(text: str) -> tuple[str, ...]:
     """Return the sentences that try to command who reads them, as they stand in the text."""
     if not hides_text(text) and not any(map(_has_sign, _readings(text))):
         return ()
-    found = tuple(sentence for sentence in read(text).sentences if _is_command(sentence))
+    found = tuple(sentence for sentence in split_sentences(text) if _is_command(sentence))
     # One that goes on over the end of a line is no single sentence.
     return found or ((text,) if _is_command(" ".join(text.split())) else ())
 

@@ -3,19 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from . import lexicon
-
-_WORD = re.compile(r"[^\W\d_]\w*(?:['’-]\w+)*|\d[\w.,:-]*\w|\d|[.!?;:\n]")
-# "Red" and "need" are no past tenses.
-_SHORTEST_PAST = 4
-# Stands for itself, not for an article: all other forms are in lower case.
+_WORD = re.compile(r"[^\W\d_]\w*(?:['’-]\w+)*|\d[\w.,:-]*\w|\d|[.!?;:](?=[\s\"')\]”]|$)|\n")
+# Is itself, and no article: all other forms are in lower case.
 LETTER_A = "A"
-# Behind these "a" is the thing that is spoken of: "a is", "a to b".
-_BEHIND_A_THING = lexicon.PASSIVE_AUXILIARIES | lexicon.PLACING | {"and", "or"}
 _POSSESSIVE = re.compile(r"'s?$")
 
 
@@ -54,24 +47,11 @@ def tokenise(text: str) -> list[Token]:
             continue
         lower = word if word.islower() and word.isascii() else word.lower().replace("’", "'")
         bare = _POSSESSIVE.sub("", lower) if "'" in lower else lower
+        if word == LETTER_A and not fresh:  # "plan A"
+            lower = bare = word
         tokens.append(Token(word, lower, bare, fresh, match.start(), word[0].isupper()))
         fresh = False
-    return [
-        _no_article(tokens, at) if token.bare == "a" else token for at, token in enumerate(tokens)
-    ]
-
-
-def _no_article(tokens: Sequence[Token], at: int) -> Token:
-    """Tell the letter of "plan A" and "cp a b" from an article, by a capital in all its forms."""
-    token, after = tokens[at], tokens[at + 1] if at + 1 < len(tokens) else None
-    article = after is not None and not (
-        after.starts_sentence
-        or after.lower in _BEHIND_A_THING
-        or (len(after.text) == 1 and after.text.islower())
-    )
-    if article and (token.text == "a" or token.starts_sentence):
-        return token
-    return token._replace(lower=LETTER_A, bare=LETTER_A)
+    return tokens
 
 
 @lru_cache(maxsize=65_536)
@@ -80,9 +60,8 @@ def stem(word: str) -> str:
 
     "Sold" and "sells" come out the same. A comparative does not: "faster" is not "fast".
     """
-    whole = _compares(word) or word in lexicon.PLURALS or word == LETTER_A
-    lemma = word if whole else _lemma(word)
-    return str(_stemmer().stemWord(lemma))
+    is_itself = word.endswith(("er", "est")) or word == LETTER_A
+    return str(_stemmer().stemWord(word if is_itself else lemma(word)))
 
 
 @lru_cache(maxsize=65_536)
@@ -94,8 +73,8 @@ def stems_of(word: str) -> tuple[str, ...]:
 
 def is_past_form(token: Token) -> bool:
     """Whether a word is a past tense or participle by its form: "signed", "bought"."""
-    ending = token.lower.endswith("ed") and len(token.lower) > _SHORTEST_PAST
-    return ending or token.lower in lexicon.IRREGULAR_PASTS
+    word = token.lower
+    return lemma(word) != word and not word.endswith(("s", "ing", "er", "est"))
 
 
 def is_verb(word: str) -> bool:
@@ -106,11 +85,9 @@ def is_verb(word: str) -> bool:
     return any(simplemma.is_known(one, "en") for one in doing)
 
 
-def _compares(word: str) -> bool:
-    return word.endswith(("er", "est")) or word in lexicon.COMPARATIVES
-
-
-def _lemma(word: str) -> str:
+@lru_cache(maxsize=65_536)
+def lemma(word: str) -> str:
+    """Return the base form of an English word, in lower case: of "was" it is "be"."""
     import simplemma
 
     # It gives names their capital.
@@ -127,13 +104,9 @@ def _stemmer() -> Any:
 @lru_cache(maxsize=65_536)
 def is_content(word: str) -> bool:
     """Whether a word, in lower case, says something of its own."""
-    return (
-        word.partition("'")[0] not in lexicon.FUNCTION
-        # Who the user is goes without saying; where the word stands is compared all the same.
-        and word != "user"
-        and word not in lexicon.STRESSING
-        and word not in lexicon.NEGATORS
-        and word not in lexicon.NUMBER_WORDS
-        and any(letter.isalpha() for letter in word)
-        and not word.endswith("n't")
-    )
+    from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
+
+    # Who the user is goes without saying; where the word is, is compared all the same.
+    is_little = word == "user" or word.endswith("n't")
+    is_little = is_little or word.partition("'")[0] in ENGLISH_STOP_WORDS
+    return not is_little and any(map(str.isalpha, word))

@@ -33,9 +33,9 @@ from test_work import calls
 
 from slowwave.cli.app import run
 from slowwave.consolidation.comparison.vetoes import find_veto
+from slowwave.consolidation.facts.reading import Reading
 from slowwave.consolidation.snapshot.entities import names_in
 from slowwave.consolidation.text.injection import commands
-from slowwave.consolidation.text.reading import Reading
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.check import check_file
 from slowwave.store.file import create_file, open_reading

@@ -1,0 +1,226 @@
+"""What one text says that must not be confused with another: its words, values, names, denials.
+
+Everything is looked up in the text alone, at some thousand texts a second.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from itertools import islice, zip_longest
+
+from slowwave.consolidation.text.announcing import without_announcements
+from slowwave.consolidation.text.sentences import split_sentences
+from slowwave.consolidation.text.tokens import Token, stem, stems_of, tokenise
+
+from . import languages
+from .days import is_deictic
+from .literals import LiteralSpan, blank_literals, find_literals
+from .names import find_proper_names
+from .values import KnownValues, TextValue, find_values, is_lower_word
+
+# How many words after "not" its content word may be: "not be in need of".
+_REACH = 5
+_NEGATORS = frozenset(
+    ("not", "no", "never", "none", "nobody", "nothing", "nowhere", "neither", "nor", "cannot")
+) | {"without"}
+# What compares, computes, points, grades or shows: no letter, digit, quote or punctuation. A "!"
+# before a word denies it, a "-" behind one grades it; units and money are read as values.
+_SIGN = re.compile(
+    r"\[.?\]|->|<-|[<>=]=?|!=|!(?=\w)|(?<=\w)-(?=[\s.,;]|$)|&&?|\|\|?|[+*^~#@\\]|\$(?!\d)|(?<=\s)/(?=\s)|"
+    r"(?<=\s)-(?=\s)|[^\w\s\x00-\x7f°€£\u2010-\u201f\u2026]|[\u00bc-\u00be\u00b2\u00b3\u00b9]"
+)
+# What is meant to the letter.
+_SPELLED = frozenset({"identifier", "path", "url"})
+# "ABC-12" and "abc-12" are one ticket.
+_NUMBERED = re.compile(r"[^\W\d_]+-\d+")
+_MEASURES = frozenset({"number", "time", "date", "rate"})
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One text, read."""
+
+    text: str
+
+    @cached_property
+    def said(self) -> str:
+        """The text without what announces its statements."""
+        return without_announcements(self.text)
+
+    @cached_property
+    def announced(self) -> bool:
+        """Whether something announces its statements: "User said that", "Note:"."""
+        return len(self.said) < len(self.text)
+
+    @cached_property
+    def literals(self) -> tuple[LiteralSpan, ...]:
+        """What is marked as code or as a quotation, in order."""
+        return tuple(find_literals(self.text))
+
+    @cached_property
+    def literal_contents(self) -> frozenset[str]:
+        """What the literals are compared by."""
+        return frozenset(literal.content for literal in self.literals)
+
+    @cached_property
+    def unmarked(self) -> str:
+        """The text without its literals."""
+        return blank_literals(self.text, self.literals)
+
+    @cached_property
+    def values(self) -> tuple[TextValue, ...]:
+        """Numbers with their units, dates, times, versions, identifiers, paths, in order."""
+        return tuple(
+            value
+            for value in find_values(self.said)
+            if value.kind != "count" and not is_lower_word(self.said, value)
+        )
+
+    @cached_property
+    def known(self) -> KnownValues:
+        """The values, to look others up in."""
+        return KnownValues(self.values)
+
+    @cached_property
+    def measured(self) -> frozenset[tuple[str, str]]:
+        """What the values measure, each as its kind and its unit."""
+        return frozenset(pair for value in self.values for pair in value.measures)
+
+    @cached_property
+    def tokens(self) -> tuple[Token, ...]:
+        """The words in order."""
+        return tuple(tokenise(self.said))
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """The words in lower case, without possessive endings."""
+        return frozenset(token.bare for token in self.tokens)
+
+    def holds(self, value: TextValue) -> bool:
+        """Whether a value is in this text, in this spelling or another."""
+        return self.known.has(value)
+
+    def mentions(self, name: str) -> bool:
+        """Whether a name, in lower case, is among the words."""
+        return name in self.words or stem(name) in self.stem_set
+
+    def spelled(self, stems: Iterable[str]) -> list[str]:
+        """Return stems as words of this text, for people to read."""
+        return [self._forms.get(stem, stem) for stem in stems]
+
+    @cached_property
+    def _forms(self) -> dict[str, str]:
+        """The first word of each stem."""
+        return {stem(token.bare): token.bare for token in reversed(self.tokens)}
+
+    @cached_property
+    def measures(self) -> tuple[TextValue, ...]:
+        """The numbers, times, dates and rates, in order."""
+        return tuple(value for value in self.values if value.kind in _MEASURES)
+
+    @cached_property
+    def plain(self) -> tuple[Token, ...]:
+        """The words without those of numbers, times, dates and rates, compared as values."""
+        return outside(self.tokens, self.measures)
+
+    @cached_property
+    def stems(self) -> tuple[str, ...]:
+        """The stems of the content words, in order."""
+        return tuple(part for token in self.plain for part in stems_of(token.bare))
+
+    @cached_property
+    def stem_set(self) -> frozenset[str]:
+        """The stems of the content words."""
+        return frozenset(self.stems)
+
+    @cached_property
+    def signs(self) -> Counter[str]:
+        """The signs that say something by themselves, as often as they occur."""
+        return Counter(found.group().strip() for found in _SIGN.finditer(self.said))
+
+    @cached_property
+    def spellings(self) -> dict[str, frozenset[str]]:
+        """Each word and identifier by its lower case, as it is spelled.
+
+        The capital of a sentence's first word may be its own or the sentence's.
+        """
+        found: dict[str, set[str]] = {}
+        for token, after in zip_longest(self.tokens, self.tokens[1:]):
+            word = token.text[: len(token.bare)]
+            forms = found.setdefault(token.bare, set())
+            forms.add(word.lower() if word.isupper() and _NUMBERED.fullmatch(word) else word)
+            # "IT is down" opens with an acronym, "DO NOT" with a stress.
+            is_acronym = word.isupper() and after is not None and not after.text.isupper()
+            if token.starts_sentence and (word.istitle() or (word.isupper() and not is_acronym)):
+                forms.add(word.lower())
+        for value in self.values:
+            if value.kind in _SPELLED:
+                found.setdefault(value.words.lower(), set()).add(value.words)
+        return {word: frozenset(forms) for word, forms in found.items()}
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The words that are names by their capitals, in lower case, in order."""
+        return tuple(name.words.lower() for name in find_proper_names(self.said, self.values))
+
+    @cached_property
+    def negators(self) -> tuple[str, ...]:
+        """The words that deny, as they are written."""
+        return tuple(token.text for token in self.tokens if _denies(token.lower))
+
+    @cached_property
+    def denied(self) -> frozenset[str]:
+        """The stem of the content word that each denying word comes before."""
+        heads: set[str] = set()
+        for index, token in enumerate(self.tokens):
+            if _denies(token.lower):
+                behind = self._clause_behind(index)[:_REACH]
+                content = (stems_of(later.bare) for later in behind if stems_of(later.bare))
+                heads.update(*islice(content, 1))
+        return frozenset(heads)
+
+    def _clause_behind(self, index: int) -> tuple[Token, ...]:
+        """Return the words behind one; none where a mark follows it: "No, trains run"."""
+        behind = self.tokens[index + 1 :]
+        mark = behind and self._between(self.tokens[index], behind[0]).strip()
+        return () if mark else behind
+
+    def _between(self, before: Token, after: Token) -> str:
+        return self.said[before.end : after.start].strip("\"'`“”() ")
+
+    @cached_property
+    def sentences(self) -> tuple[str, ...]:
+        """The sentences as they are written."""
+        return tuple(split_sentences(self.text))
+
+    @cached_property
+    def deictic(self) -> bool:
+        """Whether a word in it means something else on another day."""
+        return is_deictic(self.said)
+
+    @cached_property
+    def is_english(self) -> bool:
+        """Whether the text is English."""
+        return languages.is_english(self.unmarked)
+
+
+@lru_cache(maxsize=16_384)
+def read(text: str) -> Reading:
+    """Read a text; the same text is read once."""
+    return Reading(text)
+
+
+def outside(tokens: Sequence[Token], values: Sequence[TextValue]) -> tuple[Token, ...]:
+    """Return the words of a text that are no part of values, both in order."""
+    if not values:
+        return tuple(tokens)
+    taken = frozenset().union(*(range(value.start, value.end) for value in values))
+    return tuple(token for token in tokens if token.start not in taken)
+
+
+def _denies(word: str) -> bool:
+    return word in _NEGATORS or word.endswith("n't")
