@@ -9,7 +9,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from slowwave.consolidation.facts import values
-from slowwave.consolidation.text import injection
 from slowwave.consolidation.text.anyof import any_of
 
 
@@ -21,17 +20,6 @@ def test_a_look_at_a_place_hides_no_value(kind: str, data: st.DataObject) -> Non
     place = re.compile(values._PLACE, re.IGNORECASE)
     text = data.draw(st.from_regex(pattern))
     assert all(place.match(text, one.start()) for one in pattern.finditer(text))
-
-
-@pytest.mark.parametrize("number", range(len(injection._COMMANDS)))
-@settings(
-    max_examples=50, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
-)
-@given(data=st.data())
-def test_a_look_for_signs_hides_no_order_to_the_reader(number: int, data: st.DataObject) -> None:
-    pattern = injection._COMMANDS[number]
-    for plain in injection._readings(data.draw(st.from_regex(pattern))):
-        assert injection._has_sign(plain) or not pattern.search(plain)
 
 
 @given(st.lists(st.text(alphabet="ab.", min_size=1), min_size=1), st.text(alphabet="ab."))

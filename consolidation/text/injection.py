@@ -3,166 +3,47 @@
 A memory is data: what it orders is nothing that anyone ordered. A rule that the user set ("Never
 commit secrets") or a wish ("Answer with bullet points") is none of this; an order about the
 reader's own instructions, answers or notes is, and so is what plays the system or its tools.
-"""
 
-# ruff: noqa: RUF001 - orders are given in other alphabets, too
+What plays the system is found by its marks. The rest is found by a logistic regression over hashed
+n-grams of words and letters, which `python model/train_injection.py` trains on fixtures/injection
+and writes to injection.npy (float16; sha256
+edd761cea82c4a72b194fd9ac032ccb942e9b9cf684d3f671d0967260faa5ec5).
+"""
 
 from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from zlib import crc32
 
-from .anyof import any_of
+import numpy as np
+from numpy.typing import NDArray
+
 from .invisible import hides_text, is_unseen
 from .sentences import split_sentences
 
-# What only the reader has: its instructions, what it was told before, the notes before it.
-_WHOSE = r"(?:previous|prior|earlier|above|former|preceding|other|your|system|original|existing)"
-_BEFORE = (
-    rf"(?:(?:all|any|every|each|the|these|those|following|of|else|what|stands|{_WHOSE})\s+){{0,8}}"
+WEIGHTS = Path(__file__).with_name("injection.npy")
+# The weights of the n-grams' hashes; behind them is the weight of every text.
+_BITS = 16
+BUCKETS = 1 << _BITS
+# In characters: what follows an order, without end, must not hide it.
+_WINDOW = 120
+_LETTERS = (3, 4, 5)
+_WORDS = (1, 2, 3)
+# Odd numbers whose multiples spread over all 64 bits (Knuth's multiplicative hashing).
+_STEP, _SPREAD = np.uint64(0x100000001B3), np.uint64(0x9E3779B97F4A7C15)
+# What only a chat template, a tool call, our own prompts and the answers to them hold.
+_MARKS = re.compile(
+    r"<\|\w+\|>|\[/?(?:INST|SYSTEM)\]|<</?SYS>>|^#+\s*(?:system|assistant)\s*:|"
+    r"[\"']role[\"']\s*:\s*[\"'](?:system|developer|tool)[\"']|[\"']tool_calls[\"']\s*:|"
+    r"<\s{0,4}/?\s{0,4}(?:tool_calls?|function_calls|invoke|memories|groups)\b[^>]{0,40}>|"
+    r"<\s{0,4}/\s{0,4}(?:memory|faults|system|instructions?)\b[^>]{0,40}>|"
+    r"[\"'](?:groups|unsupported|wrong_join)[\"']\s*:\s*\[",
+    re.IGNORECASE | re.MULTILINE,
 )
-_OWN = (
-    r"(?:instructions?|prompts?|notes?|memor(?:y|ies)|messages?|rules?|guidelines?|directives?|"
-    r"context|commands?)"
-)
-# "The rules of chess" are not the reader's; "the previous rules" are, and "the rules above".
-_READERS = (
-    rf"(?:{_BEFORE}{_WHOSE}\s+{_BEFORE}{_OWN}\b(?!(?<=messages) (?:in|from|of|by)\b)|"
-    rf"{_BEFORE}{_OWN}(?:\s+(?:above|before)\b|"
-    r"(?:\s+you (?:received|got|have|were given)(?: before| earlier| so far)?)?"
-    r"\s*(?=[.,;:!?\"”)]|$|\band\b))|(?:the\s+|what\s+(?:is|was|stands)\s+)?above\b)"
-)
-_READER = r"(?:AIs?|LLMs?|(?:AI |large )?language models?|chat ?bots?|(?:AI )?assistants?|AI \w+)"
-# Where an order begins: at the head of a sentence or of a quotation.
-_HEAD = r"(?:^|[.!?:;,\"“'(*>-]\s*|\b(?:and|please|then|now)\s+)"
-# The notes of the reader, and not the memory chips of a machine.
-_MEMORIES = (
-    r"(?:memories\b|memory(?=\s*(?:[^\w\s]|$)|\s+(?:of|about|from|and|in|on|as|that|here|is|below|"
-    r"above|verbatim|word)\b))"
-)
-_EVERY = r"(?:every|all|each)"
-_SECRETS = r"(?:credentials|secrets|api keys?|passwords?)"
-_JUDGEMENT = r"[\"“']?(?:same|newer|different)\b[\"”']?"
-_COMMANDS = tuple(
-    re.compile(pattern, re.IGNORECASE | re.MULTILINE)
-    for pattern in (
-        rf"\b(?:ignore|disregard|forget|override|overlook|bypass|pay no (?:attention|heed) to|"
-        rf"take no notice of)\s+{_READERS}",
-        r"\b(?:do not|don't|never|stop|cease)\s+(?:(?:follow|heed|obey)(?:ing)?|listen(?:ing)? to"
-        rf"(?![^.!?\n]{{0,30}}messages))\s+{_READERS}",
-        r"\bset aside (?:the|all|any|your) (?:\w+ ){0,2}(?:prompts?|instructions?)\b"
-        r"(?! (?:of|for|from|that)\b)",
-        r"\b(?:ignore|disregard|forget)\s+(?:(?:everything|anything|all)\s*(?:$|[.,;:!?\"”]|"
-        r"(?:and|else|that|you|I|before|above|said|told|so far|other|prior|previous)\b(?! warn))|"
-        r"what you (?:were|have been|know)\b|the text (?:before|above)\b)",
-        r"\byou are now (?:(?:an?|the|my) (?:[\w-]+ ){0,3}?(?:AI|bot|chatbot|(?:assistant|model|"
-        r"agent|admin(?:istrator)?|hacker|character|pirate)\b(?! (?:of|in|on|at|for)\b))\b|"
-        r"in \w+ mode\b)|\byou are DAN\b",
-        r"\byou are no longer (?:bound|restricted|limited|subject|an? (?:AI|assistant))\b",
-        r"\bpretend (?:that )?you are\b|\b(?:pretend|act) (?:to be|as if|as though|like) you\b"
-        r"|\bfrom now on,?\s+you (?:(?:will|must|shall|should|are to|only|always) ){0,3}(?:reply|"
-        r"respond|answer(?! the (?:phone|door|bell|mail))|output|return same|obey|ignore|act (?:as|"
-        r"like)|(?:speak|write|say) (?:only|like|as|that)|are (?:an?|my|free|no))\b",
-        r"\b(?:disable|bypass|ignore|override|drop|lift|turn off)\s+(?:all\s+)?your\s+"
-        r"(?:\w+\s+){0,2}(?:guidelines?|restrictions?|filters?|rules|limits|safeguards?|training)",
-        r"\b(?:above|previous|prior|earlier|preceding) (?:system )?(?:instructions?|prompts?|rules|"
-        r"directives?) (?:are|is) (?:now )?(?:void|obsolete|invalid|cancelled|revoked|wrong)",
-        r"\byour (?:\w+ )?(?:instructions|prompt|rules|guidelines) (?:no longer apply|(?:have|has) "
-        r"(?:now )?(?:changed|been (?:changed|updated|replaced|revoked|lifted)))\b",
-        r"\byou have no (?:rules|restrictions|limits|guidelines)\b(?! (?:on|for|in)\b)",
-        r"\bI (?:hereby )?(?:authori[sz]e|instruct|order|command) you to\b",
-        rf"{_HEAD}obey (?:me|only|this|these|the following)\b|\byour new (?:(?:instructions?|"
-        r"system prompt|rules)\b(?! (?:for|of)\b)|(?:role|task)(?: is to\b|:))|"
-        r"\bnew (?:system )?instructions (?:for you|below|follow)\b",
-        # What it was told is not to be told on.
-        r"\b(?:reveal|print|output|show|repeat|leak|display|quote|share|send)\b[^.!?\n]{0,20}\b"
-        r"(?:(?:your|system|initial|hidden|developer) (?:prompts?|instructions?)\b|"
-        rf"{_WHOSE} (?:prompts?|instructions?)\b(?! (?:with|from|to|on|in)\b))"
-        r"(?! (?:of|for)\b(?! me\b))",
-        r"\brepeat (?:all |everything |the )?(?:words|text|sentences?|everything) above\b",
-        r"\b(?:this|here|below|follows|following) (?:is|are) (?:the|your) (?:new |updated |real |"
-        r"revised )?(?:system prompt|developer message)\b",
-        rf"(?:{_HEAD}|\byou (?:must|will|should|can) )(?:(?:reveal|leak|print|output)\s+{_BEFORE}"
-        rf"{_SECRETS}\b|send\s+(?:\w+\s+){{0,2}}{_SECRETS}\s+to\s+(?:\S+@|https?:))",
-        # What it answers, and what becomes of its notes.
-        r"\b(?:reply|respond|answer) (?:only with\b|with (?:only|just)\b|with "
-        r"(?:ok|yes|no|same)\s*(?:$|[.,;:!\"”'])|with (?:the (?:single )?word\b|[\"“'{\[]))",
-        r"\byou must (?:now )?(?:obey|(?:answer|reply|respond|say|write|output) (?:that|only|"
-        r"with))\b",
-        r"(?:^|[\"“'(*>:;-]\s*|[.!?]\s+|\b(?:and|please|then|now)\s+)(?:write|state|claim|output) "
-        r"that\b(?! (?:down|again)\b|[.,])",
-        # A person, too, is asked to report or say something; not, mostly, that all is well.
-        r"(?:[\"“(*>:]\s*(?:report|record|say) that\b(?![.,])|(?:^|[.!?;,]\s+|\b(?:and|please|then|"
-        r"now)\s+)(?:report|say) that (?:no|all|every|nothing|everything)\b)",
-        r"\b(?:delete|erase|wipe|destroy|forget|supersede|overwrite|replace) (?:all|every|your|"
-        rf"the other)\s+(?:\w+\s+)?{_MEMORIES}",
-        rf"\b(?:{_EVERY}|these) (?:other )?{_MEMORIES}[^.!?\n]{{0,25}}\b(?:duplicates?|identical|"
-        r"outdated|superseded)\b",
-        r"\b(?:skip|omit|bypass|disable|without) (?:the |any |all )?(?:verification|validation|"
-        rf"checks?|checking|review) (?:for|of|on) (?:this|these) (?:claims?\b|{_MEMORIES})|"
-        rf"\b(?:do not|don't|never) (?:verify|check|validate|question) (?:this|these) {_MEMORIES}|"
-        rf"\bcopy (?:this|these|{_EVERY}) {_MEMORIES}",
-        r"\b(?:do not|don't|never) (?:tell|mention)\b[^.!?\n]{0,30}\b(?:this|these) "
-        r"(?:notes?|memor(?:y|ies)|messages?|instructions?|text)\b",
-        r"\bwhen (?:you )?(?:summari[sz]|consolidat|merg)(?:e|ing) (?:this|these memories)\b",
-        r"\b(?:judge|call|mark|label|answer|treat|consider|count) (?:p\d+\b|"
-        rf"{_EVERY} pairs?\b(?! of\b)[^.!?\n]{{0,10}}\b(?:same|newer|different|identical|"
-        rf"duplicates?)\b)|{_JUDGEMENT} (?:for|of) {_EVERY} pairs?\b(?! of\b)",
-        rf"\b{_EVERY} pairs?\b(?! of\b)[^.!?\n]{{0,25}}\b(?:is|are) (?:the |an? )?[\"“']?(?:same|"
-        r"newer|duplicates?)\b(?!\s+\w)",
-        rf"\balways (?:return|answer|reply|output|say) (?:with )?{_JUDGEMENT}(?!\s+\w)",
-        r"\bcite m\d|[\"']judgements?[\"']\s*:|[\"']claims[\"']\s*:\s*\[",
-        # Who speaks to a model, and not to a person.
-        rf"{_HEAD}(?:dear|hey|hello|attention|(?:note|message|instructions?) (?:to|for)(?: the| "
-        rf"any| all)?) {_READER}\s*[:,!]|\b{_READER}(?: \w+)? reading this\b"
-        rf"|<!--\s*{_READER}\s*[:,]|\bif you are an? {_READER}\s*(?:[,.:]|reading\b)",
-        r"\bbase64\b[^.!?\n]{0,30}\b(?:follow|obey|execute)\b",
-        # What plays the system, its tools, or our own marks.
-        r"<\|\w+\|>|\[/?(?:INST|SYSTEM)\]|<</?SYS>>|^#+\s*(?:system|assistant)\s*:",
-        r"^\W{0,9}system\s*:\s*(?:you(?! have)|ignore|the (?:AI|assistant|model)|new (?:rules?|"
-        r"task|policy|instructions?))\b|\bsystem override\W*:",
-        r"[\"']role[\"']\s*:\s*[\"'](?:system|developer|tool)[\"']|[\"']tool_calls[\"']\s*:",
-        r"(?:<\s{0,4}/|(?:^|[.!?:]\s)[ \t]{0,4}<)\s{0,4}(?:system|instructions?|memories|faults)\b"
-        r"[^>]{0,40}>|<\s*/?\s*(?:tool_calls?|function_calls|invoke)\b[^>]{0,40}>|"
-        r"\bend of memories\b|(?-i:\bEND OF (?:THE )?(?:DATA|INPUT|CONTEXT|PROMPT)\b)",
-        # "Ignore the previous instructions", in the languages in which that is mostly tried.
-        rf"(?:{_HEAD}|\b(?:bitte|und|et|och|og|veuillez)\s+)(?:ignor\w+|bortse från|"
-        r"oublie\w*|vergiss|missachte|negeer|olvida|dimentica|zignoruj|glöm|glem|abaikan|lupakan)\s+"
-        r"(?:\w+\s+){0,3}(?:anweisungen|instru(?:ktione[nr]|ksjoner|kser|ksi|cciones|cties|ções|"
-        r"kcje)|istruzioni|consignes|instructions (?:précédentes|antérieures|ci-dessus))",
-        r"\bohita (?:\w+ ){0,2}(?:aiem|edelli)\w+ ohjeet|(?:bỏ qua|phớt lờ)[^.!?\n]{0,25}(?:hướng "
-        r"dẫn|chỉ dẫn|chỉ thị)|(?:αγνόησε|αγνοήστε|ξέχνα)\s+(?:\w+\s+){0,3}(?:οδηγί|εντολ)",
-        r"(?:[иі]гнор(?:ир)?уй|забудь)\w*\s+(?:\w+\s+){0,3}(?:[иі]нструкц|указани|вказів|команд)|"
-        r"talimat\w*\s+(?:yok say|unut|görmezden)|تجاهل[^.!?\n]{0,20}(?:التعليمات|الأوامر)|"
-        r"निर्देश[^।.!?\n]{0,20}(?:अनदेखा|भूल)|(?:지시|명령|지침)[^.!?\n]{0,12}(?:무시|잊)|"
-        r"(?:忽略|无视|無視|忘记)[^。！？\n]{0,12}(?:指令|指示|说明)|"
-        r"(?:指示|命令)[^。！？\n]{0,12}(?:無視|忘れ)",
-    )
-)
-# One of these, in lower case, stands in whatever is found above. Few memories hold one, and to look
-# for them takes a small part of the time that the patterns take.
-_SIGNS = (
-    *("ignor", "disregard", "forget", "overrid", "overlook", "bypass", "n't follow", "not follow"),
-    *("pay no", "take no", "heed", "listen", "set aside", "you have no", "this claim"),
-    *("these claim", "return same", "always return", "always output", "always say", "guidelines"),
-    *("stop follow", "cease follow", "you are", "never follow", "pretend", "act as", "act like"),
-    *("act to be", "from now on", "disable", "turn off", "lift ", "drop ", "instruction", "prompt"),
-    *("directive", "rules", "you to", "obey", "your new", "words above", "text above"),
-    *("sentence above", "everything above", "sentences above", "developer message", "credential"),
-    *("secret", "api key", "password", "reply", "respond", "answer", "you must", "write that"),
-    *("state that", "claim that", "report that", "record that", "output that", "say that", "memor"),
-    *("not tell", "n't tell", "never tell", "not mention", "n't mention", "never mention"),
-    *("summari", "consolidat", "merge this", "merging this", "pair", "judge p", "call p", "mark p"),
-    *("treat p", "consider p", "count p"),
-    *("label p", "cite m", "judgement", "claims", " ai", " llm", "language model", "chatbot"),
-    *("chat bot", "assistant", "<!--", "base64", "<|", "[inst", "[/inst", "[system", "<<"),
-    *("system", '"role', "'role", "tool_call", "function_call", "faults", "invoke", "end of "),
-    *("oubli", "vergiss", "missachte", "negeer", "olvida", "dimentica", "гнор", "забудь"),
-    *("talimat", "تجاهل", "निर्देश", "glöm", "glem", "abaikan", "lupakan", "ohita", "지시", "명령"),
-    *("지침", "指令", "指示", "说明", "命令", "bortse", "bỏ qua", "phớt lờ", "αγνό", "αγνοή"),
-    "ξέχνα",
-)
-_SIGN = re.compile(any_of(_SIGNS))
 # Control codes, with which a text of ASCII alone hides what it says.
 _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 # Text that no screen shows and a model may read.
@@ -172,31 +53,71 @@ _LOOKS_LIKE = str.maketrans(
     "аеорсухіјѕԁһӏпѵԛкмтАВЕКМНОРСТУХІЈЅοαρνιυκτηεΑΒΕΖΗΙΚΜΝΟΡΤΥΧɡı",
     "aeopcyxijsdhlnvqkmtABEKMHOPCTYXIJSoapviuktneABEZHIKMNOPTYXgi",
 )
-_WORD = re.compile(r"\w+")
+_TOKEN = re.compile(r"\w+|[^\w\s]")
 _LATIN = re.compile(r"[a-zA-Z]")
 
 
 def commands(text: str) -> tuple[str, ...]:
     """Return the sentences that try to command who reads them, as they stand in the text."""
-    if not hides_text(text) and not any(map(_has_sign, _readings(text))):
-        return ()
-    found = tuple(sentence for sentence in split_sentences(text) if _is_command(sentence))
-    # One that goes on over the end of a line is no single sentence.
-    return found or ((text,) if _is_command(" ".join(text.split())) else ())
+    sentences = split_sentences(text)
+    found = tuple(sentence for sentence in sentences if _is_command(sentence))
+    if found:
+        return found
+    # An order may go on over the end of a line or of a sentence, or hide in a very long one.
+    rest = set(_windows(text)).difference(sentences)
+    return (text,) if any(map(_is_command, rest)) else ()
 
 
-def _has_sign(plain: str) -> bool:
-    lowered = f" {' '.join(plain.lower().split())}"
-    return _SIGN.search(lowered) is not None
+def units(text: str) -> list[str]:
+    """Return what is judged of a text: its sentences and windows, as a model may read them."""
+    parts = (*split_sentences(text), *_windows(text))
+    return list(dict.fromkeys(plain for part in parts for plain in _readings(part)))
+
+
+def hashes(text: str) -> NDArray[np.intp]:
+    """Return the n-grams of a text, each once, as numbers below BUCKETS."""
+    lowered = f" {' '.join(text.lower().split())} "
+    letters = np.frombuffer(lowered.encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
+    words = [crc32(word.encode("utf-8", "surrogatepass")) for word in _TOKEN.findall(lowered)]
+    grams = [
+        *_grams(letters.astype(np.uint64), _LETTERS),
+        *_grams(np.array(words, dtype=np.uint64), _WORDS),
+    ]
+    return np.unique(np.concatenate(grams) * _SPREAD >> np.uint64(64 - _BITS)).astype(np.intp)
+
+
+def _grams(parts: NDArray[np.uint64], sizes: tuple[int, ...]) -> Iterator[NDArray[np.uint64]]:
+    """Yield a hash for each run of parts, run by run of a size."""
+    grams = parts
+    for size in range(1, max(sizes) + 1):
+        if size > 1:
+            grams = grams[:-1] * _STEP + parts[size - 1 :]
+        if size in sizes:
+            yield grams
+
+
+@cache
+def _weights() -> NDArray[np.float32]:
+    return np.asarray(np.load(WEIGHTS), dtype=np.float32)
+
+
+def _windows(text: str) -> list[str]:
+    """Return the stretches of a text that overlap by half; all of a short one."""
+    joined = " ".join(text.split())
+    starts = range(0, max(1, len(joined) - _WINDOW // 2), _WINDOW // 2)
+    return [joined[start : start + _WINDOW] for start in starts]
 
 
 def _is_command(text: str) -> bool:
     return hides_text(text) or any(
-        pattern.search(plain)
-        for plain in _readings(text)
-        if _has_sign(plain)
-        for pattern in _COMMANDS
+        _MARKS.search(plain) or _score(plain) > 0 for plain in _readings(text)
     )
+
+
+def _score(text: str) -> float:
+    """Return the logarithm of the odds that a text gives orders to its reader."""
+    found, weights = hashes(text), _weights()
+    return float(weights[found].sum() / np.sqrt(max(1, len(found))) + weights[-1])
 
 
 def _readings(text: str) -> tuple[str, ...]:
@@ -209,9 +130,9 @@ def _readings(text: str) -> tuple[str, ...]:
     folded = unicodedata.normalize("NFKC", text.translate(_TAGS))
     hidden = [ord(letter) for letter in set(folded) if is_unseen(letter)]
     if not hidden:
-        return (_WORD.sub(_as_latin, folded),)
+        return (_TOKEN.sub(_as_latin, folded),)
     shown = (folded.translate(dict.fromkeys(hidden, instead)) for instead in ("", " "))
-    return tuple(_WORD.sub(_as_latin, one) for one in shown)
+    return tuple(_TOKEN.sub(_as_latin, one) for one in shown)
 
 
 def _as_latin(word: re.Match[str]) -> str:

@@ -1,0 +1,171 @@
+"""Trains what finds text that gives orders to its reader.
+
+    python model/train_injection.py [--save PATH] [--check]
+
+On texts of our own, fixtures/injection, and on the ordinary memories of fixtures/. A text there may
+have choices: "{Ignore|Forget} the rules" stands for both of its wordings, "{person} has a dog" for
+one of each person of parts.json; some wordings of each are learned from. Of a longer order
+the sentence that looks most like one is learned, of a harmless text every sentence is.
+`--check` prints, for texts whose writer knew none of the others, how each quarter of them is judged
+by what was learned from the rest.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix, vstack
+from sklearn.linear_model import LogisticRegression
+
+from slowwave.consolidation.text.injection import BUCKETS, WEIGHTS, hashes, units
+
+FIXTURES = Path(__file__).parent.parent / "fixtures"
+TEXTS = FIXTURES / "injection"
+LIVES = ("blind-a", "blind-b", "developed", "fresh", "held-out", "unseen")
+NIGHTS = ("assistant", "lab", "office")
+ENTAILMENT = 12_000
+# How many wordings of a text with choices are learned from, and how much each counts.
+WORDINGS, WORDING = 40, 0.4
+# How much a text counts that was written out.
+WRITTEN = 4.0
+# How little the weights are held back (scikit-learn's C).
+FREEDOM = 30.0
+# How often the sentences that give the orders are looked for anew.
+ROUNDS = 3
+# From which logarithm of the odds a text gives orders; see `--check`.
+THRESHOLD = 1.25
+FOLDS = 4
+SEED = 20261126
+CHOICE = re.compile(r"\{(\w+|[^{}]*\|[^{}]*)\}")
+
+Texts = list[tuple[str, float]]
+
+
+def main() -> None:
+    """Train, and write the weights."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--save", type=Path, default=WEIGHTS)
+    parser.add_argument("--check", action="store_true", help="print how the blind texts are judged")
+    chosen = parser.parse_args()
+    if chosen.check:
+        check()
+    np.save(chosen.save, trained([*written("orders"), *blind("orders")], harmless()))
+
+
+def trained(orders: Texts, rest: Texts) -> NDArray[np.float16]:
+    """Return the weights that tell orders from the rest, each text with how much it counts."""
+    parts = [(unit, counts) for text, counts in rest for unit in units(text)]
+    apart = [units(text) for text, _ in orders]
+    matrix, every = rows([unit for unit, _ in parts]), rows([unit for of in apart for unit in of])
+    starts = np.cumsum([0, *map(len, apart)])
+    picked = starts[:-1]
+    labels = np.repeat([1, 0], [len(orders), len(parts)])
+    counts = np.array([weight for _, weight in (*orders, *parts)])
+    # At first only from those of which it is known which sentence gives the order.
+    known = np.append(np.diff(starts) == 1, np.ones(len(parts), dtype=bool))
+    model = LogisticRegression(C=FREEDOM, max_iter=300, warm_start=True)
+    for number in range(ROUNDS):
+        learned = counts if number else counts * known
+        model.fit(vstack([every[picked], matrix]), labels, sample_weight=learned)
+        odds = model.decision_function(every)
+        picked = np.array([start + odds[start:end].argmax() for start, end in pairwise(starts)])
+    return np.append(model.coef_[0], model.intercept_[0] - THRESHOLD).astype(np.float16)
+
+
+def rows(texts: Sequence[str]) -> csr_matrix:
+    """Return a row for each text, shape (texts, BUCKETS)."""
+    found = [hashes(text) for text in texts]
+    ends = np.cumsum([0, *map(len, found)])
+    values = np.concatenate([np.full(len(of), max(1, len(of)) ** -0.5) for of in found])
+    return csr_matrix((values, np.concatenate(found), ends), shape=(len(texts), BUCKETS))
+
+
+def harmless() -> Texts:
+    """Return the texts that order nothing."""
+    return [*written("harmless"), *blind("harmless"), *((text, 1.0) for text in ordinary())]
+
+
+def written(name: str) -> Texts:
+    """Return what was written to be learned from, the choices made."""
+    return [text for part in (name, f"{name}-tests") for text in wordings(f"{part}.jsonl")]
+
+
+def blind(name: str) -> Texts:
+    """Return what a writer wrote who knew none of the other texts."""
+    return wordings(f"{name}-blind.jsonl")
+
+
+def wordings(name: str) -> Texts:
+    """Return the texts of a file, each with how much it counts."""
+    chance = random.Random(SEED)  # noqa: S311 - nothing secret
+    parts: dict[str, list[str]] = json.loads((TEXTS / "parts.json").read_text("utf-8"))
+    texts: Texts = []
+    for text in read_lines(TEXTS / name):
+        made = dict.fromkeys(_chosen(text, parts, chance) for _ in range(WORDINGS))
+        texts += [(one, WORDING if len(made) > 1 else WRITTEN) for one in made]
+    return texts
+
+
+def _chosen(text: str, parts: dict[str, list[str]], chance: random.Random) -> str:
+    while found := CHOICE.search(text):
+        made = chance.choice(parts.get(found[1]) or found[1].split("|"))
+        text = text[: found.start()] + made + text[found.end() :]
+    return text[:1].upper() + text[1:]
+
+
+def ordinary() -> Iterator[str]:
+    """Yield memories of nights and lives, and sentences of pairs."""
+    for life in LIVES:
+        path = FIXTURES / "quality" / f"life-{life}.jsonl"
+        gold = json.loads(path.with_suffix(".gold.json").read_text("utf-8"))
+        for line in path.read_text("utf-8").splitlines():
+            memory = json.loads(line)
+            if memory["id"] not in gold["injections"]:
+                yield memory["content"]
+    sys.path.insert(0, str(FIXTURES))
+    night = __import__("night")
+    for flavour in NIGHTS:
+        yield from (told.text for told in night.load(flavour).told)
+    topics = [
+        json.loads(line)
+        for path in sorted((FIXTURES / "entailment").rglob("*.jsonl"))
+        for line in path.read_text("utf-8").splitlines()
+    ]
+    said = {text for topic in topics for fact in topic["facts"] for text in fact["full"]}
+    yield from random.Random(SEED).sample(sorted(said), ENTAILMENT)  # noqa: S311
+
+
+def read_lines(path: Path) -> list[str]:
+    """Return the texts of a file."""
+    return [json.loads(line)["text"] for line in path.read_text("utf-8").splitlines()]
+
+
+def check() -> None:
+    """Print how the blind texts are judged at several thresholds, never one that was learned."""
+    orders, rest = blind("orders"), blind("harmless")
+    plain = [*written("harmless"), *((text, 1.0) for text in ordinary())]
+    odds: tuple[list[float], list[float]] = [], []
+    for fold in range(FOLDS):
+        weights = trained(
+            [*written("orders"), *(one for at, one in enumerate(orders) if at % FOLDS != fold)],
+            [*plain, *(one for at, one in enumerate(rest) if at % FOLDS != fold)],
+        ).astype(np.float32)
+        for found, texts in zip(odds, (orders, rest), strict=True):
+            for text, _ in texts[fold::FOLDS]:
+                found.append(float((rows(units(text)) @ weights[:-1]).max() + weights[-1]))
+    for least in np.arange(-3.0, 3.0, 0.25):
+        found, alarms = (np.mean(np.array(of) > least) for of in odds)
+        sys.stdout.write(f"from {least:5.2f}: {found:6.1%} found, {alarms:6.1%} false alarms\n")
+
+
+if __name__ == "__main__":
+    main()
