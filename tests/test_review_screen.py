@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pty
+import re
 import select
 import shutil
 import signal
@@ -64,8 +65,8 @@ def test_sources_stand_beside_the_draft_with_their_marks(
     assert beside in update.lines
     assert "02:30" in "".join(update.marked("reversed"))
     assert "03:30" in update.marked("reversed")
-    assert "Values kept  03:30" in update.text
-    assert "Only in a source  02:30" in update.text
+    assert re.search("Values kept  .*03:30", update.text)
+    assert re.search("Only in a source  .*02:30", update.text)
     assert "Every" in drive(waiting, embedder, ["n"]).marked("bold")
     merge = drive(waiting, embedder)
     assert "stays as it is" in merge.text

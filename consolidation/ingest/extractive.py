@@ -169,7 +169,8 @@ def _points_back(sentence: str) -> bool:
     """Whether a sentence begins with what stands for something said before; not "this repo"."""
     first, second = ([one.lower for one in read(sentence).tokens[:2]] + ["", ""])[:2]
     if first in ("this", "these", "that", "those"):
-        return not is_content(second) or is_verb(second)
+        # A verb in its base form is behind a plural alone: "those fail", and not "this repo".
+        return not is_content(second) or (first in ("these", "those") and is_verb(second))
     return first in _POINTING or not first
 
 
