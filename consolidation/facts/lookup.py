@@ -19,7 +19,7 @@ from slowwave.consolidation.text.invisible import find_invisible
 from . import languages
 from .days import forms_of, observed_on, relative_days, spoken_days, years_of
 from .literals import LiteralSpan, find_literals, has_literal
-from .names import Name, Vocabulary, find_names, is_english_word
+from .names import Name, Vocabulary, find_names, is_common_word
 from .numerals import NUMBER_WORDS
 from .values import KnownValues, TextValue, find_values, is_lower_word
 
@@ -179,7 +179,7 @@ class _Sources:
         if self._vocabulary.has(name.words):
             return True
         if name.opens:
-            return not languages.is_english(text) or is_english_word(name.words)
+            return not languages.is_english(text) or is_common_word(name.words)
         return name.words.istitle() and not languages.is_english(text) and languages.is_german(text)
 
     def has_value(self, value: TextValue, text: str) -> bool:

@@ -50,13 +50,13 @@ def find_names(text: str) -> Iterator[Name]:
 def find_proper_names(text: str, values: Sequence[TextValue]) -> Iterator[Name]:
     """Yield the names of a text that are no part of its values.
 
-    A word that begins a sentence is one if no dictionary of English has it.
+    A word that begins a sentence is one if no dictionary of English has it in small letters.
     """
     taken = frozenset().union(
         *(range(value.start, value.end) for value in values if value.kind != "unit")
     )
     for name in find_names(text):
-        is_word = not is_content(name.words.lower()) or (name.opens and is_english_word(name.words))
+        is_word = not is_content(name.words.lower()) or (name.opens and is_common_word(name.words))
         if name.start not in taken and not is_word:
             yield name
 
@@ -105,10 +105,14 @@ def fold(word: str) -> str:
     return "".join(letter for letter in letters if not unicodedata.combining(letter))
 
 
-def is_english_word(word: str) -> bool:
-    """Whether a word is one of English, and not a name alone."""
+def is_common_word(word: str) -> bool:
+    """Whether a word is one of English, and needs no capital as "Tom" does."""
     import simplemma
 
-    parts = re.findall(r"[^\W\d_]+", word.lower())
+    parts = re.findall(r"[^\W\d_]+", word)
     # What is longer is a word of no language, and takes long to look up.
-    return len(word) > _NEAR or all(simplemma.is_known(part, "en") for part in parts)
+    return len(word) > _NEAR or all(
+        simplemma.is_known(part.lower(), "en")
+        and str(simplemma.lemmatize(part.capitalize(), "en")).islower()
+        for part in parts
+    )
