@@ -13,7 +13,6 @@ from slowwave.consolidation.thresholds import (
     NARROW_EPS,
     NEAREST_FOR_A_MODEL,
     WIDE_SIMILARITY,
-    WIDER_FOR_DEMANDS,
     WINDOW_TOKENS,
 )
 from slowwave.store.records import MOST_CHARACTERS
@@ -26,8 +25,7 @@ RELIABILITY = ROOT / "docs" / "reliability.md"
 @pytest.mark.parametrize(
     ("promise", "number"),
     [
-        (r"wide \(a cosine of ([\d.]+);", WIDE_SIMILARITY),
-        (r"; ([\d.]+) between two texts that demand", WIDE_SIMILARITY - WIDER_FOR_DEMANDS),
+        (r"wide \(a cosine of ([\d.]+)\)", WIDE_SIMILARITY),
         (r"across the cut \(a cosine of ([\d.]+)\)", 1.0 - NARROW_EPS),
         (r"packed to ([\d,]+) tokens", WINDOW_TOKENS),
         (r"what is new, its (\w+) nearest memories", NEAREST_FOR_A_MODEL),
