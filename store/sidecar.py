@@ -8,8 +8,9 @@ import stat
 from contextlib import suppress
 from pathlib import Path
 
+from slowwave.extensions.postgres.url import DatabaseUrl
+
 from .errors import StoreError
-from .postgres.url import DatabaseUrl
 
 
 def sidecar_path(path: Path, suffix: str) -> Path:

@@ -17,11 +17,11 @@ from typing import Any
 import psycopg
 import pytest
 
-from slowwave.store.formats.base import New
-from slowwave.store.formats.lent_model import LentModel
-from slowwave.store.postgres.connection import connected, transaction
-from slowwave.store.postgres.format import PostgresFormat
-from slowwave.store.postgres.url import DatabaseUrl
+from slowwave.extensions.formats.base import New
+from slowwave.extensions.formats.lent_model import LentModel
+from slowwave.extensions.postgres.connection import connected, transaction
+from slowwave.extensions.postgres.format import PostgresFormat
+from slowwave.extensions.postgres.url import DatabaseUrl
 
 SCHEMA = Path(__file__).parent / "formats" / "langgraph-postgres.sql"
 # As PostgresStore.put spells it.

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from slowwave.cli.app import run
+from slowwave.extensions.formats.sqlite_file import _OpenSqlite
 from slowwave.store.file import MemoryFile
-from slowwave.store.formats.sqlite_file import _OpenSqlite
 
 count = 0
 

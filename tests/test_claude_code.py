@@ -14,8 +14,8 @@ from test_cli import Cli, cli
 from test_foreign import FORMATS, chosen_steps, killed
 
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
-from slowwave.store.formats.known_formats import format_named, recognised
-from slowwave.store.mirror.mirror import Mirror
+from slowwave.extensions.formats.known_formats import format_named, recognised
+from slowwave.extensions.formats.mirror.mirror import Mirror
 from slowwave.store.proposal_changes import ProposalChanges
 from slowwave.store.records import timestamp
 from slowwave.store.vectors import to_blob

@@ -13,7 +13,7 @@ from nights import execute
 from test_cli import Cli, cli
 from test_foreign import FORMATS
 
-from slowwave.store.formats.known_formats import recognised
+from slowwave.extensions.formats.known_formats import recognised
 
 __all__ = ["cli"]  # a fixture of test_cli, asked for by name
 

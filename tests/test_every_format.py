@@ -16,8 +16,8 @@ from nights import execute, of_one_thing
 from test_cli import Cli, cli
 
 from benchmarks.quality.formats import WRITERS
-from slowwave.store.formats.base import Change, ChangedMeanwhile
-from slowwave.store.formats.known_formats import format_named
+from slowwave.extensions.formats.base import Change, ChangedMeanwhile
+from slowwave.extensions.formats.known_formats import format_named
 from slowwave.store.opening import is_database
 
 __all__ = ["cli"]  # a fixture of test_cli, asked for by name

@@ -15,11 +15,11 @@ from databases import Database, database, empty_database, server
 from figures import Figures
 from test_cli import Cli, cli
 
+from slowwave.extensions.postgres.langgraph import PostgresStore
+from slowwave.extensions.postgres.lease import Lease
+from slowwave.extensions.postgres.url import DatabaseUrl
 from slowwave.store.fleet.archive import Archive
 from slowwave.store.fleet.receipt import Receipt
-from slowwave.store.postgres.langgraph import PostgresStore
-from slowwave.store.postgres.lease import Lease
-from slowwave.store.postgres.url import DatabaseUrl
 
 __all__ = ["cli", "database", "empty_database", "server"]  # fixtures, asked for by name
 

@@ -18,8 +18,8 @@ from model_server import Asked, Reply, answering, approval, model_server
 from nights import of_one_thing, picture, rows
 from test_cli import Cli, cli
 
+from slowwave.extensions.formats.known_formats import own_formats, recognised
 from slowwave.store.file import create_file
-from slowwave.store.formats.known_formats import own_formats, recognised
 
 __all__ = ["cli"]  # a fixture of test_cli, asked for by name
 
@@ -430,7 +430,7 @@ def test_the_lock_of_hermes_is_waited_for_and_then_told(
     shutil.copytree(FORMATS / "hermes", tmp_path / "hermes")
     path = tmp_path / "hermes" / SAMPLES["hermes"]
     before = path.read_bytes()
-    monkeypatch.setattr("slowwave.store.formats.hermes._SECONDS", 0.2)
+    monkeypatch.setattr("slowwave.extensions.formats.hermes._SECONDS", 0.2)
     with filelock.FileLock(f"{path}.lock"):
         ended = cli("maintain", path, "--consolidate", "--format", "hermes")
     assert ended.code == 11

@@ -14,7 +14,7 @@ from nights import each_adding_something, execute, more_of_it, rows
 from test_cli import Cli, cli
 from test_foreign import FORMATS, chosen_steps, killed
 
-from slowwave.store.formats.known_formats import recognised
+from slowwave.extensions.formats.known_formats import recognised
 
 __all__ = ["cli"]  # a fixture of test_cli, asked for by name
 

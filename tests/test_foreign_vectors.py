@@ -20,10 +20,10 @@ from test_cli import Cli, cli
 from test_foreign import FORMATS, killed
 
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
-from slowwave.store.formats.conformance import faults
-from slowwave.store.formats.known_formats import format_named
-from slowwave.store.formats.lent_model import LentModel
-from slowwave.store.formats.vec0 import vec0_table
+from slowwave.extensions.formats.conformance import faults
+from slowwave.extensions.formats.known_formats import format_named
+from slowwave.extensions.formats.lent_model import LentModel
+from slowwave.extensions.formats.vec0 import vec0_table
 
 __all__ = ["cli"]  # a fixture of test_cli, asked for by name
 

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from test_foreign import FORMATS
 
-from slowwave.store.formats.base import New
-from slowwave.store.formats.conformance import faults
-from slowwave.store.formats.document import Block, Document, Entry
-from slowwave.store.formats.known_formats import format_named
-from slowwave.store.formats.text_file import TextFormat
+from slowwave.extensions.formats.base import New
+from slowwave.extensions.formats.conformance import faults
+from slowwave.extensions.formats.document import Block, Document, Entry
+from slowwave.extensions.formats.known_formats import format_named
+from slowwave.extensions.formats.text_file import TextFormat
 
 FILES = {
     "mcp-server-memory": "mcp-server-memory/memory.jsonl",

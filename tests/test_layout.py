@@ -12,7 +12,7 @@ import pytest
 from slowwave.store.schema_of_file import fresh_parts
 
 ROOT = Path(__file__).parents[1]
-FOLDERS = ("cli", "consolidation", "store")
+FOLDERS = ("cli", "consolidation", "extensions", "store")
 LAYOUT = (ROOT / "docs" / "layout.md").read_text("utf-8")
 
 

@@ -24,7 +24,7 @@ from test_foreign import FORMATS, SAMPLES, consolidated
 from test_foreign_vectors import check_search_tables
 
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
-from slowwave.store.formats.known_formats import format_named, recognised
+from slowwave.extensions.formats.known_formats import format_named, recognised
 
 __all__ = ["cli", "database", "empty_database", "server"]  # fixtures, asked for by name
 

@@ -68,7 +68,7 @@ class Program(ABC):
 
     def texts(self) -> list[str]:
         """Return what its memory says, by slowwave's own reading."""
-        from slowwave.store.formats.known_formats import format_named
+        from slowwave.extensions.formats.known_formats import format_named
 
         with format_named(self.format).opened(self.memory, writes=False) as opened:
             return [one.text for one in opened.records]

@@ -25,13 +25,13 @@ from nights import night as a_night
 from test_cli import Cli, cli
 
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
+from slowwave.extensions.formats.lent_model import LentModel
+from slowwave.extensions.postgres.connection import connected, transaction
+from slowwave.extensions.postgres.langgraph import PostgresStore
+from slowwave.extensions.postgres.lease import Lease
+from slowwave.extensions.postgres.mirror import TenantMirror
+from slowwave.extensions.postgres.url import DatabaseUrl
 from slowwave.store.errors import FileHeld, StoreError
-from slowwave.store.formats.lent_model import LentModel
-from slowwave.store.postgres.connection import connected, transaction
-from slowwave.store.postgres.langgraph import PostgresStore
-from slowwave.store.postgres.lease import Lease
-from slowwave.store.postgres.mirror import TenantMirror
-from slowwave.store.postgres.url import DatabaseUrl
 
 __all__ = ["cli", "database", "empty_database", "server"]  # fixtures, asked for by name
 
@@ -305,7 +305,7 @@ def test_no_row_is_locked_while_a_night_runs(filled: Database) -> None:
 def test_a_statement_that_does_not_end_is_ended(
     filled: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("slowwave.store.postgres.connection.STATEMENT_S", 1)
+    monkeypatch.setattr("slowwave.extensions.postgres.connection.STATEMENT_S", 1)
     url = DatabaseUrl.parse(filled.url)
     with (
         pytest.raises(StoreError, match="ended a statement: canceling statement due to"),
@@ -339,7 +339,7 @@ def test_a_lease_that_ran_out_is_taken_over_and_what_it_was_for_is_not_written(
 def test_a_lease_is_renewed_as_long_as_the_night_goes_on(
     filled: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("slowwave.store.postgres.lease.LEASE_S", 0.6)
+    monkeypatch.setattr("slowwave.extensions.postgres.lease.LEASE_S", 0.6)
     ours, other = (Lease(DatabaseUrl.parse(filled.of(RAVI)), PostgresStore()) for _ in "12")
     with ours.held():
         (began,) = filled.rows("SELECT leased_until FROM slowwave_mirrors")

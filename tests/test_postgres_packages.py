@@ -17,9 +17,9 @@ from test_cli import Cli, cli
 
 from slowwave.cli.files.databases import FORMATS_OF_DATABASES
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
-from slowwave.store.formats.lent_model import LentModel
-from slowwave.store.postgres.database_formats import database_formats
-from slowwave.store.postgres.mem0 import Mem0
+from slowwave.extensions.formats.lent_model import LentModel
+from slowwave.extensions.postgres.database_formats import database_formats
+from slowwave.extensions.postgres.mem0 import Mem0
 
 __all__ = ["cli", "empty_database", "server"]  # fixtures, asked for by name
 

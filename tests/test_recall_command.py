@@ -12,7 +12,7 @@ from model_server import answering, approval
 from nights import fill, picture, rows, told
 from test_cli import Cli, cli
 
-from slowwave.store.formats.known_formats import recognised
+from slowwave.extensions.formats.known_formats import recognised
 
 __all__ = ["cli"]  # a fixture of test_cli, asked for by name
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import typer
 
+from slowwave.extensions.postgres.url import DatabaseUrl, is_database_url
 from slowwave.store.errors import StoreError
-from slowwave.store.postgres.url import DatabaseUrl, is_database_url
 
 # Under which a command knows the URLs on its command line, by what they are as paths.
 _URLS = "slowwave.urls"

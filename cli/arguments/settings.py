@@ -19,7 +19,7 @@ import typer
 from typer.core import TyperArgument, TyperCommand, TyperOption
 
 from slowwave.cli.terminal.output import PLACE_OF
-from slowwave.store.postgres.url import DatabaseUrl, is_database_url
+from slowwave.extensions.postgres.url import DatabaseUrl, is_database_url
 
 from .database_urls import (
     as_spelled,

@@ -56,8 +56,8 @@ from .fleet_worker import prepare_worker, settings_of_workers, utc_now, writer_o
 if TYPE_CHECKING:
     from slowwave.consolidation.fleet.fleet_job import Engine, FleetJob
     from slowwave.consolidation.fleet.totals import Totals
+    from slowwave.extensions.postgres.format import PostgresFormat
     from slowwave.store.fleet.archive import Shard
-    from slowwave.store.postgres.format import PostgresFormat
 
 EngineName = Literal["local", "ray"]
 _ASKING = ("concurrency", "max_calls", "max_tokens", "max_cost", "max_time")
@@ -224,7 +224,7 @@ def fleet_maintain(
 def _format_of_database(
     context: typer.Context, source: str, format: str | None
 ) -> PostgresFormat | None:
-    from slowwave.store.postgres.url import is_database_url
+    from slowwave.extensions.postgres.url import is_database_url
 
     if is_database_url(source):
         if format is None:

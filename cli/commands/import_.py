@@ -103,8 +103,8 @@ def reading(source: Path) -> Iterator[Iterator[bytes]]:
 @contextmanager
 def _lines_from(source: Path, format: str, output: Output) -> Iterator[Iterator[bytes]]:
     """Provide the memories of another agent's file as lines."""
-    from slowwave.store.formats.known_formats import format_named
-    from slowwave.store.mirror.pull import line_of
+    from slowwave.extensions.formats.known_formats import format_named
+    from slowwave.extensions.formats.mirror.pull import line_of
 
     named = format_named(format)
     refuse_another_format(named, source)

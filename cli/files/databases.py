@@ -10,9 +10,9 @@ import typer
 from slowwave.cli.terminal.output import clean
 
 if TYPE_CHECKING:
-    from slowwave.store.postgres.format import PostgresFormat
-    from slowwave.store.postgres.mirror import TenantMirror
-    from slowwave.store.postgres.url import DatabaseUrl
+    from slowwave.extensions.postgres.format import PostgresFormat
+    from slowwave.extensions.postgres.mirror import TenantMirror
+    from slowwave.extensions.postgres.url import DatabaseUrl
 
 # As --format takes them: a help text shall not load what knows them.
 FORMATS_OF_DATABASES = "langgraph, mem0, agno"
@@ -28,8 +28,8 @@ def mirror_of_tenant(
     writes: whether it is to be changed; the first time, its format has to be named. Raises
     `StoreError`, and wrong usage where it could be several tenants.
     """
-    from slowwave.store.postgres.mirror import TenantMirror
-    from slowwave.store.postgres.tenants import has_mirror
+    from slowwave.extensions.postgres.mirror import TenantMirror
+    from slowwave.extensions.postgres.tenants import has_mirror
 
     if state is not None:
         raise typer.BadParameter(
@@ -47,7 +47,7 @@ def mirror_of_tenant(
 
 def format_in_database(name: str) -> PostgresFormat:
     """Return a format of memories in a database. Raises wrong usage if there is none of a name."""
-    from slowwave.store.postgres.database_formats import database_formats
+    from slowwave.extensions.postgres.database_formats import database_formats
 
     found = database_formats().get(name)
     if found is None:
@@ -59,9 +59,9 @@ def format_in_database(name: str) -> PostgresFormat:
 
 def _format_there(url: DatabaseUrl) -> PostgresFormat:
     """Return the format whose tables a database has; of several the one that has a mirror."""
-    from slowwave.store.formats.base import Unreadable
-    from slowwave.store.postgres.database_formats import database_formats
-    from slowwave.store.postgres.tenants import has_mirror
+    from slowwave.extensions.formats.base import Unreadable
+    from slowwave.extensions.postgres.database_formats import database_formats
+    from slowwave.extensions.postgres.tenants import has_mirror
 
     found = [one for one in (kind() for kind in database_formats().values()) if one.recognises(url)]
     if not found:
@@ -77,8 +77,8 @@ def _format_there(url: DatabaseUrl) -> PostgresFormat:
 
 
 def _only_tenant(url: DatabaseUrl, format: PostgresFormat) -> DatabaseUrl:
+    from slowwave.extensions.postgres.tenants import Tenants
     from slowwave.store.errors import NotFound
-    from slowwave.store.postgres.tenants import Tenants
 
     names = Tenants(url, format).names(_SHOWN + 1)
     if not names:

@@ -18,10 +18,10 @@ from .databases import mirror_of_tenant
 
 if TYPE_CHECKING:
     from slowwave.consolidation.vectors.embedder import Embedder
+    from slowwave.extensions.formats.base import Budget
+    from slowwave.extensions.formats.base import Format as ForeignFormat
+    from slowwave.extensions.formats.mirror.mirror import Mirror
     from slowwave.store.file import MemoryFile
-    from slowwave.store.formats.base import Budget
-    from slowwave.store.formats.base import Format as ForeignFormat
-    from slowwave.store.mirror.mirror import Mirror
 
 FormatOption = Annotated[
     str | None,
@@ -57,7 +57,7 @@ class Place:
 
     def lend(self, embedder: Embedder) -> None:
         """Lend the model whose vectors new texts get, in a file that has vectors of its own."""
-        from slowwave.store.formats.lent_model import LentModel
+        from slowwave.extensions.formats.lent_model import LentModel
 
         if self.mirror is not None:
             self.mirror.format.model = LentModel(embedder.name, embedder.encode)
@@ -160,7 +160,7 @@ def _changed(memory_file: Path, do: Callable[[MemoryFile], Done]) -> Done:
 
 def refuse_foreign(file: Path) -> None:
     """Refuse another agent's file where only one of slowwave's own makes sense."""
-    from slowwave.store.formats.known_formats import recognised
+    from slowwave.extensions.formats.known_formats import recognised
     from slowwave.store.validate import is_of_another_program
 
     if is_of_another_program(file) and (found := recognised(file)):
@@ -189,9 +189,9 @@ def place_of(
 
 
 def _place_of(file: Path, format: str | None, state: Path | None, writes: bool) -> Place:
-    from slowwave.store.formats.known_formats import format_named, recognised
-    from slowwave.store.mirror.mirror import Mirror, mirrored_format, state_beside
-    from slowwave.store.postgres.url import DatabaseUrl
+    from slowwave.extensions.formats.known_formats import format_named, recognised
+    from slowwave.extensions.formats.mirror.mirror import Mirror, mirrored_format, state_beside
+    from slowwave.extensions.postgres.url import DatabaseUrl
     from slowwave.store.validate import is_of_another_program
 
     if isinstance(file, DatabaseUrl):
@@ -229,7 +229,7 @@ def _place_of(file: Path, format: str | None, state: Path | None, writes: bool) 
 
 def refuse_another_format(named: ForeignFormat, file: Path) -> None:
     """Refuse a format that is named for a file which looks like another one, and not like it."""
-    from slowwave.store.formats.known_formats import recognised
+    from slowwave.extensions.formats.known_formats import recognised
 
     others = recognised(file)
     if others and not named.recognises(file):

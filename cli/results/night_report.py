@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from slowwave.consolidation.proposals import Plan, Result, Suspicion, TooLong
     from slowwave.consolidation.running.outcome import Outcome
     from slowwave.consolidation.writing.writer import Writer
-    from slowwave.store.formats.base import Budget
+    from slowwave.extensions.formats.base import Budget
     from slowwave.store.memories import Counts
 
 _MOST_SUSPICIOUS = 5

@@ -7,12 +7,12 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from slowwave.consolidation.options import CycleOptions
+from slowwave.extensions.formats.base import ChangedMeanwhile
+from slowwave.extensions.formats.lent_model import LentModel
+from slowwave.extensions.postgres.mirror import TenantMirror
+from slowwave.extensions.postgres.tenants import Tenants
 from slowwave.store.errors import FileHeld, NotFound, StoreError, UnusableFile
 from slowwave.store.fleet.receipt import Became, Receipt
-from slowwave.store.formats.base import ChangedMeanwhile
-from slowwave.store.formats.lent_model import LentModel
-from slowwave.store.postgres.mirror import TenantMirror
-from slowwave.store.postgres.tenants import Tenants
 
 from .fleet_job import FleetJob, Item
 from .receipt_from_file import receipt_of

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from fnmatch import translate
 from pathlib import Path, PurePosixPath
 
+from slowwave.extensions.postgres.format import PostgresFormat
+from slowwave.extensions.postgres.tenants import Tenants
+from slowwave.extensions.postgres.url import DatabaseUrl, is_database_url
 from slowwave.store.errors import StoreError, UnusableFile
 from slowwave.store.opening import is_database, read_text
-from slowwave.store.postgres.format import PostgresFormat
-from slowwave.store.postgres.tenants import Tenants
-from slowwave.store.postgres.url import DatabaseUrl, is_database_url
 from slowwave.store.records import json_text
 
 from .disk import version_of

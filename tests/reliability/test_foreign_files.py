@@ -23,7 +23,7 @@ from test_foreign import FORMATS
 from test_foreign_vectors import UPDATED, check_search_tables, told, vectors_in, visible
 
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
-from slowwave.store.formats.known_formats import format_named
+from slowwave.extensions.formats.known_formats import format_named
 
 from .crashing import Ended, Job, run
 from .disk import Fault, What, linked_library

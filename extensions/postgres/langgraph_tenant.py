@@ -7,8 +7,8 @@ import uuid
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from slowwave.store.formats.base import Image, New, Record, Unreadable
-from slowwave.store.formats.langmem import (
+from slowwave.extensions.formats.base import Image, New, Record, Unreadable
+from slowwave.extensions.formats.langmem import (
     ARCHIVE,
     OURS,
     all_indexed,
@@ -21,8 +21,8 @@ from slowwave.store.formats.langmem import (
     value_saying,
     vector_of,
 )
-from slowwave.store.formats.lent_model import LONGEST_SAMPLE, SAMPLES_AT_EITHER_END
-from slowwave.store.formats.rows import Leaving
+from slowwave.extensions.formats.lent_model import LONGEST_SAMPLE, SAMPLES_AT_EITHER_END
+from slowwave.extensions.formats.rows import Leaving
 
 from .pgvector import as_bytes, as_literal
 from .table import refuse_other_vector_types

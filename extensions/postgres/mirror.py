@@ -11,15 +11,15 @@ from pathlib import Path
 from secrets import token_hex
 from tempfile import TemporaryDirectory, gettempdir
 
-from slowwave.store.file import fold_log, open_as_it_is, open_writing
-from slowwave.store.mirror.mirror import Mirror, as_long_as_others_write, naming
-from slowwave.store.mirror.pull import Pulled
-from slowwave.store.mirror.push import (
+from slowwave.extensions.formats.mirror.mirror import Mirror, as_long_as_others_write, naming
+from slowwave.extensions.formats.mirror.pull import Pulled
+from slowwave.extensions.formats.mirror.push import (
     due,
     keep_what_leaves,
     keep_what_was_written,
     link_what_is_said_already,
 )
+from slowwave.store.file import fold_log, open_as_it_is, open_writing
 
 from .format import PostgresFormat
 from .lease import Lease

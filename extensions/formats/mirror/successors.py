@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Mapping
 
+from slowwave.extensions.formats.base import Image, Successor
 from slowwave.store.file import MemoryFile
-from slowwave.store.formats.base import Image, Successor
 
 from .links import read_images, read_own_marks
 

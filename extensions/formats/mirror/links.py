@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 
+from slowwave.extensions.formats.base import Image
 from slowwave.store.file import MemoryFile
-from slowwave.store.formats.base import Image
 
 
 def format_of(file: MemoryFile) -> str | None:

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from slowwave.extensions.formats.base import Record
 from slowwave.store.errors import ChangedSince
 from slowwave.store.exchange import new_memory
 from slowwave.store.file import MemoryFile
-from slowwave.store.formats.base import Record
 from slowwave.store.memories import add_memories, read_memories
 from slowwave.store.records import UNDATED, Memory, content_hash, timestamp
 from slowwave.store.undo.undo import take_back_proposal

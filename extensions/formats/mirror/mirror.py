@@ -10,10 +10,10 @@ from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from slowwave.extensions.formats.base import ChangedMeanwhile, Format, OpenFile, TooFull
+from slowwave.extensions.formats.coming_back import CannotComeBack
 from slowwave.store.errors import ChangedSince, StoreError, UnusableFile
 from slowwave.store.file import maintenance_lock, new_file, open_as_it_is, open_writing
-from slowwave.store.formats.base import ChangedMeanwhile, Format, OpenFile, TooFull
-from slowwave.store.formats.coming_back import CannotComeBack
 from slowwave.store.opening import open_database
 from slowwave.store.undo.obstacles import Obstacle
 

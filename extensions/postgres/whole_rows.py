@@ -11,9 +11,9 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from slowwave.store.formats.base import Image, New, Record, Unreadable
-from slowwave.store.formats.langmem import key_of, place_of
-from slowwave.store.formats.rows import Leaving
+from slowwave.extensions.formats.base import Image, New, Record, Unreadable
+from slowwave.extensions.formats.langmem import key_of, place_of
+from slowwave.extensions.formats.rows import Leaving
 
 from .table import columns_of, escaped
 from .tenant import OpenTenant

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from slowwave.store.formats.base import Unreadable
+from slowwave.extensions.formats.base import Unreadable
 
 if TYPE_CHECKING:
     from psycopg import Connection

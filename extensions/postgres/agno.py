@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from slowwave.store.formats.base import Image, New, Record
-from slowwave.store.formats.database import TriedSchema
-from slowwave.store.formats.langmem import OURS, place_of
+from slowwave.extensions.formats.base import Image, New, Record
+from slowwave.extensions.formats.database import TriedSchema
+from slowwave.extensions.formats.langmem import OURS, place_of
 from slowwave.store.records import timestamp
 
 from .format import PostgresFormat

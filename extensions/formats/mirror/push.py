@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
+from slowwave.extensions.formats.base import Change, New, Record, Written
 from slowwave.store.errors import ChangedSince
 from slowwave.store.file import MemoryFile
-from slowwave.store.formats.base import Change, New, Record, Written
 from slowwave.store.memories import read_memories
 from slowwave.store.records import Memory, timestamp
 from slowwave.store.undo.undo import take_back_proposal

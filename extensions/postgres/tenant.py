@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from slowwave.extensions.formats.base import Change, Record, Written
+from slowwave.extensions.formats.database import OpenDatabase
+from slowwave.extensions.formats.lent_model import LentModel
+from slowwave.extensions.formats.rows import changed, refuse_other_vectors
 from slowwave.store.errors import NotFound, StoreError
-from slowwave.store.formats.base import Change, Record, Written
-from slowwave.store.formats.database import OpenDatabase
-from slowwave.store.formats.lent_model import LentModel
-from slowwave.store.formats.rows import changed, refuse_other_vectors
 
 from .lease import Lease
 from .mirror_table import mirror_version, read_mirror

@@ -15,9 +15,9 @@ from hashlib import md5
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from slowwave.store.formats.base import Image, New, Record
-from slowwave.store.formats.langmem import moment_of, place_of
-from slowwave.store.formats.lent_model import LONGEST_SAMPLE, SAMPLES_AT_EITHER_END
+from slowwave.extensions.formats.base import Image, New, Record
+from slowwave.extensions.formats.langmem import moment_of, place_of
+from slowwave.extensions.formats.lent_model import LONGEST_SAMPLE, SAMPLES_AT_EITHER_END
 
 from .format import PostgresFormat
 from .pgvector import as_bytes, as_literal

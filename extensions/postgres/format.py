@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from slowwave.extensions.formats.base import Unreadable
+from slowwave.extensions.formats.database import DatabaseFormat
 from slowwave.store.errors import StoreError
-from slowwave.store.formats.base import Unreadable
-from slowwave.store.formats.database import DatabaseFormat
 
 from .connection import connected, transaction
 from .table import MemoryTable

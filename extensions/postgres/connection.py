@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any
 
+from slowwave.extensions.formats.base import ChangedMeanwhile
 from slowwave.store.errors import FileHeld, StoreError, UnusableFile
 from slowwave.store.extras import how_to_install
-from slowwave.store.formats.base import ChangedMeanwhile
 
 from .url import DatabaseUrl
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from slowwave.store.formats.database import TriedSchema
-from slowwave.store.formats.langmem import ARCHIVE
+from slowwave.extensions.formats.database import TriedSchema
+from slowwave.extensions.formats.langmem import ARCHIVE
 
 from .format import PostgresFormat
 from .langgraph_tenant import Namespace
