@@ -17,11 +17,11 @@ from pathlib import Path
 
 from textual.events import Paste
 
-from slowwave.cli.files.foreign import Place
 from slowwave.cli.reviewing.chosen_proposals import Choice
 from slowwave.cli.tui.screen import ReviewScreen
 from slowwave.cli.tui.session import Session
 from slowwave.consolidation.vectors.embedder import Embedder, SentenceEmbedder
+from slowwave.store.places import Place
 
 SNAPSHOTS = Path(__file__).parent / "snapshots"
 PICTURE = Path(__file__).parent.parent / "docs" / "review.svg"
@@ -126,7 +126,7 @@ def drive(
     A key with an @ before it is what the mouse clicks: @#yes a button, @40,3 a place. One with a
     quotation mark before it is pasted.
     """
-    session = session or Session(Place(path, None), embedder, choice)
+    session = session or Session(Place(path), embedder, choice)
     if not session.queue:
         session.load()
     return asyncio.run(_driven(ReviewScreen(session, path.name), keys))

@@ -15,11 +15,11 @@ from nights import each_adding_something, more_of_it, of_one_thing
 from psycopg.sql import Identifier
 from test_cli import Cli, cli
 
-from slowwave.cli.files.databases import FORMATS_OF_DATABASES
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.extensions.formats.lent_model import LentModel
 from slowwave.extensions.postgres.database_formats import database_formats
 from slowwave.extensions.postgres.mem0 import Mem0
+from slowwave.extensions.postgres.place import FORMATS_OF_DATABASES
 
 __all__ = ["cli", "empty_database", "server"]  # fixtures, asked for by name
 

@@ -19,11 +19,11 @@ from screens import Shown, drive, pictures, waiting_file
 from test_cli import Cli, cli
 from test_review import IN_ONE, MERGE, SYNTHESIS, UPDATE, active, states
 
-from slowwave.cli.files.foreign import Place
 from slowwave.cli.reviewing.chosen_proposals import Choice
 from slowwave.cli.tui.session import Session
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.file import maintenance_lock
+from slowwave.store.places import Place
 
 __all__ = ["cli"]  # a fixture of test_cli, asked for by name
 
@@ -157,7 +157,7 @@ def test_what_is_approved_is_applied_and_undo_gives_every_bit_back_and_lets_it_w
 ) -> None:
     before = picture(waiting, WRITTEN)
     queued = cli("review", waiting, "--json").json["proposals"]
-    session = Session(Place(waiting, None), embedder, Choice((), None, False))
+    session = Session(Place(waiting), embedder, Choice((), None, False))
     shown = drive(waiting, embedder, ["n", "n", "a"], session=session)
     assert states(waiting)[UPDATE] == "applied"
     assert " applied   update" in shown.text
@@ -178,7 +178,7 @@ def test_what_is_approved_is_applied_and_undo_gives_every_bit_back_and_lets_it_w
 def test_what_is_declined_keeps_its_reason_and_undo_lets_it_wait_again(
     waiting: Path, cli: Cli, embedder: SentenceEmbedder
 ) -> None:
-    session = Session(Place(waiting, None), embedder, Choice((), None, False))
+    session = Session(Place(waiting), embedder, Choice((), None, False))
     drive(waiting, embedder, ["d", '"not so', "enter"], session=session)
     shown = cli("review", waiting, "show", MERGE, "--json").json["proposals"][0]
     assert (shown["state"], shown["why"]) == ("declined", "declined by a person: not so")
@@ -236,7 +236,7 @@ def test_a_source_that_changed_makes_it_stale_and_nothing_is_applied(
 def test_what_was_decided_at_another_screen_is_shown_so_and_waits_no_more(
     keys: list[str], waiting: Path, embedder: SentenceEmbedder
 ) -> None:
-    session = Session(Place(waiting, None), embedder, Choice((), None, False))
+    session = Session(Place(waiting), embedder, Choice((), None, False))
     session.load()
     drive(waiting, embedder, ["a", "n", "a"])
     before = picture(waiting)
@@ -251,7 +251,7 @@ def test_what_was_decided_at_another_screen_is_shown_so_and_waits_no_more(
 def test_while_a_run_holds_the_file_the_screen_says_so_and_goes_on(
     waiting: Path, embedder: SentenceEmbedder
 ) -> None:
-    session = Session(Place(waiting, None), embedder, Choice((), None, False))
+    session = Session(Place(waiting), embedder, Choice((), None, False))
     with maintenance_lock(waiting):
         shown = drive(waiting, embedder, ["a"], session=session)
     assert any("maintenance run" in one for one in shown.said), shown.said

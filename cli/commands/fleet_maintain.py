@@ -36,7 +36,6 @@ from slowwave.cli.arguments.options import (
 from slowwave.cli.arguments.settings import beside_source, is_on_command_line
 from slowwave.cli.arguments.settings import source_of as option_source
 from slowwave.cli.arguments.writers import operations_of
-from slowwave.cli.files.databases import FORMATS_OF_DATABASES, format_in_database
 from slowwave.cli.nights.gates import Gates
 from slowwave.cli.results.fleet_report import (
     account_as_json,
@@ -50,6 +49,7 @@ from slowwave.cli.terminal.progress_bars import shown_progress
 from slowwave.cli.terminal.signals import signals_of_this_command
 from slowwave.consolidation.options import CycleOptions, Review
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL
+from slowwave.extensions.postgres.place import FORMATS_OF_DATABASES, format_in_database
 
 from .fleet_worker import prepare_worker, settings_of_workers, utc_now, writer_of
 

@@ -32,7 +32,7 @@ from slowwave.cli.arguments.options import (
 )
 from slowwave.cli.arguments.settings import source_of
 from slowwave.cli.arguments.writers import make_recordings, make_writer
-from slowwave.cli.files.foreign import refuse_foreign
+from slowwave.cli.files.places import refuse_foreign
 from slowwave.cli.results.ingest_report import as_json, as_text
 from slowwave.cli.results.problems import tell_problems
 from slowwave.cli.terminal.exits import OF_VERDICT, Code

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -37,7 +38,7 @@ from slowwave.cli.arguments.options import (
 )
 from slowwave.cli.arguments.settings import is_on_command_line, source_of
 from slowwave.cli.arguments.writers import make_recordings, make_writer, operations_of
-from slowwave.cli.files.foreign import FormatOption, StateOption, place_of
+from slowwave.cli.files.places import on_place
 from slowwave.cli.nights.gates import Gates
 from slowwave.cli.nights.night import Night
 from slowwave.cli.nights.watch import Watch
@@ -50,6 +51,7 @@ from slowwave.cli.terminal.output import Output
 from slowwave.cli.wiki.writing import WikiOption, refuse_unwritable_wiki, write_after_change
 from slowwave.consolidation.options import CycleOptions, Review
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbedder
+from slowwave.store.places import Place
 from slowwave.store.purge import KEPT_DAYS
 
 from .maintain_usage import (
@@ -61,9 +63,11 @@ from .maintain_usage import (
 )
 
 
+@on_place
 def maintain(
     context: typer.Context,
     files: FilesArgument = None,
+    places: Sequence[Place] = (),
     consolidate: ConsolidateOption = False,
     all_phases: Annotated[
         bool,
@@ -229,8 +233,6 @@ def maintain(
         bool,
         typer.Option("--verbose", help="Show all conflicts, and all pairs that were kept apart."),
     ] = False,
-    format: FormatOption = None,
-    state: StateOption = None,
     config: ConfigOption = None,
     json: JsonOption = False,
     quiet: QuietOption = False,
@@ -321,10 +323,11 @@ def maintain(
         Watch(None if dry_run else metrics_file),
         shows_progress=not quiet,
     )
-    places = [
-        place_of(file, format, state, writes=not dry_run, embedder=night.embedder) for file in files
-    ]
-    if backup and any(one.mirror for one in places):
+    for place in places:
+        place.lend(night.embedder.name, night.embedder.encode)
+        if not dry_run:
+            place.refuse_changes()
+    if backup and not all(place.is_memory_file for place in places):
         raise typer.BadParameter("--backup is for slowwave's own files: undo gives others back.")
     code = night.on(places)
     if interactive and code in (Code.DONE, Code.PARTLY):

@@ -17,7 +17,7 @@ from slowwave.cli.arguments.options import (
     JsonOption,
     QuietOption,
 )
-from slowwave.cli.files.foreign import FormatOption, Place, StateOption, place_of
+from slowwave.cli.files.places import on_place
 from slowwave.cli.results.blocks import LEGEND, joined
 from slowwave.cli.results.memory_texts import MemoryTexts
 from slowwave.cli.results.waiting import (
@@ -38,6 +38,7 @@ from slowwave.cli.terminal.wording import counted
 from slowwave.cli.wiki.writing import WikiOption, refuse_unwritable_wiki, write_after_change
 from slowwave.consolidation.proposals import Operation
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbedder
+from slowwave.store.places import Place
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -48,8 +49,10 @@ if TYPE_CHECKING:
 Action = Literal["list", "show", "approve", "decline", "edit"]
 
 
+@on_place
 def review(
     file: FileArgument,
+    place: Place,
     action: Annotated[
         Action, typer.Argument(help="What is to be done with those that are named.")
     ] = "list",
@@ -78,8 +81,6 @@ def review(
     ] = False,
     embedder: EmbedderOption = DEFAULT_MODEL,
     wiki: WikiOption = None,
-    format: FormatOption = None,
-    state: StateOption = None,
     config: ConfigOption = None,
     json: JsonOption = False,
     quiet: QuietOption = False,
@@ -95,9 +96,9 @@ def review(
         raise typer.BadParameter("--tui goes with no action, and not with --json or --quiet.")
     writes = tui or action not in ("list", "show")
     if writes:
+        place.refuse_changes()
         refuse_unwritable_wiki(wiki, file)
     output = Output(json, quiet)
-    place = place_of(file, format, state, writes=writes)
     if tui:
         from slowwave.cli.tui.start import show_screen
 

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from textual.widgets import Tree
     from textual.widgets.tree import TreeNode
 
-    from slowwave.cli.files.foreign import Place
     from slowwave.consolidation.running.review_queue import WaitingProposal
+    from slowwave.store.places import Place
 
 _DEPTH = 12
 _MOST_SAID = 200

@@ -7,8 +7,8 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal, VerticalScroll
 from textual.widgets import ContentSwitcher, Static, Tree
 
-from slowwave.cli.files.foreign import Place
 from slowwave.consolidation.running.review_queue import WaitingProposal
+from slowwave.store.places import Place
 
 from .lineage import grow, read_lineages
 from .texts import draft_of, reasons_of, sources_of

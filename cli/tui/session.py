@@ -14,9 +14,9 @@ from slowwave.consolidation.running.review_queue import WaitingProposal, read_qu
 from slowwave.store.errors import NotFound
 
 if TYPE_CHECKING:
-    from slowwave.cli.files.foreign import Place
     from slowwave.consolidation.vectors.embedder import Embedder
     from slowwave.store.file import MemoryFile
+    from slowwave.store.places import Place
 
 State = Literal["waits", "stale", "applied", "edited", "declined", "decided"]
 

@@ -11,9 +11,9 @@ import typer
 from slowwave.store.extras import how_to_install
 
 if TYPE_CHECKING:
-    from slowwave.cli.files.foreign import Place
     from slowwave.cli.reviewing.chosen_proposals import Choice
     from slowwave.consolidation.vectors.embedder import Embedder
+    from slowwave.store.places import Place
 
 _MISSING = (
     f"The screen needs the package textual; {how_to_install('tui')}. "

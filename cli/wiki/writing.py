@@ -17,8 +17,8 @@ from slowwave.cli.terminal.wording import counted
 from slowwave.store.errors import StoreError
 
 if TYPE_CHECKING:
-    from slowwave.cli.files.foreign import Place
     from slowwave.cli.terminal.output import Output
+    from slowwave.store.places import Place
 
     from .folder import WrittenPages
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from slowwave.store.errors import FileHeld, UnusableFile
+from slowwave.store.places import Budget
 
 if TYPE_CHECKING:
     from .lent_model import LentModel
@@ -32,34 +33,6 @@ class ChangedMeanwhile(FileHeld):
 
 class TooFull(Unreadable):
     """A file would hold more than its agent takes; nothing was written."""
-
-
-@dataclass(frozen=True)
-class Budget:
-    """How much of a file its agent takes, in characters or lines."""
-
-    used: int
-    most: int
-    unit: str
-    # Whether its agent works with no fuller file; else it only leaves the rest unread.
-    is_hard: bool = False
-
-    def of(self, text: str) -> int:
-        """Return how much of it a text takes."""
-        return len(text) if self.unit == "characters" else len(text.splitlines())
-
-    def refuse(self, path: Path, after: int, change: Change) -> None:
-        """Refuse a change that makes a file fuller than it may be. Raises `TooFull`.
-
-        What was there before may come back where the limit is not hard: an undo must be possible.
-        """
-        if after <= max(self.most, self.used):
-            return
-        if self.is_hard or any(one.image is None for one in change.put):
-            raise TooFull(
-                f"{path} would have {after} {self.unit}; its agent takes {self.most}.",
-                "Let its agent, or yourself, take something out of it first.",
-            )
 
 
 @dataclass(frozen=True)
@@ -123,6 +96,20 @@ class Change:
     def __bool__(self) -> bool:
         """Whether there is anything to do."""
         return bool(self.retire or self.put)
+
+
+def refuse_too_full(path: Path, budget: Budget, after: int, change: Change) -> None:
+    """Refuse a change that makes a file fuller than it may be. Raises `TooFull`.
+
+    What was there before may come back where the limit is not hard: an undo must be possible.
+    """
+    if after <= max(budget.most, budget.used):
+        return
+    if budget.is_hard or any(new.image is None for new in change.put):
+        raise TooFull(
+            f"{path} would have {after} {budget.unit}; its agent takes {budget.most}.",
+            "Let its agent, or yourself, take something out of it first.",
+        )
 
 
 @dataclass(frozen=True)

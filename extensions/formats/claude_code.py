@@ -18,11 +18,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from slowwave.store.errors import StoreError
+from slowwave.store.places import Budget
 from slowwave.store.records import timestamp
 from slowwave.store.sidecar import sync_folder
 
 from .base import (
-    Budget,
     Change,
     ChangedMeanwhile,
     Format,
@@ -32,6 +32,7 @@ from .base import (
     Successor,
     Unreadable,
     Written,
+    refuse_too_full,
 )
 from .claude_code_files import (
     INDEX,
@@ -180,7 +181,8 @@ class _OpenFolder(OpenFile):
         self._index_goes = not self._lines and any(
             new.image is not None and new.image.get("has_index") is False for new in coming
         )
-        Budget(used, _MOST_LINES, "lines").refuse(self._path / INDEX, len(self._lines), change)
+        budget = Budget(used, _MOST_LINES, "lines")
+        refuse_too_full(self._path / INDEX, budget, len(self._lines), change)
         return Written(keys, images, own=own)
 
     def commit(self) -> None:

@@ -11,8 +11,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from slowwave.store.errors import FileHeld, StoreError
+from slowwave.store.places import Budget
 
-from .base import Budget, New, Unreadable
+from .base import New, Unreadable
 from .document import Block, Document, Entry
 from .text_file import TextFormat, text_of
 

@@ -14,7 +14,9 @@ from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
 
-from .base import Budget, New, Unreadable
+from slowwave.store.places import Budget
+
+from .base import New, Unreadable
 from .document import Block, Document, Entry
 from .text_file import TextFormat, lines_of, text_of
 

@@ -13,7 +13,16 @@ from slowwave.store.errors import StoreError
 from slowwave.store.opening import open_text
 from slowwave.store.sidecar import create_beside, remove_file, sync_folder
 
-from .base import Change, ChangedMeanwhile, Format, New, OpenFile, Unreadable, Written
+from .base import (
+    Change,
+    ChangedMeanwhile,
+    Format,
+    New,
+    OpenFile,
+    Unreadable,
+    Written,
+    refuse_too_full,
+)
 from .document import Document, Editor
 
 # A memory file that an agent reads into its prompt is far below that.
@@ -74,7 +83,7 @@ class OpenText(OpenFile):
             raise Unreadable(f"{self._path} cannot hold what is to stand in it.")
         budget = self._format.budget(self._path)
         if budget is not None:
-            budget.refuse(self._path, budget.of(text), change)
+            refuse_too_full(self._path, budget, budget.of(text), change)
         self._wanted = text.encode()
         return written
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import PosixPath
 from urllib.parse import quote, unquote, urlsplit
 
 from slowwave.store.errors import StoreError
+from slowwave.store.places import Address
 
 _SCHEMES = ("postgresql://", "postgres://")
 # What of a query is never shown.
@@ -17,11 +17,10 @@ def is_database_url(text: str) -> bool:
     return text.startswith(_SCHEMES)
 
 
-class DatabaseUrl(PosixPath):
+class DatabaseUrl(Address):
     """One tenant's rows in a database, named as postgresql://HOST/DATABASE#TENANT.
 
-    It is a path so that whatever names a file names it as well, by `str`; no file lies there. Its
-    name never has the password.
+    No file lies there. Its name never has the password.
     """
 
     # As libpq takes it, with the password.

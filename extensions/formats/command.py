@@ -24,8 +24,9 @@ def formats(
 
     With PATH, say which of them it is.
     """
-    from slowwave.extensions.formats.known_formats import all_formats, recognised
     from slowwave.extensions.postgres.database_formats import database_formats
+
+    from .known_formats import all_formats, recognised
 
     known = [kind() for kind in all_formats().values()] if path is None else recognised(path)
     databases = [kind() for kind in database_formats().values()] if path is None else []

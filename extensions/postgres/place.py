@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 import typer
 
 from slowwave.cli.terminal.output import clean
+from slowwave.extensions.formats.place import mirrored_place
+from slowwave.store.places import Address, Place, PlaceKind
+
+from .url import DatabaseUrl, is_database_url
 
 if TYPE_CHECKING:
-    from slowwave.extensions.postgres.format import PostgresFormat
-    from slowwave.extensions.postgres.mirror import TenantMirror
-    from slowwave.extensions.postgres.url import DatabaseUrl
+    from .format import PostgresFormat
 
 # As --format takes them: a help text shall not load what knows them.
 FORMATS_OF_DATABASES = "langgraph, mem0, agno"
@@ -20,16 +22,24 @@ FORMATS_OF_DATABASES = "langgraph, mem0, agno"
 _SHOWN = 10
 
 
-def mirror_of_tenant(
-    url: DatabaseUrl, format: str | None, state: Path | None, writes: bool
-) -> TenantMirror:
-    """Return the mirror of the tenant that a URL names, or of the only one there is.
+class Databases(PlaceKind):
+    """The tenants of databases, each with its mirror in a table."""
 
-    writes: whether it is to be changed; the first time, its format has to be named. Raises
-    `StoreError`, and wrong usage where it could be several tenants.
-    """
-    from slowwave.extensions.postgres.mirror import TenantMirror
-    from slowwave.extensions.postgres.tenants import has_mirror
+    def address(self, text: str) -> Address | None:
+        """Return the URL of a database. Raises `StoreError` if it could be read in two ways."""
+        return DatabaseUrl.parse(text) if is_database_url(text) else None
+
+    def find(self, file: Path, format: str | None, state: Path | None) -> Place | None:
+        """Return the tenant that a URL names, or the only one there is.
+
+        Raises `StoreError`, and wrong usage where it could be several tenants.
+        """
+        return _tenant(file, format, state) if isinstance(file, DatabaseUrl) else None
+
+
+def _tenant(url: DatabaseUrl, format: str | None, state: Path | None) -> Place:
+    from .mirror import TenantMirror
+    from .tenants import has_mirror
 
     if state is not None:
         raise typer.BadParameter(
@@ -37,17 +47,18 @@ def mirror_of_tenant(
         )
     kind = _format_there(url) if format is None else format_in_database(format)
     named = url if url.tenant is not None else _only_tenant(url, kind)
-    if writes and format is None and not has_mirror(named, kind):
-        raise typer.BadParameter(
+    unconfirmed = None
+    if format is None and not has_mirror(named, kind):
+        unconfirmed = (
             f"{named} looks like {kind.name}, {kind.about}. Look at what would "
             f"be done with --dry-run; to have it done, say once: --format {kind.name}"
         )
-    return TenantMirror.of(named, kind)
+    return mirrored_place(named, TenantMirror.of(named, kind), unconfirmed)
 
 
 def format_in_database(name: str) -> PostgresFormat:
     """Return a format of memories in a database. Raises wrong usage if there is none of a name."""
-    from slowwave.extensions.postgres.database_formats import database_formats
+    from .database_formats import database_formats
 
     found = database_formats().get(name)
     if found is None:
@@ -60,8 +71,9 @@ def format_in_database(name: str) -> PostgresFormat:
 def _format_there(url: DatabaseUrl) -> PostgresFormat:
     """Return the format whose tables a database has; of several the one that has a mirror."""
     from slowwave.extensions.formats.base import Unreadable
-    from slowwave.extensions.postgres.database_formats import database_formats
-    from slowwave.extensions.postgres.tenants import has_mirror
+
+    from .database_formats import database_formats
+    from .tenants import has_mirror
 
     found = [one for one in (kind() for kind in database_formats().values()) if one.recognises(url)]
     if not found:
@@ -77,8 +89,9 @@ def _format_there(url: DatabaseUrl) -> PostgresFormat:
 
 
 def _only_tenant(url: DatabaseUrl, format: PostgresFormat) -> DatabaseUrl:
-    from slowwave.extensions.postgres.tenants import Tenants
     from slowwave.store.errors import NotFound
+
+    from .tenants import Tenants
 
     names = Tenants(url, format).names(_SHOWN + 1)
     if not names:
