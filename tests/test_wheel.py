@@ -19,7 +19,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("wheel")
     source = folder / "source"
     # Elsewhere, so that neither finds what the other builds.
-    for name in ("cli", "consolidation", "store"):
+    for name in ("cli", "consolidation", "extensions", "store"):
         shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, source)
@@ -78,5 +78,6 @@ def test_the_wheel_brings_the_command_and_no_tests(installed: Path) -> None:
     assert {one.name for one in (installed / "slowwave").iterdir()} - {"__pycache__"} == {
         "cli",
         "consolidation",
+        "extensions",
         "store",
     }
