@@ -12,8 +12,8 @@ from typing import Any
 from slowwave.consolidation.errors import ConsolidationError
 from slowwave.consolidation.model.portions import Portion
 from slowwave.consolidation.runtime.interruption import Interruption
+from slowwave.extensions.fleet.store.receipt import Receipt
 from slowwave.store.extras import how_to_install
-from slowwave.store.fleet.receipt import Receipt
 
 from .budget_owners import OwnerInMemory
 from .fleet_job import FleetJob, Item

@@ -6,10 +6,11 @@ from typing import Annotated
 
 import typer
 
-from slowwave.cli.arguments.options import ConfigOption, FleetMetricsOption, JsonOption, QuietOption
-from slowwave.cli.results.fleet_report import account_as_json, account_as_text, write_metrics
+from slowwave.cli.arguments.options import ConfigOption, JsonOption, QuietOption
 from slowwave.cli.results.textfile import refuse_unwritable_metrics
 from slowwave.cli.terminal.output import Output
+
+from .account import FleetMetricsOption, account_as_json, account_as_text, write_metrics
 
 
 def fleet_report(
@@ -28,8 +29,8 @@ def fleet_report(
 
     Of a night in shards all are added up, and what is missing of them is said.
     """
-    from slowwave.consolidation.fleet.last_night import last_night
-    from slowwave.store.fleet.archive import Archive
+    from slowwave.extensions.fleet.last_night import last_night
+    from slowwave.extensions.fleet.store.archive import Archive
 
     output = Output(json, quiet)
     if metrics is not None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from slowwave.extensions.fleet.store.archive import Archive, ShardNight
 from slowwave.store.errors import UnusableFile
-from slowwave.store.fleet.archive import Archive, ShardNight
 
 from .totals import Totals
 

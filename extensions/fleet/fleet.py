@@ -12,10 +12,10 @@ from slowwave.consolidation.running.night_inputs import NightInputs
 from slowwave.consolidation.running.survey import Surveyor
 from slowwave.consolidation.runtime.interruption import Interruption
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
-from slowwave.store.fleet.archive import Archive, ReceiptWriter, Shard
-from slowwave.store.fleet.object_store import Listed
-from slowwave.store.fleet.receipt import Known, Receipt, unchanged
-from slowwave.store.fleet.sources import NOT_THERE, FileSource
+from slowwave.extensions.fleet.store.archive import Archive, ReceiptWriter, Shard
+from slowwave.extensions.fleet.store.object_store import Listed
+from slowwave.extensions.fleet.store.receipt import Known, Receipt, unchanged
+from slowwave.extensions.fleet.store.sources import NOT_THERE, FileSource
 from slowwave.store.records import timestamp
 
 from .fleet_job import Engine, FleetJob, Item

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from slowwave.consolidation.proposals import Usage
+from slowwave.extensions.fleet.store.object_store import Changed, Gone, Objects
+from slowwave.extensions.fleet.store.receipt import Receipt
 from slowwave.store.errors import StoreError
 from slowwave.store.file import fold_log, open_writing
-from slowwave.store.fleet.object_store import Changed, Gone, Objects
-from slowwave.store.fleet.receipt import Receipt
 from slowwave.store.model_answers import KeptAnswer, keep_answers, read_answers
 from slowwave.store.records import timestamp
 

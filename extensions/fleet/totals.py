@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from slowwave.store.fleet.receipt import Became, Receipt
+from slowwave.extensions.fleet.store.receipt import Became, Receipt
 
 _Ranked = TypeVar("_Ranked", tuple[float, str], tuple[int, str])
 _NOT_THERE: tuple[Became, ...] = ("gone", "missing")

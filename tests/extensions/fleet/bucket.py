@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from slowwave.store.fleet.object_store import Objects
+from slowwave.extensions.fleet.store.object_store import Objects
 
 
 class _Requests(logging.Handler):
@@ -73,7 +73,7 @@ def running(monkeypatch: pytest.MonkeyPatch) -> Iterator[Bucket]:
     """Run a server with an empty bucket."""
     from moto.server import ThreadedMotoServer
 
-    from slowwave.store.fleet import object_store
+    from slowwave.extensions.fleet.store import object_store
 
     # What one server holds, the next of the same process holds, too.
     name = f"agents-{secrets.token_hex(6)}"

@@ -27,7 +27,6 @@ from slowwave.cli.arguments.options import (
     ConsolidateOption,
     EmbedderOption,
     EnabledOption,
-    FleetMetricsOption,
     IncludeProtectedOption,
     JsonOption,
     OnlyOption,
@@ -38,11 +37,6 @@ from slowwave.cli.arguments.settings import source_of as option_source
 from slowwave.cli.arguments.writers import operations_of
 from slowwave.cli.files.databases import FORMATS_OF_DATABASES, format_in_database
 from slowwave.cli.nights.gates import Gates
-from slowwave.cli.results.fleet_report import (
-    account_as_json,
-    account_as_text,
-    write_metrics,
-)
 from slowwave.cli.results.textfile import refuse_unwritable_metrics
 from slowwave.cli.terminal.exits import Code
 from slowwave.cli.terminal.output import Output, clean
@@ -51,12 +45,13 @@ from slowwave.cli.terminal.signals import signals_of_this_command
 from slowwave.consolidation.options import CycleOptions, Review
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL
 
-from .fleet_worker import prepare_worker, settings_of_workers, utc_now, writer_of
+from .account import FleetMetricsOption, account_as_json, account_as_text, write_metrics
+from .worker import prepare_worker, settings_of_workers, utc_now, writer_of
 
 if TYPE_CHECKING:
-    from slowwave.consolidation.fleet.fleet_job import Engine, FleetJob
-    from slowwave.consolidation.fleet.totals import Totals
-    from slowwave.store.fleet.archive import Shard
+    from slowwave.extensions.fleet.fleet_job import Engine, FleetJob
+    from slowwave.extensions.fleet.store.archive import Shard
+    from slowwave.extensions.fleet.totals import Totals
     from slowwave.store.postgres.format import PostgresFormat
 
 EngineName = Literal["local", "ray"]
@@ -174,11 +169,11 @@ def fleet_maintain(
     chosen = _shard_of(shard)
     if metrics is not None:
         refuse_unwritable_metrics(metrics)
-    from slowwave.consolidation.fleet.fleet import Fleet
-    from slowwave.consolidation.fleet.shares import share_of
     from slowwave.consolidation.model.usage_limits import UsageLimits
-    from slowwave.store.fleet.archive import Archive
-    from slowwave.store.fleet.sources import source_of
+    from slowwave.extensions.fleet.fleet import Fleet
+    from slowwave.extensions.fleet.shares import share_of
+    from slowwave.extensions.fleet.store.archive import Archive
+    from slowwave.extensions.fleet.store.sources import source_of
 
     found = source_of(source, _format_of_database(context, source, format))
     if found.database is not None and receipts is None and not dry_run:
@@ -188,7 +183,7 @@ def fleet_maintain(
     # Without pyarrow a dry run still tells what it would do, of all files.
     archive = None if dry_run and receipts is None else Archive(where)
     count = workers or _cores()
-    from slowwave.consolidation.fleet.fleet_job import OPTION, FleetJob
+    from slowwave.extensions.fleet.fleet_job import OPTION, FleetJob
 
     job = FleetJob(
         CycleOptions(
@@ -286,7 +281,7 @@ def _with_owner(job: FleetJob, folder: Path, workers: int) -> FleetJob:
     """Return the job with who grants the budget, if there is one to keep to."""
     from dataclasses import replace
 
-    from slowwave.consolidation.fleet.budget_owners import OwnerInFile
+    from slowwave.extensions.fleet.budget_owners import OwnerInFile
 
     budget = job.budget
     if budget.calls is None and budget.tokens is None and budget.cost_usd is None:
@@ -296,16 +291,16 @@ def _with_owner(job: FleetJob, folder: Path, workers: int) -> FleetJob:
 
 def _engine(name: EngineName, workers: int) -> Engine:
     if name == "ray":
-        from slowwave.consolidation.fleet.ray_engine import RayEngine
+        from slowwave.extensions.fleet.ray_engine import RayEngine
 
         return RayEngine(workers, prepare_worker)
-    from slowwave.consolidation.fleet.local_engine import LocalEngine
+    from slowwave.extensions.fleet.local_engine import LocalEngine
 
     return LocalEngine(workers, prepare_worker)
 
 
 def _shard_of(text: str) -> Shard:
-    from slowwave.store.fleet.archive import Shard
+    from slowwave.extensions.fleet.store.archive import Shard
 
     found = _SHARD.fullmatch(text)
     if found is None or not int(found[2]):

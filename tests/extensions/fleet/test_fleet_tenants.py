@@ -15,8 +15,8 @@ from databases import Database, database, empty_database, server
 from figures import Figures
 from test_cli import Cli, cli
 
-from slowwave.store.fleet.archive import Archive
-from slowwave.store.fleet.receipt import Receipt
+from slowwave.extensions.fleet.store.archive import Archive
+from slowwave.extensions.fleet.store.receipt import Receipt
 from slowwave.store.postgres.langgraph import PostgresStore
 from slowwave.store.postgres.lease import Lease
 from slowwave.store.postgres.url import DatabaseUrl

@@ -34,29 +34,28 @@ from fleets import (
 from model_nights import near_pairs
 from model_server import model_server
 from nights import execute, fill, picture, told
-from readme import every_command
+from readme import ROOT, every_command
 from test_cli import Cli, cli, damage, foreign
 
-from slowwave.cli.app import FLEET_COMMANDS
-from slowwave.cli.commands.fleet_worker import utc_now, writer_of
 from slowwave.consolidation.cycle import run_cycle
 from slowwave.consolidation.errors import ConsolidationError
-from slowwave.consolidation.fleet import room
-from slowwave.consolidation.fleet.budget_owners import OwnerInFile, OwnerInMemory
-from slowwave.consolidation.fleet.fleet_job import FleetJob, Item
-from slowwave.consolidation.fleet.shares import falls_to, share_of
-from slowwave.consolidation.fleet.worker import Worker
 from slowwave.consolidation.model.portions import Portion
 from slowwave.consolidation.model.usage_limits import UsageLimits
 from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.consolidation.writing.writer import BuiltInWriter
+from slowwave.extensions.fleet import room
+from slowwave.extensions.fleet.budget_owners import OwnerInFile, OwnerInMemory
+from slowwave.extensions.fleet.commands.worker import utc_now, writer_of
+from slowwave.extensions.fleet.fleet_job import FleetJob, Item
+from slowwave.extensions.fleet.shares import falls_to, share_of
+from slowwave.extensions.fleet.store.archive import Archive, Shard
+from slowwave.extensions.fleet.store.disk import file_system_of, is_of_a_network
+from slowwave.extensions.fleet.store.receipt import Known, Receipt
+from slowwave.extensions.fleet.store.sources import source_of
+from slowwave.extensions.fleet.worker import Worker
 from slowwave.store.errors import StoreError
 from slowwave.store.file import create_file, maintenance_lock
-from slowwave.store.fleet.archive import Archive, Shard
-from slowwave.store.fleet.disk import file_system_of, is_of_a_network
-from slowwave.store.fleet.receipt import Known, Receipt
-from slowwave.store.fleet.sources import source_of
 
 __all__ = ["cli"]  # a fixture of test_cli, asked for by name
 
@@ -672,16 +671,8 @@ def test_what_a_night_of_fewer_files_leaves_out_is_known_all_the_same(tmp_path: 
         writer.end(utc_now(), True, source.mark)
 
 
-@pytest.mark.parametrize("command", FLEET_COMMANDS)
-def test_each_command_of_a_fleet_has_help_that_names_the_exit_codes(command: str, cli: Cli) -> None:
-    ended = cli("fleet", command, "--help")
-    assert ended.code == 0
-    assert "10 no such file" in " ".join(ended.out.split())
-    assert "--json" in ended.out
-
-
 def test_every_option_that_the_page_on_fleets_names_is_known() -> None:
-    page = (Path(__file__).parents[1] / "docs" / "fleets.md").read_text("utf-8")
+    page = (ROOT / "docs" / "fleets.md").read_text("utf-8")
     commands = every_command()
     named = re.findall(r"slowwave fleet (maintain|report) ([^\n`\"]*)", page)
     assert len(named) > 4

@@ -11,11 +11,6 @@ from pathlib import Path
 from nights import fill, of_one_thing, rows, told
 from test_plan import TWINS
 
-from slowwave.cli.commands.fleet_worker import prepare_worker, utc_now
-from slowwave.consolidation.fleet.fleet import Fleet
-from slowwave.consolidation.fleet.fleet_job import OPTION, FleetJob, MakeWriter
-from slowwave.consolidation.fleet.local_engine import LocalEngine
-from slowwave.consolidation.fleet.totals import Totals
 from slowwave.consolidation.model.portions import BudgetOwner
 from slowwave.consolidation.model.usage_limits import UsageLimits
 from slowwave.consolidation.options import CycleOptions
@@ -23,10 +18,15 @@ from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.runtime.interruption import Interruption
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL
 from slowwave.consolidation.writing.writer import BuiltInWriter, Writer
+from slowwave.extensions.fleet.commands.worker import prepare_worker, utc_now
+from slowwave.extensions.fleet.fleet import Fleet
+from slowwave.extensions.fleet.fleet_job import OPTION, FleetJob, MakeWriter
+from slowwave.extensions.fleet.local_engine import LocalEngine
+from slowwave.extensions.fleet.store.archive import Archive
+from slowwave.extensions.fleet.store.receipt import Receipt
+from slowwave.extensions.fleet.store.sources import source_of
+from slowwave.extensions.fleet.totals import Totals
 from slowwave.store.file import create_file
-from slowwave.store.fleet.archive import Archive
-from slowwave.store.fleet.receipt import Receipt
-from slowwave.store.fleet.sources import source_of
 
 RECEIPTS = ".slowwave-receipts"
 

@@ -27,17 +27,17 @@ from model_server import model_server
 from nights import fill, rows, told
 from test_cli import Cli, cli
 
-from slowwave.cli.commands.fleet_worker import writer_of
-from slowwave.consolidation.fleet.working_folders import (
+from slowwave.consolidation.model.portions import BudgetOwner
+from slowwave.consolidation.model.usage_limits import UsageLimits
+from slowwave.consolidation.writing.writer import Writer
+from slowwave.extensions.fleet.commands.worker import writer_of
+from slowwave.extensions.fleet.store import object_store
+from slowwave.extensions.fleet.working_folders import (
     COPY,
     answers_left,
     working_folder,
     working_root,
 )
-from slowwave.consolidation.model.portions import BudgetOwner
-from slowwave.consolidation.model.usage_limits import UsageLimits
-from slowwave.consolidation.writing.writer import Writer
-from slowwave.store.fleet import object_store
 
 __all__ = ["cli"]  # a fixture of test_cli, asked for by name
 

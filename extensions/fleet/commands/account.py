@@ -4,19 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
+import typer
+
+from slowwave.cli.results.textfile import PREFIX, write_textfile
 from slowwave.cli.terminal.output import clean
 from slowwave.cli.terminal.wording import counted
-
-from .textfile import PREFIX, write_textfile
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from slowwave.consolidation.fleet.last_night import ShardState
-    from slowwave.consolidation.fleet.totals import Totals
+    from slowwave.extensions.fleet.last_night import ShardState
+    from slowwave.extensions.fleet.totals import Totals
 
+FleetMetricsOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--metrics",
+        metavar="PATH",
+        help="Write the totals as a Prometheus textfile, for node_exporter's textfile collector.",
+    ),
+]
 _COUNTS = (
     *("memories_before", "memories_after", "tokens_before", "tokens_after"),
     *("runs", "applied", "rejected", "pending", "failed", "planned"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 
 from slowwave.consolidation.model.usage_limits import UsageLimits
-from slowwave.store.fleet.archive import Shard
+from slowwave.extensions.fleet.store.archive import Shard
 
 
 def falls_to(key: str, shard: Shard) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from slowwave.consolidation.errors import ConsolidationError
 from slowwave.consolidation.runtime.threads import use_cores
-from slowwave.store.fleet.receipt import Receipt
+from slowwave.extensions.fleet.store.receipt import Receipt
 
 from .fleet_job import FleetJob, Item
 from .worker import Worker

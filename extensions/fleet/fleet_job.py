@@ -13,7 +13,7 @@ from slowwave.consolidation.model.usage_limits import UsageLimits
 from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.runtime.interruption import Interruption
 from slowwave.consolidation.writing.writer import Writer
-from slowwave.store.fleet.receipt import Receipt
+from slowwave.extensions.fleet.store.receipt import Receipt
 from slowwave.store.postgres.tenants import Tenants
 
 # Under which a run's options in the file say of which fleet's night it is.

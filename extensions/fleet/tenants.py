@@ -7,8 +7,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from slowwave.consolidation.options import CycleOptions
+from slowwave.extensions.fleet.store.receipt import Became, Receipt
 from slowwave.store.errors import FileHeld, NotFound, StoreError, UnusableFile
-from slowwave.store.fleet.receipt import Became, Receipt
 from slowwave.store.formats.base import ChangedMeanwhile
 from slowwave.store.formats.lent_model import LentModel
 from slowwave.store.postgres.mirror import TenantMirror

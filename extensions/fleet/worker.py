@@ -26,10 +26,10 @@ from slowwave.consolidation.runtime.redaction import without_secrets
 from slowwave.consolidation.snapshot.idle import IdleMarks
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.consolidation.writing.writer import Writer
+from slowwave.extensions.fleet.store.disk import refuse_shared_log, version_of
+from slowwave.extensions.fleet.store.object_store import Gone
+from slowwave.extensions.fleet.store.receipt import Became, Receipt
 from slowwave.store.errors import FileHeld, StoreError, UnusableFile
-from slowwave.store.fleet.disk import refuse_shared_log, version_of
-from slowwave.store.fleet.object_store import Gone
-from slowwave.store.fleet.receipt import Became, Receipt
 from slowwave.store.records import timestamp
 from slowwave.store.sidecar import size_of
 from slowwave.store.validate import is_of_another_program

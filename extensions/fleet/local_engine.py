@@ -12,7 +12,7 @@ from threading import Thread
 
 from slowwave.consolidation.errors import ConsolidationError
 from slowwave.consolidation.runtime.interruption import Interruption
-from slowwave.store.fleet.receipt import Receipt
+from slowwave.extensions.fleet.store.receipt import Receipt
 
 from .fleet_job import FleetJob, Item
 from .worker import Worker

@@ -11,10 +11,10 @@ from typing import Any
 from slowwave.consolidation.running.outcome import Outcome
 from slowwave.consolidation.snapshot.idle import IdleMarks
 from slowwave.consolidation.text.token_count import count_tokens
+from slowwave.extensions.fleet.store.disk import version_of
+from slowwave.extensions.fleet.store.receipt import Became, Receipt
 from slowwave.store.errors import StoreError
 from slowwave.store.file import MemoryFile, open_reading
-from slowwave.store.fleet.disk import version_of
-from slowwave.store.fleet.receipt import Became, Receipt
 from slowwave.store.ledger import Run, count_states, read_runs
 from slowwave.store.memories import consolidated_tenants, count_memories
 
