@@ -21,8 +21,8 @@ from test_review import IN_ONE, MERGE, SYNTHESIS, UPDATE, active, states
 
 from slowwave.cli.files.foreign import Place
 from slowwave.cli.reviewing.chosen_proposals import Choice
-from slowwave.cli.tui.session import Session
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
+from slowwave.extensions.screen.session import Session
 from slowwave.store.file import maintenance_lock
 
 __all__ = ["cli"]  # a fixture of test_cli, asked for by name
@@ -346,7 +346,8 @@ def test_without_a_terminal_or_with_an_action_it_is_wrong_usage(
 def test_without_the_package_the_command_says_how_to_install_it(waiting: Path) -> None:
     code = (
         "import sys\nsys.modules['textual'] = None\n"
-        "import slowwave.cli.tui.start as start\nstart._refuse_without_terminal = lambda: None\n"
+        "import slowwave.extensions.screen.start as start\n"
+        "start._refuse_without_terminal = lambda: None\n"
         f"from slowwave.cli.app import run\nsys.exit(run(['review', {str(waiting)!r}, '--tui']))"
     )
     ended = subprocess.run(

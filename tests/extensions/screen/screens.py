@@ -1,6 +1,6 @@
 """The screen of `slowwave review --tui` in tests: driven without a terminal, and what it showed.
 
-python tests/screens.py     draw docs/review.svg and the pictures in tests/snapshots anew
+PYTHONPATH=tests python tests/extensions/screen/screens.py   draw the pictures anew
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from textual.events import Paste
 
 from slowwave.cli.files.foreign import Place
 from slowwave.cli.reviewing.chosen_proposals import Choice
-from slowwave.cli.tui.screen import ReviewScreen
-from slowwave.cli.tui.session import Session
 from slowwave.consolidation.vectors.embedder import Embedder, SentenceEmbedder
+from slowwave.extensions.screen.screen import ReviewScreen
+from slowwave.extensions.screen.session import Session
 
 SNAPSHOTS = Path(__file__).parent / "snapshots"
-PICTURE = Path(__file__).parent.parent / "docs" / "review.svg"
+PICTURE = Path(__file__).parents[3] / "docs" / "review.svg"
 SIZE = 80, 24
 _ID = re.compile(r"\b[0-9a-f]{8}\b")
 # How wide a letter is that Textual draws, in units of the picture.
@@ -87,7 +87,7 @@ class Shown:
         return ["".join(row).rstrip() for row in rows]
 
     def is_like(self, snapshot: str) -> bool:
-        """Whether it shows what a picture in tests/snapshots shows: letters, places and marks.
+        """Whether it shows what a picture in snapshots/ shows: letters, places and marks.
 
         Colours, fonts and how a version of Textual writes a picture do not count, nor do the ids of
         proposals, which depend on what a model is asked.
