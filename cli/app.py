@@ -27,7 +27,6 @@ from .commands import (
     conflicts,
     diff,
     eval_,
-    experience,
     export,
     formats,
     import_,
@@ -121,7 +120,6 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "archive": archive.archive,
     "check": check.check,
     "shared": shared.shared,
-    "experience": experience.experience,
     "formats": formats.formats,
     "mcp": mcp.mcp,
 }

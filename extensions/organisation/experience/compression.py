@@ -13,13 +13,13 @@ from dataclasses import dataclass
 
 from slowwave.consolidation.comparison.normal_form import normal_form
 from slowwave.consolidation.proposals import Claim
+from slowwave.consolidation.running.key_facts import key_facts
 from slowwave.consolidation.text.density import density_of
 from slowwave.consolidation.text.injection import commands
 from slowwave.consolidation.text.reading import read
 from slowwave.consolidation.thresholds import MOST_KEY_FACTS
 from slowwave.store.records import Memory, json_text
 
-from .key_facts import key_facts
 from .traces import TaskTrace, Worked
 
 # Goes up whenever traces are compressed otherwise.

@@ -27,9 +27,9 @@ from nights import fill, night, of_one_thing, picture, rows, told
 from readme import ROOT
 from test_cli import Cli, cli
 
-from slowwave.consolidation.experience.compression import COMPRESSOR
-from slowwave.consolidation.experience.key_facts import key_facts
+from slowwave.consolidation.running.key_facts import key_facts
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
+from slowwave.extensions.organisation.experience.compression import COMPRESSOR
 
 __all__ = ["cli"]  # a fixture of test_cli, asked for by name
 

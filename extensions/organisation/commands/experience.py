@@ -37,6 +37,7 @@ from slowwave.cli.arguments.options import (
 )
 from slowwave.cli.arguments.settings import is_on_command_line
 from slowwave.cli.arguments.writers import make_recordings, make_writer
+from slowwave.cli.commands.import_ import reading
 from slowwave.cli.files.foreign import refuse_foreign
 from slowwave.cli.results.problems import tell_problems
 from slowwave.cli.terminal.exits import OF_VERDICT
@@ -53,10 +54,11 @@ from slowwave.cli.wiki.writing import (
 from slowwave.consolidation.thresholds import LEAST_COMPRESSION
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbedder
 
-from .import_ import reading
-
 if TYPE_CHECKING:
-    from slowwave.consolidation.experience.experience_outcome import Compressed, Compression
+    from slowwave.extensions.organisation.experience.experience_outcome import (
+        Compressed,
+        Compression,
+    )
 
 Action = Literal["add", "compress"]
 # What makes no sense without one of some others.
@@ -130,7 +132,10 @@ def experience(
         return
     if not dry_run:
         refuse_unwritable_wiki(wiki, file)
-    from slowwave.consolidation.experience.run import ExperienceOptions, compress_experiences
+    from slowwave.extensions.organisation.experience.run import (
+        ExperienceOptions,
+        compress_experiences,
+    )
 
     limits = (max_calls, max_tokens, max_cost, max_time)
     recordings = make_recordings(record, replay, dry_run and not ask)
@@ -160,7 +165,7 @@ def experience(
 
 
 def _add(file: Path, source: Path, tenant: str, output: Output) -> None:
-    from slowwave.consolidation.experience.traces import as_memory, parse_trace
+    from slowwave.extensions.organisation.experience.traces import as_memory, parse_trace
     from slowwave.store.check import refuse_damaged
     from slowwave.store.file import open_writing
     from slowwave.store.memories import add_memories, read_memories
