@@ -40,7 +40,6 @@ from .commands import (
     report,
     restore,
     review,
-    shared,
     show,
     stats,
     trace,
@@ -119,7 +118,6 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "restore": restore.restore,
     "archive": archive.archive,
     "check": check.check,
-    "shared": shared.shared,
     "formats": formats.formats,
     "mcp": mcp.mcp,
 }

@@ -15,7 +15,7 @@ from slowwave.cli.files.foreign import refuse_foreign
 from slowwave.cli.terminal.output import Output, clean
 
 if TYPE_CHECKING:
-    from slowwave.store.shared_log import SharedEntry
+    from slowwave.extensions.organisation.store.shared_log import SharedEntry
 
 Action = Literal["list", "log", "authors", "publish", "retract", "admit", "dismiss"]
 _READING = ("list", "log", "authors")
@@ -100,10 +100,10 @@ def _refuse_wrong_usage(
 
 
 def _show(file: Path, action: Action, name: str | None, day: str | None, output: Output) -> None:
+    from slowwave.extensions.organisation.store.shared_facts import entries_until, snapshot
+    from slowwave.extensions.organisation.store.shared_log import read_log
+    from slowwave.extensions.organisation.store.shared_rules import authors_of
     from slowwave.store.file import open_reading
-    from slowwave.store.shared_facts import entries_until, snapshot
-    from slowwave.store.shared_log import read_log
-    from slowwave.store.shared_rules import authors_of
 
     as_of = end_of(day, "--as-of")
     with open_reading(file) as opened:
@@ -142,10 +142,16 @@ def _change(
     seniority: int | None,
     output: Output,
 ) -> None:
+    from slowwave.extensions.organisation.store.shared_facts import (
+        WriteRequest,
+        admit,
+        dismiss,
+        publish,
+        retract,
+    )
     from slowwave.store.check import refuse_damaged
     from slowwave.store.file import open_writing
     from slowwave.store.records import timestamp
-    from slowwave.store.shared_facts import WriteRequest, admit, dismiss, publish, retract
 
     request = WriteRequest(author, timestamp(datetime.now(UTC)), reason)
     with open_writing(file) as opened:
@@ -177,7 +183,7 @@ def _as_json(entry: SharedEntry) -> dict[str, Any]:
 
 
 def _line(entry: SharedEntry) -> str:
-    from slowwave.store.shared_rules import authors_of
+    from slowwave.extensions.organisation.store.shared_rules import authors_of
 
     said = f": {entry.content}" if entry.operation == "publish" else ""
     if entry.operation == "admit":

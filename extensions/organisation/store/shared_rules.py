@@ -10,7 +10,8 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from .errors import NotAllowed, UnusableFile
+from slowwave.store.errors import NotAllowed, UnusableFile
+
 from .shared_log import SAVE_WITHOUT_LOG, AuthorKind, SharedEntry, SharedOperation
 
 # An agent's seniority; a human is above all of them.

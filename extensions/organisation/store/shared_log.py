@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import astuple, dataclass, fields
 from typing import Literal
 
-from .errors import UnusableFile
-from .file import MemoryFile
-from .records import json_text
+from slowwave.store.errors import UnusableFile
+from slowwave.store.file import MemoryFile
+from slowwave.store.records import json_text
 
 # The whole file, exported and imported, would have the same log.
 SAVE_WITHOUT_LOG = (
@@ -47,11 +47,6 @@ class SharedEntry:
 
 
 _COLUMNS = ", ".join(one.name for one in fields(SharedEntry))
-
-
-def has_log(file: MemoryFile) -> bool:
-    """Whether anything was ever shared in the file."""
-    return file.value("SELECT 1 FROM shared_log LIMIT 1") is not None
 
 
 def read_log(file: MemoryFile) -> list[SharedEntry]:

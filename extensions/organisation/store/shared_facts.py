@@ -5,11 +5,13 @@ from __future__ import annotations
 import unicodedata
 from dataclasses import dataclass, replace
 
-from .errors import NotFound, StoreError
-from .exchange import new_memory
-from .file import MemoryFile
-from .memories import add_memories
-from .records import json_text, new_id
+from slowwave.store.errors import NotFound, StoreError
+from slowwave.store.exchange import new_memory
+from slowwave.store.file import MemoryFile
+from slowwave.store.memories import add_memories
+from slowwave.store.records import json_text, new_id
+from slowwave.store.shared_tenant import SHARED_TENANT
+
 from .shared_log import AuthorKind, SharedEntry, append, latest, read_log
 from .shared_rules import (
     Author,
@@ -19,7 +21,6 @@ from .shared_rules import (
     refuse_fact,
     refuse_to_leave_none,
 )
-from .shared_tenant import SHARED_TENANT
 
 _LONGEST_NAME = 200
 _LONGEST_FACT = 10_000

@@ -14,10 +14,17 @@ from test_cli import Cli, cli
 from test_schema import of_version
 
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
+from slowwave.extensions.organisation.store.shared_facts import (
+    WriteRequest,
+    admit,
+    dismiss,
+    publish,
+    retract,
+    snapshot,
+)
+from slowwave.extensions.organisation.store.shared_log import read_log
 from slowwave.store.errors import NotAllowed, StoreError
 from slowwave.store.file import create_file, open_writing
-from slowwave.store.shared_facts import WriteRequest, admit, dismiss, publish, retract, snapshot
-from slowwave.store.shared_log import read_log
 
 __all__ = ["cli"]  # a fixture of test_cli, asked for by name
 
