@@ -27,10 +27,7 @@ from .commands import (
     conflicts,
     diff,
     eval_,
-    experience,
     export,
-    fleet_maintain,
-    fleet_report,
     import_,
     ingest,
     init,
@@ -42,7 +39,6 @@ from .commands import (
     report,
     restore,
     review,
-    shared,
     show,
     stats,
     trace,
@@ -121,8 +117,6 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "restore": restore.restore,
     "archive": archive.archive,
     "check": check.check,
-    "shared": shared.shared,
-    "experience": experience.experience,
     "mcp": mcp.mcp,
 }
 
@@ -136,21 +130,6 @@ def add_command(to: typer.Typer, name: str, command: Callable[..., None]) -> Non
 
 for name, command in COMMANDS.items():
     add_command(app, name, command)
-
-FLEET_COMMANDS: dict[str, Callable[..., None]] = {
-    "maintain": fleet_maintain.fleet_maintain,
-    "report": fleet_report.fleet_report,
-}
-fleet_app = typer.Typer(
-    name="fleet",
-    help="One night for each of many memory files, in folders or buckets.",
-    context_settings=HELP_OPTIONS,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-)
-for name, command in FLEET_COMMANDS.items():
-    add_command(fleet_app, name, command)
-app.add_typer(fleet_app)
 
 
 @cache

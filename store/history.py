@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from .errors import UnusableFile
+from .extension_tables import extension_tables
 from .file import MemoryFile
 from .records import json_text
 from .rows import Columns, Row, add_rows, decoded, encoded, set_columns
-from .shared_log import has_log
 
 # What a file holds besides memories, vectors and lineage, and each table's order: no row speaks of
 # one that comes later. What may be emptied at any time is left out, and so is what only the
@@ -24,7 +24,6 @@ _WHOLE = {
     "answers": "key",
     "asked": "tenant, content_hash, key",
     "disputes": "tenant, earlier_hash, later_hash",
-    "shared_log": "sequence",
     "witnesses": "id",
     "witness_vectors": "id, model",
     "entities": "id",
@@ -49,11 +48,12 @@ class HistoryRow(NamedTuple):
 def history_lines(file: MemoryFile) -> Iterator[str]:
     """Yield a JSON line for each row of what runs did: `{"table": NAME, "row": {...}}`.
 
-    None of a file in which no run has been, and nothing is shared.
+    None of a file in which no run has been, and in which no extension keeps anything.
     """
-    if not _has_runs(file) and not has_log(file):
+    of_extensions = _of_extensions()
+    if not any(_has_rows(file, table) for table in ("runs", *of_extensions)):
         return
-    for table, order in _WHOLE.items():
+    for table, order in (_WHOLE | of_extensions).items():
         for row in file.rows(f"SELECT * FROM {table} ORDER BY {order}"):
             yield _line(table, row)
     for row in file.rows(
@@ -61,6 +61,11 @@ def history_lines(file: MemoryFile) -> Iterator[str]:
         f"ORDER BY {_OF_A_VECTOR}"
     ):
         yield _line(_COMPUTED, row)
+
+
+def _of_extensions() -> dict[str, str]:
+    """Return the tables of extensions that an export holds, each with the order of its rows."""
+    return {name: order for tables in extension_tables() for name, order in tables.exported.items()}
 
 
 def _line(table: str, row: Row) -> str:
@@ -75,7 +80,7 @@ def parse_history(line: bytes) -> HistoryRow | None:
     if not isinstance(fields, dict) or fields.keys() != {"table", "row"}:
         return None
     table, row = fields["table"], fields["row"]
-    if table not in (*_WHOLE, _COMPUTED):
+    if table not in (*_WHOLE, *_of_extensions(), _COMPUTED):
         raise ValueError(f"there is no history in a table named {table!r:.60}")
     try:
         return HistoryRow(table, decoded(json_text(row)))
@@ -90,7 +95,7 @@ class History:
         """Expect a file to which nothing has been added in this transaction yet."""
         self._file = file
         self._columns = Columns(file)
-        self._can_take = not _has_runs(file) and not _has_memories(file)
+        self._can_take = not _has_rows(file, "runs") and not _has_rows(file, "memories")
         self._emptied: set[str] = set()
         # The number of the first line that was not taken in.
         self.first_skipped: int | None = None
@@ -128,12 +133,8 @@ class History:
             self._file.db.conn.execute(f"DELETE FROM {table}")
 
 
-def _has_runs(file: MemoryFile) -> bool:
-    return file.value("SELECT 1 FROM runs LIMIT 1") is not None
-
-
-def _has_memories(file: MemoryFile) -> bool:
-    return file.value("SELECT 1 FROM memories LIMIT 1") is not None
+def _has_rows(file: MemoryFile, table: str) -> bool:
+    return file.value(f"SELECT 1 FROM {table} LIMIT 1") is not None
 
 
 _DOES_NOT_FIT = (

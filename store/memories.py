@@ -20,8 +20,7 @@ from .records import (
     kept_text,
     to_row,
 )
-from .shared_log import has_log
-from .shared_tenant import SHARED_TENANT
+from .shared_tenant import SHARED_TENANT, has_log
 from .witnesses import read_witnesses
 
 SELECT = f"SELECT {', '.join(COLUMNS)} FROM memories"

@@ -1,12 +1,25 @@
-"""The tenant of shared knowledge, which only what is published gets into."""
+"""The tenant of shared knowledge, which only what is published gets into.
+
+An extension publishes. That nothing else changes what it published holds without it, too.
+"""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from .errors import StoreError
+
+if TYPE_CHECKING:
+    from .file import MemoryFile
 
 # The tenant whose memories are the facts that hold now.
 SHARED_TENANT = "shared"
 HOW_TO_SHARE = "Publish facts with 'slowwave shared'."
+
+
+def has_log(file: MemoryFile) -> bool:
+    """Whether anything was ever shared in the file."""
+    return file.value("SELECT 1 FROM shared_log LIMIT 1") is not None
 
 
 def refuse_unpublished(tenant: str) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from slowwave.cli.arguments.extension_options import worker_of
 from slowwave.cli.arguments.options import (
     ConfigOption,
     EmbedderOption,
@@ -100,8 +101,7 @@ def review(
         refuse_unwritable_wiki(wiki, file)
     output = Output(json, quiet)
     if tui:
-        from slowwave.cli.tui.start import show_screen
-
+        show_screen = worker_of("tui")
         output.show(clean(show_screen(place, choice, SentenceEmbedder(embedder))))
         raise typer.Exit(write_after_change(wiki, place).tell(output, Code.DONE))
     if action in ("list", "show"):

@@ -25,7 +25,7 @@ from nights import fill, rows, told
 from test_foreign import FORMATS
 from test_plan import TWINS
 
-from slowwave.cli.app import COMMANDS, FLEET_COMMANDS, run
+from slowwave.cli.app import run
 from slowwave.consolidation.agent import AgentMemory
 
 ROOT = Path(__file__).parents[2]
@@ -179,7 +179,7 @@ def places(tmp_path: Path, lived_in: bytes, waiting: tuple[bytes, str]) -> dict[
 
 
 def test_each_command_is_tried() -> None:
-    assert set(CALLS) == {*COMMANDS, *(f"fleet {one}" for one in FLEET_COMMANDS)}
+    assert set(CALLS) == set(readme.every_command())
 
 
 @pytest.mark.parametrize("command", CALLS)
