@@ -35,7 +35,7 @@ from slowwave.extensions.postgres.url import DatabaseUrl
 
 _ROOT = Path(__file__).parents[2]
 _FIXTURE = _ROOT / "fixtures" / "night.py"
-_SCHEMA = _ROOT / "tests" / "formats" / "langgraph-postgres.sql"
+_SCHEMA = _ROOT / "tests" / "extensions" / "postgres" / "langgraph.sql"
 _NOW = datetime(2026, 3, 10, 3, 0, tzinfo=UTC)
 
 

@@ -40,7 +40,7 @@ Row = dict[str, str]
 
 _PAIRS = Path(__file__).parents[2] / "fixtures" / "quality" / "pairs-held-out.toml"
 # A file of each package, as it leaves it.
-_RECORDED = Path(__file__).parents[2] / "tests" / "formats"
+_RECORDED = Path(__file__).parents[2] / "tests" / "extensions" / "formats" / "recorded"
 # What can be done in a file that takes no new texts.
 _MERGES = CycleOptions(only=frozenset({"merge"}))
 # It compares each with each, and gives up at 200,000 comparisons.

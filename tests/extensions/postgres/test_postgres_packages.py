@@ -105,7 +105,7 @@ def package(
 
 
 def made(name: str, database: Database, embed: Embed) -> Package:
-    schema = Path(__file__).parent / "formats" / f"{name}-postgres.sql"
+    schema = Path(__file__).with_name(f"{name}.sql")
     database.execute(schema.read_text("utf-8"))
     table, whose = {"mem0": ("mem0", "user_id="), "agno": ("ai.agno_memories", "")}[name]
     return Package(name, database, embed, table, whose)

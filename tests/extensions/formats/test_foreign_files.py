@@ -18,16 +18,15 @@ import pytest
 from figures import Figures
 from nights import of_one_thing
 from real_vec0 import make_memory_service
+from reliability.crashing import Ended, Job, run
+from reliability.disk import Fault, What, linked_library
+from reliability.test_storage import is_told
 from test_cli import Cli, cli
 from test_foreign import FORMATS
 from test_foreign_vectors import UPDATED, check_search_tables, told, vectors_in, visible
 
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.extensions.formats.known_formats import format_named
-
-from .crashing import Ended, Job, run
-from .disk import Fault, What, linked_library
-from .test_storage import is_told
 
 __all__ = ["cli"]  # a fixture of test_cli, asked for by name
 

@@ -144,7 +144,7 @@ def test_an_earlier_table_of_mirrors_without_the_store_that_they_are_of_is_refus
     night(cli, filled.of(RAVI))
     filled.execute(EARLIER)
     filled.execute("DROP TABLE store CASCADE")
-    filled.execute((Path(__file__).parent / "formats" / "mem0-postgres.sql").read_text("utf-8"))
+    filled.execute(Path(__file__).with_name("mem0.sql").read_text("utf-8"))
     payload = {"user_id": "ann", "data": "Ann likes rye.", "created_at": "2026-03-01T00:00:00Z"}
     vector = str([0.0] * 384)
     mem0 = "INSERT INTO mem0 VALUES (gen_random_uuid(), %s, %s)"

@@ -23,7 +23,7 @@ from slowwave.extensions.postgres.connection import connected, transaction
 from slowwave.extensions.postgres.format import PostgresFormat
 from slowwave.extensions.postgres.url import DatabaseUrl
 
-SCHEMA = Path(__file__).parent / "formats" / "langgraph-postgres.sql"
+SCHEMA = Path(__file__).with_name("langgraph.sql")
 # As PostgresStore.put spells it.
 _PUT = """
 INSERT INTO store (prefix, key, value, created_at, updated_at, expires_at, ttl_minutes)

@@ -23,7 +23,7 @@ from slowwave.store.file import create_file
 
 __all__ = ["cli"]  # a fixture of test_cli, asked for by name
 
-FORMATS = Path(__file__).with_name("formats")
+FORMATS = Path(__file__).with_name("recorded")
 # A file of each format, as its own program writes it.
 SAMPLES = {
     "mcp-server-memory": "memory.jsonl",
@@ -350,7 +350,7 @@ def chosen_steps(steps: int, rounds: Callable[[int, int], int]) -> list[int]:
 
 
 def killed(at: int, command: list[str]) -> subprocess.CompletedProcess[str]:
-    killing = Path(__file__).with_name("killing.py")
+    killing = Path(__file__).parents[2] / "killing.py"
     return subprocess.run(
         [sys.executable, str(killing), str(at), *command],
         capture_output=True,
