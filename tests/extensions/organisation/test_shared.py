@@ -23,7 +23,8 @@ from slowwave.extensions.organisation.store.shared_facts import (
     snapshot,
 )
 from slowwave.extensions.organisation.store.shared_log import read_log
-from slowwave.store.errors import NotAllowed, StoreError
+from slowwave.extensions.organisation.store.shared_rules import NotAllowed
+from slowwave.store.errors import StoreError
 from slowwave.store.file import create_file, open_writing
 
 __all__ = ["cli"]  # a fixture of test_cli, asked for by name
