@@ -16,7 +16,7 @@ from .kept_form import find_fault_of_row
 from .ledger import read_waiting
 from .memories import SELECT
 from .records import SAVE, Memory, content_hash, from_row, kept_claims, kept_list, kept_object
-from .schema_of_file import fresh_parts, parts_of
+from .schema_of_file import expected_parts, parts_of
 from .vectors import from_blob, is_sound
 
 # What SQLite says of a value that a column may not have: the pages themselves are sound.
@@ -215,10 +215,10 @@ def _journal(file: MemoryFile) -> list[Problem]:
 
 
 def _schema(file: MemoryFile) -> list[Problem]:
-    """Check that all parts of a new file are there; what an agent added is its own affair."""
+    """Check that all parts of the file are there; what an agent added is its own affair."""
     kept = parts_of(file.db)
     problems = []
-    for part, columns in fresh_parts().items():
+    for part, columns in expected_parts(kept).items():
         lost = columns - kept.get(part, set())
         if part not in kept:
             problems.append(Problem(_CHANGED, f"{part} is gone"))

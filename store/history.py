@@ -8,10 +8,11 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from .errors import UnusableFile
-from .extension_tables import extension_tables
+from .extension_tables import ExtensionTables, extension_tables, has_table
 from .file import MemoryFile
 from .records import json_text
 from .rows import Columns, Row, add_rows, decoded, encoded, set_columns
+from .sql_script import run_script
 
 # What a file holds besides memories, vectors and lineage, and each table's order: no row speaks of
 # one that comes later. What may be emptied at any time is left out, and so is what only the
@@ -50,7 +51,11 @@ def history_lines(file: MemoryFile) -> Iterator[str]:
 
     None of a file in which no run has been, and in which no extension keeps anything.
     """
-    of_extensions = _of_extensions()
+    of_extensions = {
+        table: tables.order[table]
+        for table, tables in _of_extensions().items()
+        if has_table(file.db, table)
+    }
     if not any(_has_rows(file, table) for table in ("runs", *of_extensions)):
         return
     for table, order in (_WHOLE | of_extensions).items():
@@ -63,9 +68,9 @@ def history_lines(file: MemoryFile) -> Iterator[str]:
         yield _line(_COMPUTED, row)
 
 
-def _of_extensions() -> dict[str, str]:
-    """Return the tables of extensions that an export holds, each with the order of its rows."""
-    return {name: order for tables in extension_tables() for name, order in tables.exported.items()}
+def _of_extensions() -> dict[str, ExtensionTables]:
+    """Return the tables of extensions that an export holds, by their names."""
+    return {name: tables for tables in extension_tables() for name in tables.order}
 
 
 def _line(table: str, row: Row) -> str:
@@ -97,6 +102,7 @@ class History:
         self._columns = Columns(file)
         self._can_take = not _has_rows(file, "runs") and not _has_rows(file, "memories")
         self._emptied: set[str] = set()
+        self._of_extensions = _of_extensions()
         # The number of the first line that was not taken in.
         self.first_skipped: int | None = None
 
@@ -113,6 +119,8 @@ class History:
         if not self._can_take:
             self.first_skipped = self.first_skipped or number
             return
+        if of.table in self._of_extensions and of.table not in self._emptied:
+            run_script(self._file.db, self._of_extensions[of.table].script)
         try:
             self._columns.refuse_unknown(of.table, of.row)
             if of.table == _COMPUTED:

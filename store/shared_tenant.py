@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .errors import StoreError
+from .extension_tables import has_table
 
 if TYPE_CHECKING:
     from .file import MemoryFile
@@ -19,7 +20,9 @@ HOW_TO_SHARE = "Publish facts with 'slowwave shared'."
 
 def has_log(file: MemoryFile) -> bool:
     """Whether anything was ever shared in the file."""
-    return file.value("SELECT 1 FROM shared_log LIMIT 1") is not None
+    return has_table(file.db, "shared_log") and bool(
+        file.value("SELECT EXISTS (SELECT 1 FROM shared_log)")
+    )
 
 
 def refuse_unpublished(tenant: str) -> None:

@@ -19,9 +19,9 @@ from slowwave.cli.arguments.options import (
 )
 from slowwave.cli.files.places import on_place
 from slowwave.cli.results.waiting import decided_as_json, decided_as_text, exit_code
+from slowwave.cli.results.wiki import WikiOption, refuse_unwritable_wiki, write_after_change
 from slowwave.cli.terminal.output import Output
 from slowwave.cli.terminal.progress_bars import shown_progress
-from slowwave.cli.wiki.writing import WikiOption, refuse_unwritable_wiki, write_after_change
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbedder
 from slowwave.store.places import Place
 

@@ -91,7 +91,7 @@ def _refuse_lines(context: typer.Context) -> None:
 
 
 def _write_wiki(place: Place, folder: Path, output: Output) -> None:
-    from slowwave.cli.wiki.writing import tell_wiki, wiki_as_json, write_out
+    from slowwave.cli.results.wiki import tell_wiki, wiki_as_json, write_out
 
     with place.reading() as memory_file:
         written = write_out(memory_file, folder, place.named)

@@ -44,11 +44,11 @@ from slowwave.cli.nights.night import Night
 from slowwave.cli.nights.watch import Watch
 from slowwave.cli.results.recall_guard import guard_of
 from slowwave.cli.results.textfile import refuse_unwritable_metrics
+from slowwave.cli.results.wiki import WikiOption, refuse_unwritable_wiki, write_after_change
 from slowwave.cli.reviewing.interactive import refuse_to_ask
 from slowwave.cli.terminal.exits import Code
 from slowwave.cli.terminal.log_lines import LogFormat, log_lines
 from slowwave.cli.terminal.output import Output
-from slowwave.cli.wiki.writing import WikiOption, refuse_unwritable_wiki, write_after_change
 from slowwave.consolidation.options import CycleOptions, Review
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbedder
 from slowwave.store.places import Place

@@ -29,6 +29,7 @@ from slowwave.cli.results.waiting import (
     waiting_block,
     waiting_details,
 )
+from slowwave.cli.results.wiki import WikiOption, refuse_unwritable_wiki, write_after_change
 from slowwave.cli.reviewing.chosen_proposals import Choice, carry_out_chosen, chosen_of, decline
 from slowwave.cli.reviewing.decided_before import what_became
 from slowwave.cli.terminal.editor import edited
@@ -36,7 +37,6 @@ from slowwave.cli.terminal.exits import Code
 from slowwave.cli.terminal.output import Output, clean
 from slowwave.cli.terminal.progress_bars import shown_progress
 from slowwave.cli.terminal.wording import counted
-from slowwave.cli.wiki.writing import WikiOption, refuse_unwritable_wiki, write_after_change
 from slowwave.consolidation.proposals import Operation
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbedder
 from slowwave.store.places import Place

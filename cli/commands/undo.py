@@ -13,10 +13,10 @@ import typer
 
 from slowwave.cli.arguments.options import ConfigOption, FileArgument, JsonOption, QuietOption
 from slowwave.cli.files.places import on_place
+from slowwave.cli.results.wiki import WikiOption, refuse_unwritable_wiki, write_after_change
 from slowwave.cli.terminal.exits import Code
 from slowwave.cli.terminal.output import Output, clean
 from slowwave.cli.terminal.wording import counted
-from slowwave.cli.wiki.writing import WikiOption, refuse_unwritable_wiki, write_after_change
 from slowwave.store.errors import StoreError
 from slowwave.store.intake import DROPPED
 from slowwave.store.places import Place

@@ -17,12 +17,12 @@ from slowwave.cli.results.night_report import as_json, as_text, budget_as_json, 
 from slowwave.cli.results.problems import tell_problems
 from slowwave.cli.results.recall_guard import guard_as_json, guard_as_text
 from slowwave.cli.results.routes import routes_as_json
+from slowwave.cli.results.wiki import write_after_run
 from slowwave.cli.terminal.exits import OF_VERDICT, Code, code_of
 from slowwave.cli.terminal.output import Output, clean
 from slowwave.cli.terminal.progress_bars import shown_progress
 from slowwave.cli.terminal.signals import signals_of_this_command
 from slowwave.cli.terminal.wording import counted
-from slowwave.cli.wiki.writing import write_after_run
 from slowwave.consolidation.errors import ConsolidationError
 from slowwave.consolidation.runtime.redaction import without_secrets
 from slowwave.store.errors import StoreError

@@ -383,7 +383,7 @@ def test_the_product_unpickles_nothing_evaluates_nothing_and_starts_nothing() ->
     found = []
     sources = [
         path
-        for name in ("cli", "consolidation", "store")
+        for name in ("cli", "consolidation", "extensions", "store")
         for path in (PROJECT / name).rglob("*.py")
     ]
     for path in sources:

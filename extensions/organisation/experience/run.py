@@ -23,6 +23,7 @@ from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.consolidation.vectors.embedder import Embedder
 from slowwave.consolidation.writing.answer_store import AnswerStore, FileAnswerStore
 from slowwave.consolidation.writing.writer import Writer
+from slowwave.extensions.organisation.store.traces import read_traces
 from slowwave.store.errors import StoreError
 from slowwave.store.file import MemoryFile, maintenance_lock, open_reading, open_writing
 from slowwave.store.ledger import remembered_keys
@@ -31,7 +32,6 @@ from slowwave.store.memories import (
     consolidated_tenants,
     count_memories,
     read_derived,
-    read_raw_experiences,
     tenants,
 )
 from slowwave.store.records import Memory
@@ -116,7 +116,7 @@ def _due(file: MemoryFile, tenants: Sequence[str]) -> _Due:
     remembered = remembered_keys(file)
     for tenant in _chosen(file, tenants):
         attempts = []
-        for memory in read_raw_experiences(file, tenant):
+        for memory in read_traces(file, tenant):
             try:
                 attempts.append(Attempt(memory, trace_of(memory)))
             except ValidationError:

@@ -8,8 +8,13 @@ from dataclasses import astuple, dataclass, fields
 from typing import Literal
 
 from slowwave.store.errors import UnusableFile
+from slowwave.store.extension_tables import has_table
 from slowwave.store.file import MemoryFile
 from slowwave.store.records import json_text
+from slowwave.store.shared_tenant import has_log
+from slowwave.store.sql_script import run_script
+
+from .log_script import SCRIPT, TABLE
 
 # The whole file, exported and imported, would have the same log.
 SAVE_WITHOUT_LOG = (
@@ -69,6 +74,8 @@ def broken_log(file: MemoryFile) -> str | None:
 
 def append(file: MemoryFile, entry: SharedEntry) -> None:
     """Add a row behind the others, within the transaction of the caller."""
+    if not has_table(file.db, TABLE):
+        run_script(file.db, SCRIPT)
     before = file.value("SELECT digest FROM shared_log ORDER BY sequence DESC LIMIT 1")
     values = [*astuple(entry), _digest(before, entry)]
     marks = ", ".join("?" * len(values))
@@ -84,6 +91,8 @@ def latest(entries: Sequence[SharedEntry], subject: str, of_a_fact: bool) -> Sha
 def _read(file: MemoryFile) -> tuple[list[SharedEntry], int | None]:
     """Return the rows, and the number of the first that is not what was written."""
     entries: list[SharedEntry] = []
+    if not has_log(file):
+        return entries, None
     before: str | None = None
     rows = file.db.conn.execute(f"SELECT {_COLUMNS}, digest FROM shared_log ORDER BY sequence")
     for number, (*values, digest) in enumerate(rows, start=1):

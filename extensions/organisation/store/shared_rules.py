@@ -10,13 +10,17 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from slowwave.store.errors import NotAllowed, UnusableFile
+from slowwave.store.errors import StoreError, UnusableFile
 
 from .shared_log import SAVE_WITHOUT_LOG, AuthorKind, SharedEntry, SharedOperation
 
 # An agent's seniority; a human is above all of them.
 LEAST_SENIORITY, MOST_SENIORITY = 1, 9
 _ASK = "'slowwave shared FILE authors' shows who may write; a human admits others."
+
+
+class NotAllowed(StoreError):
+    """The rules of shared knowledge do not let this author do it."""
 
 
 @dataclass(frozen=True)

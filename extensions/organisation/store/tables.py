@@ -8,6 +8,7 @@ from slowwave.store.extension_tables import ExtensionTables
 from slowwave.store.file import MemoryFile
 from slowwave.store.shared_tenant import SHARED_TENANT, has_log
 
+from .log_script import SCRIPT, TABLE
 from .shared_facts import snapshot
 from .shared_log import broken_log, read_log
 
@@ -28,4 +29,4 @@ def find_faults(file: MemoryFile) -> Iterator[tuple[str, str]]:
                 yield "shared knowledge", f"memory {memory} is not what the log says"
 
 
-TABLES = ExtensionTables(exported={"shared_log": "sequence"}, find_faults=find_faults)
+TABLES = ExtensionTables(SCRIPT, {TABLE: "sequence"}, find_faults)

@@ -23,7 +23,8 @@ from slowwave.extensions.organisation.store.shared_facts import (
     snapshot,
 )
 from slowwave.extensions.organisation.store.shared_log import read_log
-from slowwave.store.errors import NotAllowed, StoreError
+from slowwave.extensions.organisation.store.shared_rules import NotAllowed
+from slowwave.store.errors import StoreError
 from slowwave.store.file import create_file, open_writing
 
 __all__ = ["cli"]  # a fixture of test_cli, asked for by name
@@ -208,12 +209,27 @@ def test_only_a_human_admits_and_the_last_one_stays(org: Path, cli: Cli) -> None
     assert [one["name"] for one in authors] == ["aino", "architect"]
 
 
+def test_a_file_has_the_log_from_the_first_author_on_and_then_misses_each_part_of_it(
+    memory_file: Path, tmp_path: Path, cli: Cli
+) -> None:
+    log = "SELECT type, name FROM sqlite_schema WHERE name LIKE 'shared_%'"
+    assert rows(memory_file, log) == []
+    Run(memory_file, cli)("admit", "aino", "--human", by="aino")
+    parts = rows(memory_file, log)
+    assert len(parts) == 14
+    for number, part in enumerate(parts):
+        copy = copy_of(memory_file, tmp_path / f"{number}.db")
+        execute(copy, f"DROP {part['type']} {part['name']}")
+        problems = cli("check", copy, "--json").json["problems"]
+        assert f"{part['type']} {part['name']} is gone" in [one["detail"] for one in problems]
+
+
 def test_the_first_is_a_human_who_admits_themselves(memory_file: Path, cli: Cli) -> None:
     run = Run(memory_file, cli)
     for arguments in (["bot", "--seniority", "9"], ["other", "--human"]):
         assert "first" in run("admit", *arguments, by="bot", code=1)
     assert "nobody admitted" in run("publish", "port", PORT, by="bot", code=1)
-    assert rows(memory_file, "SELECT * FROM shared_log") == []
+    assert cli("shared", memory_file, "log", "--json").json["entries"] == []
 
 
 def test_a_tenant_that_others_filled_is_not_taken_over(memory_file: Path, cli: Cli) -> None:

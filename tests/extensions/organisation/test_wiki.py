@@ -22,8 +22,14 @@ from readme import ROOT, SMOKE
 from test_cli import Cli, cli
 
 from slowwave.cli.app import run
-from slowwave.cli.wiki.names import stem_of
-from slowwave.cli.wiki.text import as_block, as_line, as_link, is_untouched, page
+from slowwave.extensions.organisation.wiki.names import stem_of
+from slowwave.extensions.organisation.wiki.text import (
+    as_block,
+    as_line,
+    as_link,
+    is_untouched,
+    page,
+)
 
 __all__ = ["cli"]  # a fixture of test_cli, asked for by name
 

@@ -11,9 +11,9 @@ import os
 import stat
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 
+from slowwave.cli.results.wiki import WrittenPages
 from slowwave.store.errors import FileHeld, StoreError
 from slowwave.store.opening import MAGIC
 
@@ -28,17 +28,6 @@ _UNFINISHED = ".slowwave-new"
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 # A pipe must not be waited for.
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
-
-
-@dataclass
-class WrittenPages:
-    """What an export did with the pages."""
-
-    written: int = 0
-    unchanged: int = 0
-    removed: int = 0
-    # Pages that somebody else wrote or changed, by their paths in the folder: they stay.
-    kept: list[str] = field(default_factory=list)
 
 
 def write_wiki(

@@ -1,14 +1,15 @@
-"""A memory file written out as a wiki of Markdown pages."""
+"""The option --wiki: what an extension writes after a run, and what is reported of it."""
 
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
 import typer
 
+from slowwave.cli.arguments.extension_options import worker_of
 from slowwave.cli.files.writable import refuse_unwritable_folder
 from slowwave.cli.terminal.exits import Code
 from slowwave.cli.terminal.output import clean
@@ -20,7 +21,9 @@ if TYPE_CHECKING:
     from slowwave.cli.terminal.output import Output
     from slowwave.store.places import Place
 
-    from .folder import WrittenPages
+_DONE = "What was to be done before the pages is done."
+# How many pages are named that stayed as they were.
+_MOST_NAMED = 5
 
 WikiOption = Annotated[
     Path | None,
@@ -30,9 +33,27 @@ WikiOption = Annotated[
         help="Afterwards, write the file out as Markdown pages, as 'slowwave export --wiki'.",
     ),
 ]
-_DONE = "What was to be done before the pages is done."
-# So many pages are named that stayed as they were.
-_MOST_NAMED = 5
+
+
+@dataclass
+class WrittenPages:
+    """What an export did with the pages."""
+
+    written: int = 0
+    unchanged: int = 0
+    removed: int = 0
+    # Pages that somebody else wrote or changed, by their paths in the folder: they stay.
+    kept: list[str] = field(default_factory=list)
+
+
+class WikiWriter(Protocol):
+    """What an extension registers for --wiki under `slowwave.options`."""
+
+    def refuse_others_pages(self, folder: Path, file: str) -> None:
+        """Refuse a folder with the pages of a memory file of another name: `StoreError`."""
+
+    def write_out(self, memory_file: Path, folder: Path, readers: Path) -> WrittenPages:
+        """Write the pages as `write_out` of this module does."""
 
 
 def refuse_unwritable_wiki(folder: Path | None, file: Path) -> None:
@@ -42,14 +63,13 @@ def refuse_unwritable_wiki(folder: Path | None, file: Path) -> None:
     """
     if folder is None:
         return
+    writer = _writer()
     if folder.exists() and not folder.is_dir():
         raise StoreError(f"Cannot write into {folder}: it is no folder.", "Name another one.")
     there = folder.is_dir()
     refuse_unwritable_folder(folder if there else folder.absolute().parent, f"into {folder}")
     if there:
-        from .folder import refuse_others_pages
-
-        refuse_others_pages(folder, file.absolute().name)
+        writer.refuse_others_pages(folder, file.absolute().name)
 
 
 def write_out(memory_file: Path, folder: Path, readers: Path) -> WrittenPages:
@@ -57,18 +77,13 @@ def write_out(memory_file: Path, folder: Path, readers: Path) -> WrittenPages:
 
     readers: the file as it is named; its mode says who may read the pages. Raises `StoreError`.
     """
-    from slowwave.store.check import refuse_unreadable
-    from slowwave.store.file import open_reading
-    from slowwave.store.sidecar import mode_of
+    return _writer().write_out(memory_file, folder, readers)
 
-    from .folder import write_wiki
-    from .pages import all_pages
 
-    with open_reading(memory_file) as opened:
-        refuse_unreadable(opened)
-        # Another agent's file may be a folder: what lets one enter that is no matter of pages.
-        file = readers.absolute().name
-        return write_wiki(folder, all_pages(opened, file), file, mode_of(readers) & 0o666)
+def _writer() -> WikiWriter:
+    """Return what the extension with the pages registers. Raises wrong usage without one."""
+    writer: WikiWriter = worker_of("wiki")
+    return writer
 
 
 @dataclass(frozen=True)
