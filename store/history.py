@@ -15,8 +15,7 @@ from .rows import Columns, Row, add_rows, decoded, encoded, set_columns
 from .sql_script import run_script
 
 # What a file holds besides memories, vectors and lineage, and each table's order: no row speaks of
-# one that comes later. What may be emptied at any time is left out, and so is what only the
-# mirror of another agent's file has.
+# one that comes later. What may be emptied at any time is left out.
 _WHOLE = {
     "runs": "rowid",  # which of two runs came later
     "proposals": "run_id, key",

@@ -415,32 +415,8 @@ def version_5(db: Database) -> None:
     run_script(db, _VERSION_5)
 
 
-_VERSION_6 = """
-CREATE TABLE mirrored (
-    -- A row per mirror, only in one of another agent's file: of which format that is.
-    id     INTEGER PRIMARY KEY CHECK (id = 1),
-    format TEXT NOT NULL
-) STRICT;
-
-CREATE TABLE links (
-    -- A row per memory that stands in the other file, and what names it there. It outlives the
-    -- memory, which an undo may delete, until the entry has left the other file.
-    memory_id TEXT PRIMARY KEY NOT NULL,
-    key       TEXT NOT NULL
-) STRICT, WITHOUT ROWID;
-CREATE INDEX links_by_key ON links (key);
-
-CREATE TABLE images (
-    -- A row per memory that left the other file: how it stood there, so that it can come back.
-    memory_id TEXT PRIMARY KEY NOT NULL REFERENCES memories (id) ON DELETE CASCADE,
-    image     TEXT NOT NULL CHECK (json_valid(image))
-) STRICT, WITHOUT ROWID;
-"""
-
-
 def version_6(db: Database) -> None:
-    """Be the mirror of another agent's file."""
-    run_script(db, _VERSION_6)
+    """Make nothing: the tables of a mirror are made by the extension that writes them."""
 
 
 _VERSION_7 = """

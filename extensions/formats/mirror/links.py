@@ -6,17 +6,24 @@ import json
 from collections.abc import Iterable, Mapping
 
 from slowwave.extensions.formats.base import Image
+from slowwave.store.extension_tables import has_table
 from slowwave.store.file import MemoryFile
+from slowwave.store.sql_script import run_script
+
+from .tables import SCRIPT, TABLE
 
 
 def format_of(file: MemoryFile) -> str | None:
     """Return the name of the format that a mirror mirrors; None for a file that is none."""
+    if not has_table(file.db, TABLE):
+        return None
     name = file.value("SELECT format FROM mirrored")
     return None if name is None else str(name)
 
 
 def keep_format(file: MemoryFile, name: str) -> None:
     """Make a new file a mirror, within the transaction of the caller."""
+    run_script(file.db, SCRIPT)
     file.db.conn.execute("INSERT INTO mirrored (id, format) VALUES (1, ?)", [name])
 
 

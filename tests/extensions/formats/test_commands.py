@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from nights import execute, rows
 from test_apply import planned
 from test_cli import Cli, cli
 from test_foreign import FORMATS
@@ -17,6 +18,21 @@ from slowwave.extensions.formats.known_formats import recognised
 __all__ = ["cli"]  # a fixture of test_cli, asked for by name
 
 RECORDED = FORMATS / "mcp-server-memory" / "memory.jsonl"
+
+
+def test_only_a_mirror_has_the_tables_of_a_mirror(
+    tmp_path: Path, memory_file: Path, cli: Cli
+) -> None:
+    path, tables = tmp_path / "memory.jsonl", "SELECT name FROM sqlite_schema WHERE name = 'links'"
+    shutil.copy(RECORDED, path)
+    assert cli("maintain", path, "--consolidate", "--format", "mcp-server-memory").code == 0
+    mirror = Path(f"{path}.slowwave.db")
+    assert len(rows(mirror, tables)) == 1
+    execute(mirror, "DROP INDEX links_by_key")
+    problems = cli("check", mirror, "--json").json["problems"]
+    assert [problem["detail"] for problem in problems] == ["index links_by_key is gone"]
+    assert cli("maintain", memory_file, "--consolidate").code == 0
+    assert rows(memory_file, tables) == []
 
 
 def test_a_plan_of_another_agents_file_is_carried_out_in_it(tmp_path: Path, cli: Cli) -> None:
