@@ -14,7 +14,7 @@ from typing import Any
 
 from slowwave.store.records import timestamp
 
-from .base import Unreadable
+from .base import Record, Unreadable
 from .lent_model import LentModel
 
 # What leaves moves to this namespace: no search of the package's own finds it there.
@@ -80,6 +80,15 @@ def text_of(value: bytes | str) -> str | None:
     if not isinstance(found, dict) or found.keys() != {"content"}:
         return None
     return found["content"] if isinstance(found["content"], str) else None
+
+
+def record_of(prefix: str, name: str, value: bytes | str, created: str | None) -> Record | None:
+    """Return the memory that a value is; None of a value of another form."""
+    text = text_of(value)
+    if text is None:
+        return None
+    moment = None if created is None else moment_of(created)
+    return Record(key_of(prefix, name, text), prefix, text, moment)
 
 
 def moment_of(text: str) -> str | None:

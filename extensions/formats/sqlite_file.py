@@ -57,13 +57,17 @@ class SqliteFormat(DatabaseFormat):
         """
         raise Unreadable("No text can be changed in this file.")
 
-    @abstractmethod
     def retire(self, db: sqlite3.Connection, leaving: Leaving) -> Image:
         """Hide a memory from each ordinary read, and give what brings it back."""
+        raise Unreadable("Nothing can be retired in this file.")
 
-    @abstractmethod
     def bring_back(self, db: sqlite3.Connection, image: Image) -> str:
         """Undo what `retire` did, and give the memory's key. Raises `Unreadable`."""
+        raise Unreadable("Nothing can come back in this file.")
+
+    def open_rows(self, db: sqlite3.Connection, path: Path) -> OpenSqlite:
+        """Return the rows within a transaction: by default those that the methods here change."""
+        return OpenSqlite(self, db, path)
 
     def recognises(self, path: Path) -> bool:
         """Whether it has the tables."""
@@ -123,16 +127,17 @@ class SqliteFormat(DatabaseFormat):
             if not self._has_tables(db):
                 raise Unreadable(f"{path} is not a database of {self.about}.")
             try:
-                yield _OpenSqlite(self, db, path)
+                yield self.open_rows(db, path)
             finally:
                 if db.in_transaction:
                     db.execute("ROLLBACK")
 
 
-class _OpenSqlite(OpenDatabase):
+class OpenSqlite(OpenDatabase):
     """A database within a transaction: nobody else changes it before the end."""
 
     def __init__(self, format: SqliteFormat, db: sqlite3.Connection, path: Path) -> None:
+        """Take a database in which a transaction has begun."""
         self._format = format
         self._db = db
         self._path = path
