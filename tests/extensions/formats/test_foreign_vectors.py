@@ -21,8 +21,10 @@ from test_foreign import FORMATS, killed
 
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.extensions.formats.conformance import faults
+from slowwave.extensions.formats.database import OpenDatabase
 from slowwave.extensions.formats.known_formats import format_named
 from slowwave.extensions.formats.lent_model import LentModel
+from slowwave.extensions.formats.rows import Leaving
 from slowwave.extensions.formats.vec0 import vec0_table
 
 __all__ = ["cli"]  # a fixture of test_cli, asked for by name
@@ -369,3 +371,27 @@ def test_a_store_of_langgraph_with_vectors_gets_new_texts_with_the_same_fields(
     )
     assert cli("undo", path, run).code == 0
     assert tables() == before
+
+
+def test_a_row_of_langgraph_comes_back_from_what_an_earlier_version_kept_of_it(
+    tmp_path: Path, embedder: SentenceEmbedder
+) -> None:
+    path = tmp_path / "store.db"
+    with closing(sqlite3.connect(path)) as db:
+        db.executescript((FORMATS / "langgraph.sql").read_text("utf-8"))
+    execute(path, "DELETE FROM store")
+    vector = embedder.encode(["Feeds the cat."])[0]
+    put_in_langgraph(
+        path, "slowwave-1", {"content": "Feeds the cat."}, "2026-02-01", {"content": vector}
+    )
+    tables = [rows(path, f"SELECT * FROM {table}") for table in ("store", "store_vectors")]
+    with format_named("langgraph").opened(path, writes=True) as store:
+        assert isinstance(store, OpenDatabase)
+        (record,) = store.records
+        image = store.retire(Leaving(record.key, None))
+        place = [record.tenant, "slowwave-1"]
+        image["row"] = [*place, *image["row"]]
+        image["vectors"] = [[*place, *kept] for kept in image["vectors"]]
+        assert store.bring_back(image) == record.key
+        store.commit()
+    assert [rows(path, f"SELECT * FROM {table}") for table in ("store", "store_vectors")] == tables
