@@ -70,6 +70,7 @@ def test_the_wheel_brings_the_prompts(installed: Path) -> None:
     night = run(installed, *slowwave, "maintain", "retold.db", "--consolidate", *replayed)
     assert night.returncode == 0, night.stderr
     assert "27 -> 13 memories" in night.stdout
+    assert (installed / "slowwave/extensions/organisation/experience/prompt.md").is_file()
 
 
 def test_the_wheel_brings_the_command_and_no_tests(installed: Path) -> None:
