@@ -5,13 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from slowwave.consolidation.model.answer_forms import (
-    AnswerForm,
-    CheckAnswer,
-    ExperienceAnswer,
-    StatedClaim,
-)
-from slowwave.consolidation.model.experience_prompt import ask_about_traces
+from slowwave.consolidation.model.answer_forms import CHECK, CheckAnswer
 from slowwave.consolidation.model.model_pair import Models
 from slowwave.consolidation.model.objections import objections_of
 from slowwave.consolidation.model.parsing import UnreadableAnswer, parse_answer
@@ -23,6 +17,7 @@ from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.consolidation.thresholds import WINDOW_TOKENS
 from slowwave.consolidation.writing.program_check import find_text_faults
 
+from .answer_form import EXPERIENCE, ExperienceAnswer, StatedClaim
 from .compression import (
     MOST_CONTEXTS,
     MOST_DECISIONS,
@@ -34,6 +29,7 @@ from .compression import (
     told_to_a_model,
 )
 from .experience_outcome import Compressed, ExperienceState
+from .question_text import ask_about_traces
 from .traces import Worked
 
 # Expected of an answer.
@@ -43,7 +39,7 @@ _ANSWER_TOKENS = 600
 class ExperienceQuestion(Question[Compressed]):
     """A question about the traces of one task; of each claim that does not hold it says why."""
 
-    form: AnswerForm = "experience"
+    form = EXPERIENCE
 
     def __init__(self, models: Models, task: Task, shown: Sequence[Source]) -> None:
         """Take who is asked, the task, and what of its traces is shown."""
@@ -83,7 +79,7 @@ class ExperienceQuestion(Question[Compressed]):
 class ExperienceCheck(Question[Compressed]):
     """A question whether the traces say what a model wrote in its own words."""
 
-    form: AnswerForm = "check"
+    form = CHECK
 
     def __init__(
         self,
