@@ -157,6 +157,8 @@ def place_of(file: Path, format: str | None, state: Path | None) -> Place:
         for kind in place_kinds():
             if (found := kind.find(file, format, state)) is not None:
                 return found
+        if format is not None:
+            raise _unknown(format)
     return Place(file)  # the store reports what is wrong with it
 
 
@@ -175,7 +177,11 @@ def lines_of(
     for kind in place_kinds():
         if (found := kind.lines(source, format, note)) is not None:
             return found
-    raise NotFound(f"There is no format '{format}'.")
+    raise _unknown(format)
+
+
+def _unknown(format: str) -> NotFound:
+    return NotFound(f"There is no format '{format}'.", "No extension that is installed has it.")
 
 
 def changed(memory_file: Path, do: Callable[[MemoryFile], Done]) -> Done:

@@ -121,6 +121,12 @@ def test_the_core_refuses_what_needs_an_extension_before_it_does_anything(core: 
     ):
         ended = run(core, *slowwave, *command)
         assert (ended.returncode, "an extension that is not installed" in ended.stderr) == (2, True)
+    for command in (
+        ["list", "notes.md", "--format", "markdown"],
+        ["import", "other.db", "notes.md", "--from", "markdown"],
+    ):
+        ended = run(core, *slowwave, *command)
+        assert (ended.returncode, "No extension that is installed" in ended.stderr) == (1, True)
     assert run(core, *slowwave, "shared", "other.db").returncode == 2
     assert (core.parent / "other.db").read_bytes() == before
 
