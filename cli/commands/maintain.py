@@ -47,7 +47,7 @@ from slowwave.cli.results.textfile import refuse_unwritable_metrics
 from slowwave.cli.results.wiki import WikiOption, refuse_unwritable_wiki, write_after_change
 from slowwave.cli.reviewing.interactive import refuse_to_ask
 from slowwave.cli.terminal.exits import Code
-from slowwave.cli.terminal.log_lines import LogFormat, log_lines
+from slowwave.cli.terminal.log_lines import LogFormat, write_in
 from slowwave.cli.terminal.output import Output
 from slowwave.consolidation.options import CycleOptions, Review
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbedder
@@ -215,7 +215,8 @@ def maintain(
     log_format: Annotated[
         LogFormat,
         typer.Option(
-            help="What stderr gets: sentences, or a JSON object a line (with --quiet, too)."
+            callback=write_in,
+            help="What stderr gets: sentences, or a JSON object a line (with --quiet, too).",
         ),
     ] = "text",
     metrics_file: Annotated[
@@ -243,7 +244,6 @@ def maintain(
     files each is maintained by itself, and the worst exit code counts. A budget is of one file. A
     slowwave.toml beside the first of them is for all.
     """
-    log_lines().wanted = log_format == "json"
     if not files:
         raise typer.BadParameter("Name the memory file, or set SLOWWAVE_FILE.")
     # A number in a config file is for --all: by itself it archives nothing.

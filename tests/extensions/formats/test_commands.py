@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 import shutil
 from pathlib import Path
@@ -33,6 +34,17 @@ def test_only_a_mirror_has_the_tables_of_a_mirror(
     assert [problem["detail"] for problem in problems] == ["index links_by_key is gone"]
     assert cli("maintain", memory_file, "--consolidate").code == 0
     assert rows(memory_file, tables) == []
+
+
+def test_a_refused_format_is_a_log_line_where_the_config_file_asks_for_lines(
+    tmp_path: Path, cli: Cli
+) -> None:
+    path = tmp_path / "memory.jsonl"
+    shutil.copy(RECORDED, path)
+    (tmp_path / "slowwave.toml").write_text('log_format = "json"\n')
+    ended = cli("maintain", path, "--consolidate", "--format", "hermes")
+    assert ended.code == 2
+    assert "not like hermes" in json.loads(ended.err)["message"]
 
 
 def test_a_plan_of_another_agents_file_is_carried_out_in_it(tmp_path: Path, cli: Cli) -> None:
