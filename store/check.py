@@ -9,16 +9,14 @@ from dataclasses import dataclass
 
 from .connection import connected, is_sealed
 from .errors import UnusableFile
+from .extension_tables import extension_tables
 from .file import MemoryFile, schema_version
 from .journal_form import JournalForm
 from .kept_form import find_fault_of_row
 from .ledger import read_waiting
 from .memories import SELECT
 from .records import SAVE, Memory, content_hash, from_row, kept_claims, kept_list, kept_object
-from .schema_of_file import fresh_parts, parts_of
-from .shared_facts import snapshot
-from .shared_log import broken_log, has_log, read_log
-from .shared_tenant import SHARED_TENANT
+from .schema_of_file import expected_parts, parts_of
 from .vectors import from_blob, is_sound
 
 # What SQLite says of a value that a column may not have: the pages themselves are sound.
@@ -109,11 +107,11 @@ def check_file(file: MemoryFile) -> Health:
         problems += _schema(file) or _values(file)
     if problems:  # queries on damaged pages or missing tables would only repeat it
         if all(one.name == _CHANGED for one in problems):
-            problems += _log_as_far_as_readable(file)
+            problems += _extensions_as_far_as_readable(file)
         return Health(schema_version(file), 0, 0, 0, tuple(problems))
     for name, sql in _QUERIES.items():
         problems += [Problem(name, row[0]) for row in file.db.conn.execute(sql)]
-    problems += _orphans(file) + _texts(file) + _vectors(file) + _shared(file) + _waiting(file)
+    problems += _orphans(file) + _texts(file) + _vectors(file) + _extensions(file) + _waiting(file)
     memories, embeddings, edges = (
         file.value(f"SELECT count(*) FROM {table}")
         for table in ("memories", "embeddings", "synthesized_from")
@@ -217,10 +215,10 @@ def _journal(file: MemoryFile) -> list[Problem]:
 
 
 def _schema(file: MemoryFile) -> list[Problem]:
-    """Check that all parts of a new file are there; what an agent added is its own affair."""
+    """Check that all parts of the file are there; what an agent added is its own affair."""
     kept = parts_of(file.db)
     problems = []
-    for part, columns in fresh_parts().items():
+    for part, columns in expected_parts(kept).items():
         lost = columns - kept.get(part, set())
         if part not in kept:
             problems.append(Problem(_CHANGED, f"{part} is gone"))
@@ -254,35 +252,21 @@ def _texts(file: MemoryFile) -> list[Problem]:
     return problems
 
 
-def _log_as_far_as_readable(file: MemoryFile) -> list[Problem]:
-    """Check the log of shared knowledge where a part is gone, such as the trigger that keeps it."""
-    try:
-        return _log(file)
-    except sqlite3.DatabaseError:
-        return []  # it is a table of its own, or a column, that is gone: that was said
-
-
-def _log(file: MemoryFile) -> list[Problem]:
-    broken = broken_log(file)
-    return [] if broken is None else [Problem("damaged log", broken)]
-
-
-def _shared(file: MemoryFile) -> list[Problem]:
-    """Check that the log of shared knowledge is what was written, and the memories what it says."""
-    if damaged := _log(file):
-        return damaged
-    if not has_log(file):
-        return []
-    facts = {one.memory_id: one.content for one in snapshot(read_log(file))}
-    rows = file.db.conn.execute(
-        "SELECT id, content FROM memories WHERE tenant = ? AND status = 'active'", [SHARED_TENANT]
-    )
-    there = dict(rows.fetchall())
-    wrong = {one for one in (*facts, *there) if facts.get(one) != there.get(one)}
+def _extensions(file: MemoryFile) -> list[Problem]:
+    """Look at what extensions keep in the file."""
     return [
-        Problem("shared knowledge", f"memory {one} is not what the log says")
-        for one in sorted(map(str, wrong))
+        Problem(name, detail)
+        for tables in extension_tables()
+        for name, detail in tables.find_faults(file)
     ]
+
+
+def _extensions_as_far_as_readable(file: MemoryFile) -> list[Problem]:
+    """Look at what extensions keep where a part is gone, such as a trigger that protects it."""
+    try:
+        return _extensions(file)
+    except sqlite3.DatabaseError:
+        return []  # it is a table of theirs, or a column, that is gone: that was said
 
 
 def _waiting(file: MemoryFile) -> list[Problem]:

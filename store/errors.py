@@ -37,10 +37,6 @@ class NotFound(StoreError):
     """No memory, run, proposal or tenant goes by that name."""
 
 
-class NotAllowed(StoreError):
-    """The rules of shared knowledge do not let this author do it."""
-
-
 class Ambiguous(StoreError):
     """More than one goes by that name."""
 

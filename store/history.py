@@ -8,14 +8,14 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from .errors import UnusableFile
+from .extension_tables import ExtensionTables, extension_tables, has_table
 from .file import MemoryFile
 from .records import json_text
 from .rows import Columns, Row, add_rows, decoded, encoded, set_columns
-from .shared_log import has_log
+from .sql_script import run_script
 
 # What a file holds besides memories, vectors and lineage, and each table's order: no row speaks of
-# one that comes later. What may be emptied at any time is left out, and so is what only the
-# mirror of another agent's file has.
+# one that comes later. What may be emptied at any time is left out.
 _WHOLE = {
     "runs": "rowid",  # which of two runs came later
     "proposals": "run_id, key",
@@ -24,7 +24,6 @@ _WHOLE = {
     "answers": "key",
     "asked": "tenant, content_hash, key",
     "disputes": "tenant, earlier_hash, later_hash",
-    "shared_log": "sequence",
     "witnesses": "id",
     "witness_vectors": "id, model",
     "entities": "id",
@@ -49,11 +48,16 @@ class HistoryRow(NamedTuple):
 def history_lines(file: MemoryFile) -> Iterator[str]:
     """Yield a JSON line for each row of what runs did: `{"table": NAME, "row": {...}}`.
 
-    None of a file in which no run has been, and nothing is shared.
+    None of a file in which no run has been, and in which no extension keeps anything.
     """
-    if not _has_runs(file) and not has_log(file):
+    of_extensions = {
+        table: tables.order[table]
+        for table, tables in _of_extensions().items()
+        if has_table(file.db, table)
+    }
+    if not any(_has_rows(file, table) for table in ("runs", *of_extensions)):
         return
-    for table, order in _WHOLE.items():
+    for table, order in (_WHOLE | of_extensions).items():
         for row in file.rows(f"SELECT * FROM {table} ORDER BY {order}"):
             yield _line(table, row)
     for row in file.rows(
@@ -61,6 +65,11 @@ def history_lines(file: MemoryFile) -> Iterator[str]:
         f"ORDER BY {_OF_A_VECTOR}"
     ):
         yield _line(_COMPUTED, row)
+
+
+def _of_extensions() -> dict[str, ExtensionTables]:
+    """Return the tables of extensions that an export holds, by their names."""
+    return {name: tables for tables in extension_tables() for name in tables.order}
 
 
 def _line(table: str, row: Row) -> str:
@@ -75,7 +84,7 @@ def parse_history(line: bytes) -> HistoryRow | None:
     if not isinstance(fields, dict) or fields.keys() != {"table", "row"}:
         return None
     table, row = fields["table"], fields["row"]
-    if table not in (*_WHOLE, _COMPUTED):
+    if table not in (*_WHOLE, *_of_extensions(), _COMPUTED):
         raise ValueError(f"there is no history in a table named {table!r:.60}")
     try:
         return HistoryRow(table, decoded(json_text(row)))
@@ -90,8 +99,9 @@ class History:
         """Expect a file to which nothing has been added in this transaction yet."""
         self._file = file
         self._columns = Columns(file)
-        self._can_take = not _has_runs(file) and not _has_memories(file)
+        self._can_take = not _has_rows(file, "runs") and not _has_rows(file, "memories")
         self._emptied: set[str] = set()
+        self._of_extensions = _of_extensions()
         # The number of the first line that was not taken in.
         self.first_skipped: int | None = None
 
@@ -108,6 +118,8 @@ class History:
         if not self._can_take:
             self.first_skipped = self.first_skipped or number
             return
+        if of.table in self._of_extensions and of.table not in self._emptied:
+            run_script(self._file.db, self._of_extensions[of.table].script)
         try:
             self._columns.refuse_unknown(of.table, of.row)
             if of.table == _COMPUTED:
@@ -128,12 +140,8 @@ class History:
             self._file.db.conn.execute(f"DELETE FROM {table}")
 
 
-def _has_runs(file: MemoryFile) -> bool:
-    return file.value("SELECT 1 FROM runs LIMIT 1") is not None
-
-
-def _has_memories(file: MemoryFile) -> bool:
-    return file.value("SELECT 1 FROM memories LIMIT 1") is not None
+def _has_rows(file: MemoryFile, table: str) -> bool:
+    return file.value(f"SELECT 1 FROM {table} LIMIT 1") is not None
 
 
 _DOES_NOT_FIT = (

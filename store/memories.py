@@ -20,8 +20,7 @@ from .records import (
     kept_text,
     to_row,
 )
-from .shared_log import has_log
-from .shared_tenant import SHARED_TENANT
+from .shared_tenant import SHARED_TENANT, has_log
 from .witnesses import read_witnesses
 
 SELECT = f"SELECT {', '.join(COLUMNS)} FROM memories"
@@ -31,7 +30,7 @@ _INSERT = (
 )
 # In the metadata of a memory that keeps the trace of a task: for audit, and for nothing else.
 RAW_EXPERIENCE = "raw_experience"
-_NO_RAW_EXPERIENCE = f"instr(metadata, '\"{RAW_EXPERIENCE}\":') = 0"
+NO_RAW_EXPERIENCE = f"instr(metadata, '\"{RAW_EXPERIENCE}\":') = 0"
 # How SQLite counts what a text takes; `length` alone ends at a NUL character.
 _BYTES = "length(CAST(content AS BLOB))"
 # Whether a text may be short enough: no character takes more than four bytes. What is longer is
@@ -206,7 +205,7 @@ def read_observed(file: MemoryFile, tenant: str, now: str) -> list[Memory]:
     """
     rows = file.db.conn.execute(
         f"{SELECT} WHERE tenant = ? AND generation = 0 AND origin <> 'consolidation' "
-        f"AND {_NO_RAW_EXPERIENCE} AND {LOADABLE} "
+        f"AND {NO_RAW_EXPERIENCE} AND {LOADABLE} "
         "AND (status IN ('active', 'superseded') OR status = 'archived' AND id IN "
         "(SELECT json_extract(row_key, '$.id') FROM journal WHERE proposal = 'limit')) ORDER BY id",
         [tenant],
@@ -249,7 +248,7 @@ def read_too_long(file: MemoryFile, tenant: str, now: str) -> list[LongMemory]:
         f"SELECT id, expires_at, CASE WHEN {LOADABLE} THEN content END, "
         f"max(length(content), {_BYTES} / 4) FROM memories WHERE tenant = ? "
         "AND status = 'active' AND (generation > 0 OR origin <> 'consolidation') "
-        f"AND {_NO_RAW_EXPERIENCE} AND {_BYTES} > {MOST_CHARACTERS} "
+        f"AND {NO_RAW_EXPERIENCE} AND {_BYTES} > {MOST_CHARACTERS} "
         "ORDER BY id",
         [tenant],
     )
@@ -272,7 +271,7 @@ def read_recallable(file: MemoryFile, tenant: str) -> list[Memory]:
     also after it was purged.
     """
     rows = file.db.conn.execute(
-        f"{SELECT} WHERE tenant = ? AND status <> 'archived' AND {_NO_RAW_EXPERIENCE} "
+        f"{SELECT} WHERE tenant = ? AND status <> 'archived' AND {NO_RAW_EXPERIENCE} "
         f"AND {LOADABLE} ORDER BY id",
         [tenant],
     )
@@ -283,14 +282,6 @@ def read_recallable(file: MemoryFile, tenant: str) -> list[Memory]:
 def read_all_of(file: MemoryFile, tenant: str) -> list[Memory]:
     """Return every memory of a tenant, in the order in which they were observed."""
     rows = file.db.conn.execute(f"{SELECT} WHERE tenant = ? ORDER BY observed_at, id", [tenant])
-    return list(map(from_values, rows))
-
-
-def read_raw_experiences(file: MemoryFile, tenant: str) -> list[Memory]:
-    """Return the memories of a tenant that keep traces of tasks, in the order of ids."""
-    rows = file.db.conn.execute(
-        f"{SELECT} WHERE tenant = ? AND NOT ({_NO_RAW_EXPERIENCE}) ORDER BY id", [tenant]
-    )
     return list(map(from_values, rows))
 
 
@@ -375,7 +366,7 @@ def read_restorable(file: MemoryFile, tenants: Sequence[str]) -> list[Memory]:
     chosen = [one for one in tenants if one != SHARED_TENANT or not has_log(file)]
     rows = file.db.conn.execute(
         f"{SELECT} WHERE tenant IN (SELECT value FROM json_each(?)) "
-        f"AND status IN ('archived', 'expired') AND {_NO_RAW_EXPERIENCE} AND {LOADABLE} "
+        f"AND status IN ('archived', 'expired') AND {NO_RAW_EXPERIENCE} AND {LOADABLE} "
         "ORDER BY tenant, id",
         [json_text(chosen)],
     )

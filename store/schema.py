@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from .extension_tables import complete_tables
+from .sql_script import run_script, statements_of
+
 if TYPE_CHECKING:
     from sqlite_utils import Database
 
@@ -223,9 +226,7 @@ _THREE, _FOUR, _FIVE = (
 
 def version_1(db: Database) -> None:
     """Make every table."""
-    # `executescript` would commit: each statement is run by itself instead.
-    for statement in _statements(_VERSION_1):
-        db.conn.execute(statement)
+    run_script(db, _VERSION_1)
 
 
 def version_2(db: Database) -> None:
@@ -253,7 +254,7 @@ def _make_anew(db: Database, table: str, operations: str) -> None:
         [table],
     ).fetchall()
     head = f"CREATE TABLE {table} ("
-    made = next(one for one in _statements(_VERSION_1) if head in one)
+    made = next(one for one in statements_of(_VERSION_1) if head in one)
     db.conn.execute(f"ALTER TABLE {table} RENAME TO {table}_before")
     db.conn.execute(made.replace(_THREE, operations))
     db.conn.execute(f"INSERT INTO {table} SELECT * FROM {table}_before")
@@ -338,8 +339,7 @@ _COUNTED = {
 
 def version_3(db: Database) -> None:
     """Keep what a run found out, and count what changes since."""
-    for statement in _statements(_VERSION_3):
-        db.conn.execute(statement)
+    run_script(db, _VERSION_3)
     for statement in _counting():
         db.conn.execute(statement)
 
@@ -383,8 +383,7 @@ END;
 
 def version_4(db: Database) -> None:
     """Bring back what a memory stood for when somebody deletes it."""
-    for statement in _statements(_VERSION_4):
-        db.conn.execute(statement)
+    run_script(db, _VERSION_4)
 
 
 _VERSION_5 = """
@@ -413,37 +412,11 @@ CREATE TABLE disputes (
 
 def version_5(db: Database) -> None:
     """Remember which texts a model was shown, and which it took for a conflict."""
-    for statement in _statements(_VERSION_5):
-        db.conn.execute(statement)
-
-
-_VERSION_6 = """
-CREATE TABLE mirrored (
-    -- A row per mirror, only in one of another agent's file: of which format that is.
-    id     INTEGER PRIMARY KEY CHECK (id = 1),
-    format TEXT NOT NULL
-) STRICT;
-
-CREATE TABLE links (
-    -- A row per memory that stands in the other file, and what names it there. It outlives the
-    -- memory, which an undo may delete, until the entry has left the other file.
-    memory_id TEXT PRIMARY KEY NOT NULL,
-    key       TEXT NOT NULL
-) STRICT, WITHOUT ROWID;
-CREATE INDEX links_by_key ON links (key);
-
-CREATE TABLE images (
-    -- A row per memory that left the other file: how it stood there, so that it can come back.
-    memory_id TEXT PRIMARY KEY NOT NULL REFERENCES memories (id) ON DELETE CASCADE,
-    image     TEXT NOT NULL CHECK (json_valid(image))
-) STRICT, WITHOUT ROWID;
-"""
+    run_script(db, _VERSION_5)
 
 
 def version_6(db: Database) -> None:
-    """Be the mirror of another agent's file."""
-    for statement in _statements(_VERSION_6):
-        db.conn.execute(statement)
+    """Make nothing: the tables of a mirror are made by the extension that writes them."""
 
 
 _VERSION_7 = """
@@ -499,8 +472,7 @@ CREATE TABLE waiting_messages (
 
 def version_7(db: Database) -> None:
     """Take memories from conversations, and keep the messages that they come from."""
-    for statement in _statements(_VERSION_7):
-        db.conn.execute(statement)
+    run_script(db, _VERSION_7)
     _make_all_anew(db, ("proposals",), _FIVE)
 
 
@@ -534,139 +506,20 @@ CREATE TABLE witness_vectors (
 
 def version_8(db: Database) -> None:
     """Keep what nights read of purged memories."""
-    for statement in _statements(_VERSION_8):
-        db.conn.execute(statement)
-
-
-_VERSION_9 = """
-CREATE TABLE shared_log (
-    -- A row per thing that was done to the facts that a whole organisation shares: rows are added,
-    -- never changed and never deleted. What holds at a moment is what the rows up to it say.
-    sequence  INTEGER PRIMARY KEY,
-    -- Not before that of the row in front of it.
-    at        TEXT NOT NULL,
-    operation TEXT NOT NULL CHECK (operation IN ('publish', 'retract', 'admit', 'dismiss')),
-    -- The name of a fact, or of an author who is admitted or dismissed.
-    subject   TEXT NOT NULL CHECK (subject <> ''),
-    -- Of the fact, or of what the author may do: 1, 2, 3 ...
-    version   INTEGER NOT NULL CHECK (version > 0),
-    -- What a fact says, or as JSON what an author is; NULL where it ends.
-    content   TEXT CHECK ((content IS NULL) = (operation IN ('retract', 'dismiss'))),
-    author    TEXT NOT NULL CHECK (author <> ''),
-    -- What the author was then.
-    kind      TEXT NOT NULL CHECK (kind IN ('human', 'agent')),
-    seniority INTEGER CHECK ((seniority IS NULL) = (kind = 'human')),
-    reason    TEXT,
-    -- The memory that says it.
-    memory_id TEXT CHECK ((memory_id IS NULL) = (operation <> 'publish')),
-    -- sha256 of this row and of the digest in front of it.
-    digest    TEXT NOT NULL
-) STRICT;
-CREATE UNIQUE INDEX shared_log_by_subject
-ON shared_log (operation IN ('admit', 'dismiss'), subject, version);
-CREATE INDEX shared_log_by_memory ON shared_log (memory_id) WHERE memory_id IS NOT NULL;
-
-CREATE TRIGGER shared_log_grows BEFORE INSERT ON shared_log
-WHEN new.sequence IS NOT (SELECT coalesce(max(sequence), 0) + 1 FROM shared_log)
-BEGIN
-    SELECT RAISE(ABORT, 'shared knowledge: rows are added behind the others');
-END;
-CREATE TRIGGER shared_log_stays BEFORE UPDATE ON shared_log
-BEGIN
-    SELECT RAISE(ABORT, 'shared knowledge: its log is never changed');
-END;
-CREATE TRIGGER shared_log_is_kept BEFORE DELETE ON shared_log
-BEGIN
-    SELECT RAISE(ABORT, 'shared knowledge: its log is never deleted');
-END;
-
--- As soon as there is a log, the tenant's memories are what it says, whoever writes to the file.
-CREATE TRIGGER shared_memory_added BEFORE INSERT ON memories
-WHEN new.tenant = 'shared' AND EXISTS (SELECT 1 FROM shared_log)
-AND NOT EXISTS (
-    SELECT 1 FROM shared_log WHERE memory_id = new.id AND content = new.content
-)
-BEGIN
-    SELECT RAISE(ABORT, 'shared knowledge: only what is published gets into this tenant');
-END;
-CREATE TRIGGER shared_memory_changed BEFORE UPDATE OF id, tenant, content ON memories
-WHEN 'shared' IN (old.tenant, new.tenant) AND EXISTS (SELECT 1 FROM shared_log)
-AND (old.id, old.tenant, old.content) IS NOT (new.id, new.tenant, new.content)
-BEGIN
-    SELECT RAISE(ABORT, 'shared knowledge: another text is a new version, to be published');
-END;
-CREATE TRIGGER shared_memory_deleted BEFORE DELETE ON memories
-WHEN old.tenant = 'shared' AND old.status = 'active'
-AND EXISTS (SELECT 1 FROM shared_log WHERE memory_id = old.id)
-BEGIN
-    SELECT RAISE(ABORT, 'shared knowledge: what holds no longer is retracted, not deleted');
-END;
--- What ages memories goes through all of a file: it passes over these, and takes the others.
-CREATE TRIGGER shared_memory_ended BEFORE UPDATE OF status ON memories
-WHEN old.tenant = 'shared' AND EXISTS (SELECT 1 FROM shared_log WHERE memory_id = old.id)
-AND (new.status = 'active') IS NOT EXISTS (
-    SELECT 1 FROM shared_log AS published WHERE memory_id = old.id AND NOT EXISTS (
-        SELECT 1 FROM shared_log WHERE operation IN ('publish', 'retract')
-        AND subject = published.subject AND sequence > published.sequence
-    )
-)
-BEGIN
-    SELECT RAISE(IGNORE);
-END;
-"""
+    run_script(db, _VERSION_8)
 
 
 def version_9(db: Database) -> None:
-    """Hold what a whole organisation knows, as a log of what was published and retracted."""
-    for statement in _statements(_VERSION_9):
-        db.conn.execute(statement)
-
-
-_VERSION_10 = """
--- The conflict clause REPLACE deletes a row without firing the triggers that keep it, whether the
--- key or the rowid is taken: what would take one is refused before that.
-CREATE TRIGGER shared_log_replaces_nothing BEFORE INSERT ON shared_log
-WHEN EXISTS (
-    SELECT 1 FROM shared_log WHERE subject = new.subject AND version = new.version
-    AND (operation IN ('admit', 'dismiss')) = (new.operation IN ('admit', 'dismiss'))
-)
-BEGIN
-    SELECT RAISE(ABORT, 'shared knowledge: its log has that version, and is never changed');
-END;
-CREATE TRIGGER shared_memory_replaced BEFORE INSERT ON memories
-WHEN EXISTS (
-    SELECT 1 FROM memories AS fact CROSS JOIN shared_log ON memory_id = fact.id
-    WHERE fact.tenant = 'shared' AND (fact.id = new.id OR fact.rowid = new.rowid)
-)
-BEGIN
-    SELECT RAISE(ABORT, 'shared knowledge: a fact is replaced by its next version alone');
-END;
-CREATE TRIGGER shared_memory_overwritten BEFORE UPDATE ON memories
-WHEN (old.id, old.rowid) IS NOT (new.id, new.rowid) AND EXISTS (
-    SELECT 1 FROM memories AS fact CROSS JOIN shared_log ON memory_id = fact.id
-    WHERE fact.tenant = 'shared' AND fact.rowid <> old.rowid
-    AND (fact.id = new.id OR fact.rowid = new.rowid)
-)
-BEGIN
-    SELECT RAISE(ABORT, 'shared knowledge: a fact is replaced by its next version alone');
-END;
--- Nor does one that ended come back as a row that is inserted anew.
-CREATE TRIGGER shared_memory_revived BEFORE INSERT ON memories
-WHEN new.tenant = 'shared' AND new.status = 'active' AND EXISTS (
-    SELECT 1 FROM shared_log AS published JOIN shared_log AS later
-    ON later.subject = published.subject AND later.sequence > published.sequence
-    WHERE published.memory_id = new.id AND later.operation IN ('publish', 'retract')
-)
-BEGIN
-    SELECT RAISE(ABORT, 'shared knowledge: what ended is published again, not inserted');
-END;
-"""
+    """Make nothing: the log of shared knowledge is made by the extension that writes it."""
 
 
 def version_10(db: Database) -> None:
-    """Keep the log of shared knowledge, and its facts, from statements that replace rows."""
-    for statement in _statements(_VERSION_10):
-        db.conn.execute(statement)
+    """Make nothing, as version 9."""
+
+
+def version_11(db: Database) -> None:
+    """Complete what a file has of an extension: one of version 9 lacks what version 10 made."""
+    complete_tables(db)
 
 
 # Oldest first. One is never edited after a release: a change of the schema is a new function.
@@ -681,17 +534,5 @@ STEPS = (
     version_8,
     version_9,
     version_10,
+    version_11,
 )
-
-
-def _statements(script: str) -> list[str]:
-    """Split a script where SQLite itself says that a statement is complete."""
-    import sqlite3
-
-    statements, lines = [], ""
-    for line in script.splitlines(keepends=True):
-        lines += line
-        if sqlite3.complete_statement(lines):
-            statements.append(lines)
-            lines = ""
-    return statements

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from .extension_tables import ExtensionTables, extension_tables
 from .schema import STEPS
+from .sql_script import run_script
 
 if TYPE_CHECKING:
     from sqlite_utils import Database, Migrations
@@ -62,14 +65,30 @@ def parts_of(db: Database) -> dict[str, set[str]]:
     return parts
 
 
-def fresh_parts() -> dict[str, set[str]]:
-    """Return what `parts_of` gives for a new file."""
+def expected_parts(kept: Mapping[str, set[str]]) -> dict[str, set[str]]:
+    """Return what `parts_of` must give for a file: a new file's parts, and an extension's.
+
+    kept: the parts that the file has. Of an extension it has all parts or none.
+    """
+    core = fresh_parts()
+    expected = dict(core)
+    for tables in extension_tables():
+        added = {part: names for part, names in fresh_parts(tables).items() if part not in core}
+        if added.keys() & kept.keys():
+            expected |= added
+    return expected
+
+
+def fresh_parts(*extensions: ExtensionTables) -> dict[str, set[str]]:
+    """Return what `parts_of` gives for a new file to which extensions have written."""
     from sqlite_utils import Database
 
     db = Database(memory=True, execute_plugins=False)
     try:
         for step in STEPS:
             step(db)
+        for tables in extensions:
+            run_script(db, tables.script)
         return parts_of(db)
     finally:
         db.conn.close()

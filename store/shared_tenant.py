@@ -1,12 +1,28 @@
-"""The tenant of shared knowledge, which only what is published gets into."""
+"""The tenant of shared knowledge, which only what is published gets into.
+
+An extension publishes. That nothing else changes what it published holds without it, too.
+"""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from .errors import StoreError
+from .extension_tables import has_table
+
+if TYPE_CHECKING:
+    from .file import MemoryFile
 
 # The tenant whose memories are the facts that hold now.
 SHARED_TENANT = "shared"
 HOW_TO_SHARE = "Publish facts with 'slowwave shared'."
+
+
+def has_log(file: MemoryFile) -> bool:
+    """Whether anything was ever shared in the file."""
+    return has_table(file.db, "shared_log") and bool(
+        file.value("SELECT EXISTS (SELECT 1 FROM shared_log)")
+    )
 
 
 def refuse_unpublished(tenant: str) -> None:

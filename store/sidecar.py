@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from .errors import StoreError
-from .postgres.url import DatabaseUrl
+from .places import Address
 
 
 def sidecar_path(path: Path, suffix: str) -> Path:
@@ -21,9 +21,9 @@ def sidecar_path(path: Path, suffix: str) -> Path:
 def mode_of(path: Path) -> int:
     """Return who may do what with a file, as chmod takes it.
 
-    What is written about a database is for whoever writes it, as the mirror of another file is.
+    What is written about an address is only for its owner, like the mirror of another file.
     """
-    if isinstance(path, DatabaseUrl):
+    if isinstance(path, Address):
         return 0o600
     return stat.S_IMODE(path.stat().st_mode) & 0o777
 

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from slowwave.cli.app import run
+from slowwave.extensions.formats.sqlite_file import OpenSqlite
 from slowwave.store.file import MemoryFile
-from slowwave.store.formats.sqlite_file import _OpenSqlite
 
 count = 0
 
@@ -54,7 +54,7 @@ class Watched:
 
 transaction = MemoryFile.transaction
 MemoryFile.transaction = lambda self: Watched(transaction(self))  # type: ignore[method-assign,assignment,return-value]  # what the program does is watched, not replaced
-_OpenSqlite.commit = around(_OpenSqlite.commit)  # type: ignore[method-assign]  # the same
+OpenSqlite.commit = around(OpenSqlite.commit)  # type: ignore[method-assign]  # the same
 Path.replace = around(Path.replace)  # type: ignore[method-assign]  # the same
 code = run(sys.argv[2:])
 print(count, file=sys.stderr)  # noqa: T201 - that is what it is asked for

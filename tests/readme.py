@@ -97,9 +97,10 @@ def exits() -> str:
 
 def every_command() -> dict[str, TyperCommand]:
     """Return each command by its words, those of groups too."""
-    top = get_command(app).commands  # type: ignore[attr-defined]  # a group has commands
+    top: Any = get_command(app)
     found: dict[str, TyperCommand] = {}
-    for name, command in top.items():
+    for name in top.list_commands(None):
+        command = top.get_command(None, name)
         within = getattr(command, "commands", None)
         found |= {f"{name} {one}": of for one, of in within.items()} if within else {name: command}
     return found

@@ -15,7 +15,6 @@ from model_nights import a_rule, every_night_asks, facts
 from model_server import oracle
 from nights import SAID_TWICE, execute, fill, picture, rows, said_twice, told
 from test_cli import Cli, cli
-from test_foreign import FORMATS
 from test_plan import TWINS
 from test_review import active
 
@@ -224,18 +223,6 @@ def test_what_a_model_wrote_in_a_dry_run_is_refused_and_leads_to_review(
     why = {one["why"] for one in ended.json["proposals"] if one["state"] == "rejected"}
     assert all("use 'maintain --review always' and 'slowwave review'" in each for each in why)
     assert kept(twice) >= {"rule"}
-
-
-def test_a_plan_of_another_agents_file_is_carried_out_in_it(tmp_path: Path, cli: Cli) -> None:
-    path = tmp_path / "memory.jsonl"
-    shutil.copy(FORMATS / "mcp-server-memory" / "memory.jsonl", path)
-    before = path.read_bytes()
-    plan = planned(cli, path)
-    ended = cli("apply", path, plan, "--format", "mcp-server-memory", "--json")
-    assert ended.code == 0
-    assert path.read_bytes() != before
-    assert cli("undo", path, ended.json["run"]).code == 0
-    assert path.read_bytes() == before
 
 
 # ---- a plan that somebody wrote, with seals of their own ----

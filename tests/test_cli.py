@@ -14,9 +14,10 @@ import pytest
 from model_nights import a_fact, served
 from model_server import oracle
 from nights import execute, fill, of_one_thing, picture, rows, told
+from readme import every_command
 from test_plan import TWINS
 
-from slowwave.cli.app import COMMANDS, run
+from slowwave.cli.app import run
 from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.store.file import create_file, maintenance_lock
 
@@ -518,9 +519,9 @@ def test_no_control_code_of_a_memory_reaches_the_terminal(
         assert "[bold]" in said
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", every_command())
 def test_each_command_has_help_that_names_the_exit_codes(command: str, cli: Cli) -> None:
-    ended = cli(command, "--help")
+    ended = cli(*command.split(), "--help")
     assert ended.code == 0
     assert "10 no such file" in " ".join(ended.out.split())
     assert "--json" in ended.out

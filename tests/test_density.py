@@ -16,7 +16,7 @@ from nights import fill, night, rows, told
 from readme import ROOT
 from test_cli import Cli, cli
 
-from slowwave.consolidation.experience.key_facts import anchors_of, digest_of, key_facts
+from slowwave.consolidation.running.key_facts import anchors_of, digest_of, key_facts
 from slowwave.consolidation.text.density import density_of
 from slowwave.consolidation.thresholds import ANCHOR_CHARACTERS, DENSE, MOST_KEY_FACTS
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder

@@ -49,7 +49,8 @@ def test_every_test_that_the_page_on_reliability_names_is_there_and_is_run_for_l
     assert often is not None
     for one in named:
         alone = one.removeprefix("tests/test_")
-        assert one.startswith("tests/reliability/") or alone in re.split(r"[ ,)]", often[1])
+        folders = ("tests/reliability/", "tests/extensions/")
+        assert one.startswith(folders) or alone in re.split(r"[ ,)]", often[1])
 
 
 @pytest.mark.parametrize("page", [ROOT / "README.md", *sorted(PAGE.parent.glob("*.md"))])

@@ -46,6 +46,13 @@ def test_help_loads_nothing_but_typer_and_the_standard_library(command: str) -> 
     assert loaded([command, "--help"], everything) == set()
 
 
+@pytest.mark.parametrize("arguments", [["--version"], ["maintain", "--help"]])
+def test_extensions_are_loaded_for_what_the_core_does_not_have(arguments: list[str]) -> None:
+    extensions = {"slowwave.extensions", "slowwave.extensions.fleet.commands.app"}
+    assert loaded(arguments, extensions) == set()
+    assert loaded(["fleet", "--help"], extensions) == extensions
+
+
 def test_a_report_loads_no_model(embedded: Path) -> None:
     arguments = ["report", embedded, "--html", embedded.with_name("night.html")]
     assert loaded(arguments, HEAVIEST | EMBEDDING | {"scipy", "sklearn", "jinja2"}) == {"jinja2"}

@@ -312,18 +312,6 @@ def test_each_proposal_says_its_tenant_where_it_has_one(memory_file: Path, cli: 
     assert "tenant <i>ops</i>) @@" in cli("report", memory_file, "--md", "-").out
 
 
-def test_the_night_of_another_agents_file_has_a_report_too(tmp_path: Path, cli: Cli) -> None:
-    source = Path(__file__).parent / "formats" / "mcp-server-memory" / "memory.jsonl"
-    file, page = tmp_path / "memory.jsonl", tmp_path / "night.html"
-    file.write_bytes(source.read_bytes())
-    maintain = ("maintain", file, "--consolidate", "--report", page)
-    assert cli(*maintain, "--dry-run").code == 0
-    assert "What a night would do" in page.read_text("utf-8")
-    assert cli(*maintain, "--format", "mcp-server-memory").code == 0
-    assert shlex.join(["slowwave", "undo", str(file)]) in page.read_text("utf-8")
-    assert cli("report", file, "--md", "-").code == 0
-
-
 def test_a_damaged_vector_is_left_out_of_the_map(after_a_night: Path, cli: Cli) -> None:
     execute(
         after_a_night,

@@ -32,7 +32,7 @@ from nights import told
 from texts import sources
 
 from slowwave.consolidation.model import prompts
-from slowwave.consolidation.model.answer_forms import AnswerForm
+from slowwave.consolidation.model.answer_forms import CHECK, WRITE, AnswerForm
 from slowwave.consolidation.model.calls import Endpoint
 from slowwave.consolidation.model.interface import Call, Model
 from slowwave.consolidation.model.prompts import DraftToCheck
@@ -152,19 +152,19 @@ def test_a_memory_that_gives_orders_is_sent_to_no_model(agent: Agent, tail: str)
 # ----------------------------------------------------------------- what it takes
 
 INSTRUCTIONS: dict[AnswerForm, tuple[prompts.Messages, int]] = {
-    "write": (prompts.ask_to_write([], frozenset()), TOKENS_OF_WRITING),
-    "check": (prompts.ask_to_check([]), TOKENS_OF_CHECKING),
+    WRITE: (prompts.ask_to_write([], frozenset()), TOKENS_OF_WRITING),
+    CHECK: (prompts.ask_to_check([]), TOKENS_OF_CHECKING),
 }
 
 
-@pytest.mark.parametrize("form", INSTRUCTIONS)
+@pytest.mark.parametrize("form", INSTRUCTIONS, ids=lambda form: form.name)
 def test_all_but_the_memories_takes_what_is_estimated(form: AnswerForm) -> None:
     messages, estimated = INSTRUCTIONS[form]
     sent = compact(response_format("json_schema", form)["response_format"])
     assert count_messages(messages) + count(sent) == pytest.approx(estimated, abs=2)
 
 
-@pytest.mark.parametrize("form", INSTRUCTIONS)
+@pytest.mark.parametrize("form", INSTRUCTIONS, ids=lambda form: form.name)
 def test_schemas_are_in_the_strict_form_of_providers(form: AnswerForm) -> None:
     shape = response_format("json_schema", form)["response_format"]["json_schema"]
     assert shape["strict"] is True
@@ -193,7 +193,7 @@ def test_questions_of_one_kind_begin_with_the_same_bytes_and_are_sent_with_the_s
     begins = {asked.kind: set[str]() for asked in agent.server.asked}
     for asked in agent.server.asked:
         begins[asked.kind].add(compact(asked.messages[0]))
-        form: AnswerForm = "check" if asked.drafts else "write"
+        form = CHECK if asked.drafts else WRITE
         sent = response_format("json_schema", form)["response_format"]
         assert asked.body["response_format"] == sent
     assert [len(found) for found in begins.values()] == [1, 1]

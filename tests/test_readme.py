@@ -10,7 +10,6 @@ import pytest
 import readme
 from test_cli import Cli, cli
 
-from slowwave.cli.app import COMMANDS
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 
 __all__ = ["cli"]  # a fixture of test_cli, asked for by name
@@ -71,7 +70,7 @@ def test_the_commands_of_a_review_work_one_after_the_other(
 
 def test_every_command_stands_in_the_readme() -> None:
     text = readme.README.read_text("utf-8")
-    assert [name for name in COMMANDS if f"`slowwave {name} " not in text] == []
+    assert [name for name in readme.every_command() if f"`slowwave {name} " not in text] == []
 
 
 def test_the_smoke_fixture_of_ci_has_something_to_do(tmp_path: Path, cli: Cli) -> None:

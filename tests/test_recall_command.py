@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
@@ -12,11 +11,8 @@ from model_server import answering, approval
 from nights import fill, picture, rows, told
 from test_cli import Cli, cli
 
-from slowwave.store.formats.known_formats import recognised
-
 __all__ = ["cli"]  # a fixture of test_cli, asked for by name
 
-FORMATS = Path(__file__).parent / "formats"
 TEXTS = [
     "The backup of the wiki runs at 02:30 every night.",
     "The backup of the wiki now runs at 03:30 every night.",
@@ -120,17 +116,3 @@ def test_a_block_too_small_for_anything_is_empty(filled: Path, cli: Cli) -> None
 def test_that_vectors_were_computed_and_not_kept_is_said(memory_file: Path, cli: Cli) -> None:
     fill(memory_file, told(TEXTS, "m"))
     assert "3 vectors were computed for this and not kept" in cli("recall", memory_file, "x").err
-
-
-def test_the_memory_file_of_another_agent_is_searched_and_left_as_it_is(
-    tmp_path: Path, cli: Cli
-) -> None:
-    theirs = tmp_path / "memory.jsonl"
-    shutil.copy(FORMATS / "mcp-server-memory" / "memory.jsonl", theirs)
-    assert [one.name for one in recognised(theirs)] == ["mcp-server-memory"]
-    before = theirs.read_bytes()
-    assert cli("recall", theirs, "port", "--limit", "2", "--json").json["hits"]
-    assert (theirs.read_bytes(), [one.name for one in tmp_path.iterdir()]) == (
-        before,
-        ["memory.jsonl"],
-    )

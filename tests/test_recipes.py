@@ -16,10 +16,8 @@ import pytest
 from mcp import Client
 from mcp_client import in_this_process
 from nights import fill, told
+from readme import every_command
 from test_plan import TWINS
-from typer.main import get_command
-
-from slowwave.cli.app import app
 
 ROOT = Path(__file__).parent.parent
 RECIPES = (ROOT / "docs" / "recipes.md").read_text("utf-8")
@@ -66,7 +64,7 @@ def shell(script: str, folder: Path, programs: Path) -> subprocess.CompletedProc
 
 @pytest.mark.parametrize("page", [RECIPES, MCP], ids=["recipes", "mcp"])
 def test_every_option_of_a_recipe_is_known(page: str) -> None:
-    commands = get_command(app).commands  # type: ignore[attr-defined]  # a group has commands
+    commands = every_command()
     found = commands_in(page)
     assert len(found) > 2
     for name, *words in found:

@@ -23,7 +23,6 @@ from nights import execute, fill, picture, rows, told
 from numpy.typing import NDArray
 from readme import ROOT, SMOKE
 from test_cli import Cli, cli
-from test_foreign import FORMATS
 
 from slowwave.cli.app import run
 from slowwave.consolidation.running.approval import Decided, carry_out
@@ -744,21 +743,6 @@ def test_a_config_file_approves_nothing(waiting: Path, cli: Cli) -> None:
     waiting.with_name("slowwave.toml").write_text("all = true\n")
     assert cli("review", waiting, "approve").code == 2
     assert len(queue(cli, waiting)) == 3
-
-
-def test_another_agents_file_is_changed_when_its_proposals_are_approved(
-    tmp_path: Path, cli: Cli
-) -> None:
-    path = tmp_path / "memory.jsonl"
-    shutil.copy(FORMATS / "mcp-server-memory" / "memory.jsonl", path)
-    before = path.read_bytes()
-    reviewed_night(cli, path, "always", "--format", "mcp-server-memory")
-    assert path.read_bytes() == before
-    ended = cli("review", path, "approve", "--all", "--json")
-    assert ended.code == 0
-    assert path.read_bytes() != before
-    assert cli("undo", path, ended.json["run"]).code == 0
-    assert path.read_bytes() == before
 
 
 # ---- what cannot be applied any more ----

@@ -20,16 +20,15 @@ from nights import execute, picture, rows
 from slowwave.store import schema_of_file
 from slowwave.store.check import check_file
 from slowwave.store.errors import StoreError, UnusableFile
+from slowwave.store.extension_tables import extension_tables
 from slowwave.store.file import create_file, open_reading, open_writing, schema_version
 from slowwave.store.records import LAYERS, content_hash
+from slowwave.store.sql_script import run_script
 
 TABLES = {
     "read_messages",
     "memory_messages",
     "waiting_messages",
-    "mirrored",
-    "links",
-    "images",
     "memories",
     "embeddings",
     "entities",
@@ -47,7 +46,6 @@ TABLES = {
     "standing",
     "asked",
     "disputes",
-    "shared_log",
     "witnesses",
     "witness_vectors",
 }
@@ -544,7 +542,8 @@ def of_version(version: int, folder: Path) -> Path:
     return path
 
 
-VERSIONS = tuple(range(1, len(schema_of_file.STEPS) + 1))
+# Version 11 makes nothing: it leaves the tables of an extension out of a new file.
+VERSIONS = tuple(range(1, 11))
 # What an agent may lay beside the tables, on them and between them.
 AN_AGENTS_OWN = """
 CREATE TABLE mine (id INTEGER PRIMARY KEY, text TEXT);
@@ -562,9 +561,9 @@ CREATE VIRTUAL TABLE my_search USING fts5 (content);
 INSERT INTO my_search SELECT content FROM memories;
 """
 # Those that every version has.
-LATER = {"memos", "neighbours", "changes", "standing", "asked", "disputes", "shared_log"}
+LATER = {"memos", "neighbours", "changes", "standing", "asked", "disputes"}
 LATER |= {"witnesses", "witness_vectors", "read_messages", "memory_messages", "waiting_messages"}
-EVERY_TABLE = sorted(TABLES - LATER - {"mirrored", "links", "images"})
+EVERY_TABLE = sorted(TABLES - LATER)
 
 
 @pytest.mark.parametrize("mode", ["WAL", "DELETE"])
@@ -597,15 +596,40 @@ def test_a_file_of_every_version_is_brought_up_to_date_and_keeps_every_row_and_a
     assert len(rows(path, "SELECT * FROM mine")) == 1
 
 
-def test_the_kept_file_of_the_newest_version_has_the_tables_of_a_new_file(
+def parts_in(path: Path) -> dict[str, str]:
+    """Return how each part of a schema was made, without regard to white space."""
+    parts = rows(
+        path,
+        "SELECT name, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite_%' "
+        "AND name NOT LIKE '%sqlite_migrations%' ORDER BY name",
+    )
+    return {part["name"]: " ".join(part["sql"].split()) for part in parts}
+
+
+def test_a_new_file_has_the_tables_of_extensions_once_they_wrote_as_the_newest_kept_file(
     tmp_path: Path, memory_file: Path
 ) -> None:
-    path = of_version(len(schema_of_file.STEPS), tmp_path)
-    parts = (
-        "SELECT type, name, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite_%' "
-        "AND name NOT LIKE '%sqlite_migrations%' ORDER BY name"
-    )
-    assert rows(path, parts) == rows(memory_file, parts)
+    kept = parts_in(of_version(VERSIONS[-1], tmp_path))
+    assert parts_in(memory_file).items() < kept.items()
+    with changing(memory_file) as file:
+        for tables in extension_tables():
+            run_script(file.db, tables.script)
+    assert parts_in(memory_file) == kept
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_file_keeps_the_tables_of_an_extension_that_it_has_and_gets_no_others(
+    tmp_path: Path, version: int
+) -> None:
+    path = of_version(version, tmp_path)
+    with open_writing(path):
+        pass
+    # Versions 9 and 10 had the log from the start; version 9 lacked four of its triggers.
+    log = {name for name in parts_in(path) if name.startswith("shared_")}
+    assert len(log) == (14 if version >= 9 else 0)
+    # Versions 6 to 10 could all be mirrors.
+    mirror = {"mirrored", "links", "links_by_key", "images"}
+    assert parts_in(path).keys() & mirror == (mirror if version >= 6 else set())
 
 
 def test_a_damaged_file_of_an_older_version_is_refused_and_left_as_it_was(tmp_path: Path) -> None:
@@ -702,5 +726,5 @@ def test_a_process_that_is_killed_while_it_migrates_leaves_one_schema_or_the_oth
 
 def test_the_script_is_split_where_statements_end(memory_file: Path) -> None:
     triggers = rows(memory_file, "SELECT sql FROM sqlite_schema WHERE type = 'trigger'")
-    assert len(triggers) == 35
+    assert len(triggers) == 24
     assert all(row["sql"].endswith("END") for row in triggers)

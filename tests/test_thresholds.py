@@ -9,7 +9,8 @@ from pathlib import Path
 
 from slowwave.consolidation import thresholds
 
-CONSOLIDATION = Path(__file__).parents[1] / "consolidation"
+ROOT = Path(__file__).parents[1]
+FOLDERS = ("consolidation", "extensions/fleet", "extensions/organisation")
 
 NUMBER = re.compile(r"[A-Z_]+ = ")
 # Numbers with a fraction that decide nothing of what becomes of a memory.
@@ -25,7 +26,7 @@ NO_DECISIONS = {
     "model/calls.py": {0.1, 2.0, 30.0, 60.0},
     "model/session.py": {0.2},
     # The temperature at which a model is asked what to remember.
-    "model/structured.py": {0.2},
+    "model/answer_forms.py": {0.2},
     # Seconds to wait for workers, how much of a budget is handed out at once, bytes in a gigabyte.
     "fleet/local_engine.py": {0.2},
     "fleet/budget_owners.py": {0.1},
@@ -44,9 +45,12 @@ def fractions(text: str) -> Iterator[float]:
 
 def test_no_module_has_a_number_of_its_own_that_a_decision_turns_on() -> None:
     found = {
-        path.relative_to(CONSOLIDATION).as_posix(): set(fractions(path.read_text("utf-8")))
-        for path in CONSOLIDATION.rglob("*.py")
-        if path != CONSOLIDATION / "thresholds.py"
+        re.sub("^(consolidation|extensions)/", "", path.relative_to(ROOT).as_posix()): set(
+            fractions(path.read_text("utf-8"))
+        )
+        for folder in FOLDERS
+        for path in (ROOT / folder).rglob("*.py")
+        if path != ROOT / "consolidation" / "thresholds.py"
     }
     elsewhere = {
         name: numbers - NO_DECISIONS.get(name, set()) - {0.0, 1.0}

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from slowwave.store.file import create_file
+
 ROOT = Path(__file__).parent.parent
 
 
@@ -19,7 +21,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("wheel")
     source = folder / "source"
     # Elsewhere, so that neither finds what the other builds.
-    for name in ("cli", "consolidation", "store"):
+    for name in ("cli", "consolidation", "extensions", "store"):
         shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, source)
@@ -70,6 +72,7 @@ def test_the_wheel_brings_the_prompts(installed: Path) -> None:
     night = run(installed, *slowwave, "maintain", "retold.db", "--consolidate", *replayed)
     assert night.returncode == 0, night.stderr
     assert "27 -> 13 memories" in night.stdout
+    assert (installed / "slowwave/extensions/organisation/experience/prompt.md").is_file()
 
 
 def test_the_wheel_brings_the_command_and_no_tests(installed: Path) -> None:
@@ -78,5 +81,65 @@ def test_the_wheel_brings_the_command_and_no_tests(installed: Path) -> None:
     assert {one.name for one in (installed / "slowwave").iterdir()} - {"__pycache__"} == {
         "cli",
         "consolidation",
+        "extensions",
         "store",
     }
+
+
+@pytest.fixture(scope="module")
+def core(installed: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Provide a folder in which the core is installed, and no extension."""
+    site = tmp_path_factory.mktemp("core") / "site"
+    shutil.copytree(installed, site)
+    shutil.rmtree(site / "slowwave" / "extensions")
+    (entry,) = site.glob("slowwave-*.dist-info/entry_points.txt")
+    script, _, _ = entry.read_text("utf-8").partition("\n\n[slowwave.")
+    entry.write_text(script, "utf-8")
+    return site
+
+
+def test_a_night_runs_from_the_core_without_an_extension(core: Path) -> None:
+    slowwave = ("-m", "slowwave.cli")
+    smoke = str(ROOT / "fixtures" / "smoke.jsonl")
+    assert run(core, *slowwave, "import", "memory.db", smoke).returncode == 0
+    night = run(core, *slowwave, "maintain", "memory.db", "--consolidate")
+    assert (night.returncode, "9 -> 8 memories" in night.stdout) == (0, True), night.stderr
+    for command in (["check", "memory.db"], ["export", "memory.db", "--all"], ["--help"]):
+        assert run(core, *slowwave, *command).returncode == 0
+    assert "fleet" not in run(core, *slowwave, "--help").stdout
+
+
+def test_the_core_refuses_what_needs_an_extension_before_it_does_anything(core: Path) -> None:
+    slowwave = ("-m", "slowwave.cli")
+    smoke = str(ROOT / "fixtures" / "smoke.jsonl")
+    assert run(core, *slowwave, "import", "other.db", smoke).returncode == 0
+    before = (core.parent / "other.db").read_bytes()
+    for command in (
+        ["maintain", "other.db", "--consolidate", "--wiki", "wiki"],
+        ["export", "other.db", "--wiki", "wiki"],
+        ["review", "other.db", "--tui"],
+    ):
+        ended = run(core, *slowwave, *command)
+        assert (ended.returncode, "an extension that is not installed" in ended.stderr) == (2, True)
+    for command in (
+        ["list", "notes.md", "--format", "markdown"],
+        ["import", "other.db", "notes.md", "--from", "markdown"],
+    ):
+        ended = run(core, *slowwave, *command)
+        assert (ended.returncode, "No extension that is installed" in ended.stderr) == (1, True)
+    assert run(core, *slowwave, "shared", "other.db").returncode == 2
+    assert (core.parent / "other.db").read_bytes() == before
+
+
+def test_what_was_shared_is_changed_by_no_run_of_a_core_without_the_extension(core: Path) -> None:
+    path = core.parent / "shared.db"
+    slowwave = [sys.executable, "-m", "slowwave.cli", "shared", str(path)]
+    create_file(path)
+    for words in (["admit", "ada", "--human"], ["publish", "port", "Billing listens on port 80."]):
+        subprocess.run([*slowwave, *words, "--author", "ada"], check=True, capture_output=True)
+    night = run(core, "-m", "slowwave.cli", "maintain", "shared.db", "--all", "--tenant", "shared")
+    assert (night.returncode, "holds shared knowledge" in night.stderr) == (1, True)
+    added = run(core, "-m", "slowwave.cli", "add", "shared.db", "A note.", "--tenant", "shared")
+    assert (added.returncode, "only what is published" in added.stderr) == (1, True)
+    assert run(core, "-m", "slowwave.cli", "maintain", "shared.db", "--all").returncode == 0
+    assert run(core, "-m", "slowwave.cli", "check", "shared.db").returncode == 0

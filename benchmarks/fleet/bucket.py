@@ -14,7 +14,7 @@ from threading import Thread
 from typing import IO, cast
 from urllib.request import Request, urlopen
 
-from slowwave.store.fleet.object_store import Objects
+from slowwave.extensions.fleet.store.object_store import Objects
 
 # As werkzeug, the server beneath moto, logs a request, and where it says that it runs.
 _REQUEST = re.compile(r'"(?:\x1b\[[0-9;]*m)?(GET|PUT) /[^/ ]+/([^ ?"]+\.db)[ ?]')

@@ -11,10 +11,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from fixtures.night import FLAVOURS, lines, load
+from slowwave.extensions.fleet.store.archive import Archive
 from slowwave.store.check import check_file
 from slowwave.store.exchange import import_lines
 from slowwave.store.file import create_file, open_reading, open_writing
-from slowwave.store.fleet.archive import Archive
 
 _NOW = datetime(2026, 3, 10, 3, 0, tzinfo=UTC)
 # The keys of the proposals that were applied, by the file's name.

@@ -13,9 +13,9 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 
-from slowwave.store.fleet.archive import Archive, Shard
-from slowwave.store.fleet.receipt import Known, unchanged
-from slowwave.store.fleet.sources import source_of
+from slowwave.extensions.fleet.store.archive import Archive, Shard
+from slowwave.extensions.fleet.store.receipt import Known, unchanged
+from slowwave.extensions.fleet.store.sources import source_of
 
 _NOW = datetime(2026, 3, 10, 3, 0, tzinfo=UTC)
 _BASIS = "a" * 64

@@ -24,12 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import bootstrap
 
-from slowwave.cli.commands.fleet_worker import utc_now, writer_of
 from slowwave.cli.terminal.interpreter import tune_interpreter
 from slowwave.consolidation.cycle import run_cycle
-from slowwave.consolidation.fleet.fleet import Fleet
-from slowwave.consolidation.fleet.fleet_job import OPTION, FleetJob, Item
-from slowwave.consolidation.fleet.worker import Worker
 from slowwave.consolidation.model.usage_limits import UsageLimits
 from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.progress import Progress
@@ -38,9 +34,13 @@ from slowwave.consolidation.runtime.interruption import Interruption
 from slowwave.consolidation.runtime.threads import use_cores
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL
 from slowwave.consolidation.writing.writer import BuiltInWriter
-from slowwave.store.fleet.archive import Archive
-from slowwave.store.fleet.receipt import Receipt
-from slowwave.store.fleet.sources import FileSource, source_of
+from slowwave.extensions.fleet.commands.worker import utc_now, writer_of
+from slowwave.extensions.fleet.fleet import Fleet
+from slowwave.extensions.fleet.fleet_job import OPTION, FleetJob, Item
+from slowwave.extensions.fleet.store.archive import Archive
+from slowwave.extensions.fleet.store.receipt import Receipt
+from slowwave.extensions.fleet.store.sources import FileSource, source_of
+from slowwave.extensions.fleet.worker import Worker
 
 from .bucket import bucket
 from .commands import Failed

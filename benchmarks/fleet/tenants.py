@@ -28,14 +28,14 @@ from slowwave.consolidation.cycle import run_cycle
 from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.consolidation.writing.writer import BuiltInWriter
-from slowwave.store.formats.lent_model import LentModel
-from slowwave.store.postgres.langgraph import PostgresStore
-from slowwave.store.postgres.mirror import TenantMirror
-from slowwave.store.postgres.url import DatabaseUrl
+from slowwave.extensions.formats.lent_model import LentModel
+from slowwave.extensions.postgres.langgraph import PostgresStore
+from slowwave.extensions.postgres.mirror import TenantMirror
+from slowwave.extensions.postgres.url import DatabaseUrl
 
 _ROOT = Path(__file__).parents[2]
 _FIXTURE = _ROOT / "fixtures" / "night.py"
-_SCHEMA = _ROOT / "tests" / "formats" / "langgraph-postgres.sql"
+_SCHEMA = _ROOT / "tests" / "extensions" / "postgres" / "langgraph.sql"
 _NOW = datetime(2026, 3, 10, 3, 0, tzinfo=UTC)
 
 

@@ -10,10 +10,10 @@ from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 
+from slowwave.extensions.fleet.store.archive import Archive
+from slowwave.extensions.fleet.store.object_store import Changed
 from slowwave.store.exchange import import_lines
 from slowwave.store.file import fold_log, open_writing
-from slowwave.store.fleet.archive import Archive
-from slowwave.store.fleet.object_store import Changed
 
 from .bucket import Bucket, bucket
 from .commands import measured

@@ -29,9 +29,9 @@ from fixtures.night import FLAVOURS, Night, Told, lines, load
 from fixtures.real_vec0 import make_memory_service
 from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.vectors.embedder import Embedder, SentenceEmbedder
-from slowwave.store.formats.known_formats import format_named
-from slowwave.store.formats.lent_model import LentModel
-from slowwave.store.mirror.mirror import Mirror
+from slowwave.extensions.formats.known_formats import format_named
+from slowwave.extensions.formats.lent_model import LentModel
+from slowwave.extensions.formats.mirror.mirror import Mirror
 
 from .files import active, memory_file, night, rows
 from .known import holds, keys_of, mixed
@@ -40,7 +40,7 @@ Row = dict[str, str]
 
 _PAIRS = Path(__file__).parents[2] / "fixtures" / "quality" / "pairs-held-out.toml"
 # A file of each package, as it leaves it.
-_RECORDED = Path(__file__).parents[2] / "tests" / "formats"
+_RECORDED = Path(__file__).parents[2] / "tests" / "extensions" / "formats" / "recorded"
 # What can be done in a file that takes no new texts.
 _MERGES = CycleOptions(only=frozenset({"merge"}))
 # It compares each with each, and gives up at 200,000 comparisons.

@@ -88,12 +88,4 @@ ConsolidateOption = Annotated[
     bool,
     typer.Option("--consolidate", help="Merge, synthesize and extract: the dream cycle."),
 ]
-FleetMetricsOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--metrics",
-        metavar="PATH",
-        help="Write the totals as a Prometheus textfile, for node_exporter's textfile collector.",
-    ),
-]
 OnlyOption = Annotated[str, typer.Option(metavar="OPERATIONS", help=f"Some of {ALL_OPERATIONS}.")]

@@ -19,15 +19,9 @@ import typer
 from typer.core import TyperArgument, TyperCommand, TyperOption
 
 from slowwave.cli.terminal.output import PLACE_OF
-from slowwave.store.postgres.url import DatabaseUrl, is_database_url
+from slowwave.store.places import Address
 
-from .database_urls import (
-    as_spelled,
-    database_named,
-    named_by,
-    take_database,
-    without_passwords,
-)
+from .addresses import address_named, as_spelled, named_by, take_address, without_secrets
 
 CONFIG_NAME = "slowwave.toml"
 # What TOML has to say for each type of an option; a text for all others.
@@ -67,8 +61,8 @@ class ConfiguredCommand(TyperCommand):
                 option.show_envvar = True
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Take passwords out of databases' URLs where a name is meant: it may be shown."""
-        shown, spelled = without_passwords(ctx, args)
+        """Take what is secret out of addresses where a name is meant: it may be shown."""
+        shown, spelled = without_secrets(ctx, args)
         self._refuse_several_tenants(ctx, shown)
         rest = super().parse_args(ctx, shown)
         ctx.params = {name: as_spelled(one, spelled) for name, one in ctx.params.items()}
@@ -130,7 +124,7 @@ def _unless_blank(parameter: Any, take: Callable[..., Any], ctx: Any, value: Any
 
 def beside_file(context: typer.Context, value: Path | None) -> Path | None:
     """Take the config file next to the memory file, unless --config names one."""
-    if value is None or isinstance(named := named_by(context, value), DatabaseUrl):
+    if value is None or isinstance(named := named_by(context, value), Address):
         return None if value is None else named
     _beside(context, named)
     return named
@@ -140,11 +134,12 @@ def beside_files(context: typer.Context, values: list[Path] | None) -> list[Path
     """Take the config file next to the first of several files, unless --config names one."""
     source = context.get_parameter_source("files")
     variable = os.environ.get(FILE_VARIABLE, "")
-    if source is not None and source.name == "ENVIRONMENT" and is_database_url(variable):
-        # Not several paths with colons in between.
-        return [take_database(context, variable)]
+    if source is not None and source.name == "ENVIRONMENT":
+        address = take_address(context, variable)
+        if address is not None:
+            return [address]  # not several paths with colons in between
     named = [named_by(context, one) for one in values or ()]
-    if named and not isinstance(named[0], DatabaseUrl):
+    if named and not isinstance(named[0], Address):
         _beside(context, named[0])
     return named or None
 
@@ -160,7 +155,7 @@ def _beside(context: typer.Context, value: Path) -> None:
 def beside_source(context: typer.Context, value: str) -> str:
     """Take the config file that lies in a folder of memory files, or beside a list of them."""
     path = Path(value)
-    if database_named(context, value) is not None:
+    if address_named(context, value) is not None:
         return value
     _beside(context, path / "memory.db" if path.is_dir() else path)
     return value

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from slowwave.cli.arguments.options import ConfigOption, FileArgument, JsonOption, QuietOption
-from slowwave.cli.files.foreign import refuse_foreign
+from slowwave.cli.files.places import refuse_foreign
 from slowwave.cli.terminal.output import Output, clean
 from slowwave.store.records import Kind, Layer, Origin
 

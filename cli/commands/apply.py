@@ -17,19 +17,22 @@ from slowwave.cli.arguments.options import (
     JsonOption,
     QuietOption,
 )
-from slowwave.cli.files.foreign import FormatOption, StateOption, place_of
+from slowwave.cli.files.places import on_place
 from slowwave.cli.results.waiting import decided_as_json, decided_as_text, exit_code
+from slowwave.cli.results.wiki import WikiOption, refuse_unwritable_wiki, write_after_change
 from slowwave.cli.terminal.output import Output
 from slowwave.cli.terminal.progress_bars import shown_progress
-from slowwave.cli.wiki.writing import WikiOption, refuse_unwritable_wiki, write_after_change
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbedder
+from slowwave.store.places import Place
 
 if TYPE_CHECKING:
     from slowwave.store.file import MemoryFile
 
 
+@on_place
 def apply(
     file: FileArgument,
+    place: Place,
     plan: Annotated[
         Path,
         typer.Argument(
@@ -43,8 +46,6 @@ def apply(
     ] = False,
     embedder: EmbedderOption = DEFAULT_MODEL,
     wiki: WikiOption = None,
-    format: FormatOption = None,
-    state: StateOption = None,
     config: ConfigOption = None,
     json: JsonOption = False,
     quiet: QuietOption = False,
@@ -72,7 +73,7 @@ def apply(
             "The plan was made with --include-protected: without it here, too, proposals that let "
             "human, pinned or core memories leave are stale."
         )
-    place = place_of(file, format, state, writes=True)
+    place.refuse_changes()
     with shown_progress(quiet) as progress:
 
         def do(opened: MemoryFile) -> Decided:

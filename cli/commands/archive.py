@@ -17,11 +17,12 @@ from slowwave.cli.arguments.options import (
     QuietOption,
     TenantsOption,
 )
-from slowwave.cli.files.foreign import FormatOption, Place, StateOption, place_of
+from slowwave.cli.files.places import on_place
 from slowwave.cli.terminal.output import Output, clean
 from slowwave.cli.terminal.progress_bars import shown_progress
 from slowwave.cli.terminal.wording import day_of, shortened_for_stdout
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbedder
+from slowwave.store.places import Place
 
 if TYPE_CHECKING:
     from slowwave.consolidation.recall.hit import Hit
@@ -31,9 +32,11 @@ if TYPE_CHECKING:
 _Action = Literal["search", "restore"]
 
 
+@on_place
 def archive(
     action: Annotated[_Action, typer.Argument(help="What is to be done.")],
     file: FileArgument,
+    place: Place,
     what: Annotated[
         str,
         typer.Argument(
@@ -43,8 +46,6 @@ def archive(
     limit: LimitOption = 10,
     tenant: TenantsOption = None,
     embedder: EmbedderOption = DEFAULT_MODEL,
-    format: FormatOption = None,
-    state: StateOption = None,
     config: ConfigOption = None,
     json: JsonOption = False,
     quiet: QuietOption = False,
@@ -55,7 +56,6 @@ def archive(
     its whole time once more.
     """
     output = Output(json, quiet)
-    place = place_of(file, format, state, writes=action == "restore")
     about = {"command": "archive", "action": action, "file": str(file)}
     if action == "restore":
         restored = _restored(place, what)

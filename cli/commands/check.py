@@ -5,16 +5,17 @@ from __future__ import annotations
 import typer
 
 from slowwave.cli.arguments.options import ConfigOption, FileArgument, JsonOption, QuietOption
-from slowwave.cli.files.foreign import FormatOption, StateOption, place_of
+from slowwave.cli.files.places import on_place
 from slowwave.cli.terminal.exits import Code
 from slowwave.cli.terminal.output import Output, clean
 from slowwave.cli.terminal.wording import counted
+from slowwave.store.places import Place
 
 
+@on_place
 def check(
     file: FileArgument,
-    format: FormatOption = None,
-    state: StateOption = None,
+    place: Place,
     config: ConfigOption = None,
     json: JsonOption = False,
     quiet: QuietOption = False,
@@ -26,10 +27,7 @@ def check(
     from slowwave.store.check import check_file
     from slowwave.store.file import open_reading
 
-    with (
-        place_of(file, format, state, writes=False).reading() as memory_file,
-        open_reading(memory_file) as opened,
-    ):
+    with place.reading() as memory_file, open_reading(memory_file) as opened:
         health = check_file(opened)
     output = Output(json, quiet)
     output.result(

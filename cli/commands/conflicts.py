@@ -11,17 +11,18 @@ from slowwave.cli.arguments.options import (
     QuietOption,
     TenantsOption,
 )
-from slowwave.cli.files.foreign import FormatOption, StateOption, place_of
+from slowwave.cli.files.places import on_place
 from slowwave.cli.results.left_as_it_is import conflicts_as_json, conflicts_as_text
 from slowwave.cli.results.memory_texts import MemoryTexts
 from slowwave.cli.terminal.output import Output, clean
+from slowwave.store.places import Place
 
 
+@on_place
 def conflicts(
     file: FileArgument,
+    place: Place,
     tenant: TenantsOption = None,
-    format: FormatOption = None,
-    state: StateOption = None,
     config: ConfigOption = None,
     json: JsonOption = False,
     quiet: QuietOption = False,
@@ -34,7 +35,7 @@ def conflicts(
     from slowwave.store.records import timestamp
 
     output = Output(json, quiet)
-    with place_of(file, format, state, writes=False).reading() as memory_file:
+    with place.reading() as memory_file:
         now = timestamp(datetime.now(UTC))
         found = current_conflicts(memory_file, tuple(tenant or ()), now)
         output.result(

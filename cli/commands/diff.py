@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from slowwave.cli.arguments.options import ConfigOption, FileArgument, JsonOption, QuietOption
-from slowwave.cli.files.foreign import FormatOption, StateOption, place_of
+from slowwave.cli.files.places import on_place
 from slowwave.cli.terminal.output import Output, clean
 from slowwave.cli.terminal.wording import day_of
+from slowwave.store.places import Place
 
 from .log import headline
 
@@ -20,11 +21,11 @@ if TYPE_CHECKING:
     from slowwave.store.changes import TextChange
 
 
+@on_place
 def diff(
     file: FileArgument,
+    place: Place,
     run: Annotated[str, typer.Argument(metavar="RUN", help="Its id, or the start of it.")],
-    format: FormatOption = None,
-    state: StateOption = None,
     config: ConfigOption = None,
     json: JsonOption = False,
     quiet: QuietOption = False,
@@ -38,10 +39,7 @@ def diff(
     from slowwave.store.ledger import count_states, read_run
 
     output = Output(json, quiet)
-    with (
-        place_of(file, format, state, writes=False).reading() as memory_file,
-        open_reading(memory_file) as opened,
-    ):
+    with place.reading() as memory_file, open_reading(memory_file) as opened:
         found = read_run(opened, run)
         changes = read_changes(opened, found.id)
         states = count_states(opened).get(found.id, {})

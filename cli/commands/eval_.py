@@ -28,12 +28,13 @@ from slowwave.cli.arguments.options import (
     TenantsOption,
 )
 from slowwave.cli.arguments.writers import make_recordings, make_writer, operations_of
-from slowwave.cli.files.foreign import FormatOption, StateOption, place_of
+from slowwave.cli.files.places import on_place
 from slowwave.cli.terminal.output import Output
 from slowwave.cli.terminal.progress_bars import shown_progress
 from slowwave.cli.terminal.signals import signals_of_this_command
 from slowwave.cli.terminal.wording import counted
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbedder
+from slowwave.store.places import Place
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -44,8 +45,10 @@ if TYPE_CHECKING:
 _CALLS_AT_ONCE = 4
 
 
+@on_place
 def eval_(
     file: FileArgument,
+    place: Place,
     questions: Annotated[
         Path | None,
         typer.Argument(metavar="[QUESTIONS.jsonl]", help="Questions with ids of the evidence."),
@@ -72,8 +75,6 @@ def eval_(
     ] = None,
     max_calls: MaxCallsOption = None,
     max_cost: MaxCostOption = None,
-    format: FormatOption = None,
-    state: StateOption = None,
     config: ConfigOption = None,
     json: JsonOption = False,
     quiet: QuietOption = False,
@@ -105,10 +106,7 @@ def eval_(
     options = CycleOptions(
         tenants=tenants, only=operations_of(only), include_protected=include_protected
     )
-    with (
-        place_of(file, format, state, writes=False).reading() as memory_file,
-        shown_progress(quiet) as progress,
-    ):
+    with place.reading() as memory_file, shown_progress(quiet) as progress:
         trials = Trials(
             memory_file, asked, SentenceEmbedder(embedder), datetime.now(UTC), tenants, progress
         )

@@ -11,18 +11,21 @@ import typer
 
 from slowwave.cli.arguments.options import ConfigOption, FileArgument, JsonOption, QuietOption
 from slowwave.cli.arguments.settings import is_on_command_line
-from slowwave.cli.files.foreign import FormatOption, Place, StateOption, place_of
+from slowwave.cli.files.places import on_place
 from slowwave.cli.terminal.exits import Code
 from slowwave.cli.terminal.output import Output, clean, harmless_json, writing_to_stdout
 from slowwave.store.errors import UnusableFile
+from slowwave.store.places import Place
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 
+@on_place
 def export(
     context: typer.Context,
     file: FileArgument,
+    place: Place,
     all: Annotated[
         bool,
         typer.Option("--all", help="Everything, runs too: an import gives the same file."),
@@ -38,8 +41,6 @@ def export(
             help="As Markdown pages in a folder instead; later exports change what has changed.",
         ),
     ] = None,
-    format: FormatOption = None,
-    state: StateOption = None,
     config: ConfigOption = None,
     json: JsonOption = False,
     quiet: QuietOption = False,
@@ -58,13 +59,10 @@ def export(
     output = Output(json, quiet)
     if wiki_folder is not None:
         _refuse_lines(context)
-        _write_wiki(place_of(file, format, state, writes=False), wiki_folder, output)
+        _write_wiki(place, wiki_folder, output)
         return
     try:
-        with (
-            place_of(file, format, state, writes=False).reading() as memory_file,
-            open_reading(memory_file) as opened,
-        ):
+        with place.reading() as memory_file, open_reading(memory_file) as opened:
             refuse_unreadable(opened)
             _write(
                 chain(
@@ -93,7 +91,7 @@ def _refuse_lines(context: typer.Context) -> None:
 
 
 def _write_wiki(place: Place, folder: Path, output: Output) -> None:
-    from slowwave.cli.wiki.writing import tell_wiki, wiki_as_json, write_out
+    from slowwave.cli.results.wiki import tell_wiki, wiki_as_json, write_out
 
     with place.reading() as memory_file:
         written = write_out(memory_file, folder, place.named)

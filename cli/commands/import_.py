@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json as jsonlib
 import shutil
 import sys
 from collections.abc import Iterator
@@ -15,12 +14,13 @@ from typing import IO, Annotated
 import typer
 
 from slowwave.cli.arguments.options import ConfigOption, FileArgument, JsonOption, QuietOption
-from slowwave.cli.files.foreign import refuse_another_format, refuse_foreign
+from slowwave.cli.files.places import refuse_foreign
 from slowwave.cli.terminal.output import Output, clean
 from slowwave.cli.terminal.progress_bars import shown_progress
 from slowwave.cli.terminal.wording import counted
 from slowwave.store.errors import StoreError
 from slowwave.store.opening import open_text
+from slowwave.store.places import lines_of
 
 # So much of what comes through a pipe is kept in memory, the rest on the disk.
 _IN_MEMORY = 16 * 1024 * 1024
@@ -58,7 +58,7 @@ def import_(
     with (
         reading(source)
         if from_format is None
-        else _lines_from(source, from_format, output) as lines,
+        else lines_of(source, from_format, lambda said: output.note(clean(said))) as lines,
         open_or_make(file) as opened,
         shown_progress(quiet) as progress,
     ):
@@ -98,21 +98,6 @@ def reading(source: Path) -> Iterator[Iterator[bytes]]:
             return
         with _all_of(stream, source) as whole:
             yield _lines(whole, source)
-
-
-@contextmanager
-def _lines_from(source: Path, format: str, output: Output) -> Iterator[Iterator[bytes]]:
-    """Provide the memories of another agent's file as lines."""
-    from slowwave.store.formats.known_formats import format_named
-    from slowwave.store.mirror.pull import line_of
-
-    named = format_named(format)
-    refuse_another_format(named, source)
-    if (remark := named.remark(source)) is not None:
-        output.note(clean(remark))
-    with named.opened(source, writes=False) as other:
-        lines = [line_of(record) for record in other.records]
-    yield (jsonlib.dumps(line).encode() for line in lines if line is not None)
 
 
 @contextmanager

@@ -16,15 +16,18 @@ from slowwave.cli.arguments.options import (
     QuietOption,
     TenantsOption,
 )
-from slowwave.cli.files.foreign import FormatOption, StateOption, place_of
+from slowwave.cli.files.places import on_place
 from slowwave.cli.terminal.output import Output, clean
 from slowwave.cli.terminal.wording import counted, day_of, shortened_for_stdout
+from slowwave.store.places import Place
 
 _Status = Literal["active", "superseded", "archived", "expired", "any"]
 
 
+@on_place
 def list_(
     file: FileArgument,
+    place: Place,
     status: Annotated[_Status, typer.Option(help="In which state.")] = "active",
     layer: LayerOption = None,
     kind: KindOption = None,
@@ -36,8 +39,6 @@ def list_(
     limit: Annotated[
         int, typer.Option(metavar="N", min=0, max=10**9, help="At most so many; 0 for all.")
     ] = 50,
-    format: FormatOption = None,
-    state: StateOption = None,
     config: ConfigOption = None,
     json: JsonOption = False,
     quiet: QuietOption = False,
@@ -46,10 +47,7 @@ def list_(
     from slowwave.store.file import open_reading
     from slowwave.store.memories import Wanted, chosen_tenants, list_memories
 
-    with (
-        place_of(file, format, state, writes=False).reading() as memory_file,
-        open_reading(memory_file) as opened,
-    ):
+    with place.reading() as memory_file, open_reading(memory_file) as opened:
         tenants = chosen_tenants(opened, tenant) if tenant else ()
         wanted = Wanted(None if status == "any" else status, layer, kind, tenants, contains)
         count, memories = list_memories(opened, wanted, limit or -1)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from slowwave.cli.arguments.options import ConfigOption, FileArgument, JsonOption, QuietOption
-from slowwave.cli.files.foreign import FormatOption, StateOption, place_of
+from slowwave.cli.files.places import on_place
 from slowwave.cli.results.blocks import (
     LEGEND,
     NOT_WANTED,
@@ -29,6 +29,7 @@ from slowwave.store.ageing import PHASE, STATUS_AFTER
 from slowwave.store.intake import DROPPED, INGESTED, UNREAD
 from slowwave.store.kept_form import KEPT
 from slowwave.store.ledger import DECIDED
+from slowwave.store.places import Place
 from slowwave.store.purge import OPTION
 
 if TYPE_CHECKING:
@@ -43,13 +44,13 @@ if TYPE_CHECKING:
 _SHORT = 13
 
 
+@on_place
 def log(
     file: FileArgument,
+    place: Place,
     run: Annotated[
         str | None, typer.Argument(metavar="[RUN]", help="Its id, or the start of it.")
     ] = None,
-    format: FormatOption = None,
-    state: StateOption = None,
     config: ConfigOption = None,
     json: JsonOption = False,
     quiet: QuietOption = False,
@@ -67,7 +68,7 @@ def log(
     from slowwave.store.lineage import read_claims_of
 
     output = Output(json, quiet)
-    with place_of(file, format, state, writes=False).reading() as memory_file:
+    with place.reading() as memory_file:
         with open_reading(memory_file) as opened:
             if run is None:
                 runs, states = read_runs(opened), count_states(opened)

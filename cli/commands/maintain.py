@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -37,19 +38,20 @@ from slowwave.cli.arguments.options import (
 )
 from slowwave.cli.arguments.settings import is_on_command_line, source_of
 from slowwave.cli.arguments.writers import make_recordings, make_writer, operations_of
-from slowwave.cli.files.foreign import FormatOption, StateOption, place_of
+from slowwave.cli.files.places import on_place
 from slowwave.cli.nights.gates import Gates
 from slowwave.cli.nights.night import Night
 from slowwave.cli.nights.watch import Watch
 from slowwave.cli.results.recall_guard import guard_of
 from slowwave.cli.results.textfile import refuse_unwritable_metrics
+from slowwave.cli.results.wiki import WikiOption, refuse_unwritable_wiki, write_after_change
 from slowwave.cli.reviewing.interactive import refuse_to_ask
 from slowwave.cli.terminal.exits import Code
-from slowwave.cli.terminal.log_lines import LogFormat, log_lines
+from slowwave.cli.terminal.log_lines import LogFormat, write_in
 from slowwave.cli.terminal.output import Output
-from slowwave.cli.wiki.writing import WikiOption, refuse_unwritable_wiki, write_after_change
 from slowwave.consolidation.options import CycleOptions, Review
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbedder
+from slowwave.store.places import Place
 from slowwave.store.purge import KEPT_DAYS
 
 from .maintain_usage import (
@@ -61,9 +63,11 @@ from .maintain_usage import (
 )
 
 
+@on_place
 def maintain(
     context: typer.Context,
     files: FilesArgument = None,
+    places: Sequence[Place] = (),
     consolidate: ConsolidateOption = False,
     all_phases: Annotated[
         bool,
@@ -211,7 +215,8 @@ def maintain(
     log_format: Annotated[
         LogFormat,
         typer.Option(
-            help="What stderr gets: sentences, or a JSON object a line (with --quiet, too)."
+            callback=write_in,
+            help="What stderr gets: sentences, or a JSON object a line (with --quiet, too).",
         ),
     ] = "text",
     metrics_file: Annotated[
@@ -229,8 +234,6 @@ def maintain(
         bool,
         typer.Option("--verbose", help="Show all conflicts, and all pairs that were kept apart."),
     ] = False,
-    format: FormatOption = None,
-    state: StateOption = None,
     config: ConfigOption = None,
     json: JsonOption = False,
     quiet: QuietOption = False,
@@ -241,7 +244,6 @@ def maintain(
     files each is maintained by itself, and the worst exit code counts. A budget is of one file. A
     slowwave.toml beside the first of them is for all.
     """
-    log_lines().wanted = log_format == "json"
     if not files:
         raise typer.BadParameter("Name the memory file, or set SLOWWAVE_FILE.")
     # A number in a config file is for --all: by itself it archives nothing.
@@ -321,10 +323,11 @@ def maintain(
         Watch(None if dry_run else metrics_file),
         shows_progress=not quiet,
     )
-    places = [
-        place_of(file, format, state, writes=not dry_run, embedder=night.embedder) for file in files
-    ]
-    if backup and any(one.mirror for one in places):
+    for place in places:
+        place.lend(night.embedder.name, night.embedder.encode)
+        if not dry_run:
+            place.refuse_changes()
+    if backup and not all(place.is_memory_file for place in places):
         raise typer.BadParameter("--backup is for slowwave's own files: undo gives others back.")
     code = night.on(places)
     if interactive and code in (Code.DONE, Code.PARTLY):

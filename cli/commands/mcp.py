@@ -24,7 +24,7 @@ from slowwave.cli.arguments.options import (
 )
 from slowwave.cli.arguments.settings import is_on_command_line
 from slowwave.cli.arguments.writers import make_writer
-from slowwave.cli.files.foreign import refuse_foreign
+from slowwave.cli.files.places import refuse_foreign
 from slowwave.cli.terminal.output import Output, clean
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbedder
 from slowwave.store.extras import how_to_install

@@ -24,11 +24,12 @@ from slowwave.cli.arguments.options import (
     TenantsOption,
 )
 from slowwave.cli.arguments.settings import is_on_command_line
-from slowwave.cli.files.foreign import FormatOption, StateOption, place_of
+from slowwave.cli.files.places import on_place
 from slowwave.cli.terminal.output import Output, clean
 from slowwave.cli.terminal.progress_bars import shown_progress
 from slowwave.cli.terminal.wording import counted, day_of, shortened_for_stdout
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbedder
+from slowwave.store.places import Place
 
 if TYPE_CHECKING:
     from slowwave.consolidation.recall.block import ContextBlock
@@ -41,9 +42,11 @@ _BlockFormat = Literal["text", "json", "messages"]
 _OF_A_BLOCK = ("budget", "worth", "block_format")
 
 
+@on_place
 def recall(
     context: typer.Context,
     file: FileArgument,
+    place: Place,
     query: Annotated[str, typer.Argument(metavar="QUERY", help="What is asked.")],
     limit: LimitOption = 10,
     tenant: TenantsOption = None,
@@ -94,8 +97,6 @@ def recall(
         typer.Option("--block-format", help="With --block: as text, lines, or a message."),
     ] = "text",
     embedder: EmbedderOption = DEFAULT_MODEL,
-    format: FormatOption = None,
-    state: StateOption = None,
     config: ConfigOption = None,
     json: JsonOption = False,
     quiet: QuietOption = False,
@@ -137,10 +138,7 @@ def recall(
     block_wish = BlockWish(budget, dict(map(_worth, worth or ())))
     now = timestamp(datetime.now(UTC))
     model = SentenceEmbedder(embedder)
-    with (
-        place_of(file, format, state, writes=False).reading() as memory_file,
-        shown_progress(quiet) as progress,
-    ):
+    with place.reading() as memory_file, shown_progress(quiet) as progress:
         recallable = read_recallable_of(memory_file, wish.filter.tenants, model.name)
         index = RecallIndex(recallable, model, progress)
         if block:

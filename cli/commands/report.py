@@ -15,13 +15,16 @@ from slowwave.cli.arguments.options import (
     JsonOption,
     QuietOption,
 )
-from slowwave.cli.files.foreign import FormatOption, StateOption, place_of
+from slowwave.cli.files.places import on_place
 from slowwave.cli.pages.report_file import STDOUT, refuse_unwritable, write_report
 from slowwave.cli.terminal.output import Output, clean
+from slowwave.store.places import Place
 
 
+@on_place
 def report(
     file: FileArgument,
+    place: Place,
     run: Annotated[
         str | None,
         typer.Argument(
@@ -35,8 +38,6 @@ def report(
             "--md", metavar="PATH", help="As Markdown for a mail or a comment; - for stdout."
         ),
     ] = None,
-    format: FormatOption = None,
-    state: StateOption = None,
     config: ConfigOption = None,
     json: JsonOption = False,
     quiet: QuietOption = False,
@@ -58,7 +59,7 @@ def report(
     from slowwave.cli.pages.page import as_page
     from slowwave.store.records import timestamp
 
-    with place_of(file, format, state, writes=False).reading() as memory_file:
+    with place.reading() as memory_file:
         account = account_of_run(memory_file, file, run)
         account = with_current_conflicts(account, memory_file, timestamp(datetime.now(UTC)))
         if html is not None:

@@ -12,19 +12,20 @@ from slowwave.cli.arguments.options import (
     MemoryArgument,
     QuietOption,
 )
-from slowwave.cli.files.foreign import FormatOption, StateOption, place_of
+from slowwave.cli.files.places import on_place
 from slowwave.cli.terminal.output import Output, clean
+from slowwave.store.places import Place
 
 if TYPE_CHECKING:
     from slowwave.store.file import MemoryFile
     from slowwave.store.records import Memory
 
 
+@on_place
 def restore(
     file: FileArgument,
+    place: Place,
     memory: MemoryArgument,
-    format: FormatOption = None,
-    state: StateOption = None,
     config: ConfigOption = None,
     json: JsonOption = False,
     quiet: QuietOption = False,
@@ -39,7 +40,6 @@ def restore(
     def bring_back(opened: MemoryFile) -> Memory:
         return restore_memory(opened, memory, timestamp(datetime.now(UTC)))
 
-    place = place_of(file, format, state, writes=True)
     restored = place.change(bring_back)
     output = Output(json, quiet)
     output.result({"command": "restore", "file": str(file), "id": restored.id})

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from slowwave.cli.arguments.extension_options import worker_of
 from slowwave.cli.arguments.options import (
     ConfigOption,
     EmbedderOption,
@@ -17,7 +18,7 @@ from slowwave.cli.arguments.options import (
     JsonOption,
     QuietOption,
 )
-from slowwave.cli.files.foreign import FormatOption, Place, StateOption, place_of
+from slowwave.cli.files.places import on_place
 from slowwave.cli.results.blocks import LEGEND, joined
 from slowwave.cli.results.memory_texts import MemoryTexts
 from slowwave.cli.results.waiting import (
@@ -28,6 +29,7 @@ from slowwave.cli.results.waiting import (
     waiting_block,
     waiting_details,
 )
+from slowwave.cli.results.wiki import WikiOption, refuse_unwritable_wiki, write_after_change
 from slowwave.cli.reviewing.chosen_proposals import Choice, carry_out_chosen, chosen_of, decline
 from slowwave.cli.reviewing.decided_before import what_became
 from slowwave.cli.terminal.editor import edited
@@ -35,9 +37,9 @@ from slowwave.cli.terminal.exits import Code
 from slowwave.cli.terminal.output import Output, clean
 from slowwave.cli.terminal.progress_bars import shown_progress
 from slowwave.cli.terminal.wording import counted
-from slowwave.cli.wiki.writing import WikiOption, refuse_unwritable_wiki, write_after_change
 from slowwave.consolidation.proposals import Operation
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbedder
+from slowwave.store.places import Place
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -48,8 +50,10 @@ if TYPE_CHECKING:
 Action = Literal["list", "show", "approve", "decline", "edit"]
 
 
+@on_place
 def review(
     file: FileArgument,
+    place: Place,
     action: Annotated[
         Action, typer.Argument(help="What is to be done with those that are named.")
     ] = "list",
@@ -78,8 +82,6 @@ def review(
     ] = False,
     embedder: EmbedderOption = DEFAULT_MODEL,
     wiki: WikiOption = None,
-    format: FormatOption = None,
-    state: StateOption = None,
     config: ConfigOption = None,
     json: JsonOption = False,
     quiet: QuietOption = False,
@@ -95,12 +97,11 @@ def review(
         raise typer.BadParameter("--tui goes with no action, and not with --json or --quiet.")
     writes = tui or action not in ("list", "show")
     if writes:
+        place.refuse_changes()
         refuse_unwritable_wiki(wiki, file)
     output = Output(json, quiet)
-    place = place_of(file, format, state, writes=writes)
     if tui:
-        from slowwave.cli.tui.start import show_screen
-
+        show_screen = worker_of("tui")
         output.show(clean(show_screen(place, choice, SentenceEmbedder(embedder))))
         raise typer.Exit(write_after_change(wiki, place).tell(output, Code.DONE))
     if action in ("list", "show"):

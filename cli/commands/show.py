@@ -14,9 +14,10 @@ from slowwave.cli.arguments.options import (
     MemoryArgument,
     QuietOption,
 )
-from slowwave.cli.files.foreign import FormatOption, StateOption, place_of
+from slowwave.cli.files.places import on_place
 from slowwave.cli.terminal.output import Output, clean
 from slowwave.store.errors import NotFound
+from slowwave.store.places import Place
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,11 +29,11 @@ if TYPE_CHECKING:
 _APART = ("content", "content_hash", "id", "derivations")
 
 
+@on_place
 def show(
     file: FileArgument,
+    place: Place,
     memory: MemoryArgument,
-    format: FormatOption = None,
-    state: StateOption = None,
     config: ConfigOption = None,
     json: JsonOption = False,
     quiet: QuietOption = False,
@@ -46,10 +47,7 @@ def show(
     from slowwave.store.lineage import read_derivations
     from slowwave.store.vectors import vectors_of
 
-    with (
-        place_of(file, format, state, writes=False).reading() as memory_file,
-        open_reading(memory_file) as opened,
-    ):
+    with place.reading() as memory_file, open_reading(memory_file) as opened:
         found = _read(opened, memory, file)
         names = [name for name, _ in entities_of(opened, found.id)]
         vectors = [model for model, of, _ in vectors_of(opened, found.id)]

@@ -12,10 +12,11 @@ from slowwave.cli.arguments.options import (
     QuietOption,
     TenantsOption,
 )
-from slowwave.cli.files.foreign import FormatOption, StateOption, place_of
+from slowwave.cli.files.places import on_place
 from slowwave.cli.results.taken_up import since
 from slowwave.cli.terminal.output import Output, clean
 from slowwave.cli.terminal.wording import counted
+from slowwave.store.places import Place
 
 from .log import outcome_now
 
@@ -30,11 +31,11 @@ if TYPE_CHECKING:
 _MOST_RUNS = 10
 
 
+@on_place
 def stats(
     file: FileArgument,
+    place: Place,
     tenant: TenantsOption = None,
-    format: FormatOption = None,
-    state: StateOption = None,
     config: ConfigOption = None,
     json: JsonOption = False,
     quiet: QuietOption = False,
@@ -49,10 +50,7 @@ def stats(
     from slowwave.store.ledger import count_states, read_runs
     from slowwave.store.memories import chosen_tenants, count_by_status, count_memories
 
-    with (
-        place_of(file, format, state, writes=False).reading() as memory_file,
-        open_reading(memory_file) as opened,
-    ):
+    with place.reading() as memory_file, open_reading(memory_file) as opened:
         tenants = chosen_tenants(opened, tenant or ())
         by_status = count_by_status(opened, tenants)
         counts = count_memories(opened, tenants, count_tokens)

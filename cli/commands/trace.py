@@ -15,7 +15,7 @@ from slowwave.cli.arguments.options import (
     MemoryArgument,
     QuietOption,
 )
-from slowwave.cli.files.foreign import FormatOption, StateOption, place_of
+from slowwave.cli.files.places import on_place
 from slowwave.cli.pages.branches import Branch, trees_of
 from slowwave.cli.pages.lineage_json import trace_as_json
 from slowwave.cli.pages.report_file import STDOUT, refuse_unwritable, write_report
@@ -23,6 +23,7 @@ from slowwave.cli.results.authors import author_of
 from slowwave.cli.results.ingest_report import message_as_json, message_as_text
 from slowwave.cli.terminal.output import Output, clean
 from slowwave.cli.terminal.wording import shortened_for_stdout
+from slowwave.store.places import Place
 
 if TYPE_CHECKING:
     from rich.tree import Tree
@@ -36,8 +37,10 @@ _DEPTH_OF_TEXT = 12
 _MOST_SHOWN = 20_000
 
 
+@on_place
 def trace(
     file: FileArgument,
+    place: Place,
     memory: MemoryArgument,
     tree: Annotated[
         bool, typer.Option("--tree", help="As a tree on the terminal; the default.")
@@ -49,8 +52,6 @@ def trace(
         bool, typer.Option("--mermaid", help="As a graph for Mermaid, which a comment may hold.")
     ] = False,
     html: HtmlOption = None,
-    format: FormatOption = None,
-    state: StateOption = None,
     config: ConfigOption = None,
     json: JsonOption = False,
     quiet: QuietOption = False,
@@ -76,10 +77,7 @@ def trace(
         trace_sources,
     )
 
-    with (
-        place_of(file, format, state, writes=False).reading() as memory_file,
-        open_reading(memory_file) as opened,
-    ):
+    with place.reading() as memory_file, open_reading(memory_file) as opened:
         found = find_traced(opened, memory)
         sources, derived = trace_sources(opened, found.id), trace_derived(opened, found.id)
         claims = read_claims(opened, found.id)

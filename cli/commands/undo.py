@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from slowwave.cli.arguments.options import ConfigOption, FileArgument, JsonOption, QuietOption
-from slowwave.cli.files.foreign import FormatOption, StateOption, place_of
+from slowwave.cli.files.places import on_place
+from slowwave.cli.results.wiki import WikiOption, refuse_unwritable_wiki, write_after_change
 from slowwave.cli.terminal.exits import Code
 from slowwave.cli.terminal.output import Output, clean
 from slowwave.cli.terminal.wording import counted
-from slowwave.cli.wiki.writing import WikiOption, refuse_unwritable_wiki, write_after_change
 from slowwave.store.errors import StoreError
 from slowwave.store.intake import DROPPED
+from slowwave.store.places import Place
 from slowwave.store.undo.undoable import FEWEST, Undoable, find_undoable, find_undoable_since
 
 if TYPE_CHECKING:
@@ -28,8 +29,10 @@ if TYPE_CHECKING:
 _MANY = 20
 
 
+@on_place
 def undo(
     file: FileArgument,
+    place: Place,
     which: Annotated[
         str | None,
         typer.Argument(
@@ -47,8 +50,6 @@ def undo(
         bool, typer.Option("--yes", help=f"Do not ask, however many; above {_MANY} it is asked.")
     ] = False,
     wiki: WikiOption = None,
-    format: FormatOption = None,
-    state: StateOption = None,
     config: ConfigOption = None,
     json: JsonOption = False,
     quiet: QuietOption = False,
@@ -65,9 +66,9 @@ def undo(
     if (which is None) == (since_run is None):
         raise typer.BadParameter("Name a run or a proposal, or say --since RUN.")
     if not rehearse:
+        place.refuse_changes()
         refuse_unwritable_wiki(wiki, file)
     output = Output(json, quiet)
-    place = place_of(file, format, state, writes=not rehearse)
 
     def take_back(opened: MemoryFile) -> tuple[Undoable, list[str], list[str], list[str]]:
         chosen = _choose(opened, which, since_run)

@@ -17,12 +17,12 @@ from slowwave.cli.results.night_report import as_json, as_text, budget_as_json, 
 from slowwave.cli.results.problems import tell_problems
 from slowwave.cli.results.recall_guard import guard_as_json, guard_as_text
 from slowwave.cli.results.routes import routes_as_json
+from slowwave.cli.results.wiki import write_after_run
 from slowwave.cli.terminal.exits import OF_VERDICT, Code, code_of
 from slowwave.cli.terminal.output import Output, clean
 from slowwave.cli.terminal.progress_bars import shown_progress
 from slowwave.cli.terminal.signals import signals_of_this_command
 from slowwave.cli.terminal.wording import counted
-from slowwave.cli.wiki.writing import write_after_run
 from slowwave.consolidation.errors import ConsolidationError
 from slowwave.consolidation.runtime.redaction import without_secrets
 from slowwave.store.errors import StoreError
@@ -32,7 +32,6 @@ from .gates import ClosedGate, Gates
 from .watch import Watch
 
 if TYPE_CHECKING:
-    from slowwave.cli.files.foreign import Place
     from slowwave.consolidation.ageing.retention import Rule
     from slowwave.consolidation.evaluation.guarded_night import GuardedNight, RecallGuard
     from slowwave.consolidation.model.recording import Recordings
@@ -41,6 +40,7 @@ if TYPE_CHECKING:
     from slowwave.consolidation.running.outcome import Outcome
     from slowwave.consolidation.vectors.embedder import Embedder
     from slowwave.consolidation.writing.writer import Writer
+    from slowwave.store.places import Place
 
 # Of several files the worst counts: the last of these that any of them ended with.
 _WORSE_AND_WORSE = (
@@ -137,7 +137,7 @@ class Night:
         signals, full = signals_of_this_command(), place.budget()
         if (remark := place.remark()) is not None:
             self.output.note(clean(remark))
-        with place.reading() if self.dry_run else place.brought_up_to_date() as memory_file:
+        with place.reading() if self.dry_run else place.changing() as memory_file:
             for rule in _rules_for_nobody(memory_file, self.options):
                 said = (
                     f"{place.named} has no tenant '{rule.tenant}'; a rule is for it: {rule.text}."

@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from slowwave.consolidation.proposals import Plan, Result, Suspicion, TooLong
     from slowwave.consolidation.running.outcome import Outcome
     from slowwave.consolidation.writing.writer import Writer
-    from slowwave.store.formats.base import Budget
     from slowwave.store.memories import Counts
+    from slowwave.store.places import Budget
 
 _MOST_SUSPICIOUS = 5
 # So many characters of what such a memory says are shown on a terminal.

@@ -18,7 +18,7 @@ _MOST_SHOWN = 5
 
 def routes_as_json(outcome: Outcome, memory_texts: MemoryTexts) -> list[dict[str, Any]]:
     """Return the route of each dense memory, and of each that a model is shown."""
-    from slowwave.consolidation.experience.key_facts import digest_of
+    from slowwave.consolidation.running.key_facts import digest_of
     from slowwave.consolidation.text.density import density_of
 
     dense = outcome.plan.dense

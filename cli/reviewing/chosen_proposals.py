@@ -14,7 +14,6 @@ from slowwave.store.ledger import read_latest_like
 from .decided_before import what_became
 
 if TYPE_CHECKING:
-    from slowwave.cli.files.foreign import Place
     from slowwave.consolidation.progress import Progress
     from slowwave.consolidation.proposals import VerifiedProposal
     from slowwave.consolidation.running.approval import Decided
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from slowwave.consolidation.running.review_queue import WaitingProposal
     from slowwave.consolidation.vectors.embedder import Embedder
     from slowwave.store.file import MemoryFile
+    from slowwave.store.places import Place
 
 # Ids of proposals are hashes: so much of one is soon unique.
 _FEWEST = 4

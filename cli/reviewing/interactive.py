@@ -24,10 +24,10 @@ from slowwave.store.errors import StoreError
 from .chosen_proposals import Choice, carry_out_worded, check_words, decline
 
 if TYPE_CHECKING:
-    from slowwave.cli.files.foreign import Place
     from slowwave.consolidation.running.approval import Decided
     from slowwave.consolidation.running.review_queue import WaitingProposal
     from slowwave.consolidation.vectors.embedder import Embedder
+    from slowwave.store.places import Place
 
 # What each key does; `e` is offered where a text is written.
 _KEYS = {

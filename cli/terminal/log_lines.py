@@ -60,6 +60,12 @@ def log_lines() -> LogLines:
     return _LINES.get() or LogLines(wanted=False)
 
 
+def write_in(format: LogFormat) -> LogFormat:
+    """Write lines from now on if this is the value of --log-format, and return it."""
+    log_lines().wanted = format == "json"
+    return format
+
+
 def _are_wanted(arguments: Sequence[str]) -> bool:
     """Whether lines are wanted, as far as that shows before a command reads its options."""
     said = [os.environ.get(_VARIABLE, "")]

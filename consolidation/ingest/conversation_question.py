@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from slowwave.consolidation.model.answer_forms import ANSWER_FORMS, AnswerForm, MemoriesAnswer
+from slowwave.consolidation.model.answer_forms import MEMORIES, MemoriesAnswer
 from slowwave.consolidation.model.conversation_prompts import ShownMessage, ask_about_conversation
 from slowwave.consolidation.model.model_pair import Models
 from slowwave.consolidation.model.parsing import UnreadableAnswer, parse_answer
@@ -24,7 +24,7 @@ _FENCE = re.compile(r"^```\w*\s*|\s*```$")
 class ConversationQuestion(Question[PartRead]):
     """A question about one part."""
 
-    form: AnswerForm = "memories"
+    form = MEMORIES
 
     def __init__(self, models: Models, part: Part, known: Sequence[str]) -> None:
         """Take who is asked, the part, and the memories that are there already."""
@@ -85,7 +85,7 @@ class ConversationQuestion(Question[PartRead]):
     def is_readable(self, text: str) -> bool:
         """Whether an answer is in the form that was asked for."""
         try:
-            parse_answer(ANSWER_FORMS[self.form], _as_object(text))
+            parse_answer(MemoriesAnswer, _as_object(text))
         except UnreadableAnswer:
             return False
         return True

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from slowwave.consolidation.model.answer_forms import AnswerForm, CheckAnswer
+from slowwave.consolidation.model.answer_forms import CHECK, CheckAnswer
 from slowwave.consolidation.model.objections import objections_of
 from slowwave.consolidation.model.parsing import UnreadableAnswer, parse_answer
 from slowwave.consolidation.model.prompts import ask_to_check
@@ -20,7 +20,7 @@ from .support import Doubted
 class SupportQuestion(Question[PartRead]):
     """A question about all that is in doubt of one part."""
 
-    form: AnswerForm = "check"
+    form = CHECK
 
     def __init__(self, model: str, read: PartRead, doubts: Sequence[Doubted]) -> None:
         """Take what was read, and what of its candidates is in doubt."""

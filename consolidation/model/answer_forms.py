@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import functools
 import json
+from dataclasses import dataclass
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict
 
 from slowwave.consolidation.proposals import Operation
 from slowwave.store.records import Kind as MemoryKind
 
-# The forms of answers.
-AnswerForm = Literal["write", "check", "experience", "memories"]
 
+class Stated(BaseModel):
+    """A part of an answer. Keys that are not asked for are ignored."""
 
-class _Stated(BaseModel):
-    # Other keys of an answer are ignored.
     model_config = ConfigDict(extra="ignore")
 
 
-class StatedLeftOut(_Stated):
+class StatedLeftOut(Stated):
     """What a text leaves out of a memory on purpose."""
 
     id: str
@@ -28,7 +27,7 @@ class StatedLeftOut(_Stated):
     why: Literal["said elsewhere", "trivia", "outdated"]
 
 
-class StatedGroup(_Stated):
+class StatedGroup(Stated):
     """Memories that belong together, and the text that replaces them."""
 
     operation: Operation
@@ -37,14 +36,14 @@ class StatedGroup(_Stated):
     left_out: list[StatedLeftOut] = []
 
 
-class WriteAnswer(_Stated):
+class WriteAnswer(Stated):
     """The answer about a window, or about groups of it once more."""
 
     groups: list[StatedGroup]
     conflicts: list[list[str]] = []
 
 
-class StatedUnsupported(_Stated):
+class StatedUnsupported(Stated):
     """Words of a text that its memories do not say."""
 
     words: str
@@ -57,14 +56,14 @@ class StatedLost(StatedUnsupported):
     id: str
 
 
-class StatedWrongJoin(_Stated):
+class StatedWrongJoin(Stated):
     """Memories that do not belong to the others."""
 
     ids: list[str]
     why: str = ""
 
 
-class StatedCheck(_Stated):
+class StatedCheck(Stated):
     """What a reader objects to in one group; `confirms` only of an extraction."""
 
     n: int
@@ -74,33 +73,13 @@ class StatedCheck(_Stated):
     confirms: list[str] = []
 
 
-class CheckAnswer(_Stated):
+class CheckAnswer(Stated):
     """The answer about drafts."""
 
     groups: list[StatedCheck]
 
 
-class StatedClaim(_Stated):
-    """One sentence, and the short ids of the traces that say it."""
-
-    text: str = Field(min_length=1)
-    sources: list[str]
-
-
-class StatedDecision(StatedClaim):
-    """Something that was decided, how that went, and the short ids of the traces that say so."""
-
-    outcome: Literal["worked", "failed"]
-
-
-class ExperienceAnswer(_Stated):
-    """The answer about the traces of a task."""
-
-    decisions: list[StatedDecision]
-    contexts: list[StatedClaim]
-
-
-class StatedMemory(_Stated):
+class StatedMemory(Stated):
     """What is to be remembered of a conversation, and the words that it rests on."""
 
     content: str
@@ -111,19 +90,27 @@ class StatedMemory(_Stated):
     quotes: list[str]
 
 
-class MemoriesAnswer(_Stated):
+class MemoriesAnswer(Stated):
     """The answer about a conversation."""
 
     memories: list[StatedMemory]
     reasoning: str = ""
 
 
-ANSWER_FORMS: dict[AnswerForm, type[_Stated]] = {
-    "write": WriteAnswer,
-    "check": CheckAnswer,
-    "experience": ExperienceAnswer,
-    "memories": MemoriesAnswer,
-}
+@dataclass(frozen=True)
+class AnswerForm:
+    """The form of an answer, by the name under which a provider is sent its schema."""
+
+    name: str
+    shape: type[Stated]
+    # The temperature at which the model is asked.
+    temperature: float = 0
+
+
+WRITE = AnswerForm("write", WriteAnswer)
+CHECK = AnswerForm("check", CheckAnswer)
+# What is worth remembering is not a matter of one right answer.
+MEMORIES = AnswerForm("memories", MemoriesAnswer, temperature=0.2)
 
 
 def schema(form: AnswerForm) -> dict[str, Any]:
@@ -135,7 +122,7 @@ def schema(form: AnswerForm) -> dict[str, Any]:
 
 @functools.cache
 def _schema_text(form: AnswerForm) -> str:
-    shape = ANSWER_FORMS[form].model_json_schema()
+    shape = form.shape.model_json_schema()
     return json.dumps(_whole(shape, shape.pop("$defs", {})))
 
 

@@ -16,7 +16,7 @@ from slowwave.store.model_answers import Answer, KeptAnswer
 from slowwave.store.records import json_text
 
 from . import prompts
-from .answer_forms import ANSWER_FORMS, AnswerForm
+from .answer_forms import AnswerForm
 from .parsing import UnreadableAnswer, parse_answer
 from .prompts import Messages
 
@@ -70,7 +70,7 @@ class Question(ABC, Generic[Made]):
     def is_readable(self, text: str) -> bool:
         """Whether an answer is in the form that was asked for."""
         try:
-            parse_answer(ANSWER_FORMS[self.form], text)
+            parse_answer(self.form.shape, text)
         except UnreadableAnswer:
             return False
         return True

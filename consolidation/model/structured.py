@@ -10,8 +10,6 @@ from .answer_forms import AnswerForm, schema
 # What servers understand of structured output, in the order in which it is tried.
 Output = Literal["json_schema", "json_object", "none"]
 OUTPUTS: tuple[Output, ...] = ("json_schema", "json_object", "none")
-# What is asked at another temperature than 0: what is worth remembering is no sum.
-_TEMPERATURES: dict[AnswerForm, float] = {"memories": 0.2}
 # What OpenAI's strict form refuses in a schema: https://platform.openai.com/docs/guides/
 # structured-outputs#supported-schemas.
 _NOT_IN_STRICT = ("title", "description", "default", "minLength", "maxLength")
@@ -35,7 +33,7 @@ class RequestStyle:
 
 def temperature_of(style: RequestStyle, form: AnswerForm) -> float | None:
     """Return the temperature of a question; None: the server's own."""
-    return None if style.temperature is None else _TEMPERATURES.get(form, style.temperature)
+    return None if style.temperature is None else form.temperature
 
 
 def response_format(output: Output, form: AnswerForm) -> dict[str, Any]:
@@ -45,7 +43,7 @@ def response_format(output: Output, form: AnswerForm) -> dict[str, Any]:
     shape = strict_schema(schema(form))
     if output == "json_object":  # the spelling of llama.cpp's server
         return {"response_format": {"type": "json_object", "schema": shape}}
-    named = {"name": form, "schema": shape, "strict": True}
+    named = {"name": form.name, "schema": shape, "strict": True}
     return {"response_format": {"type": "json_schema", "json_schema": named}}
 
 

@@ -27,7 +27,7 @@ from slowwave.consolidation.proposals import (
 from slowwave.consolidation.writing.program_check import find_faults, find_hints
 
 from . import prompts
-from .answer_forms import AnswerForm, CheckAnswer, StatedGroup, WriteAnswer
+from .answer_forms import CHECK, WRITE, CheckAnswer, StatedGroup, WriteAnswer
 from .dialogue import WindowDialogue
 from .groups import Group, Unusable
 from .objections import Objections, objections_of
@@ -93,7 +93,7 @@ class WindowQuestion(Question[VerifiedProposal | AskedWindow]):
 class WriteQuestion(WindowQuestion):
     """A question about all memories of a window, or about its faulty groups once more."""
 
-    form: AnswerForm = "write"
+    form = WRITE
 
     def __init__(
         self, dialogue: WindowDialogue, faulty: Sequence[CheckedGroup | Unproposed] = ()
@@ -172,7 +172,7 @@ class WriteQuestion(WindowQuestion):
 class CheckQuestion(WindowQuestion):
     """A question whether drafts say what their sources say, all of it, and nothing else."""
 
-    form: AnswerForm = "check"
+    form = CHECK
 
     def __init__(
         self,

@@ -22,6 +22,7 @@ from test_providers import PROVIDERS
 from slowwave.cli.app import run
 from slowwave.consolidation.agent import AgentMemory
 from slowwave.consolidation.errors import QueryTooLong
+from slowwave.consolidation.model.answer_forms import WRITE
 from slowwave.consolidation.model.answer_limit import MOST_BYTES
 from slowwave.consolidation.model.calls import Endpoint, open_model
 from slowwave.consolidation.model.interface import Call, CallFailed
@@ -62,7 +63,7 @@ def why_failed(model: str, base: str) -> str:
     meter = UsageMeter(UsageLimits(), opened.price)
     messages = [{"role": "user", "content": "What is old?"}]
     with pytest.raises(CallFailed) as failed:
-        opened.ask(Call("write", messages, meter.begin(Estimate(10, 10), 10)))
+        opened.ask(Call(WRITE, messages, meter.begin(Estimate(10, 10), 10)))
     return str(failed.value)
 
 

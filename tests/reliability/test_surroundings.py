@@ -23,6 +23,7 @@ from reliability.outside import Recorder, Request, Response, Watched, completion
 from slowwave.cli.app import run
 from slowwave.cli.terminal.exits import reporting
 from slowwave.consolidation.errors import EmbedderError
+from slowwave.consolidation.model.answer_forms import WRITE
 from slowwave.consolidation.model.calls import Endpoint, open_model
 from slowwave.consolidation.model.interface import Call, ModelRefuses
 from slowwave.consolidation.model.usage_limits import UsageLimits, UsageMeter
@@ -353,7 +354,7 @@ def test_a_redirect_is_not_followed_and_said_so(model: str, status: int) -> None
             opened = open_model(endpoint)
             meter = UsageMeter(UsageLimits(), opened.price)
             messages = [{"role": "user", "content": "The user's secret."}]
-            call = Call("write", messages, meter.begin(Estimate(10, 10), 10))
+            call = Call(WRITE, messages, meter.begin(Estimate(10, 10), 10))
             with pytest.raises(
                 ModelRefuses, match=rf"sends on to another address \(HTTP {status}\)"
             ):
@@ -383,7 +384,7 @@ def test_the_product_unpickles_nothing_evaluates_nothing_and_starts_nothing() ->
     found = []
     sources = [
         path
-        for name in ("cli", "consolidation", "store")
+        for name in ("cli", "consolidation", "extensions", "store")
         for path in (PROJECT / name).rglob("*.py")
     ]
     for path in sources:

@@ -16,7 +16,7 @@ from slowwave.consolidation.proposals import LeftOut, Operation, Source
 from slowwave.store.records import UNDATED
 
 Messages = list[dict[str, str]]
-Prompt = Literal["write", "check", "repair", "conversation", "experience"]
+Prompt = Literal["write", "check", "repair", "conversation"]
 
 
 @cache

@@ -1,0 +1,17 @@
+"""Options whose work an extension does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import typer
+
+from slowwave.store.extension_points import registered
+
+
+def worker_of(option: str) -> Any:
+    """Return what an extension registers for an option. Raises wrong usage where none does."""
+    found = dict(registered("options"))
+    if option not in found:
+        raise typer.BadParameter(f"--{option} needs an extension that is not installed.")
+    return found[option]

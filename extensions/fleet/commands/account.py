@@ -1,0 +1,166 @@
+"""What became of a fleet's files, for people, for programs and for Prometheus."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from slowwave.cli.results.textfile import PREFIX, write_textfile
+from slowwave.cli.terminal.output import clean
+from slowwave.cli.terminal.wording import counted
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from slowwave.extensions.fleet.last_night import ShardState
+    from slowwave.extensions.fleet.totals import Totals
+
+FleetMetricsOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--metrics",
+        metavar="PATH",
+        help="Write the totals as a Prometheus textfile, for node_exporter's textfile collector.",
+    ),
+]
+_COUNTS = (
+    *("memories_before", "memories_after", "tokens_before", "tokens_after"),
+    *("runs", "applied", "rejected", "pending", "failed", "planned"),
+    *("calls", "prompt_tokens", "completion_tokens"),
+)
+# In the order in which they are told.
+_WORDS = {
+    "done": "changed",
+    "nothing": "with nothing to do",
+    "unchanged": "unchanged and not opened",
+    "planned": "with something to do",
+    "foreign": "no memory files",
+    "gone": "gone meanwhile",
+    "interrupted": "interrupted",
+    "missing": "not there",
+    "partial": "partly done",
+    "stale": "stale",
+    "held": "held by another run",
+    "refused": "refused",
+    "unusable": "unusable",
+    "failed": "failed",
+    "lost": "lost",
+    "defect": "with a defect of slowwave",
+}
+
+
+def account_as_json(totals: Totals, shards: Sequence[ShardState] = ()) -> dict[str, Any]:
+    """Return what became of the files, as format 1."""
+    return {
+        "night": totals.night,
+        "complete": totals.complete,
+        "files": totals.files,
+        "became": dict(sorted(totals.became.items())),
+        **{name: getattr(totals, name) for name in _COUNTS},
+        "cost_usd": totals.cost,
+        "seconds": round(totals.seconds, 3),
+        "troubles": [
+            {"became": became, "why": why, "files": count, "first": keys}
+            for (became, why), (count, keys) in totals.troubles.items()
+        ],
+        "longest": [{"file": key, "seconds": seconds} for key, seconds in totals.longest],
+        "largest": [{"file": key, "tokens": tokens} for key, tokens in totals.largest],
+        "shards": [one._asdict() for one in shards],
+    }
+
+
+def account_as_text(
+    totals: Totals, named: str, shards: Sequence[ShardState] = ()
+) -> list[RenderableType]:
+    """Return the same for people."""
+    return [clean(line) for line in _lines(totals, named, shards)]
+
+
+def _lines(totals: Totals, named: str, shards: Sequence[ShardState]) -> Iterator[str]:
+    count = {str(became): count for became, count in totals.became.items()}
+    became = [f"{count[one]:,} {word}" for one, word in _WORDS.items() if one in count]
+    files = counted(totals.files, "file", "files")
+    yield f"{named}: {files}: {', '.join(became)}." if became else f"{named}: {files}."
+    if not totals.complete:
+        yield "Not all files were come to: what is missing is done by the next night."
+    yield from (f"Shard {one.shard}: {one.state}." for one in shards if one.state != "complete")
+    if totals.memory_files:
+        yield from _sums(totals)
+    yield from _troubles(totals)
+    if totals.longest:
+        yield ""
+        yield "The nights that took longest:"
+        yield from (f"  {seconds:8.2f} s  {key}" for key, seconds in totals.longest[:5])
+    if totals.largest:
+        yield ""
+        yield "The files that hold most:"
+        yield from (f"  {tokens:8,} tokens  {key}" for key, tokens in totals.largest[:5])
+
+
+def _sums(totals: Totals) -> Iterator[str]:
+    yield (
+        f"{totals.memories_before:,} -> {totals.memories_after:,} active memories, "
+        f"{totals.tokens_before:,} -> {totals.tokens_after:,} tokens."
+    )
+    proposals = [
+        f"{count:,} {word}"
+        for count, word in (
+            (totals.applied, "applied"),
+            (totals.pending, "wait for review"),
+            (totals.rejected, "rejected"),
+            (totals.failed, "failed or skipped"),
+            (totals.planned, "planned"),
+        )
+        if count
+    ]
+    if proposals:
+        yield f"Proposals: {', '.join(proposals)}."
+    if totals.calls:
+        cost = "at a price that is not known" if totals.cost is None else f"{totals.cost:.4f} USD"
+        tokens = totals.prompt_tokens + totals.completion_tokens
+        yield f"The model: {totals.calls:,} calls, {tokens:,} tokens, {cost}."
+
+
+def _troubles(totals: Totals) -> Iterator[str]:
+    for (became, why), (count, keys) in totals.troubles.items():
+        yield ""
+        yield f"{counted(count, 'file', 'files')} {_WORDS[became]}: {why}"
+        yield from (f"  {key}" for key in keys)
+        if count > len(keys):
+            yield f"  and {count - len(keys):,} more"
+
+
+def write_metrics(path: Path, totals: Totals) -> None:
+    """Write the totals as a Prometheus textfile. Raises `StoreError`."""
+    from prometheus_client import CollectorRegistry, Gauge
+
+    registry = CollectorRegistry()
+
+    def gauge(name: str, what: str, value: float, **labels: str) -> None:
+        made = known.get(name) or Gauge(f"{PREFIX}fleet_{name}", what, labels, registry=registry)
+        known[name] = made
+        (made.labels(**labels) if labels else made).set(value)
+
+    known: dict[str, Gauge] = {}
+    counts = {str(became): count for became, count in totals.became.items()}
+    for became in _WORDS:
+        count = counts.get(became, 0)
+        gauge("files", "Memory files by what became of them.", count, became=became)
+    for when in ("before", "after"):
+        for what in ("memories", "tokens"):
+            value = getattr(totals, f"{what}_{when}")
+            gauge(what, f"Active memories' {what}, before and after the night.", value, when=when)
+    for state in ("applied", "pending", "rejected", "failed", "planned"):
+        gauge("proposals", "Proposals by state.", getattr(totals, state), state=state)
+    gauge("model_calls", "Requests to the model.", totals.calls)
+    if totals.cost is not None:
+        gauge("model_cost_usd", "What they cost.", totals.cost)
+    gauge("complete", "1 if every file was processed.", float(totals.complete))
+    made = Gauge(
+        f"{PREFIX}fleet_written_timestamp_seconds", "When these were written.", registry=registry
+    )
+    made.set_to_current_time()
+    write_textfile(path, registry)

@@ -1,0 +1,324 @@
+"""slowwave fleet maintain: one night for each of many memory files."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from contextlib import nullcontext, redirect_stdout
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from slowwave.cli.arguments.model_options import (
+    ApiBaseOption,
+    CheckerOption,
+    MaxCostOption,
+    MaxTimeOption,
+    ModelOption,
+)
+from slowwave.cli.arguments.options import (
+    ALL_OPERATIONS,
+    ConfigOption,
+    ConsolidateOption,
+    EmbedderOption,
+    EnabledOption,
+    IncludeProtectedOption,
+    JsonOption,
+    OnlyOption,
+    QuietOption,
+)
+from slowwave.cli.arguments.settings import beside_source, is_on_command_line
+from slowwave.cli.arguments.settings import source_of as option_source
+from slowwave.cli.arguments.writers import operations_of
+from slowwave.cli.nights.gates import Gates
+from slowwave.cli.results.textfile import refuse_unwritable_metrics
+from slowwave.cli.terminal.exits import Code
+from slowwave.cli.terminal.output import Output, clean
+from slowwave.cli.terminal.progress_bars import shown_progress
+from slowwave.cli.terminal.signals import signals_of_this_command
+from slowwave.consolidation.options import CycleOptions, Review
+from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL
+from slowwave.extensions.postgres.place import FORMATS_OF_DATABASES, format_in_database
+
+from .account import FleetMetricsOption, account_as_json, account_as_text, write_metrics
+from .worker import prepare_worker, settings_of_workers, utc_now, writer_of
+
+if TYPE_CHECKING:
+    from slowwave.extensions.fleet.fleet_job import Engine, FleetJob
+    from slowwave.extensions.fleet.store.archive import Shard
+    from slowwave.extensions.fleet.totals import Totals
+    from slowwave.extensions.postgres.format import PostgresFormat
+
+EngineName = Literal["local", "ray"]
+_ASKING = ("concurrency", "max_calls", "max_tokens", "max_cost", "max_time")
+_SOURCES = "A folder is searched for *.db; a list has the path of a memory file on each line."
+_SHARD = re.compile(r"(\d+)/(\d+)")
+
+
+def fleet_maintain(
+    context: typer.Context,
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="SOURCE",
+            help="A folder with memory files (*.db), a pattern in quotes, a list with a path a "
+            "line (- for stdin), a bucket: s3://, gs:// or az://, or a database: postgresql://.",
+            is_eager=True,
+            callback=beside_source,
+            show_default=False,
+        ),
+    ],
+    consolidate: ConsolidateOption = False,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Say what would be done; nothing is written anywhere."),
+    ] = False,
+    engine: Annotated[
+        EngineName,
+        typer.Option(
+            help="Who has the work done: processes of this machine, or Ray Data, here or on the "
+            "cluster that RAY_ADDRESS names."
+        ),
+    ] = "local",
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=1,
+            help="Workers, each with one thread and some 400 MB; by default one a processor core.",
+        ),
+    ] = None,
+    shard: Annotated[
+        str,
+        typer.Option(
+            metavar="I/N",
+            help="Only the I-th of N shares of the files, counted from 0; each has the N-th part "
+            "of the budget.",
+        ),
+    ] = "0/1",
+    format: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help=f"Of which format a database's memories are: {FORMATS_OF_DATABASES}.",
+        ),
+    ] = None,
+    receipts: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WHERE",
+            help="The folder or bucket of the receipts; by default .slowwave-receipts in SOURCE.",
+        ),
+    ] = None,
+    metrics: FleetMetricsOption = None,
+    only: OnlyOption = ALL_OPERATIONS,
+    embedder: EmbedderOption = DEFAULT_MODEL,
+    model: ModelOption = None,
+    api_base: ApiBaseOption = None,
+    checker: CheckerOption = None,
+    concurrency: Annotated[
+        int, typer.Option(metavar="N", min=1, max=64, help="Model calls at once, of each worker.")
+    ] = 4,
+    max_calls: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=0, help="Requests at the most, of all workers together."),
+    ] = None,
+    max_tokens: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=0, help="No call that could take all together above it."),
+    ] = None,
+    max_cost: MaxCostOption = None,
+    max_time: MaxTimeOption = None,
+    include_protected: IncludeProtectedOption = False,
+    enabled: EnabledOption = True,
+    review: Annotated[
+        Review,
+        typer.Option(
+            help="Which proposals wait for a person ('slowwave review'): all, those in which more "
+            "can be wrong, or none."
+        ),
+    ] = "never",
+    config: ConfigOption = None,
+    json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Have the night of each memory file of a fleet done, as 'slowwave maintain' does it.
+
+    What has not changed since the last receipts is not opened. Files on a disk are worked on where
+    they lie; objects are replaced only if they are still what was read. 'slowwave log', 'undo' and
+    all else work on each file by itself.
+    """
+    if not consolidate:
+        raise typer.BadParameter("Say what is to be done: --consolidate.")
+    output = Output(json, quiet)
+    closed = Gates(None if enabled else option_source(context, "enabled")).switch()
+    if closed is not None:
+        output.show(clean(f"{source}: nothing was done: {closed.why}."))
+        output.result({"command": "fleet maintain", "gate": closed.as_json()})
+        return
+    if model is None:
+        _tell_what_has_no_effect(context, output)
+        for one in ("api_base", "checker"):
+            if is_on_command_line(context, one):
+                raise typer.BadParameter(f"--{one.replace('_', '-')} goes with --model.")
+    chosen = _shard_of(shard)
+    if metrics is not None:
+        refuse_unwritable_metrics(metrics)
+    from slowwave.consolidation.model.usage_limits import UsageLimits
+    from slowwave.extensions.fleet.fleet import Fleet
+    from slowwave.extensions.fleet.shares import share_of
+    from slowwave.extensions.fleet.store.archive import Archive
+    from slowwave.extensions.fleet.store.sources import source_of
+
+    found = source_of(source, _format_of_database(context, source, format))
+    if found.database is not None and receipts is None and not dry_run:
+        raise typer.BadParameter("Name a folder or a bucket for the receipts: --receipts WHERE.")
+    began = datetime.now(UTC)
+    where = receipts or found.receipts
+    # Without pyarrow a dry run still tells what it would do, of all files.
+    archive = None if dry_run and receipts is None else Archive(where)
+    count = workers or _cores()
+    from slowwave.extensions.fleet.fleet_job import OPTION, FleetJob
+
+    job = FleetJob(
+        CycleOptions(
+            only=operations_of(only),
+            include_protected=include_protected,
+            review=review,
+            shown={"only": only, "tenant": [], "embedder": embedder, "model": model}
+            | {OPTION: f"{began:%Y%m%dT%H%M%SZ} shard {shard}"}
+            | ({} if review == "never" else {"review": review}),
+        ),
+        embedder,
+        partial(writer_of, model, api_base, checker, concurrency),
+        found.base,
+        found.in_bucket,
+        dry_run,
+        share_of(UsageLimits(max_calls, max_tokens, max_cost), chosen),
+        None if max_time is None else began + timedelta(seconds=max_time),
+        utc_now,
+        count,
+        database=found.database,
+    )
+    with TemporaryDirectory(prefix="slowwave-") as folder, settings_of_workers(count):
+        job = _with_owner(job, Path(folder), count)
+        fleet = Fleet(found, job, _engine(engine, count), archive, chosen)
+        # Ray speaks on stdout, which is for the result alone.
+        aside = redirect_stdout(sys.stderr) if engine == "ray" else nullcontext()
+        with shown_progress(quiet) as progress, aside:
+            totals = fleet.night(began, progress, signals_of_this_command())
+    _tell(output, totals, found.named, None if dry_run else where, shard, engine, metrics)
+    raise typer.Exit(signals_of_this_command().code or _code(totals))
+
+
+def _format_of_database(
+    context: typer.Context, source: str, format: str | None
+) -> PostgresFormat | None:
+    from slowwave.extensions.postgres.url import is_database_url
+
+    if is_database_url(source):
+        if format is None:
+            raise typer.BadParameter(
+                "Say of which format the database's memories are: --format NAME."
+            )
+        return format_in_database(format)
+    if is_on_command_line(context, "format"):
+        raise typer.BadParameter("--format goes with a database: in SOURCE lie memory files.")
+    return None
+
+
+def _tell(
+    output: Output,
+    totals: Totals,
+    source: str,
+    receipts: str | None,
+    shard: str,
+    engine: EngineName,
+    metrics: Path | None,
+) -> None:
+    for one in totals.unreadable:
+        output.note(clean(f"{one} What it said is found out again."))
+    output.result(
+        {
+            "command": "fleet maintain",
+            "source": source,
+            "receipts": receipts,
+            "shard": shard,
+            "engine": engine,
+            "dry_run": receipts is None,
+            **account_as_json(totals),
+        }
+    )
+    output.show(*account_as_text(totals, source))
+    if metrics is not None:
+        write_metrics(metrics, totals)
+    if output.quiet and totals.in_trouble:
+        (became, why), (_, keys) = next(iter(totals.troubles.items()))
+        said = f"{totals.in_trouble} of {totals.files} files, first: {keys[0]}: {became}, {why}"
+        output.error(said, f"See: slowwave fleet report {receipts}", _code(totals))
+    elif _code(totals) == Code.UNUSABLE_FILE:
+        output.error(clean(f"There is no memory file in {source}."), _SOURCES, Code.UNUSABLE_FILE)
+
+
+def _code(totals: Totals) -> Code:
+    if totals.became["defect"]:
+        return Code.DEFECT
+    if not totals.memory_files and totals.complete and not totals.elsewhere:
+        return Code.UNUSABLE_FILE
+    if totals.interrupted:
+        return Code.INTERRUPTED
+    if not totals.in_trouble:
+        return Code.DONE
+    return Code.PARTLY if totals.in_trouble < totals.files else Code.FAILED
+
+
+def _with_owner(job: FleetJob, folder: Path, workers: int) -> FleetJob:
+    """Return the job with who grants the budget, if there is one to keep to."""
+    from dataclasses import replace
+
+    from slowwave.extensions.fleet.budget_owners import OwnerInFile
+
+    budget = job.budget
+    if budget.calls is None and budget.tokens is None and budget.cost_usd is None:
+        return job
+    return replace(job, owner=OwnerInFile.begin(folder, budget, workers))
+
+
+def _engine(name: EngineName, workers: int) -> Engine:
+    if name == "ray":
+        from slowwave.extensions.fleet.ray_engine import RayEngine
+
+        return RayEngine(workers, prepare_worker)
+    from slowwave.extensions.fleet.local_engine import LocalEngine
+
+    return LocalEngine(workers, prepare_worker)
+
+
+def _shard_of(text: str) -> Shard:
+    from slowwave.extensions.fleet.store.archive import Shard
+
+    found = _SHARD.fullmatch(text)
+    if found is None or not int(found[2]):
+        raise typer.BadParameter(f"--shard takes I/N, such as 0/4, not '{text}'.")
+    number, of = int(found[1]), int(found[2])
+    if number >= of:
+        raise typer.BadParameter(
+            f"--shard counts from 0: the last of {of} shares is {of - 1}/{of}."
+        )
+    return Shard(number, of)
+
+
+def _tell_what_has_no_effect(context: typer.Context, output: Output) -> None:
+    for one in filter(partial(is_on_command_line, context), _ASKING):
+        output.note(f"--{one.replace('_', '-')} has no effect without --model.")
+
+
+def _cores() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

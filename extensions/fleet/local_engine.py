@@ -1,0 +1,175 @@
+"""The processes of this machine as an engine: a worker that is killed costs no file its night."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+from collections.abc import Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from itertools import islice
+from threading import Thread
+
+from slowwave.consolidation.errors import ConsolidationError
+from slowwave.consolidation.runtime.interruption import Interruption
+from slowwave.extensions.fleet.store.receipt import Receipt
+
+from .fleet_job import FleetJob, Item
+from .worker import Worker
+from .worker_process import Prepare, WorkerAnswer, begin_worker, night_by
+
+# How often a file is tried by a worker of its own, once a worker has ended that may have had it.
+_TRIES_ALONE = 3
+# How often it is looked whether the night is to end.
+_PATIENCE_S = 0.2
+
+
+class LocalEngine:
+    """Worker processes; with one worker, this process itself."""
+
+    def __init__(self, workers: int, prepare: Prepare) -> None:
+        """Take how many, and what makes the settings of each."""
+        self._workers = workers
+        self._prepare = prepare
+
+    def receipts(
+        self, job: FleetJob, items: Iterator[Item], interruption: Interruption
+    ) -> Iterator[Receipt]:
+        """Yield a receipt for each item, in any order. Raises KeyboardInterrupt."""
+        if self._workers == 1:
+            return _one_after_the_other(job, items, interruption)
+        return self._in_processes(job, items, interruption)
+
+    def _in_processes(
+        self, job: FleetJob, items: Iterator[Item], interruption: Interruption
+    ) -> Iterator[Receipt]:
+        came = False
+        while True:
+            left: list[Item] = []
+            with _Pool(job, self._prepare, self._workers) as pool:
+                for receipt in pool.receipts(items, left, interruption):
+                    came = True
+                    yield receipt
+            if not left:
+                return
+            # A worker has ended, and took the others with it: which of their files was it?
+            for receipt in self._alone(job, left, interruption):
+                if receipt.became == "lost" and not came:
+                    raise ConsolidationError(
+                        "The worker processes end as soon as they begin.",
+                        "Is there enough memory for them? Try with --workers 1.",
+                    )
+                came = True
+                yield receipt
+
+    def _alone(
+        self, job: FleetJob, items: list[Item], interruption: Interruption
+    ) -> Iterator[Receipt]:
+        """Yield the receipts of files that are tried one at a time."""
+        tries = dict.fromkeys(items, 0)
+        waiting = list(items)
+        while waiting:
+            left: list[Item] = []
+            with _Pool(job, self._prepare, 1) as pool:
+                yield from pool.receipts(iter(waiting), left, interruption, ahead=1)
+            waiting = waiting[waiting.index(left[0]) :] if left else []
+            for one in left:
+                tries[one] += 1
+                if tries[one] == _TRIES_ALONE:
+                    waiting.remove(one)
+                    why = (
+                        f"its worker died without an error message, {_TRIES_ALONE} times "
+                        "(out of memory?)"
+                    )
+                    yield Receipt(one.key, "lost", why, last_run=one.last_run)
+
+
+class _Pool:
+    """Processes that end with the block, or at once where that is left by an error."""
+
+    def __init__(self, job: FleetJob, prepare: Prepare, workers: int) -> None:
+        self._workers = workers
+        self._before = set(multiprocessing.active_children())
+        self._pool = ProcessPoolExecutor(
+            workers,
+            # A fork would have the locks of this process' threads as they are.
+            multiprocessing.get_context("spawn"),
+            initializer=_begin,
+            initargs=(job, prepare),
+        )
+
+    def __enter__(self) -> _Pool:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None:
+            # A kill at any moment leaves a file whole, and the next night tells what was done.
+            for process in set(multiprocessing.active_children()) - self._before:
+                process.terminate()
+        self._pool.shutdown(wait=kind is None, cancel_futures=True)
+
+    def receipts(
+        self,
+        items: Iterator[Item],
+        left: list[Item],
+        interruption: Interruption,
+        ahead: int | None = None,
+    ) -> Iterator[Receipt]:
+        """Yield receipts; once a worker has ended, what was under way is `left`.
+
+        ahead: how many items are given out at a time.
+        """
+        most = ahead or 2 * self._workers
+        flying: dict[Future[WorkerAnswer], Item] = {}
+        try:
+            while True:
+                for item in islice(items, most - len(flying)):
+                    # Where it is if this raises: it is not to be forgotten.
+                    left.append(item)
+                    flying[self._pool.submit(_night, item)] = left.pop()
+                if not flying:
+                    return
+                for future in wait(flying, _PATIENCE_S, return_when=FIRST_COMPLETED).done:
+                    receipt = future.result().unpacked()
+                    del flying[future]
+                    yield receipt
+                if interruption.asked:
+                    raise KeyboardInterrupt
+        except BrokenProcessPool:
+            left.extend(flying.values())
+
+
+def _one_after_the_other(
+    job: FleetJob, items: Iterator[Item], interruption: Interruption
+) -> Iterator[Receipt]:
+    worker = Worker(job, interruption)
+    for item in items:
+        yield worker.night(item)
+        # The end of one file's night is not that of the fleet's.
+        interruption.open()
+        interruption.close()
+        if interruption.asked:
+            raise KeyboardInterrupt
+
+
+# In a worker process.
+_worker: Worker | None = None
+
+
+def _begin(job: FleetJob, prepare: Prepare) -> None:
+    global _worker
+    _worker = begin_worker(job, prepare)
+    Thread(target=_end_with_the_parent, daemon=True).start()
+
+
+def _end_with_the_parent() -> None:
+    """End this process once the one that began it has ended, however that was."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
+def _night(item: Item) -> WorkerAnswer:
+    assert _worker is not None  # noqa: S101 - _begin has set it
+    return night_by(_worker, item)

@@ -1,0 +1,162 @@
+"""Ray Data as an engine: on this machine, or on the cluster that RAY_ADDRESS names."""
+
+from __future__ import annotations
+
+import logging
+import math
+import os
+from collections.abc import Iterator
+from dataclasses import asdict, replace
+from typing import Any
+
+from slowwave.consolidation.errors import ConsolidationError
+from slowwave.consolidation.model.portions import Portion
+from slowwave.consolidation.runtime.interruption import Interruption
+from slowwave.extensions.fleet.store.receipt import Receipt
+from slowwave.store.extras import how_to_install
+
+from .budget_owners import OwnerInMemory
+from .fleet_job import FleetJob, Item
+from .worker_process import Prepare, begin_worker, night_by
+
+# Files of one task at the most: what the end of a worker has done once more.
+_AT_ONCE = 8
+# Tasks of a worker at the least, so that none waits for long for the last of another.
+_TASKS = 4
+
+
+class RayEngine:
+    """Actors of Ray Data, each of which loads the model once."""
+
+    def __init__(self, workers: int, prepare: Prepare) -> None:
+        """Take how many, and what makes the settings of each."""
+        self._workers = workers
+        self._prepare = prepare
+
+    def receipts(
+        self, job: FleetJob, items: Iterator[Item], interruption: Interruption
+    ) -> Iterator[Receipt]:
+        """Yield a receipt for each item, in any order. Raises KeyboardInterrupt."""
+        ray = _ray()
+        waiting = [item._asdict() for item in items]
+        if not waiting:
+            return
+        self._connect(ray)
+        try:
+            with_owner = replace(job, owner=_OwnerOnRay.begin(ray, job, self._workers))
+            rows = self._rows(with_owner, waiting)
+            while (row := _next(rows, interruption)) is not None:
+                yield _receipt_of(row)
+        finally:
+            ray.shutdown()
+
+    def _connect(self, ray: Any) -> None:
+        for name in ("ray", "ray.data"):
+            logging.getLogger(name).setLevel(logging.ERROR)
+        # A cluster has its own idea of how many processors it has.
+        there = os.environ.get("RAY_ADDRESS")
+        settings: dict[str, Any] = {} if there else {"num_cpus": self._workers}
+        try:
+            ray.init(
+                include_dashboard=None if there else False,
+                configure_logging=False,
+                log_to_driver=False,
+                **settings,
+            )
+        except (ConnectionError, RuntimeError, ValueError) as error:
+            raise ConsolidationError(
+                f"Ray does not answer: {error}", "Is RAY_ADDRESS the address of a cluster?"
+            ) from error
+
+    def _rows(self, job: FleetJob, items: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+        from ray.data import ActorPoolStrategy, DataContext
+
+        DataContext.get_current().enable_progress_bars = False
+        workers = min(self._workers, len(items))
+        blocks = min(len(items), max(_TASKS * workers, math.ceil(len(items) / _AT_ONCE)))
+        done = (
+            _ray()
+            .data.from_items(items, override_num_blocks=blocks)
+            .map(
+                _Nights,
+                fn_constructor_args=(job, self._prepare),
+                compute=ActorPoolStrategy(size=workers),
+                num_cpus=1,
+            )
+        )
+        return iter(done.iter_rows())
+
+
+def _next(rows: Iterator[dict[str, Any]], interruption: Interruption) -> dict[str, Any] | None:
+    """Return the next row; only while it is waited for, somebody may end the night."""
+    interruption.open()
+    try:
+        return next(rows, None)
+    except _ray().exceptions.RayError as error:
+        # The last line says what was wrong; those before it, where.
+        said = str(error).strip().splitlines() or [type(error).__name__]
+        raise ConsolidationError(
+            f"Ray's workers cannot begin, or not go on: {said[-1]}",
+            "Each node needs slowwave in this version, with the extra slowwave[ray].",
+        ) from error
+    finally:
+        interruption.close()
+
+
+def _receipt_of(row: dict[str, Any]) -> Receipt:
+    """Return the receipt of a row. Raises `ConsolidationError`."""
+    if row["refused"]:
+        raise ConsolidationError(row["message"], row["hint"])
+    return Receipt(**row["receipt"] | {"runs": tuple(row["receipt"]["runs"])})
+
+
+class _Nights:
+    """An actor: a row with an item to a row with its receipt."""
+
+    def __init__(self, job: FleetJob, prepare: Prepare) -> None:
+        self._worker = begin_worker(job, prepare)
+
+    def __call__(self, row: dict[str, Any]) -> dict[str, Any]:
+        answer = night_by(self._worker, Item(**row))
+        receipt = answer.receipt or Receipt(row["key"], "failed")
+        message, hint = answer.refusal
+        return {
+            "refused": answer.receipt is None,
+            "message": message,
+            "hint": hint,
+            "receipt": asdict(receipt),
+        }
+
+
+class _OwnerOnRay:
+    """The owner of a budget in an actor of its own, so that workers on any host reach it."""
+
+    def __init__(self, actor: Any) -> None:
+        self._actor = actor
+
+    @staticmethod
+    def begin(ray: Any, job: FleetJob, workers: int) -> _OwnerOnRay | None:
+        if job.owner is None:
+            return None
+        made = ray.remote(OwnerInMemory).options(num_cpus=0)
+        return _OwnerOnRay(made.remote(job.budget, workers))
+
+    def take(self, lacking: Portion) -> Portion:
+        """Return what is granted: at least what is lacking, or nothing of what there is none."""
+        granted: Portion = _ray().get(self._actor.take.remote(lacking))
+        return granted
+
+    def give_back(self, unused: Portion) -> None:
+        """Take back what was not used; below nothing where more was used than granted."""
+        _ray().get(self._actor.give_back.remote(unused))
+
+
+def _ray() -> Any:
+    try:
+        import ray
+        import ray.data
+    except ImportError as error:
+        raise ConsolidationError(
+            "The package ray is not installed.", f"Install it {how_to_install('ray')}"
+        ) from error
+    return ray

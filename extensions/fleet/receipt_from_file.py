@@ -1,0 +1,162 @@
+"""The receipt of a file, from what stands in the file."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from slowwave.consolidation.running.outcome import Outcome
+from slowwave.consolidation.snapshot.idle import IdleMarks
+from slowwave.consolidation.text.token_count import count_tokens
+from slowwave.extensions.fleet.store.disk import version_of
+from slowwave.extensions.fleet.store.receipt import Became, Receipt
+from slowwave.store.errors import StoreError
+from slowwave.store.file import MemoryFile, open_reading
+from slowwave.store.ledger import Run, count_states, read_runs
+from slowwave.store.memories import consolidated_tenants, count_memories
+
+from .fleet_job import OPTION, Item
+
+# How often a file is looked at that agents write to meanwhile.
+_LOOKS = 3
+# Of which a run's report says how many there were.
+_COUNTED = ("active", "tokens")
+# Memories and tokens; None where nobody knows.
+Counted = tuple[int | None, int | None]
+
+
+def receipt_of(
+    item: Item,
+    path: Path,
+    became: Became,
+    why: str | None,
+    outcome: Outcome | None,
+    marks: IdleMarks,
+) -> Receipt:
+    """Return the receipt of a file: its runs, what they did, and until when nothing is due.
+
+    outcome: gives the counts of a file in which no run was.
+    """
+    try:
+        found = _look(path, item.last_run, marks)
+    except (StoreError, OSError) as error:
+        why = why or getattr(error, "message", str(error))
+        became = became if became in ("held", "unusable", "interrupted") else "unusable"
+        return Receipt(item.key, became, why, last_run=item.last_run)
+    runs, states, until = found.runs, found.states, found.until
+    before, after = _counts(found, outcome)
+    if runs and became == "nothing":
+        became = "done"  # by a worker that did not come to say so
+    usage = usage_of(runs)
+    return Receipt(
+        item.key,
+        became,
+        why,
+        version=found.version,
+        basis=None if until is None else marks.key,
+        until=None if until is None else until[0],
+        runs=tuple(run.id for run in runs),
+        last_run=runs[-1].id if runs else item.last_run,
+        memories_before=before[0],
+        memories_after=after[0],
+        tokens_before=before[1],
+        tokens_after=after[1],
+        applied=states["applied"],
+        rejected=states["rejected"],
+        pending=states["pending"],
+        failed=states["failed"] + states["skipped"],
+        **usage,
+    )
+
+
+def run_ids(path: Path) -> set[str]:
+    """Return the ids of the runs of fleets in a file. Raises `StoreError`."""
+    with open_reading(path) as file:
+        return {run.id for run in _fleet_runs(file, None)}
+
+
+def usage_of(runs: Sequence[Run]) -> dict[str, Any]:
+    """Return what runs asked of a model, as a receipt has it.
+
+    A run that was killed has no report: what it paid for is not counted here.
+    """
+    used = [(run.report or {}).get("model") or {} for run in runs]
+    costs = [one.get("cost_usd", 0.0) for one in used]
+    known = [one for one in costs if one is not None]
+    return {
+        **{
+            name: sum(int(one.get(name) or 0) for one in used)
+            for name in ("calls", "prompt_tokens", "completion_tokens")
+        },
+        "cost": sum(known) if len(known) == len(costs) else None,
+    }
+
+
+@dataclass(frozen=True)
+class _Look:
+    """What stands in a file at one moment."""
+
+    version: str
+    # Of fleets, after the latest one that a receipt speaks of; oldest first.
+    runs: list[Run]
+    # Of their proposals.
+    states: Counter[str]
+    # Until when it rests, alone in a tuple; None if it does not.
+    until: tuple[str | None] | None
+    # How many memories and tokens there are, where a run was and did not come to say so.
+    counted: Counted
+
+
+def _look(path: Path, after: str | None, marks: IdleMarks) -> _Look:
+    """Open a file once for all that its receipt says.
+
+    All of it is of one moment: what an agent writes meanwhile is for the next night. A file that
+    is written to under each look does not rest. Raises `StoreError` and OSError.
+    """
+    for _ in range(_LOOKS):
+        version = version_of(path)
+        with open_reading(path) as file:
+            runs = _fleet_runs(file, after)
+            found = _Look(
+                version, runs, _states(file, runs, after), marks.until(file), _counted(file, runs)
+            )
+        if version_of(path) == version:
+            return found
+    return replace(found, until=None)
+
+
+def _fleet_runs(file: MemoryFile, after: str | None) -> list[Run]:
+    """Return the runs of fleets in a file that came after one, oldest first."""
+    runs = read_runs(file, after or "")
+    return sorted((run for run in runs if OPTION in run.options), key=lambda run: run.id)
+
+
+def _states(file: MemoryFile, runs: Sequence[Run], after: str | None) -> Counter[str]:
+    states = count_states(file, after or "") if runs else {}
+    return sum((Counter(states.get(run.id, {})) for run in runs), start=Counter())
+
+
+def _counted(file: MemoryFile, runs: Sequence[Run]) -> Counted:
+    if not runs or None not in _reported(runs[-1], "after"):
+        return None, None
+    counted = count_memories(file, consolidated_tenants(file, ()), count_tokens)
+    return counted.active, counted.tokens
+
+
+def _counts(found: _Look, outcome: Outcome | None) -> tuple[Counted, Counted]:
+    """Return memories and tokens before the first of the runs, and after the last."""
+    if not found.runs:
+        counts = None if outcome is None else outcome.before
+        same = (None, None) if counts is None else (counts.active, counts.tokens)
+        return same, same
+    after = _reported(found.runs[-1], "after")
+    return _reported(found.runs[0], "before"), found.counted if None in after else after
+
+
+def _reported(run: Run, when: str) -> Counted:
+    counts = (run.report or {}).get(when) or {}
+    active, tokens = (counts.get(name) for name in _COUNTED)
+    return active, tokens

@@ -1,0 +1,77 @@
+"""The night of a tenant in a database: between leasing it and writing what became of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from slowwave.consolidation.options import CycleOptions
+from slowwave.extensions.fleet.store.receipt import Became, Receipt
+from slowwave.extensions.formats.base import ChangedMeanwhile
+from slowwave.extensions.formats.lent_model import LentModel
+from slowwave.extensions.postgres.mirror import TenantMirror
+from slowwave.extensions.postgres.tenants import Tenants
+from slowwave.store.errors import FileHeld, NotFound, StoreError, UnusableFile
+
+from .fleet_job import FleetJob, Item
+from .receipt_from_file import receipt_of
+
+if TYPE_CHECKING:
+    from .worker import Worker
+
+
+def night_of_tenant(
+    worker: Worker, job: FleetJob, database: Tenants, item: Item, now: datetime
+) -> Receipt:
+    """Do the night of a tenant on its mirror, and write that with its rows at the end.
+
+    What could not be written has not happened: the receipt then says so, and of no run.
+    """
+    url = database.url.of(item.key)
+    mirror = TenantMirror.of(url, database.format)
+    embedder = worker.embedder
+    mirror.format.model = LentModel(embedder.name, embedder.encode)
+    used = Receipt(item.key, "nothing")
+    try:
+        options = _options_for(mirror, job.options)
+        if job.dry_run:
+            with mirror.picture(now) as copy:
+                return worker.in_place(item, copy.state, now, options)
+        with mirror.held(now):
+            used = worker.in_place(item, mirror.state, now, options)
+            mirror.settle(now)
+            receipt = used
+            if used.runs:  # settling may have taken back what was stale
+                marks = worker.idle_marks(mirror.state, now, options)
+                receipt = receipt_of(item, mirror.state, used.became, used.why, None, marks)
+            return replace(receipt, version=mirror.lease.version)
+    except NotFound:
+        return Receipt(item.key, "gone", "there is no such tenant any more")
+    except StoreError as error:
+        why = f"{error.message} {error.hint}".strip().replace(str(url), "FILE")
+        return replace(
+            Receipt(item.key, _became(error), why, last_run=item.last_run),
+            calls=used.calls,
+            prompt_tokens=used.prompt_tokens,
+            completion_tokens=used.completion_tokens,
+            cost=used.cost,
+        )
+
+
+def _options_for(mirror: TenantMirror, options: CycleOptions) -> CycleOptions:
+    """Return what may be done to a tenant."""
+    if mirror.format.why_no_texts(mirror.path) is None:
+        return options
+    return options.without_new_texts()
+
+
+def _became(error: StoreError) -> Became:
+    match error:
+        case ChangedMeanwhile():
+            return "stale"
+        case FileHeld():
+            return "held"
+        case UnusableFile():
+            return "unusable"
+    return "failed"

@@ -1,0 +1,214 @@
+"""One night of one file of a fleet: `night(item) -> receipt`, the same on every engine.
+
+The night itself is that of `slowwave maintain`. What became of the file is read from its `runs`
+afterwards and never taken from what the night returned: an engine may end a worker after its
+changes are in the file, and have another do the file once more, which then finds nothing to do.
+"""
+
+from __future__ import annotations
+
+import time
+import traceback
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+
+from slowwave.consolidation.cycle import run_cycle
+from slowwave.consolidation.errors import ConsolidationError
+from slowwave.consolidation.model.writer import ModelWriter
+from slowwave.consolidation.options import CycleOptions
+from slowwave.consolidation.progress import Progress
+from slowwave.consolidation.running.night_inputs import NightInputs
+from slowwave.consolidation.running.outcome import Outcome
+from slowwave.consolidation.running.survey import Surveyor
+from slowwave.consolidation.runtime.interruption import Interruption
+from slowwave.consolidation.runtime.redaction import without_secrets
+from slowwave.consolidation.snapshot.idle import IdleMarks
+from slowwave.consolidation.vectors.embedder import SentenceEmbedder
+from slowwave.consolidation.writing.writer import Writer
+from slowwave.extensions.fleet.store.disk import refuse_shared_log, version_of
+from slowwave.extensions.fleet.store.object_store import Gone
+from slowwave.extensions.fleet.store.receipt import Became, Receipt
+from slowwave.store.errors import FileHeld, StoreError, UnusableFile
+from slowwave.store.records import timestamp
+from slowwave.store.sidecar import size_of
+from slowwave.store.validate import is_of_another_program
+
+from .fleet_job import FleetJob, Item
+from .receipt_from_file import receipt_of
+from .room import refuse_what_has_no_room
+
+_AS_A_WORD: dict[str, Became] = {
+    "done": "done",
+    "partial": "partial",
+    "failed": "failed",
+    "interrupted": "interrupted",
+}
+
+
+class Worker:
+    """Does the nights of files, one after the other; its model is loaded once."""
+
+    def __init__(self, job: FleetJob, interruption: Interruption | None = None) -> None:
+        """Take the job; nothing is loaded before a file needs it."""
+        self._job = job
+        self._interruption = interruption or Interruption()
+        self.embedder = SentenceEmbedder(job.embedder)
+
+    def night(self, item: Item) -> Receipt:
+        """Do the night of a file, and return the receipt of it.
+
+        Raises `ConsolidationError` if no night of any file can be done: without the model that is
+        to be used, say. Whatever else is wrong is of this file, and stands in the receipt.
+        """
+        began, now = time.monotonic(), self._job.clock()
+        try:
+            receipt = self._receipt(item, now)
+        except ConsolidationError:
+            raise
+        except Gone:
+            receipt = _gone(item)
+        except Exception as error:  # noqa: BLE001 - one file's defect is not to end the others' nights
+            receipt = Receipt(item.key, "defect", _described(error), last_run=item.last_run)
+        seconds = round(time.monotonic() - began, 4)
+        return replace(receipt, seconds=seconds, at=timestamp(now))
+
+    def _receipt(self, item: Item, now: datetime) -> Receipt:
+        if self._job.in_bucket:
+            from .objects import night_of_object
+
+            return night_of_object(self, self._job, item, now)
+        if self._job.database is not None:
+            from .tenants import night_of_tenant
+
+            return night_of_tenant(self, self._job, self._job.database, item, now)
+        return self.in_place(item, self._job.path_of(item.key), now)
+
+    def in_place(
+        self, item: Item, path: Path, now: datetime, options: CycleOptions | None = None
+    ) -> Receipt:
+        """Do the night of a file on the disk, and read from it what became of it.
+
+        options: what may be done to this one; by default what the job says.
+        """
+        receipt = self._in_place(item, path, now, options or self._job.options)
+        return _without_names(receipt, str(path.resolve()), str(path))
+
+    def _in_place(self, item: Item, path: Path, now: datetime, options: CycleOptions) -> Receipt:
+        if not path.exists():
+            return _gone(item)
+        # Of an empty one the night says that it is.
+        if size_of(path) and is_of_another_program(path):
+            if item.last_run is not None:
+                said = "a run was made in it before, and it is no memory file any more"
+                return Receipt(item.key, "unusable", said, last_run=item.last_run)
+            # It is not opened again before it changes.
+            basis = self.idle_marks(path, now, options).key
+            said = "it is no memory file of slowwave's"
+            return Receipt(item.key, "foreign", said, version_of(path), basis)
+        became: Became
+        why: str | None
+        outcome: Outcome | None = None
+        try:
+            refuse_shared_log(path)
+            refuse_what_has_no_room(path, self._job.workers)
+        except StoreError as error:
+            refusal = f"{error.message} {error.hint}".strip()
+            return Receipt(item.key, "refused", refusal, last_run=item.last_run)
+        try:
+            outcome = self._maintained(path, now, options)
+            became, why = _told(outcome)
+        except FileHeld as error:
+            became, why = "held", error.message
+        except UnusableFile as error:
+            became, why = "unusable", error.message
+        except StoreError as error:
+            became, why = "failed", error.message
+        except KeyboardInterrupt:
+            became, why = "interrupted", "somebody ended the night"
+        why = None if why is None else without_secrets(why)
+        if outcome is not None and self._job.dry_run:
+            return _rehearsed(item, outcome)
+        marks = self.idle_marks(path, now, options)
+        return receipt_of(item, path, became, why, outcome, marks)
+
+    def idle_marks(self, path: Path, now: datetime, options: CycleOptions) -> IdleMarks:
+        """Return what knows whether anything is left to do in a file."""
+        job = self._job
+        writer = job.make_writer(job.budget, None)
+        return Surveyor(
+            NightInputs(path, options, self.embedder, writer, now, Progress())
+        ).idle_marks()
+
+    def _maintained(self, path: Path, now: datetime, options: CycleOptions) -> Outcome:
+        job = self._job
+        writer = job.make_writer(job.budget_now(), job.owner)
+        self._interruption.open()
+        try:
+            return run_cycle(
+                path,
+                options,
+                self.embedder,
+                writer,
+                now,
+                job.dry_run,
+                interruption=self._interruption,
+            )
+        finally:
+            self._interruption.close()
+            _give_back(writer)
+
+
+def _without_names(receipt: Receipt, *names: str) -> Receipt:
+    """Say FILE for its names, so that what is wrong with many files is one reason."""
+    if (why := receipt.why) is None:
+        return receipt
+    for name in names:
+        why = why.replace(name, "FILE")
+    return replace(receipt, why=why)
+
+
+def _gone(item: Item) -> Receipt:
+    return Receipt(item.key, "gone", "there is no such file any more")
+
+
+def _give_back(writer: Writer) -> None:
+    if isinstance(writer, ModelWriter):
+        writer.give_back()
+
+
+def _told(outcome: Outcome) -> tuple[Became, str | None]:
+    """Return what became of a file, and why where something went wrong."""
+    became = _AS_A_WORD[outcome.verdict]
+    if became == "done" and not outcome.changed:
+        return "nothing", None
+    if became == "done":
+        return became, None
+    wrong = [one.why for one in outcome.asked if one.state in ("failed", "skipped")]
+    wrong += [one.why for one in outcome.results if one.state in ("failed", "skipped", "rejected")]
+    wrong.append(outcome.taken_up.why)
+    if outcome.broken_off is not None:
+        wrong.insert(0, outcome.broken_off.message)
+    return became, next((one for one in wrong if one), None)
+
+
+def _rehearsed(item: Item, outcome: Outcome) -> Receipt:
+    """Return what a dry run tells: the one receipt that is not read from the file."""
+    planned = sum(one.state in ("planned", "pending") for one in outcome.results)
+    return Receipt(
+        item.key,
+        "planned" if planned or outcome.asked or outcome.taken_up.is_due else "nothing",
+        last_run=item.last_run,
+        memories_before=outcome.before.active,
+        memories_after=outcome.after.active,
+        tokens_before=outcome.before.tokens,
+        tokens_after=outcome.after.tokens,
+        planned=planned,
+    )
+
+
+def _described(error: Exception) -> str:
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    return without_secrets(
+        f"{type(error).__name__}: {error} ({Path(frame.filename).name}:{frame.lineno})"
+    )

@@ -1,0 +1,195 @@
+"""slowwave shared: what a whole organisation knows, as facts with versions, authors and a log."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from slowwave.cli.arguments.moments import end_of
+from slowwave.cli.arguments.options import ConfigOption, FileArgument, JsonOption, QuietOption
+from slowwave.cli.files.places import refuse_foreign
+from slowwave.cli.terminal.output import Output, clean
+
+if TYPE_CHECKING:
+    from slowwave.extensions.organisation.store.shared_log import SharedEntry
+
+Action = Literal["list", "log", "authors", "publish", "retract", "admit", "dismiss"]
+_READING = ("list", "log", "authors")
+_NAMED = ("publish", "retract", "admit", "dismiss")
+
+
+def shared(
+    file: FileArgument,
+    action: Annotated[Action, typer.Argument(help="What is to be shown or done.")] = "list",
+    name: Annotated[
+        str | None,
+        typer.Argument(metavar="[NAME]", help="The fact, or with admit and dismiss the author."),
+    ] = None,
+    text: Annotated[
+        str | None, typer.Argument(metavar="[TEXT]", help="With publish: what the fact says.")
+    ] = None,
+    author: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Who does it; nobody else's rights count.")
+    ] = None,
+    reason: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="Why; it is kept in the log.")
+    ] = None,
+    human: Annotated[bool, typer.Option("--human", help="With admit: a human.")] = False,
+    seniority: Annotated[
+        int | None,
+        typer.Option(
+            metavar="1..9",
+            min=1,
+            max=9,
+            help="With admit: an agent, that may change what agents of lower seniority published.",
+        ),
+    ] = None,
+    as_of: Annotated[
+        str | None,
+        typer.Option(metavar="DAY", help="With list, log and authors: as it was on a day."),
+    ] = None,
+    config: ConfigOption = None,
+    json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Show and change the facts that a whole organisation shares: the tenant 'shared'.
+
+    Each fact has a name and versions. Nothing is ever taken out of the log, and 'list --as-of'
+    shows what held on a day. Only who was admitted may write: humans everything, an agent what is
+    new, its own, or by an agent of lower seniority.
+    """
+    refuse_foreign(file)
+    _refuse_wrong_usage(action, name, text, author, human, seniority, as_of, reason)
+    output = Output(json, quiet)
+    if action in _READING:
+        _show(file, action, name, as_of, output)
+    else:
+        _change(file, action, str(name), text, str(author), reason, human, seniority, output)
+
+
+def _refuse_wrong_usage(
+    action: Action,
+    name: str | None,
+    text: str | None,
+    author: str | None,
+    human: bool,
+    seniority: int | None,
+    as_of: str | None,
+    reason: str | None,
+) -> None:
+    if (name is None) == (action in _NAMED) and action != "log":
+        what = "needs a name" if action in _NAMED else "takes no name"
+        raise typer.BadParameter(f"{action} {what}.")
+    if (text is None) == (action == "publish"):
+        said = "needs what the fact says, behind its name" if text is None else "takes no text"
+        raise typer.BadParameter(f"{action} {said}.")
+    if action in _NAMED and not author:
+        raise typer.BadParameter("Say who does it: --author NAME.")
+    if action == "admit" and human == (seniority is not None):
+        raise typer.BadParameter("Say what the author is: --human, or --seniority 1..9.")
+    if action != "admit" and (human or seniority is not None):
+        raise typer.BadParameter("--human and --seniority go with admit.")
+    if action not in _READING and as_of is not None:
+        raise typer.BadParameter("--as-of goes with list, log and authors.")
+    if action in _READING and reason is not None:
+        raise typer.BadParameter("--reason goes with what is written to the log.")
+
+
+def _show(file: Path, action: Action, name: str | None, day: str | None, output: Output) -> None:
+    from slowwave.extensions.organisation.store.shared_facts import entries_until, snapshot
+    from slowwave.extensions.organisation.store.shared_log import read_log
+    from slowwave.extensions.organisation.store.shared_rules import authors_of
+    from slowwave.store.file import open_reading
+
+    as_of = end_of(day, "--as-of")
+    with open_reading(file) as opened:
+        entries = entries_until(read_log(opened), as_of)
+    head = {"command": "shared", "file": str(file), "action": action, "as_of": as_of}
+    if action == "authors":
+        authors = authors_of(entries).values()
+        output.result(head | {"authors": [asdict(one) for one in authors]})
+        lines = [f"{one.name}  {one.described()}" for one in authors]
+    elif action == "log":
+        chosen = [one for one in entries if name in (None, one.subject)]
+        output.result(head | {"entries": [_as_json(one) for one in chosen]})
+        lines = [_line(one) for one in chosen]
+    else:
+        facts = snapshot(entries)
+        output.result(head | {"facts": [_as_json(one) for one in facts]})
+        lines = [f"{one.subject} (version {one.version}): {one.content}" for one in facts]
+    output.show("\n".join(map(clean, lines)) or clean(f"{file}: {_none(action, name, day)}."))
+
+
+def _none(action: Action, name: str | None, day: str | None) -> str:
+    """Say that the log has nothing of what was asked for."""
+    what = "nobody may write" if action == "authors" else "nothing is shared"
+    what = what if name is None else f"there is nothing of '{name}'"
+    return what if day is None else f"{what} as of {day}"
+
+
+def _change(
+    file: Path,
+    action: Action,
+    name: str,
+    text: str | None,
+    author: str,
+    reason: str | None,
+    human: bool,
+    seniority: int | None,
+    output: Output,
+) -> None:
+    from slowwave.extensions.organisation.store.shared_facts import (
+        WriteRequest,
+        admit,
+        dismiss,
+        publish,
+        retract,
+    )
+    from slowwave.store.check import refuse_damaged
+    from slowwave.store.file import open_writing
+    from slowwave.store.records import timestamp
+
+    request = WriteRequest(author, timestamp(datetime.now(UTC)), reason)
+    with open_writing(file) as opened:
+        refuse_damaged(opened)
+        if action == "publish":
+            entry, changed = publish(opened, request, name, str(text))
+        elif action == "retract":
+            entry, changed = retract(opened, request, name), True
+        elif action == "admit":
+            kind: Literal["human", "agent"] = "human" if human else "agent"
+            entry, changed = admit(opened, request, name, kind, seniority)
+        else:
+            entry, changed = dismiss(opened, request, name), True
+    output.result(
+        {
+            "command": "shared",
+            "file": str(file),
+            "action": action,
+            "changed": changed,
+            "entry": _as_json(entry),
+        }
+    )
+    output.show(clean(_line(entry) if changed else f"{name}: that is so already."))
+
+
+def _as_json(entry: SharedEntry) -> dict[str, Any]:
+    fields = asdict(entry)
+    return {"fact" if entry.of_a_fact else "name": fields.pop("subject"), **fields}
+
+
+def _line(entry: SharedEntry) -> str:
+    from slowwave.extensions.organisation.store.shared_rules import authors_of
+
+    said = f": {entry.content}" if entry.operation == "publish" else ""
+    if entry.operation == "admit":
+        said = f": {authors_of([entry])[entry.subject].described()}"
+    reason = f" ({entry.reason})" if entry.reason else ""
+    return (
+        f"{entry.sequence}  {entry.at[:16]}  {entry.author} {entry.operation} {entry.subject}, "
+        f"version {entry.version}{said}{reason}"
+    )

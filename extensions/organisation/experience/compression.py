@@ -1,0 +1,198 @@
+"""From the traces of one task what was learned: decisions that worked or failed, and where.
+
+What the built-in compressor writes stands in the traces word for word. What a model writes is
+checked like any draft, a claim at a time, and what does not pass is left out. Texts that are meant
+to the letter go to no model: their key facts are quoted.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from slowwave.consolidation.comparison.normal_form import normal_form
+from slowwave.consolidation.facts.reading import read
+from slowwave.consolidation.proposals import Claim
+from slowwave.consolidation.running.key_facts import key_facts
+from slowwave.consolidation.text.density import density_of
+from slowwave.consolidation.text.injection import commands
+from slowwave.consolidation.thresholds import MOST_KEY_FACTS
+from slowwave.store.records import Memory, json_text
+
+from .traces import TaskTrace, Worked
+
+# Goes up whenever traces are compressed otherwise.
+COMPRESSOR = "experience/1"
+MOST_DECISIONS = 10
+MOST_CONTEXTS = 4
+# So much of a text is kept: its first sentences, as many as fit; the rest stays with the trace.
+MOST_KEPT = 300
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """A trace and the memory that keeps it."""
+
+    memory: Memory
+    trace: TaskTrace
+
+
+@dataclass(frozen=True)
+class Task:
+    """All attempts at one task, in the order of time."""
+
+    tenant: str
+    name: str
+    attempts: tuple[Attempt, ...]
+
+    @property
+    def key(self) -> str:
+        """What a decision about these traces by this compressor is remembered by."""
+        hashes = sorted(one.memory.content_hash for one in self.attempts)
+        parts = [COMPRESSOR, self.tenant, self.name, hashes]
+        return hashlib.sha256(json_text(parts).encode()).hexdigest()[:32]
+
+    @property
+    def characters(self) -> int:
+        """How long its traces are."""
+        return sum(len(one.memory.content) for one in self.attempts)
+
+
+@dataclass(frozen=True)
+class LearnedDecision:
+    """Something that was decided, and how that went; with the traces that say so."""
+
+    outcome: Worked
+    claim: Claim
+
+
+@dataclass(frozen=True)
+class Learned:
+    """What was learned from the traces of one task."""
+
+    task: Task
+    decisions: tuple[LearnedDecision, ...]
+    contexts: tuple[Claim, ...]
+    facts: tuple[str, ...]
+    # Who wrote it: a model's name; None for the built-in compressor.
+    model: str | None = None
+    # What of a model's answer was left out, and why.
+    turned_down: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """What the memory will say."""
+        lines = [f"Task: {' '.join(self.task.name.split())}"]
+        lines += [f"{one.outcome.capitalize()}: {one.claim.text}" for one in self.decisions]
+        lines += [f"Applies to: {one.text}" for one in self.contexts]
+        if self.facts:
+            lines.append(f"Key facts: {'; '.join(self.facts)}")
+        return "\n".join(lines)
+
+    @property
+    def claims(self) -> tuple[Claim, ...]:
+        """All that it states, with the traces that say it."""
+        return (*(one.claim for one in self.decisions), *self.contexts)
+
+    @property
+    def ratio(self) -> float:
+        """How many times longer the traces are."""
+        return round(self.task.characters / len(self.text), 2)
+
+
+def tasks_of(attempts: Sequence[Attempt], tenant: str) -> list[Task]:
+    """Return the attempts of a tenant task by task, by name."""
+    by_name: dict[str, list[Attempt]] = {}
+    for one in sorted(attempts, key=lambda one: (one.memory.observed_at, one.memory.id)):
+        by_name.setdefault(one.trace.name, []).append(one)
+    return [Task(tenant, name, tuple(several)) for name, several in sorted(by_name.items())]
+
+
+def compress(task: Task) -> Learned:
+    """Return what was learned, in the traces' own words.
+
+    A step counts with its own outcome, or else, where no step of its trace has one, the feedback
+    with that of the trace. What was said in more traces comes first, of equals what failed.
+    """
+    said = [
+        (outcome, text, attempt.memory.id)
+        for attempt in task.attempts
+        for outcome, text in _outcomes(attempt.trace)
+    ]
+    prompts = [
+        (None, prompt, one.memory.id)
+        for one in task.attempts
+        if (prompt := _beginning_of(one.trace.prompt)) is not None
+    ]
+    decisions = [
+        LearnedDecision(outcome, claim) for outcome, claim in _united(said) if outcome is not None
+    ]
+    decisions.sort(key=lambda one: (-len(one.claim.sources), one.outcome != "failed"))
+    return Learned(
+        task,
+        tuple(decisions[:MOST_DECISIONS]),
+        tuple(claim for _, claim in _united(prompts))[:MOST_CONTEXTS],
+        facts_of(task),
+    )
+
+
+def _outcomes(trace: TaskTrace) -> Iterator[tuple[Worked, str]]:
+    known = [(one.outcome, one.text) for one in trace.steps if one.outcome is not None]
+    if not known and trace.outcome is not None and trace.feedback:
+        known = [(trace.outcome, trace.feedback)]
+    for outcome, text in known:
+        beginning = _beginning_of(text)
+        if beginning is not None:
+            yield outcome, beginning
+
+
+def _beginning_of(text: str) -> str | None:
+    """Return the beginning of a text in whole sentences; None of one that is no prose."""
+    # Of a long one no more is read than could be kept.
+    beginning = text[: 4 * MOST_KEPT]
+    if not _is_prose(beginning):
+        return None
+    line = " ".join(beginning.split())
+    if len(line) <= MOST_KEPT:
+        return line
+    fitting = ""
+    for sentence in read(line).sentences:
+        longer = f"{fitting} {sentence}".strip()
+        if len(longer) > MOST_KEPT or longer not in line:
+            break
+        fitting = longer
+    return fitting or None
+
+
+def _is_prose(text: str) -> bool:
+    """Whether a text consists of sentences: not what is meant to the letter, nor what commands."""
+    return not density_of(text).is_dense and not commands(text)
+
+
+def _united(
+    said: Sequence[tuple[Worked | None, str, str]],
+) -> list[tuple[Worked | None, Claim]]:
+    """Return what was said, the same once, with all who say it. The first wording stays."""
+    wordings: dict[tuple[Worked | None, str], str] = {}
+    sources: dict[tuple[Worked | None, str], dict[str, None]] = {}
+    for outcome, text, memory_id in said:
+        key = outcome, normal_form(text)
+        wordings.setdefault(key, text)
+        sources.setdefault(key, {})[memory_id] = None
+    return [(key[0], Claim(text, tuple(sources[key]))) for key, text in wordings.items()]
+
+
+def facts_of(task: Task) -> tuple[str, ...]:
+    """Return the key facts of those texts that are meant to the letter, word for word."""
+    found: list[str] = []
+    for attempt in task.attempts:
+        for _, text in attempt.trace.parts():
+            if density_of(text).is_dense and not commands(text):
+                found += [fact for fact in key_facts(text) if fact not in found]
+    return tuple(found[:MOST_KEY_FACTS])
+
+
+def told_to_a_model(trace: TaskTrace) -> str:
+    """Return what a model may be shown of a trace: what consists of sentences."""
+    return "\n".join(f"{what}: {text}" for what, text in trace.parts() if _is_prose(text))

@@ -1,0 +1,279 @@
+"""The traces of a file, compressed task by task, and what came of it written as a run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from slowwave.consolidation.model.model_pair import Models
+from slowwave.consolidation.model.writer import ModelWriter
+from slowwave.consolidation.progress import Progress
+from slowwave.consolidation.running.preflight import Preflight
+from slowwave.consolidation.running.run_in_file import RunInFile
+from slowwave.consolidation.running.run_record import run_report
+from slowwave.consolidation.runtime.interruption import InterruptedEarly, Interruption, OutOfTime
+from slowwave.consolidation.runtime.threads import run_in_thread
+from slowwave.consolidation.text.token_count import count_tokens
+from slowwave.consolidation.vectors.embedder import Embedder
+from slowwave.consolidation.writing.answer_store import AnswerStore, FileAnswerStore
+from slowwave.consolidation.writing.writer import Writer
+from slowwave.extensions.organisation.store.traces import read_traces
+from slowwave.store.errors import StoreError
+from slowwave.store.file import MemoryFile, maintenance_lock, open_reading, open_writing
+from slowwave.store.ledger import remembered_keys
+from slowwave.store.memories import (
+    Counts,
+    consolidated_tenants,
+    count_memories,
+    read_derived,
+    tenants,
+)
+from slowwave.store.records import Memory
+from slowwave.store.vectors import to_blob
+
+from .by_model import ExperienceQuestion, shown_to_a_model
+from .compression import COMPRESSOR, Attempt, Learned, Task, compress, facts_of, tasks_of
+from .experience_outcome import Compressed, Compression, judged
+from .storing import Storing
+from .traces import trace_of
+
+
+@dataclass(frozen=True)
+class ExperienceOptions:
+    """What the user chose."""
+
+    tenants: tuple[str, ...] = ()
+    # What is less than so many times shorter than the traces is discarded.
+    least_ratio: float = 1.0
+    # In a dry run: ask the model all the same.
+    ask: bool = False
+    # All options as given, for the record of the run.
+    shown: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class _Due:
+    """The tasks to compress, what was learned before by tenant and task, and what is broken."""
+
+    tasks: tuple[Task, ...]
+    earlier: Mapping[tuple[str, str], Memory]
+    unreadable: tuple[str, ...]
+
+
+def compress_experiences(
+    path: Path,
+    options: ExperienceOptions,
+    embedder: Embedder,
+    writer: Writer,
+    now: datetime,
+    dry_run: bool = False,
+    progress: Progress | None = None,
+    interruption: Interruption | None = None,
+) -> Compression:
+    """Compress the traces of each task that has new ones, or say what that would do.
+
+    A dry run asks a model only where the options say so. Agents may read and write the file all
+    the while. Raises `StoreError`, `ModelError` and `EmbedderError` if nothing was changed, and
+    `InterruptedEarly`.
+    """
+    progress, interruption = progress or Progress(), interruption or Interruption()
+    try:
+        if dry_run:
+            with open_reading(path) as file:
+                return _rehearsed(file, options, embedder, writer, progress)
+        with maintenance_lock(path):
+            preflight = Preflight(path, None, now)
+            preflight.bring_up_to_date()
+            preflight.refuse_damaged()
+            with open_reading(path) as file:
+                due = _due(file, options.tenants)
+            if isinstance(writer, ModelWriter) and due.tasks:
+                run_in_thread(writer.make_ready)
+            shown = {"experience": COMPRESSOR, **options.shown}
+            run = RunInFile(path, embedder, writer, now, shown, preflight)
+            carrying_out = _CarryingOut(run, options, due, progress, interruption)
+            return carrying_out.carry_out()
+    except KeyboardInterrupt:
+        interruption.close()
+        raise InterruptedEarly(kept=False) from None
+
+
+def _due(file: MemoryFile, tenants: Sequence[str]) -> _Due:
+    """Find the tasks to compress.
+
+    A task is due if it has traces that no compressed experience has, by this compressor, and nobody
+    took back what it would make of these.
+    """
+    due: list[Task] = []
+    earlier: dict[tuple[str, str], Memory] = {}
+    unreadable: list[str] = []
+    remembered = remembered_keys(file)
+    for tenant in _chosen(file, tenants):
+        attempts = []
+        for memory in read_traces(file, tenant):
+            try:
+                attempts.append(Attempt(memory, trace_of(memory)))
+            except ValidationError:
+                unreadable.append(memory.id)
+        compressed = {}
+        for memory in read_derived(file, tenant):
+            said = memory.metadata.get("experience")
+            if isinstance(said, dict):
+                earlier[tenant, str(said.get("task"))] = memory
+                traces = said.get("traces")
+                ids = frozenset(map(str, traces)) if isinstance(traces, list) else frozenset()
+                compressed[str(said.get("task"))] = (ids, said.get("compressor"))
+        for task in tasks_of(attempts, tenant):
+            ids = frozenset(one.memory.id for one in task.attempts)
+            if compressed.get(task.name) != (ids, COMPRESSOR) and task.key not in remembered:
+                due.append(task)
+    return _Due(tuple(due), earlier, tuple(unreadable))
+
+
+def _chosen(file: MemoryFile, chosen: Sequence[str]) -> list[str]:
+    """Return the tenants whose traces are meant; in a file without a memory none, and no error."""
+    return consolidated_tenants(file, chosen) if tenants(file) else []
+
+
+def _rehearsed(
+    file: MemoryFile,
+    options: ExperienceOptions,
+    embedder: Embedder,
+    writer: Writer,
+    progress: Progress,
+) -> Compression:
+    due = _due(file, options.tenants)
+    if isinstance(writer, ModelWriter) and not options.ask:
+        tried: Iterator[Compressed] = (_to_be_asked(one, writer) for one in due.tasks)
+    else:
+        tried = _tried(due.tasks, embedder, writer, FileAnswerStore(file), progress)
+    found = {one.task.key: judged(one, options.least_ratio) for one in tried}
+    return Compression(tuple(found[one.key] for one in due.tasks), due.unreadable)
+
+
+def _to_be_asked(task: Task, writer: ModelWriter) -> Compressed:
+    shown = shown_to_a_model(task)
+    if not shown:
+        return Compressed(task, "planned", learned=Learned(task, (), (), facts_of(task)))
+    question = ExperienceQuestion(Models(writer.model or "", None), task, shown)
+    return Compressed(task, "planned", tokens=question.estimate.total)
+
+
+def _tried(
+    tasks: Sequence[Task],
+    embedder: Embedder,
+    writer: Writer,
+    answers: AnswerStore,
+    progress: Progress,
+) -> Iterator[Compressed]:
+    """Yield what was learned from each task: by rules in their order, by a model as it answers."""
+    done = 0
+    for some in _portions(tasks, embedder, writer, answers):
+        for one in some:
+            yield one
+            done += 1
+            progress.stage("compressing", done, len(tasks))
+
+
+def _portions(
+    tasks: Sequence[Task], embedder: Embedder, writer: Writer, answers: AnswerStore
+) -> Iterator[Sequence[Compressed]]:
+    if not isinstance(writer, ModelWriter):
+        yield from ([Compressed(one, "planned", learned=compress(one))] for one in tasks)
+        return
+    shown = [(one, shown_to_a_model(one)) for one in tasks]
+    nothing = [Learned(task, (), (), facts_of(task)) for task, sources in shown if not sources]
+    yield [Compressed(one.task, "planned", learned=one) for one in nothing]
+    models = Models(writer.model or "", writer.checker)
+    questions = (ExperienceQuestion(models, task, sources) for task, sources in shown if sources)
+    yield from writer.ask(questions, answers)
+
+
+class _CarryingOut:
+    """Compresses the tasks that are due, and writes each as soon as it is there."""
+
+    def __init__(
+        self,
+        run: RunInFile,
+        options: ExperienceOptions,
+        due: _Due,
+        progress: Progress,
+        interruption: Interruption,
+    ) -> None:
+        self._run = run
+        self._options = options
+        self._due = due
+        self._progress = progress
+        self._interruption = interruption
+        self._storing = Storing(run.context.run_id, run.embedder.name, run.context.now, due.earlier)
+        self._done: dict[str, Compressed] = {}
+        # What may be in the file without having come among the others.
+        self._last: Compressed | None = None
+
+    def carry_out(self) -> Compression:
+        """Do it, and write down how it ended; an interruption ends it between two tasks."""
+        run, now = self._run, self._run.context.now
+        before = self._count()
+        interrupted = False
+        broken_off: StoreError | None = None
+        try:
+            with open_writing(run.path) as file:
+                answers = FileAnswerStore(file, now)
+                tasks = self._due.tasks
+                for one in _tried(tasks, run.embedder, run.writer, answers, self._progress):
+                    self._settle(judged(one, self._options.least_ratio))
+            self._interruption.close()
+        except KeyboardInterrupt:
+            self._interruption.close()
+            interrupted = True
+            with self._interruption.limited():
+                self._find_applied()
+        except StoreError as error:
+            self._interruption.close()
+            if run.run_id is None:
+                raise
+            broken_off = error
+        except Exception:
+            self._interruption.close()
+            run.end("failed", None, {})
+            raise
+        outcome = Compression(
+            tuple(self._done[one.key] for one in self._due.tasks if one.key in self._done),
+            self._due.unreadable,
+            run.run_id,
+            interrupted,
+            broken_off,
+        )
+        # What was stored stands all the same.
+        with suppress(OutOfTime, StoreError), self._interruption.limited():
+            applied = [one.state for one in outcome.tasks if one.state == "applied"]
+            report = run_report(before, self._count(), applied, outcome.usage)
+            run.end(outcome.verdict, None, report)
+        return outcome
+
+    def _settle(self, one: Compressed) -> None:
+        if one.state == "planned" and one.learned is not None:
+            vector = to_blob(self._run.embedder.encode([one.learned.text])[0])
+            self._last = one
+            with self._run.writing() as file:
+                memory = self._storing.store(file, one.learned, vector)
+            one = replace(one, state="applied", memory=memory)
+            self._last = None
+        self._done[one.task.key] = one
+
+    def _find_applied(self) -> None:
+        """Add what the interruption kept from coming among what is done."""
+        last = {} if self._last is None else {self._last.task.key: self._last}
+        for key, decision in self._run.find_decisions(last).items():
+            self._done[key] = replace(last[key], state="applied", memory=decision.derived)
+
+    def _count(self) -> Counts:
+        with open_reading(self._run.path) as file:
+            tenants = _chosen(file, self._options.tenants)
+            return count_memories(file, tenants, count_tokens)

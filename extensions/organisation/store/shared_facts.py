@@ -1,0 +1,207 @@
+"""Publish and retract facts that a whole organisation shares, and say what held at a moment."""
+
+from __future__ import annotations
+
+import unicodedata
+from dataclasses import dataclass, replace
+
+from slowwave.store.errors import NotFound, StoreError
+from slowwave.store.exchange import new_memory
+from slowwave.store.file import MemoryFile
+from slowwave.store.memories import add_memories
+from slowwave.store.records import json_text, new_id
+from slowwave.store.shared_tenant import SHARED_TENANT
+
+from .shared_log import AuthorKind, SharedEntry, append, latest, read_log
+from .shared_rules import (
+    Author,
+    allowed,
+    authors_of,
+    refuse_authors,
+    refuse_fact,
+    refuse_to_leave_none,
+)
+
+_LONGEST_NAME = 200
+_LONGEST_FACT = 10_000
+
+
+@dataclass(frozen=True)
+class WriteRequest:
+    """Who wants to write, when, and why."""
+
+    author: str
+    now: str
+    reason: str | None = None
+
+
+def snapshot(entries: list[SharedEntry], as_of: str | None = None) -> list[SharedEntry]:
+    """Return the facts that hold, or held at a moment, by their names; each as it was published."""
+    facts: dict[str, SharedEntry] = {}
+    for entry in entries_until(entries, as_of):
+        if entry.operation == "publish":
+            facts[entry.subject] = entry
+        elif entry.operation == "retract":
+            facts.pop(entry.subject, None)
+    return [facts[name] for name in sorted(facts)]
+
+
+def entries_until(entries: list[SharedEntry], as_of: str | None) -> list[SharedEntry]:
+    """Return what had been done by a moment."""
+    return [one for one in entries if as_of is None or one.at <= as_of]
+
+
+def publish(
+    file: MemoryFile, request: WriteRequest, name: str, text: str
+) -> tuple[SharedEntry, bool]:
+    """Publish a fact, or its next version; say whether that is anything new.
+
+    Raises `NotAllowed`, and `StoreError` for what is no fact.
+    """
+    _refuse_name(name, "a fact")
+    if not text.strip() or len(text) > _LONGEST_FACT:
+        raise StoreError(f"A fact has 1 to {_LONGEST_FACT:,} characters.", "Nothing was changed.")
+    with file.transaction():
+        entries = read_log(file)
+        author = allowed(entries, request.author)
+        last = latest(entries, name, of_a_fact=True)
+        refuse_fact(author, "publish", last)
+        if last is not None and last.operation == "publish" and last.content == text:
+            return last, False
+        entry = replace(_next(entries, request, author, last), operation="publish", subject=name)
+        entry = replace(entry, content=text, memory_id=new_id())
+        append(file, entry)
+        _write_memory(file, entry, last)
+        return entry, True
+
+
+def retract(file: MemoryFile, request: WriteRequest, name: str) -> SharedEntry:
+    """End a fact: it holds no longer, and no other takes its place. Raises `NotAllowed`."""
+    with file.transaction():
+        entries = read_log(file)
+        author = allowed(entries, request.author)
+        last = latest(entries, name, of_a_fact=True)
+        if last is None or last.operation == "retract":
+            raise NotFound(f"No fact '{name}' holds.", "'slowwave shared FILE' shows which do.")
+        refuse_fact(author, "retract", last)
+        entry = replace(_next(entries, request, author, last), operation="retract", subject=name)
+        append(file, entry)
+        _end_memory(file, last, "archived", None, request.now)
+        return entry
+
+
+def admit(
+    file: MemoryFile, request: WriteRequest, name: str, kind: AuthorKind, seniority: int | None
+) -> tuple[SharedEntry, bool]:
+    """Let somebody write, or change what they are; say whether that is anything new.
+
+    The first of all is a human who admits themselves. Raises `NotAllowed`, and `StoreError` if the
+    tenant is somebody else's.
+    """
+    _refuse_name(name, "an author")
+    with file.transaction():
+        entries = read_log(file)
+        if not entries:
+            _refuse_taken(file)
+        wanted = Author(name, kind, seniority)
+        author = refuse_authors(entries, request.author, wanted)
+        last = latest(entries, name, of_a_fact=False)
+        if (known := authors_of(entries).get(name)) == wanted and last is not None:
+            return last, False
+        if known is not None and known.kind == "human" and kind != "human":
+            refuse_to_leave_none(entries, name)
+        said = {"kind": kind} | ({} if seniority is None else {"seniority": seniority})
+        entry = replace(_next(entries, request, author, last), operation="admit", subject=name)
+        entry = replace(entry, content=json_text(said))
+        append(file, entry)
+        return entry, True
+
+
+def dismiss(file: MemoryFile, request: WriteRequest, name: str) -> SharedEntry:
+    """Let somebody write no longer; what they published stays. Raises `NotAllowed`."""
+    with file.transaction():
+        entries = read_log(file)
+        author = refuse_authors(entries, request.author, None)
+        if name not in authors_of(entries):
+            raise NotFound(
+                f"'{name}' is no author.", "'slowwave shared FILE authors' shows who is."
+            )
+        refuse_to_leave_none(entries, name)
+        last = latest(entries, name, of_a_fact=False)
+        entry = replace(_next(entries, request, author, last), operation="dismiss", subject=name)
+        append(file, entry)
+        return entry
+
+
+def _next(
+    entries: list[SharedEntry], request: WriteRequest, author: Author, last: SharedEntry | None
+) -> SharedEntry:
+    """Return an entry behind the others, yet without what it is about.
+
+    Its time is never before the one in front: a clock that was set back must not rewrite history.
+    """
+    at = max([request.now, *(one.at for one in entries[-1:])])
+    version = 1 if last is None else last.version + 1
+    return SharedEntry(
+        sequence=len(entries) + 1,
+        at=at,
+        operation="publish",
+        subject="",
+        version=version,
+        content=None,
+        author=author.name,
+        kind=author.kind,
+        seniority=author.seniority,
+        reason=request.reason,
+        memory_id=None,
+    )
+
+
+def _write_memory(file: MemoryFile, entry: SharedEntry, last: SharedEntry | None) -> None:
+    """Let a memory say what was published, in place of the version before."""
+    from datetime import datetime
+
+    memory = new_memory(
+        {
+            "id": entry.memory_id,
+            "content": entry.content,
+            "tenant": SHARED_TENANT,
+            "layer": "stable",
+            "origin": entry.kind,
+            "pinned": True,
+            "source": f"shared by {entry.author}",
+            "metadata": {"fact": entry.subject, "version": entry.version, "author": entry.author},
+        },
+        datetime.fromisoformat(entry.at),
+    )
+    add_memories(file, [memory])
+    if last is not None and last.operation == "publish":
+        _end_memory(file, last, "superseded", memory.id, entry.at)
+
+
+def _end_memory(
+    file: MemoryFile, last: SharedEntry, status: str, successor: str | None, now: str
+) -> None:
+    file.db.conn.execute(
+        "UPDATE memories SET status = ?, superseded_by = ?, superseded_at = ?, updated_at = ? "
+        "WHERE id = ?",
+        [status, successor, None if successor is None else now, now, last.memory_id],
+    )
+
+
+def _refuse_name(name: str, what: str) -> None:
+    is_plain = all(unicodedata.category(letter)[0] != "C" for letter in name)
+    if not name or name != name.strip() or len(name) > _LONGEST_NAME or not is_plain:
+        raise StoreError(
+            f"The name of {what} has 1 to {_LONGEST_NAME} characters, no blanks around them and no "
+            "control codes.",
+            "Nothing was changed.",
+        )
+
+
+def _refuse_taken(file: MemoryFile) -> None:
+    if file.value("SELECT 1 FROM memories WHERE tenant = ? LIMIT 1", [SHARED_TENANT]) is not None:
+        raise StoreError(
+            f"The tenant '{SHARED_TENANT}' of {file.path} has memories that nobody published.",
+            "Give them another tenant first: shared knowledge is a tenant of its own.",
+        )

@@ -1,0 +1,112 @@
+"""The log of shared knowledge: who published and retracted what, and who may. It only grows."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import astuple, dataclass, fields
+from typing import Literal
+
+from slowwave.store.errors import UnusableFile
+from slowwave.store.extension_tables import has_table
+from slowwave.store.file import MemoryFile
+from slowwave.store.records import json_text
+from slowwave.store.shared_tenant import has_log
+from slowwave.store.sql_script import run_script
+
+from .log_script import SCRIPT, TABLE
+
+# The whole file, exported and imported, would have the same log.
+SAVE_WITHOUT_LOG = (
+    "Restore it from a backup. 'slowwave export FILE', without --all, saves the memories that are "
+    "active, and not the log."
+)
+
+SharedOperation = Literal["publish", "retract", "admit", "dismiss"]
+AuthorKind = Literal["human", "agent"]
+
+
+@dataclass(frozen=True)
+class SharedEntry:
+    """One row of `shared_log`, without its digest."""
+
+    sequence: int
+    at: str
+    operation: SharedOperation
+    # The fact, or the author who is admitted or dismissed.
+    subject: str
+    version: int
+    content: str | None
+    author: str
+    # What the author was then.
+    kind: AuthorKind
+    # Of an agent.
+    seniority: int | None
+    reason: str | None
+    memory_id: str | None
+
+    @property
+    def of_a_fact(self) -> bool:
+        """Whether it is about a fact, and not about an author."""
+        return self.operation in ("publish", "retract")
+
+
+_COLUMNS = ", ".join(one.name for one in fields(SharedEntry))
+
+
+def read_log(file: MemoryFile) -> list[SharedEntry]:
+    """Return the whole log, oldest first.
+
+    Raises `UnusableFile` if a row is not what was written: then nobody knows what holds, and who
+    may write.
+    """
+    entries, broken = _read(file)
+    if broken is not None:
+        raise UnusableFile(f"The file is damaged: {_describe(broken)}.", SAVE_WITHOUT_LOG)
+    return entries
+
+
+def broken_log(file: MemoryFile) -> str | None:
+    """Return where the log is not what was written; None if it is whole."""
+    _, broken = _read(file)
+    return None if broken is None else _describe(broken)
+
+
+def append(file: MemoryFile, entry: SharedEntry) -> None:
+    """Add a row behind the others, within the transaction of the caller."""
+    if not has_table(file.db, TABLE):
+        run_script(file.db, SCRIPT)
+    before = file.value("SELECT digest FROM shared_log ORDER BY sequence DESC LIMIT 1")
+    values = [*astuple(entry), _digest(before, entry)]
+    marks = ", ".join("?" * len(values))
+    file.db.conn.execute(f"INSERT INTO shared_log ({_COLUMNS}, digest) VALUES ({marks})", values)
+
+
+def latest(entries: Sequence[SharedEntry], subject: str, of_a_fact: bool) -> SharedEntry | None:
+    """Return the last entry about a fact, or about an author."""
+    about = (one for one in entries if one.subject == subject and one.of_a_fact == of_a_fact)
+    return max(about, key=lambda one: one.sequence, default=None)
+
+
+def _read(file: MemoryFile) -> tuple[list[SharedEntry], int | None]:
+    """Return the rows, and the number of the first that is not what was written."""
+    entries: list[SharedEntry] = []
+    if not has_log(file):
+        return entries, None
+    before: str | None = None
+    rows = file.db.conn.execute(f"SELECT {_COLUMNS}, digest FROM shared_log ORDER BY sequence")
+    for number, (*values, digest) in enumerate(rows, start=1):
+        entry = SharedEntry(*values)
+        if entry.sequence != number or digest != _digest(before, entry):
+            return entries, number
+        entries.append(entry)
+        before = digest
+    return entries, None
+
+
+def _describe(number: int) -> str:
+    return f"entry {number} of the log of shared knowledge is not what was written"
+
+
+def _digest(before: str | None, entry: SharedEntry) -> str:
+    return hashlib.sha256(json_text([before, *astuple(entry)]).encode()).hexdigest()

@@ -1,0 +1,131 @@
+"""Who may do what to shared knowledge. What is not plainly allowed is refused.
+
+A name is what the caller says it is: it keeps apart authors who mean well, not one who writes to
+the file by other means than these.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from slowwave.store.errors import StoreError, UnusableFile
+
+from .shared_log import SAVE_WITHOUT_LOG, AuthorKind, SharedEntry, SharedOperation
+
+# An agent's seniority; a human is above all of them.
+LEAST_SENIORITY, MOST_SENIORITY = 1, 9
+_ASK = "'slowwave shared FILE authors' shows who may write; a human admits others."
+
+
+class NotAllowed(StoreError):
+    """The rules of shared knowledge do not let this author do it."""
+
+
+@dataclass(frozen=True)
+class Author:
+    """Somebody who may write."""
+
+    name: str
+    kind: AuthorKind
+    # Of an agent.
+    seniority: int | None
+
+    @property
+    def rank(self) -> int:
+        """What is compared."""
+        return _rank(self.kind, self.seniority)
+
+    def described(self) -> str:
+        """Return what it is, for a reader."""
+        return "a human" if self.kind == "human" else f"an agent of seniority {self.seniority}"
+
+
+def authors_of(entries: Iterable[SharedEntry]) -> dict[str, Author]:
+    """Return who is admitted, by name. Raises `UnusableFile` if that cannot be read."""
+    found: dict[str, Author] = {}
+    for entry in entries:
+        if entry.operation == "admit":
+            found[entry.subject] = _author(entry)
+        elif entry.operation == "dismiss":
+            found.pop(entry.subject, None)
+    return dict(sorted(found.items()))
+
+
+def allowed(entries: Sequence[SharedEntry], name: str) -> Author:
+    """Return an author who may write at all. Raises `NotAllowed`."""
+    author = authors_of(entries).get(name)
+    if author is None:
+        was = any((one.operation, one.subject) == ("dismiss", name) for one in entries)
+        why = "it was dismissed" if was else "nobody admitted it"
+        raise NotAllowed(f"'{name}' may not write to shared knowledge: {why}.", _ASK)
+    return author
+
+
+def refuse_fact(author: Author, operation: SharedOperation, last: SharedEntry | None) -> None:
+    """Refuse a new version of a fact, or its end, to who is not above whoever wrote it last.
+
+    Everybody may change what is their own; humans may change all. Raises `NotAllowed`.
+    """
+    if last is None or last.author == author.name or author.kind == "human":
+        return
+    if author.rank > _rank(last.kind, last.seniority):
+        return
+    last_author = Author(last.author, last.kind, last.seniority)
+    raise NotAllowed(
+        f"'{author.name}' may not {operation} '{last.subject}': it is {author.described()}, and "
+        f"version {last.version} is by '{last.author}', {last_author.described()}.",
+        "Its author or another human may."
+        if last.kind == "human"
+        else "Its author, an agent of higher seniority or a human may.",
+    )
+
+
+def refuse_authors(entries: Sequence[SharedEntry], name: str, subject: Author | None) -> Author:
+    """Return who admits or dismisses, a human; the first of all admits themselves.
+
+    subject: None to dismiss. Raises `NotAllowed`.
+    """
+    known = authors_of(entries)
+    if not entries and subject is not None:
+        if subject.kind != "human" or subject.name != name:
+            raise NotAllowed(
+                "The first who is admitted is a human, who admits themselves.",
+                "Say: slowwave shared FILE admit NAME --human --author NAME",
+            )
+        return subject
+    author = known.get(name)
+    if author is None or author.kind != "human":
+        raise NotAllowed(f"'{name}' may not admit or dismiss anybody: only a human may.", _ASK)
+    return author
+
+
+def refuse_to_leave_none(entries: Sequence[SharedEntry], leaving: str) -> None:
+    """Refuse to take its last human from shared knowledge. Raises `NotAllowed`."""
+    others = (one for one in authors_of(entries).values() if one.name != leaving)
+    if not any(one.kind == "human" for one in others):
+        raise NotAllowed(
+            f"'{leaving}' is the last human: nobody could admit anybody after that.",
+            "Admit another human first.",
+        )
+
+
+def _rank(kind: AuthorKind, seniority: int | None) -> int:
+    return MOST_SENIORITY + 1 if kind == "human" or seniority is None else seniority
+
+
+def _author(entry: SharedEntry) -> Author:
+    try:
+        said = json.loads(entry.content or "")
+        kind, seniority = said["kind"], said.get("seniority")
+        if kind == "human" and seniority is None:
+            return Author(entry.subject, "human", None)
+        if kind == "agent" and LEAST_SENIORITY <= int(seniority) <= MOST_SENIORITY:
+            return Author(entry.subject, "agent", int(seniority))
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        pass
+    raise UnusableFile(
+        f"The file is damaged: entry {entry.sequence} of shared knowledge names no author.",
+        SAVE_WITHOUT_LOG,
+    )

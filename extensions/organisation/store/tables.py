@@ -1,0 +1,32 @@
+"""What a memory file keeps of shared knowledge, as `slowwave.schema` registers it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from slowwave.store.extension_tables import ExtensionTables
+from slowwave.store.file import MemoryFile
+from slowwave.store.shared_tenant import SHARED_TENANT, has_log
+
+from .log_script import SCRIPT, TABLE
+from .shared_facts import snapshot
+from .shared_log import broken_log, read_log
+
+
+def find_faults(file: MemoryFile) -> Iterator[tuple[str, str]]:
+    """Check that the log is what was written, and that the memories are what the log says."""
+    if (broken := broken_log(file)) is not None:
+        yield "damaged log", broken
+    elif has_log(file):
+        facts = {entry.memory_id: entry.content for entry in snapshot(read_log(file))}
+        rows = file.db.conn.execute(
+            "SELECT id, content FROM memories WHERE tenant = ? AND status = 'active'",
+            [SHARED_TENANT],
+        )
+        memories = dict(rows.fetchall())
+        for memory in sorted(map(str, {*facts, *memories})):
+            if facts.get(memory) != memories.get(memory):
+                yield "shared knowledge", f"memory {memory} is not what the log says"
+
+
+TABLES = ExtensionTables(SCRIPT, {TABLE: "sequence"}, find_faults)

@@ -1,0 +1,15 @@
+"""The memories that keep traces of tasks."""
+
+from __future__ import annotations
+
+from slowwave.store.file import MemoryFile
+from slowwave.store.memories import NO_RAW_EXPERIENCE, SELECT
+from slowwave.store.records import Memory, from_values
+
+
+def read_traces(file: MemoryFile, tenant: str) -> list[Memory]:
+    """Return the memories of a tenant that keep traces of tasks, in the order of ids."""
+    rows = file.values_of_rows(
+        f"{SELECT} WHERE tenant = ? AND NOT ({NO_RAW_EXPERIENCE}) ORDER BY id", [tenant]
+    )
+    return list(map(from_values, rows))

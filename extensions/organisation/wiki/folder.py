@@ -1,0 +1,215 @@
+"""The folder of a wiki: only what changed is written, and nothing outside the folder, or of others.
+
+Every path is walked from the folder down, a part at a time, and no symbolic link is followed: what
+somebody lays into the folder leads nowhere else.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+
+from slowwave.cli.results.wiki import WrittenPages
+from slowwave.store.errors import FileHeld, StoreError
+from slowwave.store.opening import MAGIC
+
+from .names import INDEX, PageName
+from .text import file_of_index, is_untouched
+
+# The folders in which an export removes pages that it wrote before and would not write now.
+_OURS = ("raw", "wiki")
+_ENDING = ".md"
+# A page on its way; one that a kill left is written over.
+_UNFINISHED = ".slowwave-new"
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
+# A pipe must not be waited for.
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
+
+
+def write_wiki(
+    folder: Path, pages: Iterable[tuple[PageName, str]], file: str, mode: int
+) -> WrittenPages:
+    """Write the pages of a wiki, and remove earlier ones that are no more.
+
+    file: the name of the memory file. mode: who may read and write that, and so each page. Raises
+    `StoreError`, also where another file's pages lie there, and `FileHeld` while another export
+    writes there.
+    """
+    said, names = WrittenPages(), set()
+    with _explained(folder), _opened(folder, mode) as top, _locked(top, folder):
+        _refuse_others_pages(top, folder, file)
+        for name, text in pages:
+            names.add(name.parts)
+            _write_page(top, name, text.encode(), mode, said)
+        for part in _OURS:
+            _remove_others(top, (part,), names, said)
+    return said
+
+
+def refuse_others_pages(folder: Path, file: str) -> None:
+    """Refuse a folder in which the pages of a memory file of another name lie.
+
+    Raises `StoreError`.
+    """
+    with _explained(folder):
+        top = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            _refuse_others_pages(top, folder, file)
+        finally:
+            os.close(top)
+
+
+def _refuse_others_pages(top: int, folder: Path, file: str) -> None:
+    (index,) = INDEX.parts
+    other = file_of_index(_content(top, index) or b"")
+    if other not in (None, file):
+        raise StoreError(
+            f"Cannot write into {folder}: the pages there are of {other}, not of {file}.",
+            f"Name another folder; if it is the same file, remove {index} there.",
+        )
+
+
+@contextmanager
+def _explained(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        where = f" ({error.filename})" if isinstance(error.filename, str) else ""
+        if error.errno in (errno.ELOOP, errno.ENOTDIR):
+            raise StoreError(
+                f"Cannot write into {folder}: something else is in the way{where}.",
+                "A wiki needs real folders named raw and wiki: name a new folder, or remove what "
+                "stands there.",
+            ) from error
+        if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+            raise StoreError(
+                f"Cannot write into {folder}: {error.strerror}{where}.",
+                "Nothing may be written there: name another folder, or let this user write in it.",
+            ) from error
+        raise StoreError(
+            f"Cannot write into {folder}: {error.strerror}{where}.",
+            "The pages that were written so far are whole; export once more.",
+        ) from error
+
+
+@contextmanager
+def _opened(folder: Path, mode: int) -> Iterator[int]:
+    """Open the folder, which may be a link itself: that is where the user said."""
+    try:
+        folder.mkdir(_folder_mode(mode))
+    except FileExistsError:
+        pass
+    except FileNotFoundError as error:
+        raise StoreError(
+            f"Cannot write into {folder}: there is no folder {folder.parent}.", "Make that first."
+        ) from error
+    opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        yield opened
+    finally:
+        os.close(opened)
+
+
+@contextmanager
+def _locked(top: int, folder: Path) -> Iterator[None]:
+    import fcntl
+
+    try:
+        fcntl.flock(top, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise FileHeld(
+            f"Another export writes into {folder}.", "Wait until it has ended, then try again."
+        ) from None
+    yield  # the lock goes with the open folder
+
+
+def _write_page(top: int, name: PageName, content: bytes, mode: int, said: WrittenPages) -> None:
+    with _folder_of(top, name.parts[:-1], mode) as folder:
+        there = _content(folder, name.parts[-1])
+        if there == content:
+            said.unchanged += 1
+        elif there is None or is_untouched(there):
+            _replace(folder, name.parts[-1], content, mode)
+            said.written += 1
+        else:
+            said.kept.append("/".join(name.parts))
+
+
+@contextmanager
+def _folder_of(top: int, parts: tuple[str, ...], mode: int | None) -> Iterator[int]:
+    """Open a folder below, made if need be; mode: None makes none."""
+    with ExitStack() as open_ones:
+        opened = top
+        for part in parts:
+            if mode is not None:
+                with suppress(FileExistsError):
+                    os.mkdir(part, _folder_mode(mode), dir_fd=opened)
+            opened = os.open(part, _FOLDER, dir_fd=opened)
+            open_ones.callback(os.close, opened)
+        yield opened
+
+
+def _content(folder: int, name: str) -> bytes | None:
+    """Return what a page holds; None if there is none. A link or a pipe is none of ours."""
+    try:
+        opened = os.open(name, _READ, dir_fd=folder)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENXIO):
+            return b"not ours"
+        raise
+    content = b"not ours"
+    if stat.S_ISREG(os.fstat(opened).st_mode):
+        with os.fdopen(opened, "rb", closefd=False) as stream:
+            content = stream.read()
+    if not content.startswith(MAGIC):
+        os.close(opened)  # of a database never: it would lose the locks that this process holds
+    return content
+
+
+def _replace(folder: int, name: str, content: bytes, mode: int) -> None:
+    flags = os.O_CREAT | os.O_TRUNC | os.O_WRONLY | os.O_NOFOLLOW
+    # Private from the start: it holds what memories say.
+    with os.fdopen(os.open(_UNFINISHED, flags, 0o600, dir_fd=folder), "wb") as stream:
+        stream.write(content)
+        stream.flush()
+        with suppress(PermissionError):  # a file system such as FAT knows one mode for all
+            os.fchmod(stream.fileno(), mode & 0o666)
+    os.rename(_UNFINISHED, name, src_dir_fd=folder, dst_dir_fd=folder)
+
+
+def _remove_others(
+    top: int, parts: tuple[str, ...], names: set[tuple[str, ...]], said: WrittenPages
+) -> None:
+    """Remove the pages in a folder and below it that an export wrote and would not write now."""
+    try:
+        with _folder_of(top, parts, None) as folder:
+            for one in sorted(os.listdir(folder)):  # noqa: PTH208 - by number: no path leads away
+                kind = os.stat(one, dir_fd=folder, follow_symlinks=False).st_mode
+                path = (*parts, one)
+                if stat.S_ISDIR(kind):
+                    _remove_others(top, path, names, said)
+                elif one == _UNFINISHED:
+                    os.unlink(one, dir_fd=folder)
+                elif one.endswith(_ENDING) and path not in names and _is_ours(folder, one):
+                    os.unlink(one, dir_fd=folder)
+                    said.removed += 1
+    except FileNotFoundError:
+        return  # nothing was ever written there
+    with _folder_of(top, parts[:-1], None) as above, suppress(OSError):
+        os.rmdir(parts[-1], dir_fd=above)  # only if nothing is left in it
+
+
+def _is_ours(folder: int, name: str) -> bool:
+    content = _content(folder, name)
+    return bool(content) and is_untouched(content or b"")
+
+
+def _folder_mode(mode: int) -> int:
+    """Return who may enter a folder of files with this mode: who may read them."""
+    return 0o700 | (mode & 0o066) | ((mode & 0o044) >> 2)

@@ -1,0 +1,27 @@
+"""What the option --wiki of the core's commands asks for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from slowwave.cli.results.wiki import WrittenPages
+from slowwave.store.check import refuse_unreadable
+from slowwave.store.file import open_reading
+from slowwave.store.sidecar import mode_of
+
+from .folder import refuse_others_pages, write_wiki
+from .pages import all_pages
+
+__all__ = ["refuse_others_pages", "write_out"]
+
+
+def write_out(memory_file: Path, folder: Path, readers: Path) -> WrittenPages:
+    """Write the wiki of a memory file into a folder.
+
+    readers: the file as it is named; its mode says who may read the pages. Raises `StoreError`.
+    """
+    with open_reading(memory_file) as opened:
+        refuse_unreadable(opened)
+        # Another agent's file may be a folder: what lets one enter that is no matter of pages.
+        file = readers.absolute().name
+        return write_wiki(folder, all_pages(opened, file), file, mode_of(readers) & 0o666)

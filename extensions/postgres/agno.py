@@ -1,0 +1,144 @@
+"""agno's PostgresDb: what it remembers of its users.
+
+agno 3.1.10. A memory is a row of the table agno_memories, in the schema "ai" unless its owner chose
+another, with a JSON string; the package finds a user's memories by the column user_id, whichever
+agent told them. It has no vectors. Memories of nobody are left alone.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from slowwave.extensions.formats.base import Image, New, Record
+from slowwave.extensions.formats.database import TriedSchema
+from slowwave.extensions.formats.langmem import OURS, place_of
+from slowwave.store.records import timestamp
+
+from .format import PostgresFormat
+from .table import MemoryTable, columns_of, escaped, full_name, may_read
+from .whole_rows import Row, WholeRows
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+
+_TABLE = "agno_memories"
+_COLUMNS = {
+    "memory_id": "character varying",
+    "memory": "jsonb",
+    "input": "text",
+    "agent_id": "character varying",
+    "team_id": "character varying",
+    "user_id": "character varying",
+    "topics": "jsonb",
+    "feedback": "text",
+    "created_at": "bigint",
+    "updated_at": "bigint",
+}
+
+
+class UserMemories(WholeRows):
+    """What is remembered of a user."""
+
+    tenants_are = "A tenant is a user, by the user_id."
+    id, id_type = "memory_id", "text"
+    said_at = "coalesce(updated_at, created_at)"
+
+    def record_of(self, key: str, row: Row) -> Record:
+        """Date it by its last change, since that is when its text was told."""
+        said_at = _moment_of(row["updated_at"] or row["created_at"])
+        return Record(key, self._tenant, row["memory"], said_at)
+
+    def text_of(self, row: Row) -> str:
+        """Return the string that the JSON is."""
+        return str(row["memory"])
+
+    def row_saying(self, new: New, replaced: Sequence[Row]) -> Row:
+        """Give it the topics of all whose place it takes, and the latest one's times."""
+        now = self._value("SELECT extract(epoch FROM now())::bigint")
+        latest = replaced[-1] if replaced else {"created_at": now, "updated_at": now}
+        topics = dict.fromkeys(
+            topic for one in replaced for topic in one["topics"] or () if isinstance(topic, str)
+        )
+        return {
+            "memory_id": f"{OURS}{uuid.uuid4()}",
+            "memory": new.text,
+            "topics": list(topics) or None,
+            "user_id": self._tenant,
+            "agent_id": _of_all("agent_id", replaced),
+            "team_id": _of_all("team_id", replaced),
+            "created_at": latest["created_at"],
+            "updated_at": latest["updated_at"],
+        }
+
+    def can_rewrite(self, key: str, new: New) -> bool:
+        """Whether its id is one of slowwave's."""
+        return place_of(key)[1].startswith(OURS)
+
+    def rewrite(self, key: str, new: New, former: Image | None) -> tuple[str, Image]:
+        """Keep whatever the row says besides its text."""
+        _, name = place_of(key)
+        self._conn.execute(
+            f"UPDATE {self._table.in_statement} SET memory = to_jsonb(%s::text) "
+            "WHERE memory_id = %s",
+            [new.text, name],
+        )
+        return self._key_of({"memory_id": name, "memory": new.text}), {}
+
+    def samples(self) -> None:
+        """Say that there are no vectors."""
+        return
+
+    def texts_to_embed(self, new: New) -> list[str]:
+        """Return none."""
+        return []
+
+
+class Agno(PostgresFormat):
+    """A user's memories in agno's database."""
+
+    name = "agno"
+    about = "agno's PostgresDb with the memories of its users"
+    holds = "a row of agno_memories; a user is a tenant"
+    schema = TriedSchema(3, "3.1.10")
+    rows = UserMemories
+    tables_are = f"The table {_TABLE} is looked for, in the search path and in the schema ai."
+
+    def find(self, conn: Connection[tuple[Any, ...]]) -> list[MemoryTable]:
+        """Return the tables of that name, in the search path and in the package's own schema."""
+        places = {
+            full_name(conn, place)
+            for place in (_TABLE, f"ai.{_TABLE}")
+            if columns_of(conn, place).items() >= _COLUMNS.items()
+        }
+        is_memory = "jsonb_typeof(memory) = 'string' AND user_id <> ''"
+        return [MemoryTable(one, "user_id", "memory_id", is_memory) for one in sorted(places)]
+
+    def number(self, conn: Connection[tuple[Any, ...]], table: MemoryTable) -> int | None:
+        """Return the first part of the schema's version."""
+        schema, _, _ = table.name.rpartition(".")
+        versions = f"{schema}.agno_schema_versions"
+        if not may_read(conn, versions):
+            return None
+        row = conn.execute(
+            f"SELECT max(split_part(version, '.', 1)::int) FROM {escaped(versions)} "
+            "WHERE table_name = %s AND version ~ '^[0-9]+[.]'",
+            [_TABLE],
+        ).fetchone()
+        return row[0] if row else None
+
+
+def _moment_of(seconds: int) -> str | None:
+    """Return a time as slowwave spells it; None of what is none."""
+    try:
+        return timestamp(datetime.fromtimestamp(seconds, UTC))
+    except (OverflowError, ValueError):
+        return None
+
+
+def _of_all(column: str, rows: Sequence[Row]) -> str | None:
+    """Return what all rows say in a column; None if they differ."""
+    said = {one[column] for one in rows}
+    return said.pop() if len(said) == 1 else None

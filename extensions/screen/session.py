@@ -1,0 +1,171 @@
+"""What a person does at the screen, carried out by the same code as the commands."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Literal
+
+from slowwave.cli.reviewing.chosen_proposals import Choice, carry_out_chosen, decline
+from slowwave.cli.terminal.wording import counted
+from slowwave.consolidation.running.review_queue import WaitingProposal, read_queue, seen_again
+from slowwave.store.errors import NotFound
+
+if TYPE_CHECKING:
+    from slowwave.consolidation.vectors.embedder import Embedder
+    from slowwave.store.file import MemoryFile
+    from slowwave.store.places import Place
+
+State = Literal["waits", "stale", "applied", "edited", "declined", "decided"]
+
+
+@dataclass(frozen=True)
+class UndoableDecision:
+    """One decision that can be taken back."""
+
+    # As it waited.
+    waiting: WaitingProposal
+    state: State
+    # The run that carried it out; None if it was declined.
+    run_id: str | None
+
+
+@dataclass(frozen=True)
+class Done:
+    """What came of a key: a sentence, and which proposal it changed; None if it changed none."""
+
+    said: str
+    key: str | None = None
+
+    @property
+    def changed(self) -> bool:
+        """Whether anything was done."""
+        return self.key is not None
+
+
+@dataclass
+class Session:
+    """What waits, and what was decided about it at this screen."""
+
+    place: Place
+    embedder: Embedder
+    choice: Choice
+    clock: Callable[[], datetime] = lambda: datetime.now(UTC)
+    queue: dict[str, WaitingProposal] = field(default_factory=dict)
+    steps: list[UndoableDecision] = field(default_factory=list)
+    # What waits no more, though nothing was decided about it here.
+    elsewhere: set[str] = field(default_factory=set)
+
+    def load(self) -> None:
+        """Read what waits. Raises `StoreError`."""
+        from slowwave.store.file import open_reading
+
+        with self.place.reading() as memory_file, open_reading(memory_file) as opened:
+            self.queue = {one.id: one for one in self.choice.of(read_queue(opened))}
+
+    def state_of(self, key: str) -> State:
+        """Return what is so of a proposal."""
+        for step in self.steps:
+            if step.waiting.id == key:
+                return step.state
+        if key in self.elsewhere:
+            return "decided"
+        return "stale" if self.queue[key].stale else "waits"
+
+    def is_open(self, key: str) -> bool:
+        """Whether it can be decided about."""
+        return self.state_of(key) in ("waits", "stale")
+
+    def approve(self, key: str) -> Done:
+        """Apply a proposal just as it was kept. Raises `StoreError`."""
+        return self._carry_out(key, None)
+
+    def edit(self, key: str, words: str) -> Done:
+        """Apply it with a person's words, if they pass the check. Raises `StoreError`."""
+        return self._carry_out(key, words)
+
+    def decline(self, key: str, reason: str) -> Done:
+        """Decline it, for good. Raises `StoreError`."""
+        waiting = self.queue[key]
+        try:
+            decline(self.place, _this(key), reason.strip() or None)
+        except NotFound as error:
+            raise self._found_missing(waiting, error) from None
+        self.steps.append(UndoableDecision(waiting, "declined", None))
+        return Done(f"Declined {key[:8]}. It is not proposed again.", key)
+
+    def undo(self) -> Done:
+        """Take the last decision back; what it was about waits again. Raises `StoreError`."""
+        if not self.steps:
+            return Done("Nothing was decided here that could be taken back.")
+        step = self.steps[-1]
+
+        def take_back(opened: MemoryFile) -> None:
+            from slowwave.consolidation.running.approval import let_wait_again
+
+            let_wait_again(opened, step.waiting.decision, step.run_id, self.clock())
+
+        self.place.change(take_back)
+        self.steps.pop()
+        self._look_again(step.waiting)
+        return Done(f"Took {step.waiting.id[:8]} back: it waits again.", step.waiting.id)
+
+    def summary(self) -> str:
+        """Say what was decided, and what waits still."""
+        counts = Counter(step.state for step in self.steps)
+        parts = [f"{number} {state}" for state, number in sorted(counts.items())]
+        left = sum(self.is_open(key) for key in self.queue)
+        parts.append(counted(left, "proposal waits", "proposals wait") if left else "nothing waits")
+        return f"{', '.join(parts)}."
+
+    def _carry_out(self, key: str, words: str | None) -> Done:
+        waiting = self.queue[key]
+        try:
+            decided = carry_out_chosen(self.place, _this(key), words, self.embedder)
+        except NotFound as error:
+            raise self._found_missing(waiting, error) from None
+        (result,) = decided.results
+        if result.state != "applied":
+            # What became of its memories meanwhile is shown, too.
+            self._look_again(waiting)
+            return Done(f"Not applied, {result.state}: {result.why}")
+        self.steps.append(
+            UndoableDecision(waiting, "applied" if words is None else "edited", decided.run_id)
+        )
+        self._look_again(waiting)
+        return Done(f"Applied {key[:8]}. Take it back with u.", key)
+
+    def _found_missing(self, waiting: WaitingProposal, error: NotFound) -> NotFound:
+        self._look_again(waiting)
+        if waiting.id not in self.elsewhere:
+            return error
+        return NotFound(f"{waiting.id[:8]} waits no more: it was decided elsewhere meanwhile.")
+
+    def _look_again(self, changed: WaitingProposal) -> None:
+        """Look once more at what waits, and at what is about a memory that was changed."""
+        from slowwave.store.file import open_reading
+
+        touched = set(changed.kept.proposal.sources)
+        about = [
+            one for one in self.queue.values() if not touched.isdisjoint(one.kept.proposal.sources)
+        ]
+        with self.place.reading() as memory_file, open_reading(memory_file) as opened:
+            self.elsewhere = set(self.queue) - {one.id for one in read_queue(opened)}
+            for one in about:
+                seen = seen_again(opened, one)
+                # Of what is decided its own run changed the memories.
+                self.queue[one.id] = seen if self.is_open(one.id) else replace(seen, stale=None)
+
+
+def _this(key: str) -> Choice:
+    return Choice((key,), None, False)
+
+
+def matching(
+    queue: Sequence[WaitingProposal], wanted: str, text_of: Callable[[WaitingProposal], str]
+) -> list[str]:
+    """Return the ids of those whose text holds all the words that are wanted."""
+    words = wanted.lower().split()
+    return [one.id for one in queue if all(word in text_of(one) for word in words)]

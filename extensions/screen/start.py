@@ -1,0 +1,51 @@
+"""The screen, opened at a terminal and closed again."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+import typer
+
+from slowwave.store.extras import how_to_install
+
+if TYPE_CHECKING:
+    from slowwave.cli.reviewing.chosen_proposals import Choice
+    from slowwave.consolidation.vectors.embedder import Embedder
+    from slowwave.store.places import Place
+
+_MISSING = (
+    f"The screen needs the package textual; {how_to_install('tui')}. "
+    "Without it: 'slowwave review FILE'."
+)
+
+
+def show_screen(place: Place, choice: Choice, embedder: Embedder) -> str:
+    """Let a person decide at the screen, and say what was decided.
+
+    Raises `StoreError` if the file cannot be read, and wrong usage without a terminal or Textual.
+    """
+    _refuse_without_terminal()
+    try:
+        from .screen import ReviewScreen
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != "textual":
+            raise
+        raise typer.BadParameter(_MISSING) from None
+    from .session import Session
+
+    session = Session(place, embedder, choice)
+    session.load()
+    ReviewScreen(session, str(place.named)).run()
+    return session.summary()
+
+
+def _refuse_without_terminal() -> None:
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise typer.BadParameter("--tui needs a terminal: 'slowwave review' needs none.")
+    if os.environ.get("TERM", "dumb") == "dumb":
+        raise typer.BadParameter(
+            "--tui needs a terminal that can be drawn on, and TERM says that this one cannot: "
+            "'slowwave review' needs none."
+        )

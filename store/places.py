@@ -1,0 +1,194 @@
+"""What FILE may be: a memory file, or what an extension registers under `slowwave.places`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path, PosixPath
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from .errors import NotFound
+from .extension_points import registered
+
+if TYPE_CHECKING:
+    from .file import MemoryFile
+
+Done = TypeVar("Done")
+
+
+class Address(PosixPath):
+    """The name of a place that is not a file, such as the URL of a database.
+
+    It is a path so that whatever names a file names it too, by `str`, which never has a secret.
+    """
+
+
+@dataclass(frozen=True)
+class Budget:
+    """How much of a file its agent reads, in characters or lines."""
+
+    used: int
+    most: int
+    unit: str
+    # Whether its agent refuses a fuller file; else it only leaves the rest unread.
+    is_hard: bool = False
+
+    def of(self, text: str) -> int:
+        """Return how much of it a text takes."""
+        return len(text) if self.unit == "characters" else len(text.splitlines())
+
+
+@dataclass(frozen=True)
+class Place:
+    """A memory file as a command works on it.
+
+    The places of extensions have a memory file that mirrors something else. A command does not
+    know which it has: it reads and changes the memory file, then has the change written back.
+    """
+
+    named: Path
+
+    @property
+    def is_memory_file(self) -> bool:
+        """Whether it is the memory file itself."""
+        return True
+
+    def refuse_changes(self) -> None:
+        """Raise wrong usage if nothing may be written here."""
+
+    @contextmanager
+    def reading(self) -> Iterator[Path]:
+        """Provide a memory file to read."""
+        yield self.named
+
+    @contextmanager
+    def changing(self) -> Iterator[Path]:
+        """Provide a memory file to change; `write_back` writes what became of it."""
+        yield self.named
+
+    def write_back(self) -> dict[str, str]:
+        """Write what became of the memory file; return why proposals are stale, by their keys.
+
+        Raises `StoreError`.
+        """
+        return {}
+
+    @property
+    def outlives_a_failed_write(self) -> bool:
+        """Whether the next run writes what this run could not write back."""
+        return True
+
+    def change(self, do: Callable[[MemoryFile], Done]) -> Done:
+        """Change the memory file and write it back; return what `do` does. Raises `StoreError`."""
+        return changed(self.named, do)
+
+    def rehearse(self, do: Callable[[MemoryFile], Done]) -> Done:
+        """Change a copy of the memory file; return what `do` does. Raises `StoreError`."""
+        from .check import refuse_damaged
+        from .file import open_copy
+
+        with open_copy(self.named) as file:
+            refuse_damaged(file)
+            return do(file)
+
+    def why_no_texts(self) -> str | None:
+        """Return why a run may not add texts; None if it may."""
+        return None
+
+    def lend(self, model: str, encode: Callable[[Sequence[str]], Any]) -> None:
+        """Lend the model for the vectors of new texts, where the place has vectors of its own."""
+
+    def remark(self) -> str | None:
+        """Return what a user should read before it is used; None for nothing."""
+        return None
+
+    def budget(self) -> Budget | None:
+        """Return how full it is, where it has a limit."""
+        return None
+
+    def too_full(self) -> str | None:
+        """Return a sentence if it holds more than its agent loads."""
+        return None
+
+    def dead_links(self) -> frozenset[str]:
+        """Return the names that it links to and does not have."""
+        return frozenset()
+
+
+class PlaceKind:
+    """What else FILE may be; an extension registers a class of these under `slowwave.places`."""
+
+    def address(self, text: str) -> Address | None:
+        """Return the address that a text is; None for another text. Raises `StoreError`."""
+        return None
+
+    def find(self, file: Path, format: str | None, state: Path | None) -> Place | None:
+        """Return the place of FILE; None if it is of another kind.
+
+        format, state: the values of --format and --state. Raises `StoreError`, and wrong usage.
+        """
+        return None
+
+    def refuse_to_add(self, file: Path) -> None:
+        """Raise wrong usage if FILE is of this kind, where only a memory file can be added to."""
+
+    def lines(
+        self, source: Path, format: str, note: Callable[[str], None]
+    ) -> AbstractContextManager[Iterator[bytes]] | None:
+        """Provide the memories of a source as JSON lines; None if it is of another kind.
+
+        note: takes what a user should read before. Raises `StoreError`, and wrong usage.
+        """
+        return None
+
+
+def place_kinds() -> list[PlaceKind]:
+    """Return what extensions register."""
+    return [kind() for _, kind in registered("places")]
+
+
+def place_of(file: Path, format: str | None, state: Path | None) -> Place:
+    """Return what FILE is. Raises `StoreError`, and wrong usage where that is not certain."""
+    from .validate import is_of_another_program
+
+    is_named = format is not None or state is not None or isinstance(file, Address)
+    if is_named or is_of_another_program(file):
+        for kind in place_kinds():
+            if (found := kind.find(file, format, state)) is not None:
+                return found
+        if format is not None:
+            raise _unknown(format)
+    return Place(file)  # the store reports what is wrong with it
+
+
+def address_of(text: str) -> Address | None:
+    """Return the address that a text is; None for a path. Raises `StoreError`."""
+    if "://" not in text:
+        return None
+    found = (kind.address(text) for kind in place_kinds())
+    return next((address for address in found if address is not None), None)
+
+
+def lines_of(
+    source: Path, format: str, note: Callable[[str], None]
+) -> AbstractContextManager[Iterator[bytes]]:
+    """Provide the memories of a source as `PlaceKind.lines` does. Raises `NotFound`."""
+    for kind in place_kinds():
+        if (found := kind.lines(source, format, note)) is not None:
+            return found
+    raise _unknown(format)
+
+
+def _unknown(format: str) -> NotFound:
+    return NotFound(f"There is no format '{format}'.", "No extension that is installed has it.")
+
+
+def changed(memory_file: Path, do: Callable[[MemoryFile], Done]) -> Done:
+    """Change a memory file that no other run may touch meanwhile. Raises `StoreError`."""
+    from .check import refuse_damaged
+    from .file import maintenance_lock, open_writing
+
+    with maintenance_lock(memory_file), open_writing(memory_file) as file:
+        refuse_damaged(file)
+        return do(file)

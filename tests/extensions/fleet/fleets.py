@@ -1,0 +1,166 @@
+"""Fleets for tests: folders of small memory files, their receipts, and workers that go wrong."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from nights import fill, of_one_thing, rows, told
+from test_plan import TWINS
+
+from slowwave.consolidation.model.portions import BudgetOwner
+from slowwave.consolidation.model.usage_limits import UsageLimits
+from slowwave.consolidation.options import CycleOptions
+from slowwave.consolidation.progress import Progress
+from slowwave.consolidation.runtime.interruption import Interruption
+from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL
+from slowwave.consolidation.writing.writer import BuiltInWriter, Writer
+from slowwave.extensions.fleet.commands.worker import prepare_worker, utc_now
+from slowwave.extensions.fleet.fleet import Fleet
+from slowwave.extensions.fleet.fleet_job import OPTION, FleetJob, MakeWriter
+from slowwave.extensions.fleet.local_engine import LocalEngine
+from slowwave.extensions.fleet.store.archive import Archive
+from slowwave.extensions.fleet.store.receipt import Receipt
+from slowwave.extensions.fleet.store.sources import source_of
+from slowwave.extensions.fleet.totals import Totals
+from slowwave.store.file import create_file
+
+RECEIPTS = ".slowwave-receipts"
+
+
+def agent_file(path: Path, number: int = 0) -> Path:
+    """Make a memory file of an agent: duplicates, and more of them in every third."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    create_file(path)
+    port = str(8080 + number)
+    fill(path, told([text.replace("8080", port) for text in TWINS], "twin"))
+    if number % 3 == 0:
+        fill(path, told(of_one_thing(), "oncall"))
+    return path
+
+
+def fleet_of(folder: Path, count: int) -> list[Path]:
+    """Make so many agents' files in a folder, some in folders within."""
+    return [
+        agent_file(folder / (f"team/agent-{at}.db" if at % 2 else f"agent-{at}.db"), at)
+        for at in range(count)
+    ]
+
+
+def applied(path: Path) -> list[str]:
+    """Return the keys of the proposals that were applied in a file, each as often as it was."""
+    found = rows(path, "SELECT key FROM proposals WHERE state = 'applied' ORDER BY key")
+    return [row["key"] for row in found]
+
+
+def runs_of(path: Path) -> list[str]:
+    """Return the ids of the runs in a file."""
+    return [row["id"] for row in rows(path, "SELECT id FROM runs ORDER BY id")]
+
+
+def all_receipts(place: Path | str) -> list[Receipt]:
+    """Return the receipts of all nights, the earliest first."""
+    archive = Archive(str(place))
+    return [one for night in reversed(archive.nights()) for one in archive.receipts(night)]
+
+
+def told_runs(place: Path | str) -> dict[str, list[str]]:
+    """Return which runs the receipts of all nights tell of each file."""
+    found: dict[str, list[str]] = {}
+    for one in all_receipts(place):
+        found.setdefault(one.key, []).extend(one.runs)
+    return found
+
+
+def orders(
+    source: Path | str,
+    make_writer: MakeWriter,
+    workers: int = 1,
+    budget: UsageLimits | None = None,
+    owner: BudgetOwner | None = None,
+) -> FleetJob:
+    """Return orders as the command gives them, with a writer of the test's own."""
+    found = source_of(str(source))
+    return FleetJob(
+        CycleOptions(shown={OPTION: "of a test"}),
+        DEFAULT_MODEL,
+        make_writer,
+        found.base,
+        found.in_bucket,
+        False,
+        budget or UsageLimits(),
+        None,
+        utc_now,
+        workers,
+        owner,
+    )
+
+
+def nightly(source: Path | str, make_writer: MakeWriter, workers: int = 1) -> Totals:
+    """Have a fleet's night done as the command does it, with a writer of the test's own."""
+    found = source_of(str(source))
+    engine = LocalEngine(workers, prepare_worker)
+    told_orders = orders(source, make_writer, workers)
+    fleet = Fleet(found, told_orders, engine, Archive(found.receipts))
+    return fleet.night(utc_now(), Progress(), Interruption())
+
+
+# A night makes a writer before it begins, and another once it is done, to see what is left to do.
+_CALLS_OF_A_NIGHT = 2
+_calls = 0
+
+
+def built_in(budget: UsageLimits, owner: BudgetOwner | None) -> Writer:
+    """Return the writer that asks no model."""
+    return BuiltInWriter()
+
+
+def deadly_writer(
+    folder: Path, times: int, spared: int = 0, writer: MakeWriter = built_in
+) -> MakeWriter:
+    """Return what kills its worker so often, each time once a night is done and nothing is said.
+
+    spared: so many nights come first that go well. writer: what writes otherwise.
+    """
+    return partial(_made_deadly, folder, times, spared, writer)
+
+
+def _made_deadly(
+    folder: Path,
+    times: int,
+    spared: int,
+    writer: MakeWriter,
+    budget: UsageLimits,
+    owner: BudgetOwner | None,
+) -> Writer:
+    global _calls
+    _calls += 1
+    if _calls % _CALLS_OF_A_NIGHT == 0 and os.getpid() != int((folder / "driver").read_text()):
+        well, killed = (len(list(folder.glob(f"{name}-*"))) for name in ("well", "killed"))
+        if well < spared:
+            (folder / f"well-{well}-{os.getpid()}").touch()
+        elif killed < times:
+            (folder / f"killed-{killed}-{os.getpid()}").touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+    return writer(budget, owner)
+
+
+def meddling_writer(meddle: Callable[[], None]) -> MakeWriter:
+    """Return what has somebody meddle once a night is done, before anything is put back.
+
+    For a worker in this process.
+    """
+    calls = 0
+
+    def made(budget: UsageLimits, owner: BudgetOwner | None) -> Writer:
+        nonlocal calls
+        calls += 1
+        # The first call of all asks what the options are, for no file.
+        if calls > 1 and calls % _CALLS_OF_A_NIGHT:
+            meddle()
+        return BuiltInWriter()
+
+    return made

@@ -1,0 +1,681 @@
+"""A night for each of many files: what is done, what is told of it, and what goes wrong."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+
+import pytest
+from figures import Figures
+from fleets import (
+    RECEIPTS,
+    agent_file,
+    all_receipts,
+    applied,
+    built_in,
+    deadly_writer,
+    fleet_of,
+    nightly,
+    orders,
+    runs_of,
+    told_runs,
+)
+from model_nights import near_pairs
+from model_server import model_server
+from nights import execute, fill, picture, told
+from readme import ROOT, every_command
+from test_cli import Cli, cli, damage, foreign
+
+from slowwave.consolidation.cycle import run_cycle
+from slowwave.consolidation.errors import ConsolidationError
+from slowwave.consolidation.model.portions import Portion
+from slowwave.consolidation.model.usage_limits import UsageLimits
+from slowwave.consolidation.options import CycleOptions
+from slowwave.consolidation.vectors.embedder import SentenceEmbedder
+from slowwave.consolidation.writing.writer import BuiltInWriter
+from slowwave.extensions.fleet import room
+from slowwave.extensions.fleet.budget_owners import OwnerInFile, OwnerInMemory
+from slowwave.extensions.fleet.commands.worker import utc_now, writer_of
+from slowwave.extensions.fleet.fleet_job import FleetJob, Item
+from slowwave.extensions.fleet.shares import falls_to, share_of
+from slowwave.extensions.fleet.store.archive import Archive, Shard
+from slowwave.extensions.fleet.store.disk import file_system_of, is_of_a_network
+from slowwave.extensions.fleet.store.receipt import Known, Receipt
+from slowwave.extensions.fleet.store.sources import source_of
+from slowwave.extensions.fleet.worker import Worker
+from slowwave.store.errors import StoreError
+from slowwave.store.file import create_file, maintenance_lock
+
+__all__ = ["cli"]  # a fixture of test_cli, asked for by name
+
+Rounds = Callable[[int, int], int]
+
+
+@pytest.fixture
+def fleet(tmp_path: Path) -> list[Path]:
+    """Provide four agents' files in a folder."""
+    return fleet_of(tmp_path / "agents", 4)
+
+
+def folder_of(fleet: list[Path]) -> Path:
+    return fleet[0].parent
+
+
+def maintained(cli: Cli, fleet: list[Path], *more: object, workers: int = 1) -> dict[str, object]:
+    """Have a night done, and return what it says of itself."""
+    command = ("fleet", "maintain", folder_of(fleet), "--consolidate", "--workers", workers)
+    found: dict[str, object] = cli(*command, "--json", *more).json
+    return found
+
+
+# ---- the nights ----
+
+
+def test_a_fleet_applies_what_a_night_of_each_file_applies_by_itself(
+    fleet: list[Path], tmp_path: Path, cli: Cli
+) -> None:
+    alone = [Path(shutil.copy(one, tmp_path / f"alone-{at}.db")) for at, one in enumerate(fleet)]
+    for one in alone:
+        assert cli("maintain", one, "--consolidate").code == 0
+    found = maintained(cli, fleet)
+    assert found["became"] == {"done": 4}
+    assert [applied(one) for one in fleet] == [applied(one) for one in alone]
+    assert found["applied"] == sum(len(applied(one)) for one in alone) == 6
+    assert all(cli("check", one).code == 0 for one in fleet)
+
+
+def test_two_shards_do_what_one_process_does_and_none_does_it_twice(
+    fleet: list[Path], cli: Cli
+) -> None:
+    parts = [maintained(cli, fleet, "--shard", f"{at}/2") for at in range(2)]
+    assert sum(int(str(one["files"])) for one in parts) == 4
+    assert all(len(runs_of(one)) == 1 for one in fleet)
+    assert told_runs(folder_of(fleet) / RECEIPTS) == {
+        one.relative_to(folder_of(fleet)).as_posix(): runs_of(one) for one in fleet
+    }
+
+
+def test_worker_processes_that_are_killed_cost_no_file_its_night(
+    tmp_path: Path, rounds: Rounds, figures: Figures
+) -> None:
+    for turn in range(rounds(1, 4)):
+        folder = tmp_path / str(turn)
+        folder.mkdir()
+        files = fleet_of(folder / "agents", 3)
+        (folder / "driver").write_text(str(os.getpid()))
+        totals = nightly(folder / "agents", deadly_writer(folder, 1), workers=2)
+        assert len(list(folder.glob("killed-*"))) == 1
+        figures.add("workers of fleets killed")
+        assert totals.became == {"done": 3}
+        # The one that was killed had applied them, and said nothing.
+        assert totals.applied == sum(len(applied(one)) for one in files)
+        assert all(len(applied(one)) == len(set(applied(one))) for one in files)
+        receipts = told_runs(folder / "agents" / RECEIPTS)
+        assert sorted(receipts.values()) == sorted(map(runs_of, files))
+
+
+def test_a_file_whose_worker_always_ends_is_lost_and_the_others_are_done(
+    tmp_path: Path, long_only: None
+) -> None:
+    fleet_of(tmp_path / "agents", 2)
+    (tmp_path / "driver").write_text(str(os.getpid()))
+    totals = nightly(tmp_path / "agents", deadly_writer(tmp_path, 99, spared=1), workers=2)
+    assert totals.became == {"done": 1, "lost": 1}
+    (why,) = [why for _, why in totals.troubles]
+    assert "its worker died without an error message, 3 times" in why
+
+
+def test_workers_of_which_none_comes_to_anything_end_the_night(
+    tmp_path: Path, long_only: None
+) -> None:
+    fleet_of(tmp_path / "agents", 1)
+    (tmp_path / "driver").write_text(str(os.getpid()))
+    with pytest.raises(ConsolidationError, match="end as soon as they begin"):
+        nightly(tmp_path / "agents", deadly_writer(tmp_path, 99), workers=2)
+
+
+def test_a_fleet_opens_a_file_once_more_than_its_night_by_itself(fleet: list[Path]) -> None:
+    opened: list[str] = []
+    counting = True
+
+    def count(event: str, arguments: tuple[object, ...]) -> None:
+        # A look at what a file is takes no lock, and reads no more than its first page.
+        if counting and event == "sqlite3.connect" and "immutable" not in str(arguments[0]):
+            opened.append(str(arguments[0]))
+
+    sys.addaudithook(count)  # there is no way to take one away again
+    told_orders = orders(folder_of(fleet), built_in)
+    try:
+        # With something to do, and at rest.
+        for _ in range(2):
+            run_cycle(fleet[0], CycleOptions(), SentenceEmbedder(), BuiltInWriter(), utc_now())
+            alone = len(opened)
+            Worker(told_orders).night(Item(fleet[2].relative_to(folder_of(fleet)).as_posix(), None))
+            assert len(opened) - alone == alone + 1 > 1
+            opened.clear()
+    finally:
+        counting = False
+
+
+def test_a_night_can_be_undone_file_by_file(fleet: list[Path], cli: Cli) -> None:
+    before = picture(fleet[0], ["memories"])
+    maintained(cli, fleet)
+    assert picture(fleet[0], ["memories"]) != before
+    assert cli("undo", fleet[0], runs_of(fleet[0])[0]).code == 0
+    assert picture(fleet[0], ["memories"]) == before
+
+
+# ---- the second night ----
+
+
+def test_the_next_night_opens_only_what_changed_or_is_due(fleet: list[Path], cli: Cli) -> None:
+    maintained(cli, fleet)
+    opened = {one: one.stat() for one in fleet}
+    fill(fleet[1], told(["The wiki is backed up at 02:30."], "wiki"))
+    # Who opened this one would say that it is no memory file.
+    data, was = fleet[0].read_bytes(), fleet[0].stat()
+    with fleet[0].open("r+b") as stream:
+        stream.write(bytes(len(data)))
+    os.utime(fleet[0], ns=(was.st_atime_ns, was.st_mtime_ns))
+    found = maintained(cli, fleet)
+    assert found["became"] == {"nothing": 1, "unchanged": 3} or found["became"] == {
+        "done": 1,
+        "unchanged": 3,
+    }
+    fleet[0].write_bytes(data)
+    assert all(one.stat().st_mtime_ns == opened[one].st_mtime_ns for one in fleet[2:])
+    # A file of the same bytes is another version: its time is another.
+    assert maintained(cli, fleet)["became"] == {"nothing": 1, "unchanged": 3}
+
+
+def test_a_file_is_due_when_its_version_its_options_or_the_time_is_another() -> None:
+    known = Known("v1", "basis", "2026-03-10T00:00:00+00:00", None, 1, 1)
+    early, late = "2026-03-09T00:00:00+00:00", "2026-03-11T00:00:00+00:00"
+    assert known.stands("v1", "basis", early)
+    assert not known.stands("v2", "basis", early)
+    assert not known.stands("v1", "other", early)
+    assert not known.stands("v1", "basis", late)
+    assert not known._replace(basis=None).stands("v1", "basis", early)
+
+
+def test_a_memory_that_ends_makes_its_file_due_at_that_moment(tmp_path: Path, cli: Cli) -> None:
+    path = agent_file(tmp_path / "agents" / "one.db")
+    fill(path, [{"content": "The gate code is 4411.", "expires_at": "2199-01-01T00:00:00+00:00"}])
+    maintained(cli, [path])
+    (receipt,) = all_receipts(path.parent / RECEIPTS)
+    assert receipt.until == "2199-01-01T00:00:00+00:00"
+
+
+def test_options_that_plan_otherwise_have_every_file_looked_at(fleet: list[Path], cli: Cli) -> None:
+    assert maintained(cli, fleet, "--only", "update")["applied"] == 0
+    assert maintained(cli, fleet)["became"] == {"done": 4}
+
+
+# ---- kills ----
+
+
+def test_a_killed_driver_leaves_whole_files_and_the_next_night_tells_its_runs(
+    tmp_path: Path, cli: Cli, rounds: Rounds, figures: Figures
+) -> None:
+    chance = random.Random(20)  # noqa: S311 - moments, not secrets
+    for kill in range(rounds(1, 4)):
+        folder = tmp_path / f"agents-{kill}"
+        files = fleet_of(folder, 6)
+        command = [sys.executable, "-m", "slowwave.cli", "fleet", "maintain", str(folder)]
+        driver = subprocess.Popen(
+            [*command, "--consolidate", "--workers", "1" if kill % 2 == 0 else "2", "--quiet"]
+        )
+        # Somewhere between the first file that it has begun and the last.
+        begun = folder / f".{files[0].name}.maintenance.lock"
+        for _ in range(600):
+            if list(folder.rglob("*.maintenance.lock")) or begun.exists():
+                break
+            time.sleep(0.02)
+        time.sleep(chance.uniform(0.0, 1.5))
+        driver.send_signal(signal.SIGKILL)
+        driver.wait()
+        assert all(cli("check", one).code == 0 for one in files)
+        found = maintained(cli, files)
+        assert found["complete"] is True
+        assert found["troubles"] == []
+        keys = {one.relative_to(folder).as_posix(): runs_of(one) for one in files}
+        assert told_runs(folder / RECEIPTS) == keys
+        assert all(len(applied(one)) == len(set(applied(one))) > 0 for one in files)
+        figures.add("drivers of fleets killed")
+
+
+def test_a_signal_ends_a_fleet_with_its_code_and_keeps_the_receipts(
+    tmp_path: Path, cli: Cli
+) -> None:
+    files = fleet_of(tmp_path / "agents", 12)
+    folder = tmp_path / "agents"
+    command = [sys.executable, "-m", "slowwave.cli", "fleet", "maintain", str(folder)]
+    driver = subprocess.Popen(
+        [*command, "--consolidate", "--workers", "1", "--json"], stdout=subprocess.PIPE, text=True
+    )
+    for _ in range(600):
+        if any(runs_of(one) for one in files):
+            break
+        time.sleep(0.02)
+    driver.send_signal(signal.SIGTERM)
+    out, _ = driver.communicate(timeout=60)
+    assert driver.returncode == 143
+    said = json.loads(out)
+    assert said["complete"] is False
+    assert 0 < said["files"] < len(files)
+    assert cli("fleet", "report", folder / RECEIPTS).out.count("Not all files were come to") == 1
+
+
+# ---- budgets ----
+
+
+def with_questions(folder: Path, count: int) -> list[Path]:
+    """Make files with three questions to a model each."""
+    files = [agent_file(folder / f"{at}.db", 1) for at in range(count)]
+    for path in files:
+        fill(path, [m | {"tenant": f"t{n // 2}"} for n, m in enumerate(near_pairs(3))])
+    return files
+
+
+# A question of these and its second opinion cost so much, in USD.
+SOME_MONEY = 0.0005
+
+
+@pytest.mark.parametrize(
+    ("budget", "why"),
+    [
+        (UsageLimits(calls=5), "the budget of 5 calls is used up"),
+        (UsageLimits(cost_usd=SOME_MONEY), f"the budget of {SOME_MONEY} USD has no room"),
+    ],
+    ids=["calls", "money"],
+)
+def test_two_workers_side_by_side_keep_to_one_budget(
+    budget: UsageLimits, why: str, tmp_path: Path
+) -> None:
+    files = with_questions(tmp_path / "agents", 4)
+    owner = OwnerInFile.begin(tmp_path, budget, 2)
+    with model_server() as server:
+        made = partial(writer_of, "openai/gpt-4o-mini", server.base, None, 4)
+        told_orders = orders(tmp_path / "agents", made, 2, budget, owner)
+        with ThreadPoolExecutor(2) as pool:
+            shares = pool.map(lambda some: nights(told_orders, some), (files[::2], files[1::2]))
+            receipts = [one for share in shares for one in share]
+        asked = len(server.asked)
+    assert why in " ".join(str(one.why) for one in receipts)
+    assert sum(one.calls for one in receipts) == asked > 1
+    assert asked == budget.calls or budget.calls is None
+    spent = sum(one.cost or 0.0 for one in receipts)
+    assert 0 < spent <= (budget.cost_usd or spent)
+
+
+def nights(told_orders: FleetJob, files: list[Path]) -> list[Receipt]:
+    worker = Worker(told_orders)
+    return [worker.night(Item(one.name, None)) for one in files]
+
+
+def test_worker_processes_keep_to_one_budget(tmp_path: Path, cli: Cli, long_only: None) -> None:
+    files = with_questions(tmp_path / "agents", 8)
+    with model_server() as server:
+        asking = ("--model", "openai/gpt-4o-mini", "--api-base", server.base)
+        found = maintained(cli, files, *asking, "--max-calls", 5, workers=2)
+        assert len(server.asked) == 5 == found["calls"]
+        found = maintained(cli, files, *asking, "--max-cost", SOME_MONEY, workers=2)
+    assert 0 < float(str(found["cost_usd"])) <= SOME_MONEY
+    assert f"the budget of {SOME_MONEY} USD has no room" in str(found["troubles"])
+
+
+def test_a_budget_is_parted_among_shards_without_a_rest() -> None:
+    shares = [share_of(UsageLimits(10, 100, 1.0, 60.0), Shard(at, 3)) for at in range(3)]
+    assert sum(one.calls or 0 for one in shares) == 10
+    assert sum(one.tokens or 0 for one in shares) == 100
+    assert sum(one.cost_usd or 0 for one in shares) == pytest.approx(1.0)
+    assert {one.seconds for one in shares} == {60.0}
+
+
+@pytest.mark.parametrize("kind", ["memory", "file"])
+def test_an_owner_grants_no_more_than_there_is(kind: str, tmp_path: Path) -> None:
+    budget = UsageLimits(100, None, 1.0)
+    owner = OwnerInMemory(budget, 2) if kind == "memory" else OwnerInFile.begin(tmp_path, budget, 2)
+    first = owner.take(Portion(1, 0, 0.01))
+    assert first == Portion(5, 0, 0.05)
+    # What was overshot is missing afterwards.
+    owner.give_back(Portion(-10, 0, -0.1))
+    granted = [owner.take(Portion(1, 0, 0.05)) for _ in range(100)]
+    assert sum(one.calls or 0 for one in granted) == 85
+    assert sum(one.cost_usd or 0 for one in granted) <= 0.85 + 1e-9
+    assert owner.take(Portion(1, 0, 0.0)) == Portion(0, 0, 0.0)
+
+
+def test_every_key_falls_to_one_shard() -> None:
+    keys = [f"agents/{at}.db" for at in range(300)]
+    counts = [sum(falls_to(one, Shard(at, 3)) for one in keys) for at in range(3)]
+    assert sum(counts) == 300
+    assert min(counts) > 60
+
+
+# ---- what is wrong with a file, or with what is asked ----
+
+
+def test_what_is_wrong_with_one_file_is_told_and_the_others_are_done(
+    fleet: list[Path], cli: Cli
+) -> None:
+    folder = folder_of(fleet)
+    execute(fleet[0], "PRAGMA wal_checkpoint(TRUNCATE)")
+    damage(fleet[0])
+    foreign(folder / "notes.db")
+    with maintenance_lock(fleet[1]):
+        ended = cli("fleet", "maintain", folder, "--consolidate", "--workers", 1, "--json")
+    assert ended.code == 3
+    assert ended.json["became"] == {"done": 2, "foreign": 1, "held": 1, "unusable": 1}
+    said = cli("fleet", "report", folder / RECEIPTS)
+    assert said.code == 0
+    assert "1 file held by another run" in said.out
+    assert "agent-0.db" in said.out
+    # The damaged and the held one are tried again, the other program's is not even opened.
+    assert maintained(cli, fleet)["became"] == {"done": 1, "unchanged": 3, "unusable": 1}
+
+
+HEADERS: dict[str, tuple[Callable[[bytes], bytes], str]] = {
+    "overwritten": (lambda data: b"X" * 16 + data[16:], "is damaged: its header is not there"),
+    "zeros": (lambda data: bytes(100) + data[100:], "is damaged: its header is not there"),
+    "no page size": (lambda data: data[:16] + b"\xff" * 8 + data[24:], "is damaged: file is not"),
+    "nobody's": (lambda data: data[:68] + bytes(4) + data[72:], "does not say any more whose"),
+    "cut off": (lambda data: data[:50], "is damaged: it ends within its header"),
+    "nothing": (lambda data: b"", "is empty"),
+}
+
+
+@pytest.mark.parametrize("damage", HEADERS)
+def test_a_damaged_header_is_told_on_the_first_night_and_the_others_are_done(
+    damage: str, tmp_path: Path, cli: Cli
+) -> None:
+    files = fleet_of(tmp_path / "agents", 2)
+    execute(files[0], "PRAGMA wal_checkpoint(TRUNCATE)")
+    make, sentence = HEADERS[damage]
+    files[0].write_bytes(make(files[0].read_bytes()))
+    before = files[0].read_bytes()
+    ended = cli("fleet", "maintain", tmp_path / "agents", "--consolidate", "--workers", 1, "--json")
+    assert ended.code == 3
+    assert ended.json["became"] == {"done": 1, "unusable": 1}
+    (trouble,) = ended.json["troubles"]
+    assert sentence in trouble["why"]
+    assert trouble["first"] == ["agent-0.db"]
+    assert files[0].read_bytes() == before
+    alone = cli("maintain", files[0], "--consolidate")
+    assert (alone.code, sentence in alone.err) == (10, True)
+    assert files[0].read_bytes() == before
+
+
+def test_what_was_a_memory_file_and_is_none_is_said_to_be_unusable(
+    tmp_path: Path, cli: Cli
+) -> None:
+    path = agent_file(tmp_path / "agents" / "one.db")
+    assert maintained(cli, [path])["became"] == {"done": 1}
+    path.write_bytes(b"\0" * 4096)
+    for _ in range(2):
+        ended = cli("fleet", "maintain", path.parent, "--consolidate", "--workers", 1, "--json")
+        assert ended.code == 1
+        assert ended.json["became"] == {"unusable": 1}
+        assert "no memory file any more" in ended.json["troubles"][0]["why"]
+
+
+def test_what_is_wrong_with_many_files_is_said_once(fleet: list[Path], cli: Cli) -> None:
+    with maintenance_lock(fleet[0]), maintenance_lock(fleet[1]):
+        ended = cli(
+            "fleet", "maintain", folder_of(fleet), "--consolidate", "--workers", 1, "--json"
+        )
+    (trouble,) = ended.json["troubles"]
+    assert trouble == {
+        "became": "held",
+        "why": "Another maintenance run holds FILE.",
+        "files": 2,
+        "first": ["agent-0.db", "team/agent-1.db"],
+    }
+
+
+def test_a_dry_run_writes_nothing_anywhere(fleet: list[Path], cli: Cli) -> None:
+    before = [one.read_bytes() for one in fleet]
+    found = maintained(cli, fleet, "--dry-run")
+    assert found["became"] == {"planned": 4}
+    assert found["planned"] == 6
+    assert [one.read_bytes() for one in fleet] == before
+    assert not (folder_of(fleet) / RECEIPTS).exists()
+
+
+def test_files_may_be_named_by_a_pattern_or_a_list(
+    fleet: list[Path], cli: Cli, tmp_path: Path
+) -> None:
+    folder = folder_of(fleet)
+    pattern = cli(
+        "fleet", "maintain", f"{folder}/**/agent-[13].db", "--consolidate", "--workers", 1, "--json"
+    )
+    assert pattern.json["files"] == 2
+    listed = tmp_path / "these.txt"
+    listed.write_text("agents/agent-0.db\nagents/agent-9.db\n\nagents/agent-0.db\n")
+    found = cli("fleet", "maintain", listed, "--consolidate", "--workers", 1, "--json")
+    assert found.json["became"] == {"done": 1, "missing": 1}
+
+
+def test_what_a_list_names_and_is_not_there_is_told_each_night_until_it_is(
+    fleet: list[Path], cli: Cli, tmp_path: Path
+) -> None:
+    listed = tmp_path / "these.txt"
+    listed.write_text("agents/agent-0.db\nagents/agent-9.db\n")
+    command = ("fleet", "maintain", listed, "--consolidate", "--workers", 1)
+    for became in ("1 changed", "1 unchanged and not opened"):
+        said = cli(*command)
+        assert said.code == 3
+        assert f"2 files: {became}, 1 not there." in said.out
+        assert "1 file not there: the list names it, and there is no such file" in said.out
+        assert "  agents/agent-9.db" in said.out
+        assert not (tmp_path / "agents" / "agent-9.db").exists()
+    quiet = cli(*command, "--quiet")
+    assert (quiet.code, quiet.out) == (3, "")
+    assert "agents/agent-9.db: missing" in quiet.err
+    agent_file(tmp_path / "agents" / "agent-9.db", 9)
+    assert cli(*command).code == 0
+
+
+def test_a_list_of_files_of_which_none_is_there_ends_as_one_without_a_memory_file(
+    cli: Cli, tmp_path: Path
+) -> None:
+    listed = tmp_path / "these.txt"
+    listed.write_text("none.db\nneither.db\n")
+    ended = cli("fleet", "maintain", listed, "--consolidate", "--workers", 1)
+    assert ended.code == 10
+    assert "There is no memory file in" in ended.err
+    assert "  neither.db" in ended.out
+    assert cli("fleet", "report", tmp_path / RECEIPTS).code == 0
+
+
+def test_a_file_that_goes_after_it_was_listed_is_no_trouble(fleet: list[Path]) -> None:
+    worker = Worker(orders(folder_of(fleet), built_in))
+    fleet[0].unlink()
+    receipt = worker.night(Item("agent-0.db", None))
+    assert (receipt.became, receipt.is_well) == ("gone", True)
+
+
+@pytest.mark.parametrize("source", ["agents", "agents/*.db", "these.txt"])
+def test_a_file_of_several_names_has_one_night(source: str, tmp_path: Path, cli: Cli) -> None:
+    path = agent_file(tmp_path / "agents" / "one.db")
+    (path.parent / "same.db").symlink_to("one.db")
+    listed = tmp_path / "these.txt"
+    listed.write_text(f"agents/one.db\n./agents/one.db\n{path}\nagents/same.db\n")
+    found = cli("fleet", "maintain", tmp_path / source, "--consolidate", "--workers", 1, "--json")
+    assert found.code == 0
+    assert found.json["became"] == {"done": 1}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "sentence"),
+    [
+        (("SOURCE",), 2, "--consolidate"),
+        (("SOURCE", "--consolidate", "--shard", "2/2"), 2, "counts from 0"),
+        (("SOURCE", "--consolidate", "--shard", "first"), 2, "takes I/N"),
+        (("SOURCE", "--consolidate", "--checker", "none"), 2, "goes with --model"),
+        (("nowhere", "--consolidate"), 10, "There is no folder, list or file nowhere"),
+        (("ftp://host/files", "--consolidate"), 1, "Known are: s3://"),
+        (("SOURCE", "--consolidate", "--receipts", "/proc/none"), 1, "Cannot write receipts"),
+        (("SOURCE", "--consolidate", "--metrics", "/proc/none/fleet.prom"), 1, "Cannot write"),
+        (("SOURCE", "--consolidate", "--embedder", "no-such-model"), 1, "cannot be loaded"),
+        (("EMPTY", "--consolidate"), 10, "There is no memory file in"),
+        (("EMPTY", "--consolidate", "--quiet"), 10, "There is no memory file in"),
+        (("TEXT", "--consolidate"), 10, "There is no memory file in"),
+    ],
+)
+def test_what_makes_no_sense_ends_with_a_sentence_and_a_code(
+    arguments: tuple[str, ...], code: int, sentence: str, tmp_path: Path, cli: Cli
+) -> None:
+    path = agent_file(tmp_path / "agents" / "one.db")
+    (tmp_path / "empty").mkdir()
+    before = path.read_bytes()
+    text = tmp_path / "notes.txt"
+    text.write_text("These are notes,\nand no list of files.\n")
+    named = {"SOURCE": str(path.parent), "EMPTY": str(tmp_path / "empty"), "TEXT": str(text)}
+    ended = cli("fleet", "maintain", *(named.get(one, one) for one in arguments), "--workers", 1)
+    assert ended.code == code
+    assert sentence in ended.err
+    assert "Traceback" not in ended.err
+    assert path.read_bytes() == before
+
+
+def test_a_log_on_a_network_file_system_is_known_by_its_mount() -> None:
+    mounts = (
+        "22 1 254:0 / / rw - ext4 /dev/vda rw\n"
+        "30 22 0:41 / /mnt/with\\040blank rw shared:1 - nfs4 host:/export rw\n"
+        "31 30 0:42 / /mnt/with\\040blank/inner rw - tmpfs tmpfs rw\n"
+    )
+    for path, system in (
+        ("/home/a.db", "ext4"),
+        ("/mnt/with blank/a.db", "nfs4"),
+        ("/mnt/with blank/inner/a.db", "tmpfs"),
+    ):
+        assert file_system_of(Path(path), mounts) == system
+    assert list(map(is_of_a_network, ("ext4", "nfs4", "cifs", "fuse.sshfs"))) == [
+        *(False, True, True, True)
+    ]
+    assert not is_of_a_network("fuse.fuse-overlayfs")
+
+
+def test_a_tenant_without_room_is_refused_with_what_it_takes_and_how_to_split_it() -> None:
+    with pytest.raises(StoreError, match=r"10,000,000 active memories.* 280\.0 GB") as refused:
+        room.refuse_too_many("everyone", 10_000_000, 16_000_000_000)
+    assert "Split it into tenants by user" in refused.value.hint
+    room.refuse_too_many("one", 100_000, 16_000_000_000)
+    free = room.free_memory()
+    assert free is None or free > 0
+
+
+# ---- the report ----
+
+
+def test_a_report_adds_up_the_shards_and_says_which_is_missing(
+    fleet: list[Path], cli: Cli, tmp_path: Path
+) -> None:
+    maintained(cli, fleet, "--shard", "0/2")
+    receipts = folder_of(fleet) / RECEIPTS
+    found = cli("fleet", "report", receipts, "--json").json
+    assert [one["state"] for one in found["shards"]] == ["complete", "missing"]
+    assert found["complete"] is False
+    maintained(cli, fleet, "--shard", "1/2")
+    metrics = tmp_path / "fleet.prom"
+    found = cli("fleet", "report", receipts, "--json", "--metrics", metrics).json
+    assert (found["files"], found["applied"], found["complete"]) == (4, 6, True)
+    assert found["memories_before"] - found["memories_after"] > 4
+    lines = metrics.read_text().splitlines()
+    assert 'slowwave_fleet_files{became="done"} 4.0' in lines
+    assert 'slowwave_fleet_proposals{state="applied"} 6.0' in lines
+    assert "slowwave_fleet_complete 1.0" in lines
+
+
+def test_metrics_replace_no_file_but_an_earlier_one_of_slowwaves(
+    fleet: Path, cli: Cli, tmp_path: Path
+) -> None:
+    maintained(cli, fleet)
+    other = tmp_path / "notes.txt"
+    other.write_text("Not a textfile.")
+    for command in (
+        ("fleet", "report", folder_of(fleet) / RECEIPTS),
+        ("fleet", "maintain", fleet, "--consolidate"),
+    ):
+        ended = cli(*command, "--metrics", other)
+        assert (ended.code, "holds no metrics of slowwave" in ended.err) == (1, True)
+    assert other.read_text() == "Not a textfile."
+
+
+def test_receipts_that_cannot_be_read_are_said_and_found_out_again(
+    fleet: list[Path], cli: Cli
+) -> None:
+    maintained(cli, fleet)
+    receipts = folder_of(fleet) / RECEIPTS
+    (part,) = receipts.glob("*/part-*.parquet")
+    part.write_bytes(part.read_bytes()[:100])
+    ended = cli("fleet", "report", receipts)
+    assert (ended.code, ended.out) == (10, "")
+    assert part.name in ended.err
+    assert "Traceback" not in ended.err
+    ended = cli("fleet", "maintain", folder_of(fleet), "--consolidate", "--workers", 1, "--json")
+    assert ended.code == 0
+    assert ended.json["became"] == {"done": 4}
+    assert ended.json["applied"] == 6  # as the files themselves say
+    assert part.name in ended.err
+
+
+def test_a_report_of_no_receipts_says_so(tmp_path: Path, cli: Cli) -> None:
+    for place in (tmp_path, tmp_path / "none"):
+        ended = cli("fleet", "report", place)
+        assert ended.code == 10
+        assert "There are no receipts" in ended.err
+
+
+def test_receipts_are_read_back_no_further_than_a_night_of_all_shards(
+    fleet: list[Path], cli: Cli
+) -> None:
+    for shard in ("0/1", "0/2", "1/2", "0/2"):
+        maintained(cli, fleet, "--shard", shard)
+    nights = Archive(str(folder_of(fleet) / RECEIPTS)).nights()
+    for part in (folder_of(fleet) / RECEIPTS / nights[-1].name).glob("*.parquet"):
+        part.write_bytes(b"nobody reads it")
+    assert (
+        "cannot be read"
+        not in cli("fleet", "maintain", folder_of(fleet), "--consolidate", "--workers", 1).err
+    )
+
+
+def test_what_a_night_of_fewer_files_leaves_out_is_known_all_the_same(tmp_path: Path) -> None:
+    for name in ("a1.db", "a2.db"):
+        create_file(tmp_path / name)
+    (tmp_path / "list.txt").write_text("a2.db\na1.db\n")
+    archive = Archive(str(tmp_path / RECEIPTS))
+    named = (".", "a1.db", ".", "a2.db", "*1.db", "list.txt", "a1.db")
+    for night, source in enumerate(source_of(str(tmp_path / name)) for name in named):
+        keys = [one.key for one in source.listing()]
+        known, _ = archive.manifest(keys, source.marks_of_wider)
+        assert {known[key].last_run for key in keys if key in known} == (
+            {"the run"} if night else set()
+        )
+        writer = archive.begin(utc_now(), Shard())
+        for key in keys:
+            writer.add(Receipt(key, "nothing", last_run="the run"))
+        writer.end(utc_now(), True, source.mark)
+
+
+def test_every_option_that_the_page_on_fleets_names_is_known() -> None:
+    page = (ROOT / "docs" / "fleets.md").read_text("utf-8")
+    commands = every_command()
+    named = re.findall(r"slowwave fleet (maintain|report) ([^\n`\"]*)", page)
+    assert len(named) > 4
+    for name, words in named:
+        known = {option for one in commands[f"fleet {name}"].params for option in one.opts}
+        assert {word for word in words.split() if word.startswith("--")} <= known

@@ -1,0 +1,257 @@
+"""A fleet in a bucket: taken, kept a night, and put back only over what was read."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+from bucket import Bucket, running
+from figures import Figures
+from fleets import (
+    agent_file,
+    all_receipts,
+    applied,
+    deadly_writer,
+    fleet_of,
+    meddling_writer,
+    nightly,
+    runs_of,
+)
+from model_nights import near_pairs
+from model_server import model_server
+from nights import fill, rows, told
+from test_cli import Cli, cli
+
+from slowwave.consolidation.model.portions import BudgetOwner
+from slowwave.consolidation.model.usage_limits import UsageLimits
+from slowwave.consolidation.writing.writer import Writer
+from slowwave.extensions.fleet.commands.worker import writer_of
+from slowwave.extensions.fleet.store import object_store
+from slowwave.extensions.fleet.working_folders import (
+    COPY,
+    answers_left,
+    working_folder,
+    working_root,
+)
+
+__all__ = ["cli"]  # a fixture of test_cli, asked for by name
+
+Rounds = Callable[[int, int], int]
+
+
+@pytest.fixture
+def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[Bucket]:
+    with running(monkeypatch) as found:
+        yield found
+
+
+def filled(bucket: Bucket, folder: Path, count: int) -> list[str]:
+    """Put agents' files into the bucket, and return their keys."""
+    files = fleet_of(folder, count)
+    keys = [one.relative_to(folder).as_posix() for one in files]
+    for key, path in zip(keys, files, strict=True):
+        bucket.put(key, path)
+    bucket.forget()
+    return keys
+
+
+def maintain(cli: Cli, bucket: Bucket, *more: object) -> dict[str, object]:
+    command = ("fleet", "maintain", bucket.address, "--consolidate", "--workers", 1, "--json")
+    ended = cli(*command, *more)
+    found: dict[str, object] = json.loads(ended.out)
+    return found
+
+
+def test_objects_have_the_nights_that_files_have(bucket: Bucket, tmp_path: Path, cli: Cli) -> None:
+    keys = filled(bucket, tmp_path / "here", 3)
+    shutil.copytree(tmp_path / "here", tmp_path / "alone")
+    for key in keys:
+        assert cli("maintain", tmp_path / "alone" / key, "--consolidate").code == 0
+    assert maintain(cli, bucket)["became"] == {"done": 3}
+    for key in keys:
+        got = bucket.get(key, tmp_path / "got.db")
+        assert applied(got) == applied(tmp_path / "alone" / key) != []
+        assert cli("check", got).code == 0
+    told_runs = {one.key: list(one.runs) for one in all_receipts(bucket.receipts)}
+    assert told_runs == {key: runs_of(bucket.get(key, tmp_path / "got.db")) for key in keys}
+
+
+def test_a_second_night_gets_no_object_and_puts_none(
+    bucket: Bucket, tmp_path: Path, cli: Cli
+) -> None:
+    keys = filled(bucket, tmp_path / "here", 3)
+    maintain(cli, bucket)
+    assert bucket.asked("GET") == sorted(keys)
+    bucket.forget()
+    assert maintain(cli, bucket)["became"] == {"unchanged": 3}
+    assert bucket.asked("GET") == []
+    bucket.forget()
+    changed = bucket.get(keys[1], tmp_path / "changed.db")
+    fill(changed, told(["The wiki is backed up at 02:30."], "wiki"))
+    bucket.put(keys[1], changed)
+    bucket.forget()
+    assert "unchanged" in str(maintain(cli, bucket)["became"])
+    assert bucket.asked("GET") == [keys[1]]
+
+
+def test_an_object_that_nothing_is_to_be_done_in_is_not_put(
+    bucket: Bucket, tmp_path: Path, cli: Cli
+) -> None:
+    filled(bucket, tmp_path / "here", 1)
+    maintain(cli, bucket)
+    bucket.forget()
+    # As it is found by a fleet that has no receipts.
+    found = maintain(cli, bucket, "--receipts", tmp_path / "others")
+    assert found["runs"] == 1  # of the night before, which these receipts did not tell
+    assert bucket.asked("PUT") == []
+    assert maintain(cli, bucket, "--dry-run")["became"] == {"nothing": 1}
+
+
+def test_what_an_agent_puts_meanwhile_is_kept_and_the_night_done_again(
+    bucket: Bucket, tmp_path: Path, rounds: Rounds, figures: Figures
+) -> None:
+    for number in range(rounds(2, 40)):
+        folder = tmp_path / f"{number}"
+        path = agent_file(folder / "agent.db")
+        key = f"{number}/agent.db"
+        bucket.put(key, path)
+        news = [f"The door code of room {number} is {4000 + number}."]
+        left = [news]
+
+        def put_once(key: str = key, path: Path = path, left: list[list[str]] = left) -> None:
+            if left:
+                fill(path, told(left.pop(), "news"))
+                bucket.put(key, path)
+
+        totals = nightly(f"{bucket.address}/{number}", meddling_writer(put_once))
+        assert totals.became == {"done": 1}
+        (receipt,) = all_receipts(f"{bucket.address}/{number}/.slowwave-receipts")
+        got = bucket.get(key, folder / "got.db")
+        assert receipt.tries == 2
+        assert news[0] in {row["content"] for row in rows(got, "SELECT content FROM memories")}
+        assert list(receipt.runs) == runs_of(got)
+        assert len(applied(got)) == 2
+        figures.add("uploads between get and put, none lost")
+
+
+def test_an_object_that_is_put_under_each_try_is_stale_and_as_its_agent_left_it(
+    bucket: Bucket, tmp_path: Path
+) -> None:
+    path = agent_file(tmp_path / "agent.db")
+    bucket.put("agent.db", path)
+    numbers = iter(range(10))
+
+    def put_again() -> None:
+        number = next(numbers)
+        fill(path, told([f"The door code of room {number} is 4711."], f"news-{number}"))
+        bucket.put("agent.db", path)
+
+    totals = nightly(bucket.address, meddling_writer(put_again))
+    assert totals.became == {"stale": 1}
+    got = bucket.get("agent.db", tmp_path / "got.db")
+    assert got.read_bytes() == path.read_bytes()
+    assert runs_of(got) == []
+
+
+def test_a_question_is_paid_once_though_the_object_is_put_meanwhile(
+    bucket: Bucket, tmp_path: Path
+) -> None:
+    path = agent_file(tmp_path / "agent.db")
+    fill(path, near_pairs(2))
+    bucket.put("agent.db", path)
+    calls = 0
+
+    with model_server() as server:
+
+        def made(budget: UsageLimits, owner: BudgetOwner | None) -> Writer:
+            nonlocal calls
+            calls += 1
+            if calls == 3:  # once the first night is done, before it is put
+                fill(path, told(["The door code of room 9 is 4711."], "news"))
+                bucket.put("agent.db", path)
+            return writer_of("openai/gpt-4o-mini", server.base, None, 1, budget, owner)
+
+        totals = nightly(bucket.address, made)
+        assert totals.became == {"done": 1}
+        # Who asked for the same twice would have paid twice.
+        asked = [json.dumps(one.messages) for one in server.asked]
+        assert len(asked) == len(set(asked)) > 0
+    (receipt,) = all_receipts(bucket.receipts)
+    assert (receipt.tries, receipt.calls) == (2, len(asked))
+
+
+@pytest.mark.usefixtures("long_only")
+def test_a_question_is_paid_once_though_the_worker_is_killed_before_the_object_is_put(
+    bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there = tmp_path / "temporary"
+    there.mkdir()
+    monkeypatch.setenv("TMPDIR", str(there))
+    path = agent_file(tmp_path / "agent.db")
+    fill(path, near_pairs(2))
+    bucket.put("agent.db", path)
+    (tmp_path / "driver").write_text(str(os.getpid()))
+    with model_server() as server:
+        asking = partial(writer_of, "openai/gpt-4o-mini", server.base, None, 1)
+        totals = nightly(bucket.address, deadly_writer(tmp_path, 1, writer=asking), workers=2)
+        asked = [json.dumps(one.messages) for one in server.asked]
+    assert len(list(tmp_path.glob("killed-*"))) == 1
+    assert totals.became == {"done": 1}
+    assert len(asked) == len(set(asked)) > 0
+    # The copy of a file whose process is gone does not stay behind.
+    (root,) = there.glob("slowwave-fleet-*")
+    assert (list(root.iterdir()), root.stat().st_mode & 0o777) == ([], 0o700)
+
+
+def test_a_copy_whose_night_goes_on_is_left_alone(
+    bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    root = working_root()
+    with working_folder(root, f"{bucket.address}/agent.db") as folder:
+        agent_file(folder / COPY)
+        assert answers_left(root, f"{bucket.address}/agent.db") == []
+        assert (folder / COPY).exists()
+    assert list(root.iterdir()) == []
+
+
+def test_a_folder_for_copies_that_others_can_read_is_refused(
+    bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    bucket.put("agent.db", agent_file(tmp_path / "agent.db"))
+    working_root().chmod(0o755)
+    found = maintain(cli, bucket)
+    assert found["became"] == {"failed": 1}
+    assert "this user alone can read" in str(found["troubles"])
+    assert bucket.asked("GET") == []
+
+
+def test_a_bucket_that_is_not_there_ends_with_a_sentence(bucket: Bucket, cli: Cli) -> None:
+    ended = cli("fleet", "maintain", "s3://no-such-bucket/x", "--consolidate", "--workers", 1)
+    assert ended.code == 1
+    assert "cannot be reached" in ended.err
+    assert "Traceback" not in ended.err
+
+
+def test_an_endpoint_without_tls_is_said_to_need_leave(
+    bucket: Bucket, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("AWS_ALLOW_HTTP")
+    object_store._store.cache_clear()
+    ended = cli("fleet", "maintain", bucket.address, "--consolidate", "--workers", 1)
+    assert ended.code == 1
+    assert "set AWS_ALLOW_HTTP=true" in ended.err
+
+
+def test_a_pattern_chooses_among_objects(bucket: Bucket, tmp_path: Path, cli: Cli) -> None:
+    filled(bucket, tmp_path / "here", 4)
+    command = ("--consolidate", "--workers", 1, "--dry-run", "--json")
+    for pattern, count in (("*.db", 2), ("**/*.db", 4), ("team/agent-[1-3].db", 2)):
+        found = cli("fleet", "maintain", f"{bucket.address}/{pattern}", *command)
+        assert found.json["files"] == count, pattern

@@ -1,0 +1,324 @@
+"""A memory folder of Claude Code: files, their index, and their times."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from builders import NOW, a_decision, a_memory, a_run, changing, decide
+from model_nights import latest_port, served
+from model_server import answering, approval
+from test_cli import Cli, cli
+from test_foreign import FORMATS, chosen_steps, killed
+
+from slowwave.consolidation.vectors.embedder import SentenceEmbedder
+from slowwave.extensions.formats.known_formats import format_named, recognised
+from slowwave.extensions.formats.mirror.mirror import Mirror
+from slowwave.store.proposal_changes import ProposalChanges
+from slowwave.store.records import timestamp
+from slowwave.store.vectors import to_blob
+
+__all__ = ["cli"]  # a fixture of test_cli, asked for by name
+
+SAMPLE = FORMATS / "claude-code" / "memory"
+Content = dict[str, tuple[str, int]]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Provide a folder as Claude Code leaves it."""
+    return Path(shutil.copytree(SAMPLE, tmp_path / "project" / "memory"))
+
+
+def content(folder: Path) -> Content:
+    """Return each file with its time; the index is written anew, so it has none."""
+    return {
+        one.name: (one.read_text(), 0 if one.name == "MEMORY.md" else one.stat().st_mtime_ns)
+        for one in sorted(folder.iterdir())
+    }
+
+
+@pytest.fixture
+def model() -> Iterator[tuple[str, ...]]:
+    """Provide the options that name a model which knows the latest port of billing."""
+    with served(answering(latest_port, approval)) as options:
+        yield options
+
+
+def consolidated(cli: Cli, folder: Path, *more: str) -> str:
+    options = ("--format", "claude-code", "--json", *more)
+    ended = cli("maintain", folder, "--consolidate", *options)
+    assert ended.code == 0, ended.err
+    return str(ended.json["run"])
+
+
+def index(folder: Path) -> list[str]:
+    return (folder / "MEMORY.md").read_text().splitlines()
+
+
+def test_the_folder_is_recognised_and_another_is_not(folder: Path, tmp_path: Path) -> None:
+    assert [one.name for one in recognised(folder)] == ["claude-code"]
+    assert recognised(tmp_path) == []
+
+
+def test_a_dry_run_leaves_every_file_and_its_time(
+    folder: Path, cli: Cli, model: tuple[str, ...]
+) -> None:
+    before = content(folder)
+    command = ("maintain", folder, "--consolidate", "--dry-run", "--json")
+    assert {one["operation"] for one in cli(*command).json["proposals"]} == {"merge"}
+    first, second = (cli(*command, "--ask", *model) for _ in "12")
+    assert {one["operation"] for one in first.json["proposals"]} == {"merge", "update"}
+    assert first.out == second.out
+    assert content(folder) == before
+    assert [one.name for one in folder.parent.iterdir()] == ["memory"]
+
+
+def test_the_index_has_a_line_for_each_memory_and_no_other(
+    folder: Path, cli: Cli, model: tuple[str, ...]
+) -> None:
+    consolidated(cli, folder, *model)
+    files = {one.name for one in folder.glob("*.md")} - {"MEMORY.md", "notes.md"}
+    assert len(files) == len(index(folder)) == 6
+    assert all(any(f"({name})" in line for line in index(folder)) for name in files)
+    made = next(one for one in folder.glob("*.md") if "slowwave: true" in one.read_text())
+    text = made.read_text()
+    assert "  type: project\n  modified: 2026-02-09T09:00:00+00:00\n" in text
+    assert text.endswith("\n\nBilling listens on port 9090.\n")
+
+
+def test_what_the_user_is_like_and_what_has_reasons_or_a_link_stays(folder: Path, cli: Cli) -> None:
+    before = content(folder)
+    consolidated(cli, folder)
+    after = content(folder)
+    for name in ("dark-mode.md", "dark-mode-again.md", "second-reader.md", "refunds.md"):
+        assert after[name] == before[name]
+    assert after["notes.md"] == before["notes.md"]
+
+
+def test_the_second_run_writes_nothing(folder: Path, cli: Cli, model: tuple[str, ...]) -> None:
+    consolidated(cli, folder, *model)
+    before = content(folder), (folder / "MEMORY.md").stat().st_mtime_ns
+    assert cli("maintain", folder, "--consolidate", "--json", *model).json["proposals"] == []
+    assert (content(folder), (folder / "MEMORY.md").stat().st_mtime_ns) == before
+
+
+def test_undo_gives_the_files_back_with_their_times(
+    folder: Path, cli: Cli, model: tuple[str, ...]
+) -> None:
+    before = content(folder)
+    run = consolidated(cli, folder, *model)
+    assert content(folder) != before
+    assert cli("undo", folder, run).code == 0
+    assert content(folder) == before
+
+
+def test_one_proposal_after_the_other_is_undone(
+    folder: Path, cli: Cli, model: tuple[str, ...]
+) -> None:
+    before = content(folder)
+    run = consolidated(cli, folder, *model)
+    for one in cli("log", folder, run, "--json").json["proposals"]:
+        assert cli("undo", folder, one["id"]).code == 0
+    after = content(folder)
+    assert sorted(index(folder)) == sorted((SAMPLE / "MEMORY.md").read_text().splitlines())
+    assert {**after, "MEMORY.md": 0} == {**before, "MEMORY.md": 0}
+
+
+def test_what_is_restored_one_by_one_stands_in_its_old_place_in_the_index(
+    folder: Path, cli: Cli, model: tuple[str, ...]
+) -> None:
+    before = index(folder)
+    run = consolidated(cli, folder, *model)
+    for gone in cli("list", folder, "--status", "superseded", "--json").json["memories"]:
+        assert cli("restore", folder, gone["id"]).code == 0
+        assert [one for one in index(folder) if one in before] == [
+            one for one in before if one in index(folder)
+        ]
+    assert cli("undo", folder, run).code == 0
+    assert index(folder) == before
+
+
+def test_a_file_that_has_the_name_by_now_stands_in_the_way(folder: Path, cli: Cli) -> None:
+    run = consolidated(cli, folder)
+    name = next(one for one in SAMPLE.glob("*.md") if not (folder / one.name).exists()).name
+    front = (SAMPLE / name).read_text().split("---\n")[1]
+    (folder / name).write_text(f"---\n{front}---\n\nBilling has moved to Oulu.\n")
+    ended = cli("undo", folder, run)
+    assert ended.code == 1
+    assert name in ended.err
+    assert "Oulu" in (folder / name).read_text()
+
+
+@pytest.mark.usefixtures("long_only")
+def test_a_kill_at_any_step_loses_nothing_and_the_next_run_finishes(
+    folder: Path, cli: Cli, model: tuple[str, ...], rounds: Callable[[int, int], int]
+) -> None:
+    fresh = texts(folder)
+    options = ["--format", "claude-code", "--json", *model]
+    command = ["maintain", str(folder), "--consolidate", *options]
+    steps = int(killed(0, command).stderr.split()[-1])
+    after = texts(folder)
+    for at in chosen_steps(steps, rounds):
+        shutil.rmtree(folder.parent)
+        shutil.copytree(SAMPLE, folder)
+        assert killed(at, command).returncode == 9
+        assert cli(*command).code == 0
+        assert texts(folder) == after
+        assert cli(*command).json["proposals"] == []
+        for run in reversed(cli("log", folder, "--json").json["runs"]):
+            if run["states"]:
+                assert cli("undo", folder, run["id"]).code == 0
+        assert texts(folder) == fresh
+
+
+def texts(folder: Path) -> dict[str, str]:
+    """Return what each file says; lines of the index may stand in another order after a kill."""
+    found = {name: text for name, (text, _) in content(folder).items()}
+    return found | {"MEMORY.md": "\n".join(sorted(index(folder)))}
+
+
+@pytest.mark.parametrize(
+    ("file", "link"),
+    [
+        ("notes.md", "See [[port-of-billing]]."),
+        ("notes.md", "See [the port](port-of-billing.md#why)."),
+        ("runbook.md", "It stands in ~/.claude/projects/wiki/memory/port-of-billing.md, too."),
+        ("MEMORY.md", "Everything about ports: [[port-of-billing]]"),
+    ],
+)
+def test_what_others_link_to_in_whatever_way_stays_and_is_named(
+    folder: Path, cli: Cli, file: str, link: str
+) -> None:
+    linking = folder / file
+    linking.write_text(f"{linking.read_text().rstrip()}\n{link}\n")
+    before = content(folder)
+    ended = cli("maintain", folder, "--consolidate", "--format", "claude-code")
+    assert ended.code == 0
+    assert "stay as they are" in ended.err
+    assert "port-of-billing.md" in ended.err
+    assert content(folder)["port-of-billing.md"] == before["port-of-billing.md"]
+    assert "billing-port.md" not in content(folder)
+
+
+def test_an_undo_beyond_what_a_session_loads_gives_everything_back_and_says_so(
+    folder: Path, cli: Cli, model: tuple[str, ...]
+) -> None:
+    run = consolidated(cli, folder, *model)
+    lines = (folder / "MEMORY.md").read_text()
+    added = "".join(f"- [Note {at}](elsewhere-{at}.md) — a note\n" for at in range(194))
+    (folder / "MEMORY.md").write_text(lines + added)
+    assert len(index(folder)) == 200
+    ended = cli("undo", folder, run)
+    assert ended.code == 0
+    assert "its agent takes 200" in ended.err
+    assert len(index(folder)) > 200
+    assert (folder / "port-of-billing.md").exists()
+
+
+def test_a_text_for_which_the_index_has_no_room_is_taken_back_and_the_rest_is_written(
+    folder: Path, embedder: SentenceEmbedder
+) -> None:
+    lines = (folder / "MEMORY.md").read_text().splitlines(keepends=True)
+    more = [f"- [Note {at}](elsewhere-{at}.md) — a note\n" for at in range(200 - len(lines))]
+    (folder / "MEMORY.md").write_text("".join([*lines, *more]))
+    before = content(folder)
+    mirror = Mirror(folder, format_named("claude-code"), folder.parent / "state.db")
+    mirror.make()
+    mirror.settle(NOW)
+    a_run(mirror.state)
+    with changing(mirror.state) as file:
+        changes = ProposalChanges(file, "run-1", "proposal-1", timestamp(NOW))
+        rule = a_memory("rule", "Ask before each release.", tenant="feedback", generation=1)
+        changes.insert_memory(rule, "m", to_blob(embedder.encode([rule.content])[0]), [])
+    decide(mirror.state, a_decision(operation="extract", derived="rule", tenant="feedback"))
+    pulled = mirror.settle(NOW)
+    assert list(pulled.stale) == ["proposal-1"]
+    assert "its agent takes 200" in pulled.stale["proposal-1"]
+    assert content(folder) == before
+    assert mirror.settle(NOW).stale == {}
+
+
+def with_another_front(folder: Path) -> None:
+    for one in folder.glob("*.md"):
+        if one.name != "MEMORY.md":
+            one.write_text(one.read_text().replace("  type: ", "  kind: "))
+
+
+OTHER_VERSIONS: dict[str, tuple[Callable[[Path], object], str]] = {
+    "front matter": (with_another_front, "billing-port-9090.md"),
+    "index of titles": (
+        lambda folder: (folder / "MEMORY.md").write_text("# Memory\n\n- Billing port: 8080\n"),
+        "MEMORY.md lists no memory",
+    ),
+    "index as a table": (
+        lambda folder: (folder / "MEMORY.md").write_text(
+            "| file | what |\n|---|---|\n| billing-port | 8080 |\n"
+        ),
+        "MEMORY.md lists no memory",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", OTHER_VERSIONS)
+def test_a_folder_of_another_version_is_refused_and_nothing_is_changed(
+    what: str, folder: Path, cli: Cli
+) -> None:
+    make, sentence = OTHER_VERSIONS[what]
+    make(folder)
+    before = content(folder)
+    for more in ((), ("--dry-run",)):
+        ended = cli("maintain", folder, "--consolidate", "--format", "claude-code", *more)
+        assert ended.code == 10
+        assert sentence in ended.err
+        assert "2.1.330" in ended.err
+        assert content(folder) == before
+
+
+@pytest.mark.parametrize(
+    ("key", "other"), [("  type: project", "  type: decision"), ("name: ", "weight: 3\nname: ")]
+)
+def test_a_file_of_another_version_stays_and_is_named(
+    key: str, other: str, folder: Path, cli: Cli
+) -> None:
+    path = folder / "port-of-billing.md"
+    path.write_text(path.read_text().replace(key, other, 1))
+    before = content(folder)["port-of-billing.md"]
+    ended = cli("maintain", folder, "--consolidate", "--format", "claude-code")
+    assert ended.code == 0
+    assert "does not write stay as they are: port-of-billing.md." in ended.err
+    assert content(folder)["port-of-billing.md"] == before
+
+
+def test_an_index_that_was_not_there_before_a_run_is_not_there_after_its_undo(
+    folder: Path, cli: Cli
+) -> None:
+    (folder / "MEMORY.md").unlink()
+    before = {one.name: one.read_bytes() for one in folder.iterdir()}
+    run = consolidated(cli, folder)
+    assert cli("undo", folder, run).code == 0
+    assert {one.name: one.read_bytes() for one in folder.iterdir()} == before
+
+
+def test_an_undo_says_which_links_of_the_agent_lead_nowhere_afterwards(
+    folder: Path, cli: Cli, model: tuple[str, ...]
+) -> None:
+    run = consolidated(cli, folder, *model)
+    (made,) = [one.stem for one in folder.glob("*.md") if "slowwave: true" in one.read_text()]
+    (folder / "notes.md").write_text(f"See [[{made}]] and [[nowhere]].\n")
+    ended = cli("undo", folder, run)
+    assert ended.code == 0
+    assert f"leads nowhere now: {made}\n" in ended.err
+    assert "now: nowhere" not in ended.err
+    assert (folder / "notes.md").read_text() == f"See [[{made}]] and [[nowhere]].\n"
+
+
+def test_of_a_file_in_the_folder_it_is_said_that_the_folder_is_to_be_named(
+    folder: Path, cli: Cli
+) -> None:
+    for name in ("MEMORY.md", "refunds.md"):
+        ended = cli("maintain", folder / name, "--consolidate", "--dry-run")
+        assert ended.code == 2
+        assert f"Name the folder: {folder}" in " ".join(ended.err.split())

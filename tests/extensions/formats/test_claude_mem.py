@@ -1,0 +1,78 @@
+"""claude-mem's database is taken in, and never written to."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from model_nights import latest_port, served
+from model_server import answering, approval
+from nights import execute
+from test_cli import Cli, cli
+from test_foreign import FORMATS
+
+from slowwave.extensions.formats.known_formats import recognised
+
+__all__ = ["cli"]  # a fixture of test_cli, asked for by name
+
+FACTS = [
+    ("billing", "Billing listens on port 8080.", "2026-02-03T09:00:00+00:00"),
+    ("billing", "Refunds need a second signature.", "2026-02-03T09:00:00+00:00"),
+    ("billing", "Billing listens on port 9090 now.", "2026-02-09T09:00:00+00:00"),
+    ("billing", "Refunds need a second signature", "2026-02-10T09:00:00+00:00"),
+    (
+        "wiki",
+        "The backup of the wiki runs at 02:30 every night.",
+        "2026-02-11T09:00:00+00:00",
+    ),
+]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """Provide a database as claude-mem leaves it."""
+    made = tmp_path / "claude-mem.db"
+    with closing(sqlite3.connect(made)) as db:
+        db.executescript((FORMATS / "claude-mem.sql").read_text("utf-8"))
+    return made
+
+
+def test_it_is_recognised_and_its_facts_are_imported_with_their_days(
+    path: Path, tmp_path: Path, cli: Cli
+) -> None:
+    assert [one.name for one in recognised(path)] == ["claude-mem"]
+    before = path.read_bytes()
+    ended = cli("import", tmp_path / "own.db", path, "--from", "claude-mem", "--json")
+    assert ended.json["imported"] == len(FACTS)
+    memories = cli("list", tmp_path / "own.db", "--json").json["memories"]
+    told = [(one["tenant"], one["content"], one["observed_at"]) for one in memories]
+    assert sorted(told) == sorted(FACTS)
+    assert path.read_bytes() == before
+
+
+def test_a_dry_run_says_what_is_told_twice_and_nothing_writes(path: Path, cli: Cli) -> None:
+    before = path.read_bytes()
+    dry_run = ("maintain", path, "--consolidate", "--dry-run", "--json")
+    with served(answering(latest_port, approval)) as model:
+        ended = cli(*dry_run, "--ask", *model)
+    assert [one["operation"] for one in ended.json["proposals"]] == ["merge", "update"]
+    ended = cli(*dry_run)
+    assert [one["operation"] for one in ended.json["proposals"]] == ["merge"]
+    for more in ([], ["--format", "claude-mem"]):
+        ended = cli("maintain", path, "--consolidate", *more)
+        assert ended.code == 2
+        assert "--from claude-mem" in ended.err
+    assert path.read_bytes() == before
+    assert [one.name for one in path.parent.iterdir()] == [path.name]
+
+
+def test_facts_of_another_form_are_left_out_and_the_narrative_stands_for_them(
+    path: Path, tmp_path: Path, cli: Cli
+) -> None:
+    execute(path, "UPDATE observations SET facts = 'none' WHERE id = 1")
+    execute(path, "UPDATE observations SET facts = '{}', narrative = NULL WHERE id = 2")
+    cli("import", tmp_path / "own.db", path, "--from", "claude-mem")
+    texts = {one["content"] for one in cli("list", tmp_path / "own.db", "--json").json["memories"]}
+    assert {"The configuration was read: billing listens on 8080.", "Billing moved"} < texts

@@ -1,0 +1,285 @@
+"""What each format has to stand, on a file that is made of the same memories in each of them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+from model_nights import GATE, GATE_ONCE, SHORT, joining
+from model_server import Asked, Reply, model_server
+from nights import execute, of_one_thing
+from test_cli import Cli, cli
+
+from benchmarks.quality.formats import WRITERS
+from slowwave.extensions.formats.base import Change, ChangedMeanwhile
+from slowwave.extensions.formats.known_formats import format_named
+from slowwave.store.opening import is_database
+
+__all__ = ["cli"]  # a fixture of test_cli, asked for by name
+
+_FIRST_DAY = 3
+_UPDATED = ("The backup job starts at 02:30.", "The backup job starts at 04:15 now.")
+_TWINS = ("Billing listens on port 8080.", "Billing listens on port 8080")
+
+
+def made(name: str, folder: Path, texts: tuple[str, ...]) -> Path:
+    """Make a file that says these, a day each where it has dates."""
+    folder.mkdir()
+    rows = [
+        {
+            "id": f"m{at}",
+            "content": text,
+            "session": f"s{at}",
+            "observed_at": f"2026-02-{at + _FIRST_DAY:02d}T09:00:00+00:00",
+        }
+        for at, text in enumerate(texts)
+    ]
+    return WRITERS[name](folder, rows)
+
+
+def format_of(name: str) -> str:
+    return name.partition(",")[0]
+
+
+def held(path: Path) -> object:
+    """Return what a file or a folder holds: of a database its rows."""
+    if path.is_dir():
+        return {one.name: one.read_bytes() for one in path.iterdir()}
+    if not is_database(path):
+        return path.read_bytes() if path.exists() else None
+    with closing(sqlite3.connect(path)) as db:
+        tables = db.execute("SELECT name FROM sqlite_schema WHERE sql LIKE 'CREATE TABLE%'")
+        return {
+            name: sorted(map(repr, db.execute(f'SELECT * FROM "{name}"')))
+            for (name,) in tables.fetchall()
+            if name in ("memories", "store", "store_vectors", "other")
+        }
+
+
+def copied(path: Path, target: Path) -> None:
+    if path.is_dir():
+        shutil.copytree(path, target)
+    else:
+        shutil.copy2(path, target)
+
+
+def written(folder: Path) -> dict[str, tuple[bytes, int]]:
+    """Return every file below a folder, with its bytes and its time.
+
+    But for the mirror, and the lock that Hermes itself takes.
+    """
+    return {
+        str(one.relative_to(folder)): (one.read_bytes(), one.stat().st_mtime_ns)
+        for one in folder.rglob("*")
+        if one.is_file() and ".slowwave.db" not in one.name and one.suffix != ".lock"
+    }
+
+
+@contextmanager
+def nobody_writes(path: Path) -> Iterator[None]:
+    """Fail if a file, a folder or a database is written to, even with what it holds already."""
+    database = path if is_database(path) else ":memory:"
+    with closing(sqlite3.connect(database)) as db:
+        # What its agent left in a log goes into the file, now and not when the last one lets go.
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    before = written(path.parent)
+    with closing(sqlite3.connect(database)) as db:
+        # Another number as soon as anybody else has committed.
+        seen = db.execute("PRAGMA data_version").fetchone()
+        yield
+        assert db.execute("PRAGMA data_version").fetchone() == seen
+    assert written(path.parent) == before
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_a_dry_run_writes_nothing_and_a_run_applies_what_it_proposed(
+    name: str, tmp_path: Path, cli: Cli, scripted: tuple[str, ...]
+) -> None:
+    path = made(name, tmp_path / "agent", (*of_one_thing(), *_UPDATED, *_TWINS))
+    command = ("maintain", path, "--consolidate", "--json", *scripted)
+    with nobody_writes(path):
+        first, second = (cli(*command, "--dry-run", "--ask") for _ in "12")
+    assert first.out == second.out
+    planned = first.json
+    done = cli(*command, "--format", format_of(name)).json
+    keys = "id", "operation", "sources", "text"
+    assert [[one.get(key) for key in keys] for one in done["proposals"]] == [
+        [one.get(key) for key in keys] for one in planned["proposals"]
+    ]
+    # Where a file has no dates, no value is newer than another.
+    states = {one["operation"]: one["state"] for one in done["proposals"]}
+    assert states.pop("update") in ("applied", "rejected")
+    assert states == {"merge": "applied", "synthesize": "applied"}
+    assert done["conflicts"] == planned["conflicts"]
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_the_second_run_writes_nothing_and_undo_gives_everything_back(
+    name: str, tmp_path: Path, cli: Cli, scripted: tuple[str, ...]
+) -> None:
+    path = made(name, tmp_path / "agent", (*of_one_thing(), *_UPDATED, *_TWINS))
+    before = held(path)
+    options = ("--format", format_of(name), "--json", *scripted)
+    command = ("maintain", path, "--consolidate", *options)
+    run = cli(*command).json["run"]
+    assert held(path) != before
+    with nobody_writes(path):
+        assert cli(*command).json["proposals"] == []
+    assert cli("undo", path, run).code == 0
+    assert held(path) == before
+
+
+def to_nothing(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink()
+
+
+def to_folder(path: Path) -> None:
+    to_nothing(path)
+    path.mkdir()
+    (path / "notes.txt").write_text("A heron nests there.\n")
+
+
+def to_file(content: bytes) -> Callable[[Path], None]:
+    def put(path: Path) -> None:
+        to_nothing(path)
+        path.write_bytes(content)
+
+    return put
+
+
+def to_database(path: Path) -> None:
+    to_nothing(path)
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("CREATE TABLE other (id)")
+
+
+OTHER_KINDS: dict[str, Callable[[Path], object]] = {
+    "gone": to_nothing,
+    "a folder": to_folder,
+    "a picture": to_file(b"\x89PNG\r\n\x1a\n\0\0\xff"),
+    "a text": to_file(b"# Notes\n\n- A heron nests there.\n"),
+    "a database": to_database,
+    "empty": to_file(b""),
+}
+
+
+KINDS = [*OTHER_KINDS, "another of its kind"]
+# So many kinds of each format are tried often, others of the next one.
+_OFTEN = 2
+CASES = [
+    pytest.param(name, kind, (row * _OFTEN - column) % len(KINDS) < _OFTEN, id=f"{name}, {kind}")
+    for row, name in enumerate(WRITERS)
+    for column, kind in enumerate(KINDS)
+]
+
+
+@pytest.mark.parametrize(("name", "kind", "is_often"), CASES)
+def test_what_is_put_in_its_place_while_a_model_thinks_is_left_alone(
+    name: str,
+    kind: str,
+    is_often: bool,
+    tmp_path: Path,
+    cli: Cli,
+    request: pytest.FixtureRequest,
+) -> None:
+    if not is_often:
+        request.getfixturevalue("long_only")
+    path = made(name, tmp_path / "agent", (*GATE[:2], SHORT))
+    other = made(name, tmp_path / "other", ("A heron nests there.",))
+    before, kept, put = held(path), tmp_path / "kept", list[object]()
+
+    def answer(asked: Asked) -> Reply:
+        if not put:
+            copied(path, kept)
+            OTHER_KINDS.get(kind, lambda path: (to_nothing(path), other.rename(path)))(path)
+            put.append(held(path))
+        return joining(GATE_ONCE)(asked)
+
+    command = ("maintain", path, "--consolidate", "--format", format_of(name))
+    with model_server(answer) as server:
+        ended = cli(*command, "--model", "openai/scripted", "--api-base", server.base)
+    assert [held(path)] == put
+    # What is of its kind is a file from which its agent took everything.
+    assert ended.code in (0, 3)
+    assert ("stale" in ended.out) == (ended.code == 0)
+    assert (path.name in ended.err) == (ended.code == 3)
+    if path.exists():
+        to_nothing(path)
+    copied(kept, path)
+    assert cli(*command).code == 0
+    for one in cli("log", path, "--json").json["runs"]:
+        if "applied" in one["states"]:
+            assert cli("undo", path, one["id"]).code == 0
+    assert held(path) == before
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_what_is_put_in_its_place_before_the_very_writing_is_left_alone(
+    name: str, tmp_path: Path
+) -> None:
+    path = made(name, tmp_path / "agent", _TWINS)
+    other = made(name, tmp_path / "other", ("A heron nests there.",))
+    before, put = held(path), held(other)
+    with format_named(format_of(name)).opened(path, writes=True) as file:
+        gone, stays = (one.key for one in file.records)
+        file.prepare(Change({gone: "m"}, successors={gone: stays}))
+        path.rename(tmp_path / "kept")
+        other.rename(path)
+        with pytest.raises(ChangedMeanwhile):
+            file.commit()
+    assert held(path) == put
+    assert held(tmp_path / "kept") == before
+
+
+@pytest.mark.parametrize("name", ["mcp-memory-service", "langgraph", "claude-code"])
+def test_each_memory_that_stands_in_the_way_of_an_undo_is_named(
+    name: str, tmp_path: Path, cli: Cli
+) -> None:
+    twins = (*_TWINS, "Refunds need a second signature.", "Refunds need a second signature")
+    path = made(name, tmp_path / "agent", twins)
+    before = told_in(name, path)
+    run = cli("maintain", path, "--consolidate", "--format", name, "--json").json["run"]
+    gone = [one for one in before if one not in told_in(name, path)]
+    assert len(gone) == 2
+    IN_THE_WAY[name](path)
+    now = held(path)
+    for more in ((), ("--dry-run",)):
+        ended = cli("undo", path, run, *more)
+        assert ended.code == 1
+        assert all(f"'{one}' cannot come back" in ended.err for one in gone)
+        assert held(path) == now
+    refused = json.loads(cli("undo", path, run, "--json").err)
+    assert len(refused["obstacles"]) == 2
+
+
+def told_in(name: str, path: Path) -> list[str]:
+    with format_named(format_of(name)).opened(path, writes=False) as file:
+        return [one.text for one in file.records]
+
+
+def other_memories_in(folder: Path) -> None:
+    """Let the names of files that left be those of others."""
+    for at in range(4):
+        path = folder / f"note-{at}.md"
+        if not path.exists():
+            front = "name: a\ndescription: b\nmetadata:\n  type: project"
+            path.write_text(f"---\n{front}\n---\n\nHeron {at} nests at the weir.\n")
+
+
+IN_THE_WAY: dict[str, Callable[[Path], None]] = {
+    "mcp-memory-service": lambda path: execute(
+        path, "UPDATE memories SET deleted_at = 1 WHERE superseded_by <> ''"
+    ),
+    "langgraph": lambda path: execute(
+        path, "DELETE FROM store WHERE prefix LIKE 'slowwave_superseded%'"
+    ),
+    "claude-code": other_memories_in,
+}

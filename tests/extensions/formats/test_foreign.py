@@ -1,0 +1,637 @@
+"""Memory files of other agents: recognised, consolidated, and given back to the byte."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import filelock
+import pytest
+import readme
+from model_nights import GATE, GATE_ONCE, SHORT, joining, latest_port, served
+from model_server import Asked, Reply, answering, approval, model_server
+from nights import of_one_thing, picture, rows
+from test_cli import Cli, cli
+
+from slowwave.extensions.formats.known_formats import own_formats, recognised
+from slowwave.store.file import create_file
+
+__all__ = ["cli"]  # a fixture of test_cli, asked for by name
+
+FORMATS = Path(__file__).with_name("recorded")
+# A file of each format, as its own program writes it.
+SAMPLES = {
+    "mcp-server-memory": "memory.jsonl",
+    "hermes": "memories/MEMORY.md",
+    "markdown": "MEMORY.md",
+}
+# Those that are no files of text.
+OTHERS = ("claude-code", "mcp-memory-service", "langgraph", "claude-mem")
+# What is told twice in each of them.
+TWICE = {
+    "mcp-server-memory": "Billing listens on port 8080",
+    "hermes": "Billing listens on port 8080",
+    "markdown": "User prefers dark mode in every editor",
+}
+# What its agent adds: an entry in the manner of the file.
+ADDED: dict[str, Callable[[str], str]] = {
+    "mcp-server-memory": lambda text: text.replace(
+        '"Is allergic to celery"', '"Is allergic to celery","Plays the tuba"'
+    ),
+    "hermes": lambda text: f"{text}\n§\nPlays the tuba",
+    "markdown": lambda text: text.replace("- Works from", "- Plays the tuba\n- Works from"),
+}
+
+
+@pytest.fixture(params=SAMPLES)
+def sample(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, Path]:
+    """Provide the name of a format, and a file of it in a folder of its own."""
+    name = str(request.param)
+    folder = tmp_path / "agent"
+    shutil.copytree(FORMATS / name, folder)
+    return name, folder / SAMPLES[name]
+
+
+def state_of(path: Path) -> Path:
+    return path.with_name(f"{path.name}.slowwave.db")
+
+
+def consolidated(cli: Cli, name: str, path: Path, *more: str) -> str:
+    ended = cli("maintain", path, "--consolidate", "--format", name, "--json", *more)
+    assert ended.code == 0, ended.err
+    return str(ended.json["run"])
+
+
+def test_a_file_is_recognised_by_its_own_format_and_no_other(
+    sample: tuple[str, Path], tmp_path: Path
+) -> None:
+    name, path = sample
+    assert [one.name for one in recognised(path)] == [name]
+    assert {*SAMPLES, *OTHERS} == set(own_formats())
+
+
+@pytest.mark.parametrize("content", [b"", b"\n", b"\x89PNG\r\n\x1a\n\0\0", b"[1, 2]\n", b"{}\n"])
+def test_other_files_are_recognised_by_none(tmp_path: Path, content: bytes) -> None:
+    for name in ("memory.jsonl", "MEMORY.md", "notes.txt"):
+        (tmp_path / name).write_bytes(content)
+        assert recognised(tmp_path / name) == []
+    assert recognised(tmp_path) == []
+    create_file(tmp_path / "own.db")
+    assert recognised(tmp_path / "own.db") == []
+
+
+@pytest.mark.parametrize("name", ["CLAUDE.md", "AGENTS.md"])
+def test_instructions_of_people_are_never_touched(tmp_path: Path, cli: Cli, name: str) -> None:
+    path = tmp_path / name
+    path.write_text("- Use tabs.\n- Use tabs\n")
+    ended = cli("maintain", path, "--consolidate", "--format", "markdown")
+    assert ended.code == 10
+    assert "instructions" in ended.err
+    assert path.read_text() == "- Use tabs.\n- Use tabs\n"
+
+
+def test_a_dry_run_says_the_same_twice_and_leaves_every_byte_and_time(
+    sample: tuple[str, Path], cli: Cli
+) -> None:
+    _, path = sample
+    before = path.read_bytes(), path.stat().st_mtime_ns
+    files = sorted(path.parent.iterdir())
+    first, second = (cli("maintain", path, "--consolidate", "--dry-run", "--json") for _ in "12")
+    assert first.code == 0
+    assert first.json["proposals"]
+    assert first.out == second.out
+    assert (path.read_bytes(), path.stat().st_mtime_ns) == before
+    assert sorted(path.parent.iterdir()) == files
+
+
+def test_the_first_run_that_writes_has_to_name_the_format(
+    sample: tuple[str, Path], cli: Cli
+) -> None:
+    name, path = sample
+    before = path.read_bytes()
+    ended = cli("maintain", path, "--consolidate")
+    assert ended.code == 2
+    assert f"--format {name}" in ended.err
+    assert path.read_bytes() == before
+    assert not state_of(path).exists()
+
+
+def test_a_run_does_what_the_dry_run_said_and_the_second_does_nothing(
+    sample: tuple[str, Path], cli: Cli
+) -> None:
+    name, path = sample
+    planned = cli("maintain", path, "--consolidate", "--dry-run", "--json").json
+    done = cli("maintain", path, "--consolidate", "--format", name, "--json").json
+    assert [one["id"] for one in done["proposals"]] == [one["id"] for one in planned["proposals"]]
+    assert {one["state"] for one in done["proposals"]} == {"applied"}
+    assert len(path.read_bytes()) < len((FORMATS / name / SAMPLES[name]).read_bytes())
+    cli("maintain", path, "--consolidate")  # computes the vectors of nothing new, if any
+    before, state = path.read_bytes(), picture(state_of(path))
+    time = path.stat().st_mtime_ns
+    again = cli("maintain", path, "--consolidate", "--json").json
+    assert again["proposals"] == []
+    assert (path.read_bytes(), path.stat().st_mtime_ns) == (before, time)
+    assert picture(state_of(path)) == state
+
+
+def test_whatever_is_no_memory_keeps_its_bytes(sample: tuple[str, Path], cli: Cli) -> None:
+    name, path = sample
+    before = path.read_text()
+    consolidated(cli, name, path)
+    after = path.read_text()
+    if name == "markdown":
+        gone = [line for line in before.splitlines() if line not in after.splitlines()]
+        assert gone == [
+            "- User prefers dark mode in every editor.",
+            "* Refunds need a second signature.",
+        ] or all(line[:2] in ("- ", "* ") for line in gone)
+        assert before[before.index("- The ledger") :] == after[after.index("- The ledger") :]
+        assert "- Billing listens on port 8080. <!-- importance: 8 -->\n" in after
+    if name == "mcp-server-memory":
+        assert before.splitlines()[3] == after.splitlines()[3]
+        assert "Is allergic to celery" in after
+    assert "9090" in after
+    assert "8080" in after
+
+
+def test_nothing_is_joined_across_tenants(sample: tuple[str, Path], cli: Cli) -> None:
+    name, path = sample
+    if name != "mcp-server-memory":
+        pytest.skip("one tenant")
+    consolidated(cli, name, path)
+    graph = [json.loads(line) for line in path.read_text().splitlines()]
+    prefers = [one["name"] for one in graph[:3] if "Prefers morning meetings" in str(one)]
+    assert prefers == ["Helvi", "Aino"]
+
+
+def test_of_a_file_without_dates_the_order_of_lines_makes_no_value_newer(
+    sample: tuple[str, Path], cli: Cli
+) -> None:
+    name, path = sample
+    with served(answering(latest_port, approval)) as model:
+        options = ("--format", name, "--json", *model)
+        done = cli("maintain", path, "--consolidate", *options).json
+    (update,) = [one for one in done["proposals"] if one["operation"] == "update"]
+    assert update["state"] == "rejected"
+    assert "nothing shows which value is the newer one" in update["why"]
+    assert "1970" not in path.read_text()
+    assert {"8080", "9090"} in [set(conflict["values"]) for conflict in done["conflicts"]]
+
+
+def test_undo_gives_the_bytes_back(sample: tuple[str, Path], cli: Cli) -> None:
+    name, path = sample
+    before, mode = path.read_bytes(), path.stat().st_mode
+    run = consolidated(cli, name, path)
+    assert path.read_bytes() != before
+    assert cli("undo", path, run, "--dry-run").code == 0
+    assert path.read_bytes() != before
+    ended = cli("undo", path, run)
+    assert ended.code == 0, ended.err
+    assert path.read_bytes() == before
+    assert path.stat().st_mode == mode
+
+
+def test_one_proposal_is_undone_and_the_others_stay(sample: tuple[str, Path], cli: Cli) -> None:
+    name, path = sample
+    before = path.read_bytes()
+    run = consolidated(cli, name, path)
+    proposals = cli("log", path, run, "--json").json["proposals"]
+    for number, one in enumerate(proposals, start=1):
+        assert cli("undo", path, one["id"]).code == 0
+        assert (path.read_bytes() == before) == (number == len(proposals))
+
+
+def test_undo_leaves_what_the_agent_added_since(sample: tuple[str, Path], cli: Cli) -> None:
+    name, path = sample
+    before = path.read_text()
+    run = consolidated(cli, name, path)
+    path.write_text(ADDED[name](path.read_text()))
+    assert cli("undo", path, run).code == 0
+    assert path.read_text() == ADDED[name](before)
+
+
+def test_undo_leaves_what_the_agent_changed_since(sample: tuple[str, Path], cli: Cli) -> None:
+    name, path = sample
+    run = consolidated(cli, name, path)
+    edited = f"{TWICE[name]}, mostly"
+    path.write_text(path.read_text().replace(TWICE[name], edited, 1))
+    assert cli("undo", path, run).code == 0
+    assert path.read_text().count(edited) == 1
+    assert path.read_text().count(TWICE[name]) >= 2
+
+
+def test_a_derived_text_that_the_agent_changed_since_is_not_undone(
+    tmp_path: Path, cli: Cli, scripted: tuple[str, ...]
+) -> None:
+    path = tmp_path / "memory.jsonl"
+    entity = {"type": "entity", "name": "on call", "entityType": "team"}
+    path.write_text(json.dumps(entity | {"observations": of_one_thing()}))
+    run = consolidated(cli, "mcp-server-memory", path, *scripted)
+    (derived,) = json.loads(path.read_text())["observations"]
+    path.write_text(json.dumps(entity | {"observations": [derived.replace("the", "a")]}))
+    before = path.read_bytes()
+    ended = cli("undo", path, run)
+    assert ended.code == 1
+    assert "was changed after the run" in ended.err
+    assert path.read_bytes() == before
+
+
+def test_what_the_agent_deletes_stays_deleted(sample: tuple[str, Path], cli: Cli) -> None:
+    name, path = sample
+    consolidated(cli, name, path)
+    path.write_text((FORMATS / name / SAMPLES[name]).read_text().replace("9090", "9091"))
+    ended = cli("maintain", path, "--consolidate", "--json")
+    assert ended.code == 0
+    assert "9090" not in path.read_text()
+    assert "9091" in path.read_text()
+    archived = rows(state_of(path), "SELECT content FROM memories WHERE status = 'archived'")
+    assert any("9090" in one["content"] for one in archived)
+
+
+def test_what_is_told_again_is_taken_up_by_the_next_run(sample: tuple[str, Path], cli: Cli) -> None:
+    name, path = sample
+    consolidated(cli, name, path)
+    short = path.read_bytes()
+    path.write_bytes((FORMATS / name / SAMPLES[name]).read_bytes())
+    done = cli("maintain", path, "--consolidate", "--json").json
+    assert done["proposals"]
+    assert sorted(path.read_text()) == sorted(short.decode())
+
+
+def test_restore_brings_a_memory_back_into_the_file(sample: tuple[str, Path], cli: Cli) -> None:
+    name, path = sample
+    consolidated(cli, name, path)
+    gone = cli("list", path, "--status", "superseded", "--json").json["memories"][0]
+    assert cli("restore", path, gone["id"]).code == 0
+    texts = [one["content"] for one in cli("list", path, "--json").json["memories"]]
+    assert gone["content"] in texts
+    assert gone["content"] in path.read_text()
+
+
+def test_what_is_restored_one_by_one_stands_in_its_old_place(
+    sample: tuple[str, Path], cli: Cli
+) -> None:
+    name, path = sample
+    before = path.read_bytes()
+    consolidated(cli, name, path)
+    for gone in cli("list", path, "--status", "superseded", "--json").json["memories"]:
+        assert cli("restore", path, gone["id"]).code == 0
+    assert path.read_bytes() == before
+
+
+def test_what_is_not_there_is_told_with_the_name_of_the_file(
+    sample: tuple[str, Path], cli: Cli
+) -> None:
+    _, path = sample
+    for command in ("show", "trace", "log", "diff"):
+        ended = cli(command, path, "01234567")
+        assert ended.code == 1
+        assert f"in {path}." in ended.err
+
+
+def test_reading_commands_see_what_the_agent_wrote_a_moment_ago(
+    sample: tuple[str, Path], cli: Cli
+) -> None:
+    name, path = sample
+    run = consolidated(cli, name, path)
+    path.write_text(ADDED[name](path.read_text()))
+    before = picture(state_of(path))
+    assert "Plays the tuba" in cli("list", path).out
+    assert "Plays the tuba" in cli("export", path).out
+    for command in (["stats"], ["check"], ["conflicts"], ["log"], ["diff", run], ["log", run]):
+        assert cli(command[0], path, *command[1:]).code == 0
+    (memory,) = cli("list", path, "--contains", "tuba", "--json").json["memories"]
+    assert cli("trace", path, memory["id"]).code == 0
+    assert cli("show", path, memory["id"]).code == 0
+    assert picture(state_of(path)) == before
+
+
+def test_a_kill_at_any_step_leaves_a_whole_file_and_the_next_run_finishes(
+    sample: tuple[str, Path], cli: Cli, rounds: Callable[[int, int], int]
+) -> None:
+    name, path = sample
+    if name != "markdown" and rounds(1, 0):
+        pytest.skip("in make test-long")
+    fresh = FORMATS / name / SAMPLES[name]
+    command = ["maintain", str(path), "--consolidate", "--format", name, "--json"]
+    steps = int(killed(0, command).stderr.split()[-1])
+    after = path.read_bytes()
+    assert after != fresh.read_bytes()
+    for at in chosen_steps(steps, rounds):
+        for one in path.parent.glob("*.slowwave.db*"):
+            one.unlink()
+        path.write_bytes(fresh.read_bytes())
+        assert killed(at, command).returncode == 9
+        assert path.read_bytes() in (fresh.read_bytes(), after)
+        ended = cli(*command)
+        assert ended.code == 0, ended.err
+        assert path.read_bytes() == after
+        assert cli(*command).json["proposals"] == []
+        for run in reversed(cli("log", path, "--json").json["runs"]):
+            if run["states"]:
+                assert cli("undo", path, run["id"]).code == 0
+        assert path.read_bytes() == fresh.read_bytes()
+
+
+def chosen_steps(steps: int, rounds: Callable[[int, int], int]) -> list[int]:
+    """Return at which of so many steps to kill: a late one, in `make test-long` some twenty more.
+
+    The last ones write the other file; the night before them is killed in tests/reliability.
+    """
+    if rounds(1, 0):
+        return [max(1, steps - 6)]
+    late = max(0, steps - 12)
+    return [*range(steps, late, -1), *range(late, 0, -max(1, late // 12))]
+
+
+def killed(at: int, command: list[str]) -> subprocess.CompletedProcess[str]:
+    killing = Path(__file__).parents[2] / "killing.py"
+    return subprocess.run(
+        [sys.executable, str(killing), str(at), *command],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_an_approval_that_is_killed_is_written_into_the_file_by_the_next_one(
+    sample: tuple[str, Path], cli: Cli, rounds: Callable[[int, int], int]
+) -> None:
+    name, path = sample
+    if name != "markdown" and rounds(1, 0):
+        pytest.skip("in make test-long")
+    cli("maintain", path, "--consolidate", "--format", name, "--review", "always")
+    waiting = {one: one.read_bytes() for one in path.parent.iterdir() if one.is_file()}
+    command = ["review", str(path), "approve", "--all", "--json"]
+    steps = int(killed(0, command).stderr.split()[-1])
+    after = path.read_bytes()
+    assert after != waiting[path]
+    for at in chosen_steps(steps, rounds):
+        for one in path.parent.glob("*.slowwave.db*"):
+            one.unlink()
+        for one, content in waiting.items():
+            one.write_bytes(content)
+        assert killed(at, command).returncode == 9
+        assert path.read_bytes() in (waiting[path], after)
+        # Where all had been approved, nothing waits any more: 1.
+        assert cli(*command).code in (0, 1)
+        assert path.read_bytes() == after
+        (run,) = (
+            one for one in cli("log", path, "--json").json["runs"] if "applied" in one["states"]
+        )
+        assert cli("undo", path, run["id"]).code == 0
+        assert path.read_bytes() == waiting[path]
+
+
+@pytest.mark.parametrize("deleted", [None, GATE[1], SHORT])
+def test_a_proposal_of_which_the_agent_deletes_a_source_meanwhile_is_stale(
+    tmp_path: Path, cli: Cli, deleted: str | None
+) -> None:
+    path = tmp_path / "memory.jsonl"
+    said = [*GATE[:2], SHORT]
+    left = [one for one in said if one != deleted]
+
+    def write(texts: list[str]) -> None:
+        entity = {"type": "entity", "name": "ponds", "entityType": "place", "observations": texts}
+        path.write_text(json.dumps(entity))
+
+    def answer(asked: Asked) -> Reply:
+        if not asked.drafts:
+            write([*left, "A heron nests there."])
+        return joining(GATE_ONCE)(asked)
+
+    write(said)
+    with model_server(answer) as server:
+        asking = ("--model", "openai/scripted", "--api-base", server.base)
+        command = ("maintain", path, "--consolidate", "--format", "mcp-server-memory", "--json")
+        ended = cli(*command, *asking)
+        assert server.asked
+    (proposal,) = ended.json["proposals"]
+    now = json.loads(path.read_text())["observations"]
+    assert "A heron nests there." in now
+    if deleted is None:
+        assert proposal["state"] == "applied"
+        assert proposal["draft"] in now
+        assert len(now) == 2
+    else:
+        assert proposal["state"] == "stale"
+        assert ended.json["after"]["active"] == len(now)
+        assert now == [*left, "A heron nests there."]
+
+
+def test_the_lock_of_hermes_is_waited_for_and_then_told(
+    tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(FORMATS / "hermes", tmp_path / "hermes")
+    path = tmp_path / "hermes" / SAMPLES["hermes"]
+    before = path.read_bytes()
+    monkeypatch.setattr("slowwave.extensions.formats.hermes._SECONDS", 0.2)
+    with filelock.FileLock(f"{path}.lock"):
+        ended = cli("maintain", path, "--consolidate", "--format", "hermes")
+    assert ended.code == 11
+    assert "held by its agent" in ended.err
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("mcp-server-memory", '{"type":"entity","name":"x"}\n', "no entity"),
+        ("mcp-server-memory", "not json\n", "not JSON"),
+        ("hermes", "one\n§\n two", "not as Hermes writes it"),
+        ("hermes", "\udcff", "UTF-8"),
+    ],
+)
+def test_a_file_that_is_not_as_its_agent_writes_it_is_refused_with_a_sentence(
+    tmp_path: Path, cli: Cli, name: str, content: str, said: str
+) -> None:
+    path = tmp_path / "MEMORY.md"
+    path.write_bytes(content.encode(errors="surrogateescape"))
+    before = path.read_bytes()
+    ended = cli("maintain", path, "--consolidate", "--format", name)
+    assert ended.code == 10
+    assert said in ended.err
+    assert path.read_bytes() == before
+    # The right format may still be named.
+    assert not state_of(path).exists()
+
+
+def test_a_format_that_is_named_by_mistake_is_refused_and_the_right_one_still_works(
+    sample: tuple[str, Path], tmp_path: Path, cli: Cli
+) -> None:
+    name, path = sample
+    before = path.read_bytes()
+    for other in sorted({*own_formats()} - {name}):
+        ended = cli("maintain", path, "--consolidate", "--format", other)
+        assert ended.code == 2
+        assert name in ended.err or "only read" in ended.err
+        assert cli("import", tmp_path / "own.db", path, "--from", other).code == 2
+    assert path.read_bytes() == before
+    assert [one.name for one in path.parent.iterdir()] == [path.name]
+    assert not (tmp_path / "own.db").exists()
+    consolidated(cli, name, path)
+
+
+def test_a_mirror_of_one_format_is_not_used_for_another(sample: tuple[str, Path], cli: Cli) -> None:
+    name, path = sample
+    consolidated(cli, name, path)
+    other = next(one for one in SAMPLES if one != name)
+    ended = cli("maintain", path, "--consolidate", "--format", other)
+    assert ended.code == 2
+    assert name in ended.err
+
+
+def test_the_mirror_may_lie_elsewhere(sample: tuple[str, Path], tmp_path: Path, cli: Cli) -> None:
+    name, path = sample
+    files = {one.name for one in path.parent.iterdir()} | {f"{path.name}.lock"}
+    state = tmp_path / "elsewhere.db"
+    before = path.read_bytes()
+    ended = cli("maintain", path, "--consolidate", "--format", name, "--state", state, "--json")
+    assert ended.code == 0
+    assert {one.name for one in path.parent.iterdir()} <= files
+    assert cli("undo", path, ended.json["run"], "--state", state).code == 0
+    assert path.read_bytes() == before
+
+
+def test_a_folder_that_cannot_be_written_leaves_the_dry_run_as_it_is(
+    sample: tuple[str, Path], cli: Cli
+) -> None:
+    name, path = sample
+    path.parent.chmod(0o500)
+    try:
+        assert cli("maintain", path, "--consolidate", "--dry-run").code == 0
+        if os.geteuid() != 0:
+            ended = cli("maintain", path, "--consolidate", "--format", name)
+            assert ended.code in (1, 10)
+    finally:
+        path.parent.chmod(0o700)
+
+
+def test_formats_lists_them_and_says_which_one_a_file_is(
+    sample: tuple[str, Path], tmp_path: Path, cli: Cli
+) -> None:
+    name, path = sample
+    listed = {one["name"] for one in cli("formats", "--json").json["formats"]}
+    assert listed == {*SAMPLES, *OTHERS}
+    assert [one["name"] for one in cli("formats", path, "--json").json["formats"]] == [name]
+    assert "no format" in cli("formats", tmp_path / "nothing").out
+
+
+DIST = "lines-0.1.dist-info"
+
+
+def test_the_format_of_the_page_works_once_its_package_declares_it(
+    tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = (readme.ROOT / "docs" / "formats.md").read_text("utf-8")
+    _, code, _ = readme.block(page, "plugin").split("```")
+    package = tmp_path / "package"
+    (package / DIST).mkdir(parents=True)
+    (package / "lines_format.py").write_text(code.removeprefix("python\n"))
+    (package / DIST / "METADATA").write_text("Name: lines\nVersion: 0.1\n")
+    declared = "[slowwave.formats]\nlines = lines_format:Lines\n"
+    (package / DIST / "entry_points.txt").write_text(declared)
+    monkeypatch.syspath_prepend(package)
+    path = tmp_path / "notes.txt"
+    before = "Billing listens on port 8080.\nBilling listens on port 8080\n9090 is free\n"
+    path.write_text(before)
+    assert "lines" in cli("formats").out
+    _, trial, _ = readme.block(page, "trial").split("```")
+    told: dict[str, object] = {"path": path}
+    exec(f"{code.removeprefix('python')}\n{trial.removeprefix('python')}", told)  # noqa: S102 - our own page
+    ended = cli("maintain", path, "--consolidate", "--format", "lines", "--json")
+    assert ended.code == 0, ended.err
+    assert path.read_text() == "Billing listens on port 8080\n9090 is free\n"
+    assert cli("undo", path, ended.json["run"]).code == 0
+    assert path.read_text() == before
+
+
+def test_a_format_that_there_is_not_is_told_with_those_that_there_are(
+    sample: tuple[str, Path], cli: Cli
+) -> None:
+    _, path = sample
+    ended = cli("maintain", path, "--consolidate", "--format", "frob")
+    assert ended.code == 1
+    assert "mcp-server-memory" in ended.err
+
+
+def test_a_run_says_how_full_the_file_was_and_is(sample: tuple[str, Path], cli: Cli) -> None:
+    name, path = sample
+    done = cli("maintain", path, "--consolidate", "--format", name, "--json").json
+    if name == "mcp-server-memory":
+        assert "budget" not in done
+        return
+    budget = done["budget"]
+    assert budget["used"] < budget["before"] < budget["most"]
+    unit, most = {"hermes": ("characters", 2_200), "markdown": ("lines", 200)}[name]
+    assert (budget["unit"], budget["most"]) == (unit, most)
+    assert f"Its agent takes {most:,} {unit}" in cli("maintain", path, "--consolidate").out
+
+
+def test_an_undo_that_would_fill_the_file_above_its_limit_is_refused(
+    tmp_path: Path, cli: Cli
+) -> None:
+    shutil.copytree(FORMATS / "hermes", tmp_path / "hermes")
+    path = tmp_path / "hermes" / SAMPLES["hermes"]
+    run = consolidated(cli, "hermes", path)
+    path.write_text(f"{path.read_text()}\n§\n{'The log is long. ' * 200}"[:2_190].rstrip())
+    before = path.read_bytes()
+    ended = cli("undo", path, run)
+    assert ended.code == 10
+    assert "its agent takes 2200" in ended.err
+    assert path.read_bytes() == before
+    assert cli("undo", path, run, "--dry-run").code == 10
+    assert cli("log", path, run, "--json").json["run"]["outcome"] == "done"
+
+
+def test_a_file_of_another_agent_is_imported_and_only_read(
+    sample: tuple[str, Path], tmp_path: Path, cli: Cli
+) -> None:
+    name, path = sample
+    before = path.read_bytes()
+    ended = cli("import", tmp_path / "own.db", path, "--from", name, "--json")
+    assert ended.code == 0
+    memories = cli("list", tmp_path / "own.db", "--json").json
+    assert ended.json["imported"] == memories["count"] > 3
+    assert path.read_bytes() == before
+    assert not state_of(path).exists()
+
+
+def test_nothing_but_its_own_agent_adds_to_a_file(
+    sample: tuple[str, Path], tmp_path: Path, cli: Cli
+) -> None:
+    name, path = sample
+    before = path.read_bytes()
+    for command in (["add", path, "Plays the tuba"], ["import", path, readme.SMOKE]):
+        ended = cli(*command)
+        assert ended.code == 2
+        assert name in ended.err
+    assert path.read_bytes() == before
+
+
+def test_a_link_to_a_file_is_that_file(sample: tuple[str, Path], tmp_path: Path, cli: Cli) -> None:
+    name, path = sample
+    before = path.read_bytes()
+    consolidated(cli, name, path)
+    linked = tmp_path / "linked.md"
+    linked.symlink_to(path)
+    done = cli("maintain", linked, "--consolidate", "--json").json
+    assert done["proposals"] == []
+    assert linked.is_symlink()
+    run = cli("log", linked, "--json").json["runs"][0]["id"]
+    assert cli("undo", linked, run).code == 0
+    assert linked.is_symlink()
+    assert path.read_bytes() == before
+
+
+def test_a_pipe_is_no_file(tmp_path: Path, cli: Cli) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", Path(os.devnull)):
+        ended = cli("maintain", path, "--consolidate", "--dry-run")
+        assert ended.code == 10
+        assert "no file" in ended.err

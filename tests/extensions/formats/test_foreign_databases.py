@@ -1,0 +1,325 @@
+"""Databases of other agents: rows are hidden and brought back, and nothing else is touched."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from nights import each_adding_something, execute, more_of_it, rows
+from test_cli import Cli, cli
+from test_foreign import FORMATS, chosen_steps, killed
+
+from slowwave.extensions.formats.known_formats import recognised
+
+__all__ = ["cli"]  # a fixture of test_cli, asked for by name
+
+TABLES = {"mcp-memory-service": "memories", "langgraph": "store"}
+# What its agent finds.
+VISIBLE = {
+    "mcp-memory-service": "SELECT content AS said FROM memories WHERE deleted_at IS NULL "
+    "AND coalesce(superseded_by, '') = '' ORDER BY id",
+    "langgraph": "SELECT CAST(value AS text) AS said FROM store WHERE prefix LIKE 'memories.%' "
+    "OR prefix LIKE 'profiles.%' ORDER BY prefix, key",
+}
+DELETED = {
+    "mcp-memory-service": "UPDATE memories SET deleted_at = 1 WHERE content LIKE '%9090%'",
+    "langgraph": "DELETE FROM store WHERE CAST(value AS text) LIKE '%8080%'",
+}
+
+
+@pytest.fixture(params=TABLES)
+def sample(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, Path]:
+    """Provide the name of a format, and a database as its package leaves it."""
+    name = str(request.param)
+    path = tmp_path / "agent.db"
+    with closing(sqlite3.connect(path)) as db:
+        db.executescript((FORMATS / f"{name}.sql").read_text("utf-8"))
+    return name, path
+
+
+def table(name: str, path: Path) -> list[dict[str, Any]]:
+    return rows(path, f"SELECT * FROM {TABLES[name]} ORDER BY 1, 2")
+
+
+def said(name: str, path: Path) -> list[str]:
+    return [one["said"] for one in rows(path, VISIBLE[name])]
+
+
+def consolidated(cli: Cli, name: str, path: Path, *more: str) -> str:
+    ended = cli("maintain", path, "--consolidate", "--format", name, "--json", *more)
+    assert ended.code == 0, ended.err
+    return str(ended.json["run"])
+
+
+def test_a_database_is_recognised_by_its_own_format_and_no_other(
+    sample: tuple[str, Path], tmp_path: Path
+) -> None:
+    name, path = sample
+    assert [one.name for one in recognised(path)] == [name]
+    execute(tmp_path / "other.db", "CREATE TABLE memories (id INTEGER PRIMARY KEY, content TEXT)")
+    assert recognised(tmp_path / "other.db") == []
+
+
+def test_a_dry_run_says_the_same_twice_and_changes_no_byte(
+    sample: tuple[str, Path], cli: Cli
+) -> None:
+    _, path = sample
+    before = path.read_bytes()
+    first, second = (cli("maintain", path, "--consolidate", "--dry-run", "--json") for _ in "12")
+    assert {one["operation"] for one in first.json["proposals"]} == {"merge"}
+    assert first.out == second.out
+    assert path.read_bytes() == before
+
+
+def test_what_is_said_twice_is_found_once_and_undo_gives_every_row_back(
+    sample: tuple[str, Path], cli: Cli
+) -> None:
+    name, path = sample
+    before, visible = table(name, path), said(name, path)
+    run = consolidated(cli, name, path)
+    after = said(name, path)
+    assert len(after) < len(visible)
+    assert set(after) < set(visible)
+    assert len(table(name, path)) == len(before)
+    changed = table(name, path)
+    assert cli("maintain", path, "--consolidate", "--json").json["proposals"] == []
+    assert table(name, path) == changed
+    assert cli("undo", path, run).code == 0
+    assert table(name, path) == before
+
+
+def test_only_the_column_that_hides_a_row_is_changed(sample: tuple[str, Path], cli: Cli) -> None:
+    name, path = sample
+    before = table(name, path)
+    consolidated(cli, name, path)
+    hiding = {"mcp-memory-service": "superseded_by", "langgraph": "prefix"}[name]
+    by_content = {one.get("content_hash") or one["key"]: one for one in table(name, path)}
+    for one in before:
+        now = by_content[one.get("content_hash") or one["key"]]
+        assert {**now, hiding: None} == {**one, hiding: None}
+
+
+def test_of_langgraph_a_profile_and_another_namespace_are_left_alone(
+    sample: tuple[str, Path], cli: Cli
+) -> None:
+    name, path = sample
+    if name != "langgraph":
+        pytest.skip("of langgraph")
+    execute(path, "UPDATE store SET expires_at = '2099-01-01' WHERE key = 'm4'")
+    consolidated(cli, name, path)
+    left = {(one["prefix"], one["key"]) for one in table(name, path)}
+    kept = {("profiles.ravi", "p"), ("memories.eva", "m3"), ("memories.ravi", "m4")}
+    assert kept < left
+
+
+def put(path: Path, key: str, text: str, day: str) -> None:
+    """Tell something as LangGraph's put does."""
+    value = json.dumps({"content": text}, ensure_ascii=False, separators=(",", ":")).encode()
+    columns = "prefix, key, value, created_at, updated_at"
+    insert = f"INSERT INTO store ({columns}) VALUES ('memories.helvi', ?1, ?2, ?3, ?3)"
+    execute(path, insert, key, value, f"{day} 09:00:00")
+
+
+def put_in_turn(path: Path, texts: list[str], first_day: int = 1) -> None:
+    """Tell a text a day, under the name of its day."""
+    for day, text in enumerate(texts, first_day):
+        put(path, f"h{day}", text, f"2026-02-{day:02d}")
+
+
+def test_of_langgraph_a_store_without_vectors_takes_new_texts_and_gives_the_rows_back(
+    sample: tuple[str, Path], cli: Cli, scripted: tuple[str, ...]
+) -> None:
+    name, path = sample
+    if name != "langgraph":
+        pytest.skip("of langgraph")
+    execute(path, "DELETE FROM store")
+    texts = each_adding_something()
+    put_in_turn(path, texts)
+    before = table(name, path)
+    run = consolidated(cli, name, path, *scripted)
+    (made,) = [one for one in table(name, path) if one["prefix"] == "memories.helvi"]
+    assert made["created_at"] == f"2026-02-{len(texts):02d} 09:00:00"
+    assert json.loads(made["value"]).keys() == {"content"}
+    assert rows(path, "SELECT typeof(value) AS kind FROM store WHERE key LIKE 'slowwave-%'") == [
+        {"kind": "blob"}
+    ]
+    again = cli("maintain", path, "--consolidate", "--json", *scripted)
+    assert again.json["proposals"] == []
+    put_in_turn(path, more_of_it()[:1], len(texts) + 1)
+    more = consolidated(cli, name, path, *scripted)
+    for one in (more, run):
+        assert cli("log", path, one, "--json").json["proposals"]
+        assert cli("undo", path, one).code == 0
+    left = [one for one in table(name, path) if one["key"] != f"h{len(texts) + 1}"]
+    assert left == before
+
+
+def test_of_langgraph_a_key_that_left_and_was_told_anew_may_leave_again_and_comes_back(
+    sample: tuple[str, Path], cli: Cli
+) -> None:
+    name, path = sample
+    if name != "langgraph":
+        pytest.skip("of langgraph")
+    execute(path, "DELETE FROM store")
+    put(path, "first", "The api listens on port 8080.", "2026-02-03")
+    put(path, "again", "The api listens on port 8080.", "2026-02-04")
+    runs = [consolidated(cli, name, path)]
+    (gone,) = {"first", "again"} - {
+        one["key"] for one in table(name, path) if one["prefix"] == "memories.helvi"
+    }
+    put(path, gone, "The api listens on port 8080.", "2026-02-05")
+    before = table(name, path)
+    runs.append(consolidated(cli, name, path))
+    assert len([one for one in table(name, path) if one["prefix"] == "memories.helvi"]) == 1
+    assert cli("undo", path, runs[1]).code == 0
+    assert table(name, path) == before
+
+
+def test_of_langgraph_a_store_with_vectors_takes_no_new_texts(
+    sample: tuple[str, Path], cli: Cli, scripted: tuple[str, ...]
+) -> None:
+    name, path = sample
+    if name != "langgraph":
+        pytest.skip("of langgraph")
+    execute(path, "CREATE TABLE store_vectors (prefix, key, field_name, embedding)")
+    execute(path, "INSERT INTO store_vectors VALUES ('memories.ravi', 'm0', '$', x'00')")
+    execute(path, "DELETE FROM store WHERE prefix <> 'memories.helvi'")
+    put_in_turn(path, each_adding_something())
+    done = cli("maintain", path, "--consolidate", "--format", name, "--json", *scripted).json
+    assert {one["operation"] for one in done["proposals"]} <= {"merge"}
+    assert not [one for one in table(name, path) if one["key"].startswith("slowwave-")]
+
+
+def test_of_mcp_memory_service_a_row_that_waits_for_a_vector_stands_for_nothing(
+    sample: tuple[str, Path], cli: Cli
+) -> None:
+    name, path = sample
+    if name != "mcp-memory-service":
+        pytest.skip("of mcp-memory-service")
+    execute(path, "UPDATE memories SET embedding_pending = 1")
+    assert (
+        cli("maintain", path, "--consolidate", "--format", name, "--json").json["proposals"] == []
+    )
+
+
+def test_of_mcp_memory_service_the_winner_is_there_and_protected_tags_stay(
+    sample: tuple[str, Path], cli: Cli
+) -> None:
+    name, path = sample
+    if name != "mcp-memory-service":
+        pytest.skip("of mcp-memory-service")
+    execute(path, "UPDATE memories SET tags = 'critical,t' WHERE content LIKE 'Refunds%'")
+    consolidated(cli, name, path)
+    hidden = rows(path, "SELECT content, superseded_by FROM memories WHERE superseded_by <> ''")
+    assert len(hidden) == 1
+    assert "8080" in hidden[0]["content"]
+    winner = "SELECT content FROM memories WHERE content_hash = ? AND superseded_by IS NULL"
+    assert "8080" in rows(path, winner, hidden[0]["superseded_by"])[0]["content"]
+
+
+def test_a_file_that_others_follow_is_refused(sample: tuple[str, Path], cli: Cli) -> None:
+    name, path = sample
+    if name != "mcp-memory-service":
+        pytest.skip("of mcp-memory-service")
+    execute(path, "DROP TABLE IF EXISTS sync_events")
+    execute(path, "CREATE TABLE sync_events (id INTEGER)")
+    execute(path, "INSERT INTO sync_events VALUES (1)")
+    before = table(name, path)
+    ended = cli("maintain", path, "--consolidate", "--format", name)
+    assert ended.code == 10
+    assert "copies" in ended.err
+    assert table(name, path) == before
+
+
+NEWER = {
+    "mcp-memory-service": (
+        "CREATE TABLE migration_registry (version INTEGER)",
+        "INSERT INTO migration_registry VALUES (99)",
+    ),
+    "langgraph": ("INSERT INTO store_migrations VALUES (99)",),
+}
+WITHOUT_A_COLUMN = {
+    "mcp-memory-service": "ALTER TABLE memories RENAME COLUMN superseded_by TO replaced_by",
+    "langgraph": "ALTER TABLE store RENAME COLUMN prefix TO namespace",
+}
+
+
+def test_a_newer_version_than_was_tried_is_remarked_upon(
+    sample: tuple[str, Path], cli: Cli
+) -> None:
+    name, path = sample
+    assert "has schema" not in cli("maintain", path, "--consolidate", "--dry-run").err
+    for statement in NEWER[name]:
+        execute(path, statement)
+    ended = cli("maintain", path, "--consolidate", "--format", name)
+    assert ended.code == 0
+    assert "has schema 99" in ended.err
+
+
+def test_a_layout_that_is_not_known_is_refused_and_nothing_is_changed(
+    sample: tuple[str, Path], cli: Cli
+) -> None:
+    name, path = sample
+    execute(path, WITHOUT_A_COLUMN[name])
+    before = path.read_bytes()
+    assert recognised(path) == []
+    ended = cli("maintain", path, "--consolidate", "--format", name)
+    assert ended.code == 10
+    assert "is not a database of" in ended.err
+    assert path.read_bytes() == before
+
+
+def test_what_the_agent_deletes_is_archived_and_stays_deleted(
+    sample: tuple[str, Path], cli: Cli
+) -> None:
+    name, path = sample
+    consolidated(cli, name, path)
+    execute(path, DELETED[name])
+    before = table(name, path)
+    assert cli("maintain", path, "--consolidate").code == 0
+    assert table(name, path) == before
+    gone = cli("list", path, "--status", "archived", "--json").json["memories"]
+    assert gone
+
+
+def test_a_database_that_its_agent_is_writing_to_is_waited_for_and_then_told(
+    sample: tuple[str, Path], cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name, path = sample
+    monkeypatch.setattr("slowwave.store.connection.BUSY_TIMEOUT_MS", 300)
+    before = table(name, path)
+    with closing(sqlite3.connect(path, isolation_level=None)) as agent:
+        agent.execute("BEGIN IMMEDIATE")
+        ended = cli("maintain", path, "--consolidate", "--format", name)
+        agent.execute("ROLLBACK")
+    assert ended.code == 11
+    assert table(name, path) == before
+
+
+def test_a_kill_at_any_step_leaves_a_whole_database_and_the_next_run_finishes(
+    sample: tuple[str, Path], cli: Cli, rounds: Callable[[int, int], int]
+) -> None:
+    name, path = sample
+    if name != "langgraph" and rounds(1, 0):
+        pytest.skip("in make test-long")
+    fresh, before = path.read_bytes(), table(name, path)
+    command = ["maintain", str(path), "--consolidate", "--format", name, "--json"]
+    steps = int(killed(0, command).stderr.split()[-1])
+    after = table(name, path)
+    for at in chosen_steps(steps, rounds):
+        for one in path.parent.glob("agent.db*"):
+            one.unlink()
+        path.write_bytes(fresh)
+        assert killed(at, command).returncode == 9
+        assert table(name, path) in (before, after)
+        assert cli(*command).code == 0
+        assert table(name, path) == after
+        for run in reversed(cli("log", path, "--json").json["runs"]):
+            if run["states"]:
+                assert cli("undo", path, run["id"]).code == 0
+        assert table(name, path) == before

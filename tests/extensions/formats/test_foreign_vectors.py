@@ -1,0 +1,397 @@
+"""Databases with vectors get new texts, with vectors that the real sqlite-vec finds them by."""
+
+from __future__ import annotations
+
+import json
+import random
+import sqlite3
+import struct
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from nights import execute, more_of_it, of_one_thing, rows
+from numpy.typing import NDArray
+from real_vec0 import make_memory_service, store_like_the_package, with_extension
+from test_cli import Cli, cli
+from test_foreign import FORMATS, killed
+
+from slowwave.consolidation.vectors.embedder import SentenceEmbedder
+from slowwave.extensions.formats.conformance import faults
+from slowwave.extensions.formats.database import OpenDatabase
+from slowwave.extensions.formats.known_formats import format_named
+from slowwave.extensions.formats.lent_model import LentModel
+from slowwave.extensions.formats.rows import Leaving
+from slowwave.extensions.formats.vec0 import vec0_table
+
+__all__ = ["cli"]  # a fixture of test_cli, asked for by name
+
+DAY = 86400.0
+FIRST_DAY = 1_770_000_000.0
+UPDATED = ["The backup job starts at 02:30.", "The backup job starts at 04:15 now."]
+
+
+def told(*texts: str, first: int = 0) -> list[dict[str, Any]]:
+    return [
+        {"content": text, "created_at": FIRST_DAY + (first + day) * DAY}
+        for day, text in enumerate(texts)
+    ]
+
+
+@pytest.fixture
+def service(tmp_path: Path, embedder: SentenceEmbedder) -> Path:
+    """Provide a file of mcp-memory-service's with something to write anew."""
+    path = tmp_path / "sqlite_vec.db"
+    texts = [*of_one_thing(), *UPDATED, "The heron nests at the weir."]
+    make_memory_service(path, told(*texts), embedder.encode)
+    return path
+
+
+def nearest(path: Path, vector: NDArray[np.float32], count: int = 5) -> list[str]:
+    """Return what a search of mcp-memory-service's finds, nearest first."""
+    sql = (
+        "SELECT m.content FROM memories m JOIN ("
+        "  SELECT rowid, distance FROM memory_embeddings"
+        "  WHERE content_embedding MATCH ? AND k = ? AND store = 'default'"
+        ") e ON e.rowid = m.id WHERE m.deleted_at IS NULL "
+        "AND coalesce(m.superseded_by, '') = '' ORDER BY e.distance"
+    )
+    with with_extension(path) as db:
+        return [text for (text,) in db.execute(sql, (vector.tobytes(), 4096))][:count]
+
+
+def vectors_in(path: Path, table: str = "memory_embeddings") -> dict[int, bytes]:
+    """Return the vectors that the real extension reads, by their rows."""
+    with with_extension(path) as db:
+        return dict(db.execute(f"SELECT rowid, content_embedding FROM {table}"))
+
+
+def check_search_tables(path: Path) -> None:
+    """Check that the package's indexes are whole and have what its rows have."""
+    with with_extension(path) as db:
+        db.execute(
+            "INSERT INTO memory_content_fts(memory_content_fts, rank) VALUES('integrity-check', 1)"
+        )
+        rows = "SELECT id FROM memories WHERE deleted_at IS NULL ORDER BY id"
+        vectors = "SELECT rowid FROM memory_embeddings ORDER BY rowid"
+        assert list(db.execute(rows)) == list(db.execute(vectors))
+        assert list(db.execute("PRAGMA integrity_check")) == [("ok",)]
+        orphans = (
+            "SELECT count(*) FROM memories l WHERE l.deleted_at IS NULL AND l.superseded_by <> '' "
+            "AND NOT EXISTS (SELECT 1 FROM memories w WHERE w.content_hash = l.superseded_by "
+            "AND w.deleted_at IS NULL)"
+        )
+        assert list(db.execute(orphans)) == [(0,)]
+
+
+def put_in_langgraph(
+    path: Path, key: str, value: dict[str, Any], day: str, fields: dict[str, NDArray[np.float32]]
+) -> None:
+    """Put a value with its vectors as LangGraph's store does."""
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute(
+            "CREATE TABLE IF NOT EXISTS store_vectors (prefix text NOT NULL, key text NOT NULL, "
+            "field_name text NOT NULL, embedding BLOB NOT NULL, "
+            "created_at TIMESTAMP DEFAULT CURRENT_TIMESTAMP, "
+            "updated_at TIMESTAMP DEFAULT CURRENT_TIMESTAMP, "
+            "PRIMARY KEY (prefix, key, field_name), "
+            "FOREIGN KEY (prefix, key) REFERENCES store(prefix, key) ON DELETE CASCADE)"
+        )
+        row = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+        db.execute(
+            "INSERT INTO store (prefix, key, value, created_at, updated_at) "
+            "VALUES ('memories.helvi', ?1, ?2, ?3, ?3)",
+            [key, row, f"{day} 09:00:00"],
+        )
+        for field, vector in fields.items():
+            db.execute(
+                "INSERT INTO store_vectors (prefix, key, field_name, embedding) "
+                "VALUES ('memories.helvi', ?, ?, ?)",
+                [key, field, vector.tobytes()],
+            )
+
+
+def visible(path: Path) -> list[str]:
+    sql = (
+        "SELECT content FROM memories WHERE deleted_at IS NULL AND coalesce(superseded_by, '') = ''"
+    )
+    return [one["content"] for one in rows(path, f"{sql} ORDER BY id")]
+
+
+def everything(path: Path) -> list[dict[str, Any]]:
+    return rows(path, "SELECT * FROM memories ORDER BY id")
+
+
+Model = tuple[str, ...]
+
+
+def consolidated(cli: Cli, path: Path, model: Model, name: str = "mcp-memory-service") -> str:
+    ended = cli("maintain", path, "--consolidate", "--format", name, "--json", *model)
+    assert ended.code == 0, ended.err
+    return str(ended.json["run"])
+
+
+def test_vectors_written_without_the_extension_are_what_the_extension_would_have_written(
+    tmp_path: Path, rounds: Callable[[int, int], int]
+) -> None:
+    chance = random.Random(20261125)  # noqa: S311 - which rows come and go
+    path = tmp_path / "vectors.db"
+    columns = "content_embedding FLOAT[4] distance_metric=cosine, store TEXT partition key"
+    with with_extension(path) as db:
+        db.execute(f"CREATE VIRTUAL TABLE v USING vec0({columns}, chunk_size=8)")
+    held: dict[int, tuple[bytes, str]] = {}
+    for turn in range(rounds(8, 60)):
+        steps = [chance.random() < 0.6 for _ in range(15)]
+        if turn % 2:
+            with with_extension(path) as real:
+                for comes in steps:
+                    change(held, comes, chance, real_insert(real), real_remove(real))
+        else:
+            with closing(sqlite3.connect(path, isolation_level=None)) as db:
+                table = vec0_table(db, "v", "content_embedding")
+                assert table is not None
+                for comes in steps:
+                    change(held, comes, chance, table.insert, table.remove)
+                assert {row: table.read(row) for row in held} == {
+                    r: v for r, (v, _) in held.items()
+                }
+        assert vectors_in(path, "v") == {row: vector for row, (vector, _) in held.items()}
+        for store in "ab":
+            query = struct.pack("<4f", *(chance.uniform(-1, 1) for _ in range(4)))
+            sql = "SELECT rowid FROM v WHERE content_embedding MATCH ? AND k = 3 AND store = ?"
+            with with_extension(path) as db:
+                found = [row for (row,) in db.execute(sql, (query, store))]
+            of_store = [(cosine(query, v), row) for row, (v, at) in held.items() if at == store]
+            assert found == [row for _, row in sorted(of_store, reverse=True)[:3]]
+
+
+def change(
+    held: dict[int, tuple[bytes, str]],
+    comes: bool,
+    chance: random.Random,
+    insert: Callable[[int, bytes, str], object],
+    remove: Callable[[int], object],
+) -> None:
+    if comes or not held:
+        row = chance.choice([one for one in range(1, 400) if one not in held])
+        vector = struct.pack("<4f", *(chance.uniform(-1, 1) for _ in range(4)))
+        held[row] = vector, chance.choice("ab")
+        insert(row, *held[row])
+    else:
+        row = chance.choice(sorted(held))
+        remove(row)
+        del held[row]
+
+
+def real_insert(db: Any) -> Callable[[int, bytes, str], object]:
+    sql = "INSERT INTO v (rowid, content_embedding, store) VALUES (?, ?, ?)"
+    return lambda row, vector, store: db.execute(sql, (row, vector, store))
+
+
+def real_remove(db: Any) -> Callable[[int], object]:
+    return lambda row: db.execute("DELETE FROM v WHERE rowid = ?", (row,))
+
+
+def cosine(one: bytes, other: bytes) -> float:
+    left, right = (np.frombuffer(blob, "<f4").astype(float) for blob in (one, other))
+    return float(left @ right / np.linalg.norm(left) / np.linalg.norm(right))
+
+
+def test_a_layout_of_vectors_that_is_not_known_is_not_touched(tmp_path: Path) -> None:
+    path = tmp_path / "vectors.db"
+    with with_extension(path) as db:
+        db.execute("CREATE VIRTUAL TABLE a USING vec0(content_embedding FLOAT[4])")
+        db.execute(
+            "CREATE VIRTUAL TABLE b USING vec0(content_embedding INT8[8], s TEXT partition key)"
+        )
+        db.execute(
+            "CREATE VIRTUAL TABLE c USING vec0(content_embedding FLOAT[4], s TEXT partition key)"
+        )
+        db.execute("UPDATE c_info SET value = 99 WHERE key = 'CREATE_VERSION_MINOR'")
+    with closing(sqlite3.connect(path)) as db:
+        assert [vec0_table(db, name, "content_embedding") for name in "abcd"] == [None] * 4
+
+
+def test_a_new_text_is_found_by_its_vector_and_its_words_and_undo_gives_every_row_back(
+    service: Path, cli: Cli, scripted: Model, embedder: SentenceEmbedder
+) -> None:
+    before, vectors = everything(service), vectors_in(service)
+    asking = ("maintain", service, "--consolidate", "--json", *scripted)
+    plan = cli(*asking, "--dry-run", "--ask").json["proposals"]
+    assert everything(service) == before
+    run = consolidated(cli, service, scripted)
+    assert {one["operation"] for one in plan} >= {"synthesize", "update"}
+    made = [one for one in everything(service) if "slowwave" in (one["metadata"] or "")]
+    assert made
+    for one in made:
+        (vector,) = embedder.encode([one["content"]])
+        assert nearest(service, vector, 1) == [one["content"]]
+        assert np.allclose(np.frombuffer(vectors_in(service)[one["id"]], "<f4"), vector, atol=1e-6)
+    check_search_tables(service)
+    after = everything(service)
+    assert cli(*asking).json["proposals"] == []
+    assert everything(service) == after
+    assert cli("undo", service, run).code == 0
+    assert everything(service) == before
+    assert vectors_in(service) == vectors
+    check_search_tables(service)
+
+
+def test_a_value_that_another_replaced_may_be_told_again(
+    service: Path, cli: Cli, scripted: Model, embedder: SentenceEmbedder
+) -> None:
+    consolidated(cli, service, scripted)
+    assert not {UPDATED[0], UPDATED[1]} & set(visible(service))
+    gone = rows(service, "SELECT * FROM memories WHERE content = ?", UPDATED[0])
+    assert gone[0]["deleted_at"] is not None
+    # As the package does: what was deleted goes, and is stored anew.
+    with with_extension(service) as db:
+        db.execute("DELETE FROM memories WHERE content = ?", (UPDATED[0],))
+        (memory,) = told(UPDATED[0], first=40)
+        store_like_the_package(db, memory, embedder.encode([UPDATED[0]])[0])
+    consolidated(cli, service, scripted)
+    assert any("02:30" in one for one in visible(service))
+
+
+def test_a_text_that_grows_keeps_one_row_and_each_night_can_be_taken_back(
+    service: Path, cli: Cli, scripted: Model, embedder: SentenceEmbedder
+) -> None:
+    before = everything(service)
+    first = consolidated(cli, service, scripted)
+    after_first = visible(service)
+    with with_extension(service) as db:
+        texts = more_of_it()
+        vectors = embedder.encode(texts)
+        for memory, vector in zip(told(*texts, first=20), vectors, strict=True):
+            store_like_the_package(db, memory, vector)
+    second = consolidated(cli, service, scripted)
+    check_search_tables(service)
+    assert cli("undo", service, second).code == 0
+    assert sorted(visible(service)) == sorted([*after_first, *texts])
+    check_search_tables(service)
+    assert cli("undo", service, first).code == 0
+    check_search_tables(service)
+    assert [one for one in everything(service) if one["content"] not in texts] == before
+
+
+def test_vectors_of_another_model_are_seen_and_only_merges_are_done(
+    tmp_path: Path, cli: Cli, scripted: Model, embedder: SentenceEmbedder
+) -> None:
+    path = tmp_path / "sqlite_vec.db"
+    twins = ["Billing listens on port 8080.", "Billing listens on port 8080"]
+
+    def turned(texts: Any) -> Any:
+        return np.roll(embedder.encode(texts), 1, axis=1)
+
+    make_memory_service(path, told(*of_one_thing(), *twins), turned)
+    before, vectors = everything(path), vectors_in(path)
+    options = ("--format", "mcp-memory-service", "--json", *scripted)
+    ended = cli("maintain", path, "--consolidate", *options)
+    assert ended.code == 0
+    assert {one["operation"] for one in ended.json["proposals"]} == {"merge"}
+    assert "merges only" in ended.err
+    assert "not those of all-MiniLM-L6-v2" in ended.err
+    assert len(everything(path)) == len(before)
+    assert vectors_in(path) == vectors
+
+
+def test_a_file_of_vectors_stands_the_trial_with_a_model_lent(
+    service: Path, embedder: SentenceEmbedder
+) -> None:
+    format = format_named("mcp-memory-service")
+    format.model = LentModel(embedder.name, embedder.encode)
+    assert format.why_no_texts(service) is None
+    assert list(faults(format, service)) == []
+
+
+@pytest.mark.usefixtures("long_only")
+def test_a_kill_at_any_step_leaves_a_whole_file_of_vectors_and_the_next_run_finishes(
+    service: Path, cli: Cli, scripted: Model, rounds: Callable[[int, int], int]
+) -> None:
+    fresh, before, held = service.read_bytes(), sorted(visible(service)), everything(service)
+    command = [
+        "maintain",
+        str(service),
+        "--consolidate",
+        "--format",
+        "mcp-memory-service",
+        "--json",
+        *scripted,
+    ]
+    steps = int(killed(0, command).stderr.split()[-1])
+    after = sorted(visible(service))
+    # Just before and just after the file itself is written, then each step from the end.
+    for at in [steps - 5, steps - 4, *range(steps, 0, -1)][: rounds(1, 20)]:
+        for one in service.parent.glob("sqlite_vec.db*"):
+            one.unlink()
+        service.write_bytes(fresh)
+        assert killed(at, command).returncode == 9
+        assert sorted(visible(service)) in (before, after)
+        assert cli(*command).code == 0
+        assert sorted(visible(service)) == after
+        check_search_tables(service)
+        for run in reversed(cli("log", service, "--json").json["runs"]):
+            if run["states"]:
+                assert cli("undo", service, run["id"]).code == 0
+        assert everything(service) == held
+
+
+@pytest.mark.parametrize("field", ["$", "content"])
+def test_a_store_of_langgraph_with_vectors_gets_new_texts_with_the_same_fields(
+    field: str, tmp_path: Path, cli: Cli, scripted: Model, embedder: SentenceEmbedder
+) -> None:
+    path = tmp_path / "store.db"
+    with closing(sqlite3.connect(path)) as db:
+        db.executescript((FORMATS / "langgraph.sql").read_text("utf-8"))
+    execute(path, "DELETE FROM store")
+    for at, text in enumerate(of_one_thing()):
+        value = {"content": text}
+        said = json.dumps(value, sort_keys=True, ensure_ascii=False) if field == "$" else text
+        vector = embedder.encode([said])[0]
+        put_in_langgraph(path, f"h{at}", value, f"2026-02-{at + 1:02d}", {field: vector})
+
+    def tables() -> list[Any]:
+        return [
+            rows(path, f"SELECT * FROM {one} ORDER BY 1, 2, 3")
+            for one in ("store", "store_vectors")
+        ]
+
+    before = tables()
+    run = consolidated(cli, path, scripted, "langgraph")
+    (made,) = rows(path, "SELECT * FROM store WHERE key LIKE 'slowwave-%'")
+    (vector,) = rows(path, "SELECT * FROM store_vectors WHERE key = ?", made["key"])
+    text = json.loads(made["value"])["content"]
+    said = json.dumps({"content": text}, ensure_ascii=False) if field == "$" else text
+    assert vector["field_name"] == field
+    assert np.allclose(
+        np.frombuffer(vector["embedding"], "<f4"), embedder.encode([said])[0], atol=1e-6
+    )
+    assert cli("undo", path, run).code == 0
+    assert tables() == before
+
+
+def test_a_row_of_langgraph_comes_back_from_what_an_earlier_version_kept_of_it(
+    tmp_path: Path, embedder: SentenceEmbedder
+) -> None:
+    path = tmp_path / "store.db"
+    with closing(sqlite3.connect(path)) as db:
+        db.executescript((FORMATS / "langgraph.sql").read_text("utf-8"))
+    execute(path, "DELETE FROM store")
+    vector = embedder.encode(["Feeds the cat."])[0]
+    put_in_langgraph(
+        path, "slowwave-1", {"content": "Feeds the cat."}, "2026-02-01", {"content": vector}
+    )
+    tables = [rows(path, f"SELECT * FROM {table}") for table in ("store", "store_vectors")]
+    with format_named("langgraph").opened(path, writes=True) as store:
+        assert isinstance(store, OpenDatabase)
+        (record,) = store.records
+        image = store.retire(Leaving(record.key, None))
+        place = [record.tenant, "slowwave-1"]
+        image["row"] = [*place, *image["row"]]
+        image["vectors"] = [[*place, *kept] for kept in image["vectors"]]
+        assert store.bring_back(image) == record.key
+        store.commit()
+    assert [rows(path, f"SELECT * FROM {table}") for table in ("store", "store_vectors")] == tables

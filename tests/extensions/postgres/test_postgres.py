@@ -1,0 +1,741 @@
+"""Memories in PostgreSQL: a night of a namespace of LangGraph's store, and its rows given back."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import signal
+import stat
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from databases import Database, Server, database, empty_database, looks_at_vectors, server
+from model_nights import Agent, told_once
+from model_server import answering, approval
+from nights import each_adding_something, more_of_it, of_one_thing, rows
+from nights import night as a_night
+from test_cli import Cli, cli
+
+from slowwave.consolidation.vectors.embedder import SentenceEmbedder
+from slowwave.extensions.formats.lent_model import LentModel
+from slowwave.extensions.postgres.connection import connected, transaction
+from slowwave.extensions.postgres.langgraph import PostgresStore
+from slowwave.extensions.postgres.lease import Lease
+from slowwave.extensions.postgres.mirror import TenantMirror
+from slowwave.extensions.postgres.url import DatabaseUrl
+from slowwave.store.errors import FileHeld, StoreError
+
+__all__ = ["cli", "database", "empty_database", "server"]  # fixtures, asked for by name
+
+RAVI = "memories.ravi"
+TWINS = [
+    "Billing listens on port 8080.",
+    "Billing listens on port 8080",
+    "Refunds need a second signature.",
+    "Refunds need a second signature",
+    "Ravi prefers tea.",
+]
+NIGHT = ("maintain", "--consolidate", "--format", "langgraph", "--json")
+PROFILE = {"name": "Ravi", "content": {"likes": ["tea"]}}
+
+
+@pytest.fixture
+def filled(database: Database) -> Database:
+    """Provide a store with two tenants, and a profile beside the memories."""
+    database.tell(RAVI, *TWINS)
+    database.put(RAVI, "s0", {"kind": "Memory", "content": {"content": "Ravi prefers tea"}})
+    database.put(RAVI, "profile", PROFILE)
+    database.tell("memories.eva", TWINS[0])
+    return database
+
+
+def night(cli: Cli, url: str, *model: str) -> dict[str, Any]:
+    ended = cli(*NIGHT, url, *model)
+    assert ended.code == 0, ended.err
+    return dict(ended.json)
+
+
+def test_a_night_merges_what_is_said_twice_and_undo_gives_every_row_back(
+    filled: Database, cli: Cli
+) -> None:
+    before = filled.store()
+    done = night(cli, filled.of(RAVI))
+    assert [one["state"] for one in done["proposals"]] == ["applied"] * 3
+    left = dict(filled.rows("SELECT key, value FROM store WHERE prefix = %s", RAVI))
+    assert len(left) == 4
+    assert left["profile"] == PROFILE
+    assert filled.texts("memories.eva") == [TWINS[0]]
+    after, mirrors = filled.store(), filled.mirrors()
+    assert night(cli, filled.of(RAVI))["proposals"] == []
+    assert (filled.store(), filled.mirrors()) == (after, mirrors)
+    assert cli("undo", filled.of(RAVI), done["run"]).code == 0
+    assert filled.store() == before
+
+
+def test_a_dry_run_says_the_same_twice_and_leaves_nothing_in_the_database(
+    filled: Database, cli: Cli
+) -> None:
+    before = filled.store()
+    first, second = (
+        cli("maintain", filled.of(RAVI), "--consolidate", "--dry-run", "--json") for _ in "12"
+    )
+    assert first.out == second.out
+    planned = [one["id"] for one in first.json["proposals"]]
+    assert filled.store() == before
+    assert filled.rows("SELECT to_regclass('slowwave_mirrors')") == [(None,)]
+    assert [one["id"] for one in night(cli, filled.of(RAVI))["proposals"]] == planned
+
+
+# The table of mirrors as it was when LangGraph's memories were all that lay in it.
+EARLIER = """
+CREATE TABLE newer AS TABLE slowwave_mirrors;
+DROP TABLE slowwave_mirrors;
+CREATE TABLE slowwave_mirrors (
+    tenant text PRIMARY KEY, mirror bytea, version bigint NOT NULL DEFAULT 0,
+    leased_until timestamptz, lease_owner text
+);
+INSERT INTO slowwave_mirrors SELECT tenant, mirror, version, leased_until, lease_owner FROM newer;
+DROP TABLE newer
+"""
+
+
+def test_an_earlier_table_of_mirrors_is_brought_up_to_date_by_a_night(
+    filled: Database, cli: Cli
+) -> None:
+    before = filled.store()
+    done = night(cli, filled.of(RAVI))
+    after, mirrors = filled.store(), filled.mirrors()
+    filled.execute(EARLIER)
+    for reading in (("log", filled.of(RAVI)), (*NIGHT, filled.of(RAVI), "--dry-run")):
+        ended = cli(*reading)
+        assert ended.code == 10
+        assert "was made by an earlier slowwave" in ended.err
+        assert "slowwave maintain URL --format langgraph" in ended.err
+    assert night(cli, filled.of(RAVI))["proposals"] == []
+    assert (filled.store(), filled.mirrors()) == (after, mirrors)
+    assert filled.rows("SELECT source FROM slowwave_mirrors") == [("public.store",)]
+    assert cli("undo", filled.of(RAVI), done["run"]).code == 0
+    assert filled.store() == before
+
+
+def test_a_fleet_takes_the_tenants_of_an_earlier_table_of_mirrors(
+    filled: Database, cli: Cli, tmp_path: Path
+) -> None:
+    fleet = ("fleet", "maintain", filled.url, "--consolidate", "--format", "langgraph", "--json")
+    options = ("--workers", 1, "--receipts", tmp_path)
+    cli(*fleet, *options)
+    after, mirrors = filled.store(), filled.mirrors()
+    filled.execute(EARLIER)
+    assert cli(*fleet, *options).json["became"] == {"nothing": 2}
+    assert (filled.store(), filled.mirrors()) == (after, mirrors)
+
+
+def test_an_earlier_table_of_mirrors_without_the_store_that_they_are_of_is_refused(
+    filled: Database, cli: Cli
+) -> None:
+    night(cli, filled.of(RAVI))
+    filled.execute(EARLIER)
+    filled.execute("DROP TABLE store CASCADE")
+    filled.execute(Path(__file__).with_name("mem0.sql").read_text("utf-8"))
+    payload = {"user_id": "ann", "data": "Ann likes rye.", "created_at": "2026-03-01T00:00:00Z"}
+    vector = str([0.0] * 384)
+    mem0 = "INSERT INTO mem0 VALUES (gen_random_uuid(), %s, %s)"
+    filled.execute(mem0, vector, json.dumps(payload))
+    command = ("maintain", filled.of("user_id=ann"), "--consolidate", "--format", "mem0")
+    ended = cli(*command)
+    assert ended.code == 10
+    assert "DROP TABLE slowwave_mirrors" in ended.err
+
+
+def test_the_vectors_of_a_store_are_looked_at_once_for_all_texts_of_a_push(
+    database: Database, embedder: SentenceEmbedder
+) -> None:
+    database.tell(RAVI, *TWINS, embed=embedder.encode)
+    model = LentModel(embedder.name, embedder.encode)
+    # The oldest, and the latest.
+    assert looks_at_vectors(PostgresStore(), database.of(RAVI), model, of_one_thing()) == 2
+
+
+def test_a_new_text_has_the_vectors_that_the_package_computes_of_it(
+    database: Database, cli: Cli, scripted: tuple[str, ...], embedder: SentenceEmbedder
+) -> None:
+    database.tell(RAVI, *each_adding_something(), embed=embedder.encode)
+    before = database.store()
+    done = night(cli, database.of(RAVI), *scripted)
+    ((name, value, created),) = database.rows(
+        "SELECT key, value, created_at FROM store WHERE prefix = %s", RAVI
+    )
+    assert value.keys() == {"content"}
+    assert created == max(row[3] for row in before if len(row) == 7)
+    stored = dict(
+        database.rows("SELECT field_name, embedding::text FROM store_vectors WHERE key = %s", name)
+    )
+    whole = json.dumps(value, sort_keys=True, ensure_ascii=False)
+    for field, text in {"$": whole, "content": value["content"]}.items():
+        (expected,) = embedder.encode([text])
+        assert json.loads(stored.pop(field)) == pytest.approx(expected.tolist(), abs=1e-6)
+    assert stored == {}
+    assert night(cli, database.of(RAVI), *scripted)["proposals"] == []
+    assert cli("undo", database.of(RAVI), done["run"]).code == 0
+    assert database.store() == before
+
+
+def test_what_a_later_night_adds_is_given_back_night_by_night(
+    database: Database, cli: Cli, scripted: tuple[str, ...], embedder: SentenceEmbedder
+) -> None:
+    database.tell(RAVI, *of_one_thing(), embed=embedder.encode)
+    night(cli, database.of(RAVI), *scripted)
+    for number, text in enumerate(more_of_it()):
+        database.put(RAVI, f"n{number}", {"content": text}, embedder.encode)
+    told, grown = database.store(), "SELECT key FROM store WHERE key LIKE 'slowwave-%'"
+    (ours,) = database.rows(grown)
+    second = night(cli, database.of(RAVI), *scripted)
+    # It grew in its row, and its vectors with it.
+    assert database.rows(grown) == [ours]
+    assert len(database.texts(RAVI)) == 1
+    vectors = "SELECT embedding::text FROM store_vectors WHERE key = %s AND field_name = 'content'"
+    ((vector,),) = database.rows(vectors, *ours)
+    (expected,) = embedder.encode(database.texts(RAVI))
+    assert json.loads(vector) == pytest.approx(expected.tolist(), abs=1e-6)
+    assert cli("undo", database.of(RAVI), second["run"]).code == 0
+    assert database.store() == told
+
+
+def test_a_store_with_vectors_of_another_model_gets_merges_only(
+    database: Database, cli: Cli, scripted: tuple[str, ...], embedder: SentenceEmbedder
+) -> None:
+
+    def of_another_model(texts: list[str]) -> Any:
+        return -embedder.encode(texts)[:, ::-1]
+
+    database.tell(RAVI, *of_one_thing(), *TWINS, embed=of_another_model)
+    ended = cli(*NIGHT, database.of(RAVI), *scripted)
+    assert {one["operation"] for one in ended.json["proposals"]} == {"merge"}
+    assert "not those of all-MiniLM-L6-v2" in ended.err
+    assert database.rows("SELECT 1 FROM store WHERE key LIKE 'slowwave-%'") == []
+
+
+def test_what_its_agent_writes_beside_the_night_is_all_there_afterwards(
+    database: Database, cli: Cli, embedder: SentenceEmbedder
+) -> None:
+    """Rows are put, edited and deleted all the while, and none of it is lost or brought back."""
+    database.tell(RAVI, *TWINS, embed=embedder.encode)
+    ended = threading.Event()
+    put: dict[str, str] = {}
+    failed: list[BaseException] = []
+
+    def write() -> None:
+        try:
+            number = 0
+            while not ended.is_set():
+                number += 1
+                key, text = f"w{number % 7}", f"Shed {number} holds the lamps of pier {number}."
+                database.put(RAVI, key, {"content": text})
+                put[key] = text
+        except BaseException as error:  # noqa: BLE001 - raised below
+            failed.append(error)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        codes = {
+            cli(
+                "maintain", "--consolidate", "--format", "langgraph", "--quiet", database.of(RAVI)
+            ).code
+            for _ in range(3)
+        }
+    finally:
+        ended.set()
+        writer.join()
+    assert failed == []
+    assert codes <= {0, 3}
+    there = database.texts(RAVI)
+    assert put.keys() == {f"w{number}" for number in range(7)}
+    assert set(put.values()) <= set(there)
+    assert len([one for one in there if one.startswith("Billing")]) == 1
+
+
+def test_a_proposal_whose_source_was_changed_before_the_end_is_stale(
+    database: Database, agent: Agent
+) -> None:
+    agent.server.responder = answering(told_once, approval)
+    database.tell(RAVI, *each_adding_something())
+    mirror, now = (
+        TenantMirror.of(DatabaseUrl.parse(database.of(RAVI)), PostgresStore()),
+        datetime.now(UTC),
+    )
+    with mirror.held(now):
+        a_night(mirror.state, agent.embedder, writer=agent.writer())
+        database.put(RAVI, "m1", {"content": "Oksana is on leave."})
+        before = database.store()
+        assert len(mirror.settle(now).stale) == 1
+    assert database.store() == before
+
+
+def test_of_two_nights_at_once_one_is_told_that_the_tenant_is_leased(
+    filled: Database, cli: Cli
+) -> None:
+    before = filled.store()
+    with Lease(DatabaseUrl.parse(filled.of(RAVI)), PostgresStore()).held():
+        ended = cli(*NIGHT, filled.of(RAVI))
+        assert ended.code == 11
+        assert "has leased" in json.loads(ended.err)["error"]
+        assert filled.store() == before
+        assert cli(*NIGHT, filled.of("memories.eva")).code == 0
+    assert cli(*NIGHT, filled.of(RAVI)).code == 0
+
+
+def test_no_row_is_locked_while_a_night_runs(filled: Database) -> None:
+    mirror = TenantMirror.of(DatabaseUrl.parse(filled.of(RAVI)), PostgresStore())
+    with mirror.held(datetime.now(UTC)), closing(psycopg.connect(filled.url)) as agent:
+        agent.execute("SET lock_timeout = '10ms'")
+        agent.execute("SELECT 1 FROM store FOR UPDATE")
+        agent.execute("SELECT 1 FROM slowwave_mirrors FOR UPDATE")
+        agent.rollback()
+
+
+def test_a_statement_that_does_not_end_is_ended(
+    filled: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("slowwave.extensions.postgres.connection.STATEMENT_S", 1)
+    url = DatabaseUrl.parse(filled.url)
+    with (
+        pytest.raises(StoreError, match="ended a statement: canceling statement due to"),
+        connected(url) as conn,
+        transaction(conn, writes=False),
+    ):
+        conn.execute("SELECT pg_sleep(20)")
+
+
+LEASED = "UPDATE slowwave_mirrors SET lease_owner = 'another', leased_until = now() + %s::interval"
+
+
+def test_a_lease_that_ran_out_is_taken_over_and_what_it_was_for_is_not_written(
+    filled: Database, cli: Cli, embedder: SentenceEmbedder
+) -> None:
+    mirror, now = (
+        TenantMirror.of(DatabaseUrl.parse(filled.of(RAVI)), PostgresStore()),
+        datetime.now(UTC),
+    )
+    before = filled.store()
+    with mirror.held(now):
+        a_night(mirror.state, embedder)
+        filled.execute(LEASED, "-1 second")
+        with pytest.raises(FileHeld, match="taken over"):
+            mirror.settle(now)
+    assert filled.store() == before
+    assert cli(*NIGHT, filled.of(RAVI)).code == 0
+    assert filled.store() != before
+
+
+def test_a_lease_is_renewed_as_long_as_the_night_goes_on(
+    filled: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("slowwave.extensions.postgres.lease.LEASE_S", 0.6)
+    ours, other = (Lease(DatabaseUrl.parse(filled.of(RAVI)), PostgresStore()) for _ in "12")
+    with ours.held():
+        (began,) = filled.rows("SELECT leased_until FROM slowwave_mirrors")
+        while filled.rows("SELECT leased_until FROM slowwave_mirrors") == [began]:
+            threading.Event().wait(0.02)
+        while filled.rows("SELECT 1 FROM slowwave_mirrors WHERE now() < %s", *began):
+            threading.Event().wait(0.02)
+        with pytest.raises(FileHeld), other.held():
+            pass
+    assert filled.rows("SELECT 1 FROM slowwave_mirrors") == []
+
+
+def test_every_command_that_reads_takes_the_url_and_never_shows_the_password(
+    filled: Database, cli: Cli
+) -> None:
+    url = filled.of(RAVI)
+    done = night(cli, url)
+    (first, *_) = done["proposals"]
+    (gone,) = set(first["sources"]) - {first["survivor"]}
+    commands: list[tuple[object, ...]] = [
+        ("conflicts", url),
+        ("trace", url, first["survivor"]),
+        ("show", url, first["survivor"]),
+        ("log", url),
+        ("log", url, done["run"]),
+        ("check", url),
+        ("export", url, "--all"),
+        ("list", url),
+        ("stats", url),
+        ("undo", url, done["run"], "--dry-run"),
+        ("restore", url, gone),
+    ]
+    told = json.dumps(done)
+    for command in commands:
+        for json_too in ((), ("--json",)):
+            if command[0] == "restore" and json_too:
+                continue
+            ended = cli(*command, *json_too)
+            assert ended.code == 0, (command, ended.err)
+            told += ended.out + ended.err
+    assert "sesame" not in told
+    assert f"/{filled.name}?host=" in told
+    assert all(b"sesame" not in bytes(mirror) for _, mirror, _ in filled.mirrors())
+
+
+def test_a_report_and_a_wiki_of_a_tenant_are_for_their_owner_alone(
+    filled: Database, cli: Cli, tmp_path: Path
+) -> None:
+    report, wiki = tmp_path / "night.html", tmp_path / "wiki"
+    ended = cli(*NIGHT, filled.of(RAVI), "--report", report, "--wiki", wiki)
+    assert ended.code == 0, ended.err
+    written = [report, *(one for one in wiki.rglob("*.md"))]
+    assert len(written) > 3
+    assert {stat.S_IMODE(one.stat().st_mode) for one in written} == {0o600}
+    assert not [one for one in written if "sesame" in one.read_text()]
+
+
+def test_a_memory_that_is_restored_is_a_row_again(filled: Database, cli: Cli) -> None:
+    done = night(cli, filled.of(RAVI))
+    (gone,) = set(done["proposals"][0]["sources"]) - {done["proposals"][0]["survivor"]}
+    before = filled.texts("slowwave_superseded.memories.ravi")
+    assert cli("restore", filled.of(RAVI), gone).code == 0
+    assert len(filled.texts("slowwave_superseded.memories.ravi")) == len(before) - 1
+
+
+def test_what_was_put_in_the_place_of_a_memory_keeps_it_from_coming_back(
+    filled: Database, cli: Cli
+) -> None:
+    done = night(cli, filled.of(RAVI))
+    ((gone,), *_) = filled.rows("SELECT key FROM store WHERE prefix LIKE 'slowwave_s%%' ORDER BY 1")
+    filled.put(RAVI, gone, {"content": "The lamps of the pier are green."})
+    before, mirrors = filled.store(), filled.mirrors()
+    ended = cli("undo", filled.of(RAVI), done["run"])
+    assert ended.code != 0
+    assert "another" in ended.err
+    assert (filled.store(), filled.mirrors()) == (before, mirrors)
+
+
+def test_what_is_told_again_and_again_under_one_name_leaves_each_time_and_comes_back(
+    filled: Database, cli: Cli
+) -> None:
+    night(cli, filled.of(RAVI))
+    archive = "SELECT key FROM store WHERE prefix = 'slowwave_superseded.memories.ravi' ORDER BY 1"
+    gone = filled.rows(archive)
+    ((name, value), *_) = filled.rows(
+        "SELECT key, value FROM store WHERE prefix LIKE 'slowwave_s%%' ORDER BY 1"
+    )
+    filled.put(RAVI, name, value)
+    before = filled.store()
+    again = night(cli, filled.of(RAVI))
+    assert [one["state"] for one in again["proposals"]] == ["applied"]
+    assert len(filled.rows(archive)) == len(gone) + 1
+    assert cli("undo", filled.of(RAVI), again["run"]).code == 0
+    assert filled.store() == before
+
+
+def test_the_variable_of_the_file_may_be_a_url(
+    filled: Database, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SLOWWAVE_FILE", filled.of(RAVI))
+    assert cli("maintain", "--consolidate", "--dry-run", "--json").json["proposals"]
+
+
+def test_without_a_tenant_the_only_one_is_meant_and_of_several_none(
+    filled: Database, cli: Cli
+) -> None:
+    ended = cli("maintain", filled.url, "--consolidate", "--dry-run")
+    assert ended.code == 2
+    assert f"{RAVI}." in ended.err or f"{RAVI}," in ended.err
+    assert "sesame" not in ended.err
+    filled.execute("DELETE FROM store WHERE prefix = 'memories.eva'")
+    ended = cli("maintain", filled.url, "--consolidate", "--dry-run", "--json")
+    assert ended.json["file"].endswith(f"#{RAVI}")
+
+
+def test_the_first_run_that_writes_has_to_name_the_format(filled: Database, cli: Cli) -> None:
+    ended = cli("maintain", filled.of(RAVI), "--consolidate")
+    assert ended.code == 2
+    assert "--format langgraph" in ended.err
+    night(cli, filled.of(RAVI))
+    assert cli("maintain", filled.of(RAVI), "--consolidate").code == 0
+    assert cli("maintain", filled.of(RAVI), "--consolidate", "--format", "hermes").code == 2
+
+
+UNUSABLE: dict[str, tuple[Callable[[Server, Database], str], str, int]] = {
+    "no such database": (
+        lambda server, _: server.url("nowhere") + "#a",
+        'database "nowhere" does not exist',
+        10,
+    ),
+    "no such user": (
+        lambda server, database: server.url(database.name, "nobody") + f"#{RAVI}",
+        'role "nobody" does not exist',
+        10,
+    ),
+    "nobody listens": (
+        lambda *_: "postgresql://u:sesame-7@127.0.0.1:9/db#a",
+        "cannot be reached",
+        10,
+    ),
+    "a URL that libpq does not take": (
+        lambda *_: "postgresql://u:sesame-7%zz@h/db#a",
+        "no URL that PostgreSQL takes",
+        10,
+    ),
+    "a mark in a password": (
+        lambda *_: "postgresql://u:ses#ame-7@h/db",
+        "%23",
+        2,
+    ),
+    "no such tenant": (
+        lambda _, database: database.of("memories.nobody"),
+        "no memories of a tenant 'memories.nobody'",
+        1,
+    ),
+}
+
+
+@pytest.mark.parametrize("case", UNUSABLE)
+def test_what_cannot_be_reached_is_said_without_a_password(
+    case: str, server: Server, filled: Database, cli: Cli
+) -> None:
+    url_of, said, code = UNUSABLE[case]
+    for dry_run in ((), ("--dry-run",)):
+        ended = cli(*NIGHT[:-1], url_of(server, filled), *dry_run)
+        assert ended.code == code, ended.err
+        assert said in ended.err
+        assert "sesame" not in ended.err
+        assert "ame-7" not in ended.err
+    assert filled.rows("SELECT count(*) FROM store")[0] == (8,)
+
+
+def test_a_refused_password_is_said_and_not_shown(
+    server: Server, filled: Database, cli: Cli
+) -> None:
+    rules = server.folder / "pg_hba.conf"
+    before = rules.read_text()
+    filled.execute("CREATE ROLE warden LOGIN PASSWORD 'right-one'")
+    rules.write_text(f"local {filled.name} warden scram-sha-256\n{before}")
+    try:
+        filled.execute("SELECT pg_reload_conf()")
+        filled.rows("SELECT pg_sleep(0.2)")
+        ended = cli(*NIGHT, server.url(filled.name, "warden") + f"#{RAVI}")
+    finally:
+        rules.write_text(before)
+        filled.execute("SELECT pg_reload_conf()")
+        filled.execute("DROP ROLE warden")
+    assert ended.code == 10
+    assert "password authentication failed" in ended.err
+    assert "sesame" not in ended.err
+
+
+def test_a_database_without_the_tables_is_refused(filled: Database, cli: Cli) -> None:
+    filled.execute("ALTER TABLE store RENAME COLUMN prefix TO namespace")
+    ended = cli(*NIGHT, filled.of(RAVI))
+    assert ended.code == 10
+    assert "has no tables of" in ended.err
+    filled.execute("DROP TABLE store CASCADE")
+    assert cli(*NIGHT, filled.of(RAVI)).code == 10
+
+
+@pytest.fixture
+def guest(filled: Database) -> Any:
+    """Provide the URL of the tenant for a user with no more than the rows, and what ends it."""
+    filled.execute("CREATE ROLE guest LOGIN")
+    filled.execute("GRANT SELECT, INSERT, UPDATE, DELETE ON store, store_vectors TO guest")
+    yield filled.server.url(filled.name, "guest") + f"#{RAVI}"
+    filled.execute("DROP OWNED BY guest")
+    filled.execute("DROP ROLE guest")
+
+
+def test_rows_that_the_database_hides_are_not_taken_for_deleted_ones(
+    filled: Database, guest: str, cli: Cli
+) -> None:
+    filled.execute("ALTER TABLE store ENABLE ROW LEVEL SECURITY")
+    filled.execute("GRANT CREATE ON SCHEMA public TO guest")
+    filled.execute("CREATE POLICY most ON store USING (key <> 'm0')")
+    before = filled.store()
+    for dry_run in ((), ("--dry-run",)):
+        ended = cli(*NIGHT, guest, *dry_run)
+        assert ended.code == 1
+        assert "row security" in ended.err
+    assert filled.store() == before
+
+
+def test_a_user_that_may_not_make_the_table_of_mirrors_is_told(
+    filled: Database, guest: str, cli: Cli
+) -> None:
+    before = filled.store()
+    assert cli(*NIGHT, guest, "--dry-run").code == 0
+    ended = cli(*NIGHT, guest)
+    assert ended.code == 1
+    assert "permission denied" in ended.err
+    assert filled.store() == before
+
+
+def test_a_database_that_is_read_only_is_refused_and_can_be_looked_at(
+    filled: Database, cli: Cli
+) -> None:
+    filled.execute(f"ALTER DATABASE {filled.name} SET default_transaction_read_only = on")
+    try:
+        assert cli(*NIGHT, filled.of(RAVI), "--dry-run").code == 0
+        ended = cli(*NIGHT, filled.of(RAVI))
+    finally:
+        Database(filled.server, "postgres").execute(
+            f"ALTER DATABASE {filled.name} RESET default_transaction_read_only"
+        )
+    assert ended.code == 1
+    assert "read only" in ended.err
+
+
+def test_without_psycopg_it_is_said_what_to_install(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    ended = cli("maintain", "postgresql://h/db#a", "--consolidate", "--dry-run")
+    assert ended.code == 1
+    assert "pip install -c constraints.txt '.[postgres]'" in ended.err
+
+
+def test_a_memory_that_is_a_url_or_begins_with_one_is_kept_as_it_was_said(
+    memory_file: Path, cli: Cli
+) -> None:
+    texts = [
+        "postgresql://ann:sesame-7@h/db",
+        "postgresql://ann:ses#ame@h/db",
+        "postgresql://h/db is for billing: ask ops@example.org.",
+    ]
+    for text in texts:
+        assert cli("add", memory_file, text, "--tag", texts[0]).code == 0
+    found = rows(memory_file, "SELECT content, tags FROM memories ORDER BY rowid")
+    assert [one["content"] for one in found] == texts
+    assert {one["tags"] for one in found} == {json.dumps([texts[0]])}
+
+
+ASTRAY: list[tuple[str, ...]] = [
+    ("init", "URL"),
+    ("add", "URL", "A text."),
+    ("list", "own.db", "--state", "URL"),
+    ("list", "own.db", "--config", "URL"),
+    ("list", "URL", "--state", "x.db"),
+    ("import", "own.db", "URL"),
+    ("ingest", "own.db", "URL"),
+    ("formats", "URL"),
+    ("archive", "URL", "search"),
+    ("fleet", "report", "URL"),
+    ("maintain", "own.db", "--consolidate", "--report=URL"),
+]
+
+
+@pytest.mark.parametrize("command", ASTRAY, ids=" ".join)
+def test_a_url_where_no_database_is_taken_is_refused_and_its_password_not_shown(
+    command: tuple[str, ...], cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert cli("init", "own.db").code == 0
+    url = "postgresql://u:sesame-7@127.0.0.1:9/db"
+    ended = cli(*(one.replace("URL", url) for one in command))
+    assert "sesame" not in ended.out + ended.err
+    assert ended.code != 0 or command[:2] in (("list", "own.db"), ("formats", "URL"))
+
+
+def test_a_connection_that_is_lost_at_the_end_leaves_rows_and_mirror_as_they_were(
+    filled: Database, embedder: SentenceEmbedder
+) -> None:
+    mirror, now = (
+        TenantMirror.of(DatabaseUrl.parse(filled.of(RAVI)), PostgresStore()),
+        datetime.now(UTC),
+    )
+    before = filled.store()
+    ending = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()"
+    # It waits for a row that another holds, and is ended there.
+    with mirror.held(now):
+        a_night(mirror.state, embedder)
+        with closing(psycopg.connect(filled.url)) as agent:
+            agent.execute("SELECT 1 FROM store FOR UPDATE")
+
+            def end() -> None:
+                waiting = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+                while not filled.rows(waiting):
+                    threading.Event().wait(0.02)
+                filled.execute(
+                    f"{ending} AND application_name = 'slowwave' AND wait_event_type = 'Lock'"
+                )
+
+            ender = threading.Thread(target=end)
+            ender.start()
+            with pytest.raises(StoreError, match="was lost"):
+                mirror.settle(now)
+            ender.join()
+    assert filled.store() == before
+    assert filled.rows("SELECT 1 FROM slowwave_mirrors") == []
+
+
+def test_a_url_is_shown_without_what_is_secret_and_goes_to_other_processes_with_it() -> None:
+    text = "postgresql://ann:s3cret@h1:1,h2:2/db?sslmode=require&password=x&ssl%70assword=y#a%20b"
+    url = DatabaseUrl.parse(text)
+    assert str(url) == "postgresql://ann@h1:1,h2:2/db?sslmode=require#a%20b"
+    assert url.tenant == "a b"
+    again = pickle.loads(pickle.dumps(url))  # noqa: S301 - our own
+    assert (again.conninfo, str(again)) == (text.partition("#")[0], str(url))
+    assert str(DatabaseUrl.parse("postgres:///db?host=/tmp")) == "postgres:///db?host=/tmp"
+    assert not url.exists()
+
+
+_PARTS = 4
+
+
+def killed(at: int, *command: str) -> subprocess.CompletedProcess[str]:
+    script = Path(__file__).parent / "killing_statements.py"
+    return subprocess.run(
+        [sys.executable, str(script), str(at), *command], capture_output=True, text=True
+    )
+
+
+@pytest.mark.parametrize("part", range(_PARTS))
+def test_a_kill_before_or_after_any_statement_leaves_rows_and_mirror_that_fit(
+    part: int,
+    database: Database,
+    cli: Cli,
+    embedder: SentenceEmbedder,
+    scripted: tuple[str, ...],
+    rounds: Callable[[int, int], int],
+) -> None:
+    """A few of them, and with --long every sixth: in parts, which several processes share."""
+    if part and rounds(1, 0):
+        pytest.skip("in make test-long")
+    database.tell(RAVI, *of_one_thing(), *TWINS, embed=embedder.encode)
+    before = database.store()
+    command = [*NIGHT, database.of(RAVI), *scripted]
+    ended = killed(0, *command)
+    steps = int(ended.stderr.split()[-1])
+    after, texts = database.store(), database.texts(RAVI)
+    assert before != after
+    assert database.fits_its_mirror(RAVI)
+    # Before the commit.
+    few = [steps - 5]
+    for at in few if rounds(1, 0) else range(1 + part, steps + 1, 6 * _PARTS):
+        database.execute("DROP TABLE IF EXISTS slowwave_mirrors")
+        database.execute("DELETE FROM store")
+        database.tell(RAVI, *of_one_thing(), *TWINS, embed=embedder.encode)
+        before = database.store()
+        assert killed(at, *command).returncode == -signal.SIGKILL
+        kept = database.rows("SELECT to_regclass('slowwave_mirrors')") != [(None,)]
+        mirrors = database.mirrors() if kept else []
+        if database.store() == before:
+            assert [mirror for _, mirror, _ in mirrors] in ([], [None])
+        else:
+            assert database.texts(RAVI) == texts
+            assert database.fits_its_mirror(RAVI)
+        if kept:  # as if its lease had run out
+            database.execute("UPDATE slowwave_mirrors SET leased_until = now() - interval '1s'")
+        again = cli(*command)
+        assert again.code == 0, again.err
+        assert len(database.texts(RAVI)) == len(texts)
+        assert database.fits_its_mirror(RAVI)
+        for run in reversed(cli("log", database.of(RAVI), "--json").json["runs"]):
+            assert cli("undo", database.of(RAVI), run["id"]).code == 0
+        assert database.store() == before

@@ -1,0 +1,458 @@
+"""Memories of mem0 and of agno in PostgreSQL: a tenant's night, and its rows given back."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from dataclasses import dataclass, replace
+from hashlib import md5
+from pathlib import Path
+from typing import Any
+
+import pytest
+from databases import Database, Embed, empty_database, looks_at_vectors, server
+from nights import each_adding_something, more_of_it, of_one_thing
+from psycopg.sql import Identifier
+from test_cli import Cli, cli
+
+from slowwave.consolidation.vectors.embedder import SentenceEmbedder
+from slowwave.extensions.formats.lent_model import LentModel
+from slowwave.extensions.postgres.database_formats import database_formats
+from slowwave.extensions.postgres.mem0 import Mem0
+from slowwave.extensions.postgres.place import FORMATS_OF_DATABASES
+
+__all__ = ["cli", "empty_database", "server"]  # fixtures, asked for by name
+
+TWINS = [
+    "Billing listens on port 8080.",
+    "Billing listens on port 8080",
+    "Refunds need a second signature.",
+    "Refunds need a second signature",
+    "Ravi prefers tea.",
+]
+
+
+def _md5(text: str) -> str:
+    return md5(text.encode(), usedforsecurity=False).hexdigest()
+
+
+@dataclass(frozen=True)
+class Package:
+    """A package's table in a database, filled as the package does."""
+
+    name: str
+    database: Database
+    embed: Embed
+    table: str
+    # What stands before a user's name in that of a tenant.
+    whose: str
+
+    def tell(self, user: str, *texts: str, first: int = 0, **more: Any) -> None:
+        for number, text in enumerate(texts, first):
+            if self.name == "mem0":
+                self._tell_mem0(user, number, text, more)
+            else:
+                self._tell_agno(user, number, text, more)
+
+    def _tell_mem0(self, user: str, number: int, text: str, more: dict[str, Any]) -> None:
+        told = f"2026-03-{number + 1:02d}T09:00:00.000000+00:00"
+        said = {"data": text, "text_lemmatized": text, "hash": _md5(text)}
+        payload = {"user_id": user, **said, "created_at": told, "updated_at": told, **more}
+        ((vector,),) = [self.embed([text])]
+        self.database.execute(
+            "INSERT INTO mem0 VALUES (%s, %s, %s)",
+            str(uuid.uuid5(uuid.NAMESPACE_OID, f"{user} {number}")),
+            str(vector.tolist()),
+            json.dumps(payload),
+        )
+
+    def _tell_agno(self, user: str, number: int, text: str, more: dict[str, Any]) -> None:
+        told = 1_772_000_000 + number * 86_400
+        row = {"memory_id": f"{user}-{number}", "memory": text, "user_id": user, "agent_id": "a1"}
+        row |= {"created_at": told, "updated_at": told, "topics": [f"t{number}"], **more}
+        self.database.execute(
+            "INSERT INTO ai.agno_memories "
+            "SELECT * FROM jsonb_populate_record(NULL::ai.agno_memories, %s)",
+            json.dumps(row),
+        )
+
+    def of(self, user: str) -> str:
+        return self.database.of(f"{self.whose}{user}")
+
+    def rows(self) -> list[tuple[Any, ...]]:
+        return self.database.rows(f"SELECT to_jsonb(m)::text FROM {self.table} m ORDER BY 1")
+
+    def texts(self, user: str) -> list[str]:
+        """Return what the package would find of a user."""
+        found = [json.loads(row) for (row,) in self.rows()]
+        if self.name == "mem0":
+            found = [one["payload"] | {"memory": one["payload"]["data"]} for one in found]
+        return sorted(one["memory"] for one in found if one["user_id"] == user)
+
+    def night(self, cli: Cli, user: str, *more: str) -> dict[str, Any]:
+        command = ("maintain", self.of(user), "--consolidate", "--format", self.name, "--json")
+        ended = cli(*command, *more)
+        assert ended.code == 0, ended.err
+        return dict(ended.json)
+
+
+@pytest.fixture(params=["mem0", "agno"])
+def package(
+    request: pytest.FixtureRequest, empty_database: Database, embedder: SentenceEmbedder
+) -> Package:
+    """Provide the tables of one of them, with nothing in them."""
+    return made(request.param, empty_database, embedder.encode)
+
+
+def made(name: str, database: Database, embed: Embed) -> Package:
+    schema = Path(__file__).with_name(f"{name}.sql")
+    database.execute(schema.read_text("utf-8"))
+    table, whose = {"mem0": ("mem0", "user_id="), "agno": ("ai.agno_memories", "")}[name]
+    return Package(name, database, embed, table, whose)
+
+
+@pytest.fixture
+def mem0(empty_database: Database, embedder: SentenceEmbedder) -> Package:
+    """Provide mem0's table."""
+    return made("mem0", empty_database, embedder.encode)
+
+
+@pytest.fixture
+def agno(empty_database: Database, embedder: SentenceEmbedder) -> Package:
+    """Provide agno's tables."""
+    return made("agno", empty_database, embedder.encode)
+
+
+def test_a_night_of_a_user_merges_rests_and_gives_every_row_back(
+    package: Package, cli: Cli
+) -> None:
+    package.tell("ravi", *TWINS)
+    package.tell("eva", TWINS[0])
+    before = package.rows()
+    planned = package.night(cli, "ravi", "--dry-run")
+    assert package.rows() == before
+    done = package.night(cli, "ravi")
+    assert [one["id"] for one in done["proposals"]] == [one["id"] for one in planned["proposals"]]
+    assert [one["state"] for one in done["proposals"]] == ["applied"] * 2
+    assert len(package.texts("ravi")) == 3
+    assert package.texts("eva") == [TWINS[0]]
+    after, mirrors = package.rows(), package.database.mirrors()
+    assert package.night(cli, "ravi")["proposals"] == []
+    assert (package.rows(), package.database.mirrors()) == (after, mirrors)
+    assert cli("undo", package.of("ravi"), done["run"]).code == 0
+    assert package.rows() == before
+
+
+def test_the_vectors_of_mem0_are_looked_at_once_for_all_texts_of_a_push(
+    mem0: Package, embedder: SentenceEmbedder
+) -> None:
+    mem0.tell("ravi", *TWINS)
+    model = LentModel(embedder.name, embedder.encode)
+    # The oldest, and the latest.
+    assert looks_at_vectors(Mem0(), mem0.of("ravi"), model, of_one_thing()) == 2
+
+
+def test_a_text_that_is_added_grows_in_its_row_and_goes_night_by_night(
+    package: Package, cli: Cli, scripted: tuple[str, ...]
+) -> None:
+    texts = of_one_thing()
+    package.tell("ravi", *texts)
+    before = package.rows()
+    first = package.night(cli, "ravi", *scripted)
+    (ours,) = package.texts("ravi")
+    assert ours not in texts
+    told = package.rows()
+    package.tell("ravi", *more_of_it(), first=len(texts))
+    grown = package.rows()
+    second = package.night(cli, "ravi", *scripted)
+    (fuller,) = package.texts("ravi")
+    assert len(fuller) > len(ours)
+    assert cli("undo", package.of("ravi"), second["run"]).code == 0
+    assert package.rows() == grown
+    package.database.execute(
+        f"DELETE FROM {package.table} m WHERE to_jsonb(m)::text <> ALL(%s)",
+        [row for (row,) in told],
+    )
+    assert cli("undo", package.of("ravi"), first["run"]).code == 0
+    assert package.rows() == before
+
+
+def test_a_new_row_of_mem0_has_the_hash_vector_and_ids_that_the_package_gives(
+    mem0: Package, cli: Cli, scripted: tuple[str, ...], embedder: SentenceEmbedder
+) -> None:
+    mem0.tell("ravi", *each_adding_something(), agent_id="a=1", category="work")
+    before = [json.loads(row)["payload"] for (row,) in mem0.rows()]
+    mem0.night(cli, "ravi", *scripted)
+    ((row,),) = mem0.rows()
+    payload = json.loads(row)["payload"]
+    (expected,) = embedder.encode([payload["data"]])
+    vector = json.loads(json.loads(row)["vector"])
+    assert vector == pytest.approx(expected.tolist(), abs=1e-6)
+    assert payload.pop("hash") == _md5(payload["data"])
+    assert payload.pop("text_lemmatized") == payload.pop("data")
+    assert payload == {
+        "user_id": "ravi",
+        "agent_id": "a=1",
+        "category": "work",
+        "slowwave": True,
+        "created_at": max(one["created_at"] for one in before),
+        "updated_at": max(one["updated_at"] for one in before),
+    }
+
+
+def test_a_collection_of_another_model_gets_merges_only(
+    empty_database: Database, cli: Cli, scripted: tuple[str, ...], embedder: SentenceEmbedder
+) -> None:
+    def of_another_model(texts: list[str]) -> Any:
+        return -embedder.encode(texts)[:, ::-1]
+
+    mem0 = made("mem0", empty_database, of_another_model)
+    mem0.tell("ravi", *of_one_thing(), *TWINS)
+    options = ("--format", "mem0", "--json", *scripted)
+    ended = cli("maintain", mem0.of("ravi"), "--consolidate", *options)
+    assert {one["operation"] for one in ended.json["proposals"]} == {"merge"}
+    assert "not those of all-MiniLM-L6-v2" in ended.err
+
+
+APART: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "agents": ({"agent_id": "a1"}, {"agent_id": "a2"}),
+    "sessions": ({"run_id": "r1"}, {}),
+    "speakers": ({"actor_id": "ann"}, {"actor_id": "bo"}),
+    "an end": ({}, {"expiration_date": "2099-01-01"}),
+    "what an agent did": ({}, {"memory_type": "procedural_memory"}),
+}
+
+
+@pytest.mark.parametrize("case", APART)
+def test_what_mem0_finds_apart_or_by_itself_is_not_joined(
+    case: str, mem0: Package, cli: Cli
+) -> None:
+    for number, more in enumerate(APART[case]):
+        mem0.tell("ravi", TWINS[number], first=number, **more)
+    before = mem0.rows()
+    assert mem0.night(cli, "ravi")["proposals"] == []
+    assert mem0.rows() == before
+
+
+def test_memories_of_an_agent_without_a_user_are_a_tenant_of_mem0(mem0: Package, cli: Cli) -> None:
+    mem0.tell("", *TWINS, agent_id="helper")
+    ended = cli("maintain", mem0.database.url, "--consolidate", "--dry-run", "--json")
+    assert ended.json["file"].endswith("#agent_id=helper")
+    assert len(ended.json["proposals"]) == 2
+
+
+def test_a_new_row_of_agno_has_the_topics_of_all_and_nothing_in_which_they_differ(
+    agno: Package, cli: Cli, scripted: tuple[str, ...]
+) -> None:
+    texts = each_adding_something()
+    agno.tell("ravi", *texts)
+    agno.night(cli, "ravi", *scripted)
+    ((row,),) = agno.rows()
+    new = json.loads(row)
+    assert new.pop("memory_id").startswith("slowwave-")
+    assert set(new.pop("topics")) == {f"t{number}" for number in range(len(texts))}
+    assert new.pop("memory") not in texts
+    told = 1_772_000_000 + (len(texts) - 1) * 86_400
+    nothing = dict.fromkeys(("feedback", "input", "team_id"))
+    assert new == {"user_id": "ravi", "agent_id": "a1", "created_at": told, "updated_at": told} | (
+        nothing
+    )
+
+
+def test_memories_of_nobody_and_of_another_form_are_left_alone_in_agno(
+    agno: Package, cli: Cli
+) -> None:
+    agno.tell("ravi", *TWINS[:2])
+    agno.tell("x", *TWINS[:2], user_id=None)
+    agno.database.execute(
+        "INSERT INTO ai.agno_memories (memory_id, memory, user_id, created_at) "
+        "VALUES ('o', '{\"likes\": 1}', 'ravi', 1)"
+    )
+    agno.night(cli, "ravi")
+    assert len(agno.rows()) == 4
+
+
+def test_a_row_with_columns_of_its_owners_own_comes_back_with_them(
+    package: Package, cli: Cli
+) -> None:
+    package.tell("ravi", *TWINS)
+    said = "payload ->> 'data'" if package.name == "mem0" else "memory #>> '{}'"
+    package.database.execute(
+        f"ALTER TABLE {package.table} ADD noted numeric DEFAULT 1.10, "
+        f"ADD length int GENERATED ALWAYS AS (length({said})) STORED"
+    )
+    before = package.rows()
+    done = package.night(cli, "ravi")
+    assert len(package.rows()) == 3
+    assert cli("undo", package.of("ravi"), done["run"]).code == 0
+    assert package.rows() == before
+
+
+@pytest.mark.parametrize(
+    "column", ["100%", "%s", '"%(x)s" "', "order; --"], ids=["percent", "mark", "quotes", "sql"]
+)
+def test_a_row_comes_back_whatever_its_owners_columns_are_called(
+    package: Package, cli: Cli, column: str
+) -> None:
+    package.tell("ravi", *TWINS)
+    named = Identifier(column).as_string()
+    package.database.execute(f"ALTER TABLE {package.table} ADD {named} text DEFAULT 'kept'")
+    before = package.rows()
+    done = package.night(cli, "ravi")
+    assert len(package.rows()) == 3
+    assert cli("undo", package.of("ravi"), done["run"]).code == 0
+    assert package.rows() == before
+
+
+def test_a_row_that_the_database_numbers_comes_back_with_its_number(
+    package: Package, cli: Cli
+) -> None:
+    package.tell("ravi", *TWINS)
+    package.database.execute(
+        f"ALTER TABLE {package.table} ADD number int GENERATED ALWAYS AS IDENTITY"
+    )
+    before = package.rows()
+    done = package.night(cli, "ravi")
+    assert len(package.rows()) == 3
+    assert cli("undo", package.of("ravi"), done["run"]).code == 0
+    assert package.rows() == before
+
+
+def test_a_table_or_schema_may_have_any_name(package: Package, cli: Cli) -> None:
+    package.tell("ravi", *TWINS)
+    _, _, table = package.table.rpartition(".")
+    package.database.execute('CREATE SCHEMA "100%s"')
+    package.database.execute(f'ALTER TABLE {package.table} SET SCHEMA "100%s"')
+    moved = replace(package, table=f'"100%s".{table}')
+    url = package.of("ravi").replace("?", "?options=-csearch_path%3D%22100%25s%22,public&")
+    before = moved.rows()
+    ended = cli("maintain", url, "--consolidate", "--format", package.name, "--json")
+    assert ended.code == 0, ended.err
+    assert len(moved.rows()) == 3
+    assert cli("undo", url, ended.json["run"]).code == 0
+    assert moved.rows() == before
+
+
+def test_what_took_the_id_of_a_row_that_left_keeps_it_from_coming_back(
+    package: Package, cli: Cli
+) -> None:
+    package.tell("ravi", *TWINS)
+    before = package.rows()
+    done = package.night(cli, "ravi")
+    after = package.rows()
+    (gone, *_) = [row for row in before if row not in after]
+    package.database.execute(
+        f"INSERT INTO {package.table} "
+        f"SELECT * FROM jsonb_populate_record(NULL::{package.table}, %s)",
+        gone[0].replace("8080", "9090").replace("second", "third"),
+    )
+    there, mirrors = package.rows(), package.database.mirrors()
+    ended = cli("undo", package.of("ravi"), done["run"])
+    assert ended.code == 1
+    assert "There is another row" in ended.err
+    assert (package.rows(), package.database.mirrors()) == (there, mirrors)
+
+
+UNKNOWN: dict[str, tuple[str, str, str]] = {
+    "a payload that is text": (
+        "mem0",
+        "DROP INDEX mem0_text_lemmatized_idx; "
+        "ALTER TABLE mem0 ALTER payload TYPE json USING payload::json",
+        "as mem0 2.2.1 makes it",
+    ),
+    "two collections": (
+        "mem0",
+        "CREATE TABLE other (LIKE mem0)",
+        "several tables of mem0's pgvector store: public.mem0, public.other",
+    ),
+    "memories that are text": (
+        "agno",
+        "ALTER TABLE ai.agno_memories ALTER memory TYPE text",
+        "The table agno_memories is looked for",
+    ),
+    "two schemas": (
+        "agno",
+        "CREATE TABLE agno_memories (LIKE ai.agno_memories)",
+        "several tables of agno's PostgresDb",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", UNKNOWN)
+def test_a_schema_that_is_not_known_is_refused_and_nothing_is_written(
+    case: str, empty_database: Database, cli: Cli, embedder: SentenceEmbedder
+) -> None:
+    name, change, said = UNKNOWN[case]
+    package = made(name, empty_database, embedder.encode)
+    package.tell("ravi", *TWINS)
+    empty_database.execute(change)
+    before = package.rows()
+    for dry_run in ((), ("--dry-run",)):
+        ended = cli("maintain", package.of("ravi"), "--consolidate", "--format", name, *dry_run)
+        assert ended.code == 10, ended.err
+        assert said in ended.err
+    assert package.rows() == before
+    assert empty_database.rows("SELECT to_regclass('slowwave_mirrors')") == [(None,)]
+
+
+def test_tables_of_entities_and_of_telemetry_are_no_collections_of_mem0(
+    mem0: Package, cli: Cli
+) -> None:
+    for name in ("mem0_entities", "mem0migrations"):
+        mem0.database.execute(f"CREATE TABLE {name} (LIKE mem0)")
+    mem0.tell("ravi", *TWINS)
+    assert len(mem0.night(cli, "ravi")["proposals"]) == 2
+
+
+def test_a_schema_in_the_url_says_which_of_two_is_meant(agno: Package, cli: Cli) -> None:
+    agno.database.execute("CREATE TABLE agno_memories (LIKE ai.agno_memories)")
+    agno.tell("ravi", *TWINS)
+    url = agno.of("ravi").replace("#", "&options=-csearch_path%3Dai#")
+    ended = cli("maintain", url, "--consolidate", "--format", "agno", "--dry-run", "--json")
+    assert len(ended.json["proposals"]) == 2
+
+
+def test_of_two_packages_in_one_database_each_user_has_a_mirror_in_each(
+    empty_database: Database, cli: Cli, embedder: SentenceEmbedder
+) -> None:
+    """The names of their tenants may be the same."""
+    agno, mem0 = (made(name, empty_database, embedder.encode) for name in ("agno", "mem0"))
+    agno.tell("user_id=ravi", *TWINS)
+    mem0.tell("ravi", *TWINS)
+    ended = cli("maintain", mem0.of("ravi"), "--consolidate", "--dry-run")
+    assert ended.code == 2
+    assert "may be mem0 or agno" in ended.err
+    mem0.night(cli, "ravi")
+    # The one that has a mirror is meant from then on.
+    assert cli("maintain", mem0.of("ravi"), "--consolidate", "--json").json["proposals"] == []
+    assert len(agno.night(cli, "user_id=ravi")["proposals"]) == 2
+    assert len(empty_database.mirrors()) == 2
+    assert len(mem0.texts("ravi")) == len(agno.texts("user_id=ravi")) == 3
+
+
+def test_a_schema_of_agno_that_is_newer_than_the_one_tried_is_said(agno: Package, cli: Cli) -> None:
+    agno.tell("ravi", *TWINS)
+    agno.database.execute("UPDATE ai.agno_schema_versions SET version = '4.0.0'")
+    ended = cli("maintain", agno.of("ravi"), "--consolidate", "--format", "agno", "--dry-run")
+    assert ended.code == 0
+    assert "schema 4 of agno, newer than 3" in ended.err
+
+
+def test_a_fleet_has_a_night_for_each_user(package: Package, cli: Cli, tmp_path: Path) -> None:
+    for user in ("ann", "bo"):
+        package.tell(user, *TWINS)
+    fleet = ("fleet", "maintain", package.database.url, "--consolidate", "--workers", 1)
+    command = (*fleet, "--format", package.name, "--receipts", tmp_path, "--json")
+    done = cli(*command)
+    assert done.code == 0, done.err
+    assert [len(package.texts(user)) for user in ("ann", "bo")] == [3, 3]
+    after = package.rows()
+    assert cli(*command).code == 0
+    assert package.rows() == after
+
+
+def test_the_formats_of_databases_are_listed_and_named_in_help(cli: Cli) -> None:
+    names = [one["name"] for one in cli("formats", "--json").json["databases"]]
+    assert names == FORMATS_OF_DATABASES.split(", ")
+    shown = cli("formats").out
+    assert all(f"{kind.name:<18} {kind.about}" in shown for kind in database_formats().values())

@@ -1,0 +1,358 @@
+"""The screen of `slowwave review --tui`: driven by keys and the mouse, on a real file."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import termios
+import time
+from pathlib import Path
+
+import pytest
+from nights import execute, picture, rows
+from screens import Shown, drive, pictures, waiting_file
+from test_cli import Cli, cli
+from test_review import IN_ONE, MERGE, SYNTHESIS, UPDATE, active, states
+
+from slowwave.cli.reviewing.chosen_proposals import Choice
+from slowwave.consolidation.vectors.embedder import SentenceEmbedder
+from slowwave.extensions.screen.session import Session
+from slowwave.store.file import maintenance_lock
+from slowwave.store.places import Place
+
+__all__ = ["cli"]  # a fixture of test_cli, asked for by name
+
+pytestmark = pytest.mark.usefixtures("smoke_model")
+
+WRITTEN = ["memories", "synthesized_from"]
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Provide a file in which a merge, an update and a synthesis wait; nobody changes it."""
+    return waiting_file(tmp_path_factory.mktemp("waiting") / "memory.db")
+
+
+@pytest.fixture
+def waiting(kept: Path, tmp_path: Path) -> Path:
+    """Provide a file of one's own in which they wait."""
+    return Path(shutil.copy(kept, tmp_path / "memory.db"))
+
+
+# ---- what is seen ----
+
+
+def test_the_screens_look_like_their_pictures(
+    tmp_path: Path, embedder: SentenceEmbedder, subtests: pytest.Subtests
+) -> None:
+    for name, shown in pictures(tmp_path, embedder).items():
+        with subtests.test(name):
+            assert shown.is_like(name), shown.text
+
+
+def test_sources_stand_beside_the_draft_with_their_marks(
+    waiting: Path, embedder: SentenceEmbedder
+) -> None:
+    update = drive(waiting, embedder, ["n", "n"])
+    assert "goes · 2026-02-11 · agent · working" in update.text
+    beside = "trust 0.5 · smoke-05                    │ The backup of the wiki runs at 03:30"
+    assert beside in update.lines
+    assert "02:30" in "".join(update.marked("reversed"))
+    assert "03:30" in update.marked("reversed")
+    assert re.search("Values kept  .*03:30", update.text)
+    assert re.search("Only in a source  .*02:30", update.text)
+    assert "Every" in drive(waiting, embedder, ["n"]).marked("bold")
+    merge = drive(waiting, embedder)
+    assert "stays as it is" in merge.text
+    assert "User said that" in merge.marked("underlined")
+    assert "Similarity  0.9" in merge.text
+
+
+def test_without_colour_everything_is_said_by_letters_and_marks(
+    waiting: Path, embedder: SentenceEmbedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_colour = drive(waiting, embedder, ["n", "n"])
+    monkeypatch.setenv("NO_COLOR", "1")
+    without = drive(waiting, embedder, ["n", "n"])
+    assert without.lines == in_colour.lines
+    for look in ("bold", "underlined"):
+        assert without.marked(look) == in_colour.marked(look)
+    assert "02:30" in "".join(without.marked("reversed"))
+    assert "03:30" in without.marked("reversed")
+    assert _greys(without)
+    assert not _greys(in_colour)
+
+
+def _greys(shown: Shown) -> bool:
+    """Whether a picture has no colours inside its frame."""
+    import re
+
+    looks = re.findall(r"-r\d+ \{ fill: #(..)(..)(..)", shown.svg)
+    return all(len(set(one)) == 1 for one in looks if "".join(one) != "c5c8c6")
+
+
+def test_what_a_memory_says_is_text_on_the_screen_and_nothing_else(
+    waiting: Path, embedder: SentenceEmbedder
+) -> None:
+    execute(
+        waiting,
+        "UPDATE memories SET content = '[red]up[/red] [@click=quit]x[/] \x1b[2J in ' || content "
+        "WHERE content LIKE '%02:30%'",
+    )
+    shown = drive(waiting, embedder, ["n", "n"])
+    assert "[red]up[/red] [@click=quit]x[/] \\x1b" in shown.text
+    assert f"{UPDATE} stale" in shown.text
+
+
+def test_lineage_is_a_tree_down_to_what_sources_were_made_from(
+    waiting: Path, cli: Cli, embedder: SentenceEmbedder
+) -> None:
+    assert cli("review", waiting, "approve", UPDATE).code == 0
+    cli("add", waiting, "The backup of the wiki now runs at 04:45 every night.")
+    assert cli("maintain", waiting, "--consolidate", "--review", "always").code == 0
+    shown = drive(
+        waiting,
+        embedder,
+        [
+            "slash",
+            '"04:45',
+            "enter",
+            "l",
+        ],
+    )
+    assert "1 of 1" in shown.lines[0]
+    assert any(
+        "└── update: The backup of the wiki" in one or "── update: " in one for one in shown.lines
+    )
+
+
+def test_a_search_lists_what_has_all_its_words_and_escape_lists_all(
+    waiting: Path, embedder: SentenceEmbedder
+) -> None:
+    found = drive(waiting, embedder, ["slash", '"WIKI backup', "enter"])
+    assert f"1 of 1 · {UPDATE} waits" in found.lines[0]
+    again = drive(waiting, embedder, ["slash", '"WIKI backup', "enter", "escape"])
+    assert f"3 of 3 · {UPDATE}" in again.lines[0]
+    nothing = drive(waiting, embedder, ["slash", '"no such words', "enter", "a", "d", "e", "l"])
+    assert "nothing found" in nothing.text
+
+
+def test_an_operation_on_the_command_line_lists_its_proposals_alone(
+    waiting: Path, embedder: SentenceEmbedder
+) -> None:
+    shown = drive(waiting, embedder, choice=Choice((), "merge", False))
+    assert f"1 of 1 · {MERGE}" in shown.lines[0]
+
+
+# ---- what is decided ----
+
+
+def test_what_is_approved_is_applied_and_undo_gives_every_bit_back_and_lets_it_wait(
+    waiting: Path, cli: Cli, embedder: SentenceEmbedder
+) -> None:
+    before = picture(waiting, WRITTEN)
+    queued = cli("review", waiting, "--json").json["proposals"]
+    session = Session(Place(waiting), embedder, Choice((), None, False))
+    shown = drive(waiting, embedder, ["n", "n", "a"], session=session)
+    assert states(waiting)[UPDATE] == "applied"
+    assert " applied   update" in shown.text
+    assert f"1 of 3 · {MERGE} waits" in shown.lines[0]
+    assert picture(waiting, WRITTEN) != before
+    shown = drive(waiting, embedder, ["u"], session=session)
+    assert f"3 of 3 · {UPDATE} waits" in shown.lines[0]
+    assert picture(waiting, WRITTEN) == before
+    again = cli("review", waiting, "--json").json["proposals"]
+    assert [one | {"decided_at": ""} for one in again] == [
+        one | {"decided_at": ""} for one in queued
+    ]
+    # The decision can be made once more, and the night does not propose it a second time.
+    assert cli("maintain", waiting, "--consolidate", "--json").json["proposals"] == []
+    assert cli("review", waiting, "approve", UPDATE).code == 0
+
+
+def test_what_is_declined_keeps_its_reason_and_undo_lets_it_wait_again(
+    waiting: Path, cli: Cli, embedder: SentenceEmbedder
+) -> None:
+    session = Session(Place(waiting), embedder, Choice((), None, False))
+    drive(waiting, embedder, ["d", '"not so', "enter"], session=session)
+    shown = cli("review", waiting, "show", MERGE, "--json").json["proposals"][0]
+    assert (shown["state"], shown["why"]) == ("declined", "declined by a person: not so")
+    drive(waiting, embedder, ["u"], session=session)
+    shown = cli("review", waiting, "show", MERGE, "--json").json["proposals"][0]
+    assert (shown["state"], shown["why"]) == ("pending", "waits for review")
+    drive(waiting, embedder, ["d", '"not so', "escape"], session=session)
+    assert states(waiting)[MERGE] == "pending"
+    assert session.summary() == "3 proposals wait."
+
+
+def test_words_that_pass_the_check_are_applied_and_others_are_asked_for_again(
+    waiting: Path, embedder: SentenceEmbedder
+) -> None:
+    clear = ["n", "e", "f7", "delete"]
+    shown = drive(waiting, embedder, [*clear, '"Helvi settles 17 invoices.', "ctrl+s"])
+    assert "Not applied, rejected:" in shown.text
+    assert "Helvi settles 17 invoices." in shown.text
+    assert states(waiting)[SYNTHESIS] == "pending"
+    shown = drive(waiting, embedder, [*clear, f'"{IN_ONE}', "ctrl+s"])
+    assert IN_ONE in active(waiting)
+    (made,) = rows(waiting, "SELECT content FROM memories WHERE origin = 'human'")
+    assert made["content"] == IN_ONE
+    assert " edited    synthesize" in shown.text
+
+
+def test_a_merge_has_no_words_to_edit(waiting: Path, embedder: SentenceEmbedder) -> None:
+    assert "It writes no text" in " ".join(drive(waiting, embedder, ["e"]).said)
+
+
+def test_the_mouse_does_what_the_keys_do(waiting: Path, embedder: SentenceEmbedder) -> None:
+    # The third line of the list, "Approve" in the footer, and the button of a question.
+    shown = drive(waiting, embedder, ["@20,3"])
+    assert f"3 of 3 · {UPDATE}" in shown.lines[0]
+    (footer,) = (n for n, line in enumerate(shown.lines) if "a Approve" in line)
+    approve = shown.lines[footer].index("Approve")
+    drive(waiting, embedder, ["@20,3", f"@{approve},{footer}"])
+    assert states(waiting)[UPDATE] == "applied"
+    drive(waiting, embedder, ["@20,1", "d", "@#yes"])
+    assert states(waiting)[MERGE] == "declined"
+
+
+def test_a_source_that_changed_makes_it_stale_and_nothing_is_applied(
+    waiting: Path, embedder: SentenceEmbedder
+) -> None:
+    execute(waiting, "UPDATE memories SET content = content || '!' WHERE content LIKE '%02:30%'")
+    before = picture(waiting, WRITTEN)
+    shown = drive(waiting, embedder, ["n", "n", "a"])
+    assert any(one.startswith("Not applied, stale: memory smoke-05") for one in shown.said)
+    assert " stale     update" in shown.text
+    assert picture(waiting, WRITTEN) == before
+
+
+@pytest.mark.parametrize("keys", [["a"], ["d", "@#yes"]])
+def test_what_was_decided_at_another_screen_is_shown_so_and_waits_no_more(
+    keys: list[str], waiting: Path, embedder: SentenceEmbedder
+) -> None:
+    session = Session(Place(waiting), embedder, Choice((), None, False))
+    session.load()
+    drive(waiting, embedder, ["a", "n", "a"])
+    before = picture(waiting)
+    shown = drive(waiting, embedder, [*keys, "a"], session=session)
+    assert "It was decided elsewhere." in shown.said
+    assert f"{MERGE} waits no more: it was decided elsewhere meanwhile." in shown.said
+    assert f"1 of 3 · {MERGE} decided" in shown.lines[0]
+    assert session.summary() == "1 proposal waits."
+    assert picture(waiting) == before
+
+
+def test_while_a_run_holds_the_file_the_screen_says_so_and_goes_on(
+    waiting: Path, embedder: SentenceEmbedder
+) -> None:
+    session = Session(Place(waiting), embedder, Choice((), None, False))
+    with maintenance_lock(waiting):
+        shown = drive(waiting, embedder, ["a"], session=session)
+    assert any("maintenance run" in one for one in shown.said), shown.said
+    assert f"1 of 3 · {MERGE} waits" in shown.lines[0]
+    drive(waiting, embedder, ["a"], session=session)
+    assert states(waiting)[MERGE] == "applied"
+
+
+def test_with_nothing_to_take_back_undo_says_so(waiting: Path, embedder: SentenceEmbedder) -> None:
+    assert any("Nothing was decided here" in one for one in drive(waiting, embedder, ["u"]).said)
+
+
+def test_a_file_in_which_nothing_waits_opens_to_an_empty_list(
+    memory_file: Path, embedder: SentenceEmbedder
+) -> None:
+    shown = drive(memory_file, embedder, ["a", "d", "e", "n", "p", "l", "pagedown"])
+    assert "nothing waits for review" in shown.lines[0]
+
+
+# ---- at a terminal ----
+
+
+def at_a_terminal(
+    path: Path, keys: bytes = b"", number: int | None = None
+) -> tuple[int, str, bool]:
+    """Run the command at a terminal; give its code, what it wrote, and whether the terminal is
+    as it was."""
+    ours, theirs = pty.openpty()
+    before = termios.tcgetattr(theirs)
+    command = [sys.executable, "-m", "slowwave.cli", "review", str(path), "--tui"]
+    with subprocess.Popen(
+        command,
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        env={**os.environ, "TERM": "xterm", "COLUMNS": "80", "LINES": "24"},
+        start_new_session=True,
+    ) as process:
+        shown = _read_until(ours, b"Approve")
+        if number is not None:
+            process.send_signal(number)
+        os.write(ours, keys)
+        while process.poll() is None:
+            shown += _read(ours)
+        restored = termios.tcgetattr(theirs) == before
+        shown += _read(ours)
+    os.close(ours)
+    os.close(theirs)
+    return process.returncode, shown.decode(errors="replace"), restored
+
+
+def _read(terminal: int) -> bytes:
+    ready, _, _ = select.select([terminal], [], [], 0.2)
+    return os.read(terminal, 65_536) if ready else b""
+
+
+def _read_until(terminal: int, wanted: bytes) -> bytes:
+    shown = b""
+    give_up = time.monotonic() + 60
+    while wanted not in shown and time.monotonic() < give_up:
+        shown += _read(terminal)
+    return shown
+
+
+def test_the_command_opens_it_and_says_in_the_end_what_waits(waiting: Path) -> None:
+    code, shown, restored = at_a_terminal(waiting, b"q")
+    assert code == 0, shown
+    assert "3 proposals wait." in shown
+    assert restored
+
+
+def test_sigterm_ends_it_and_gives_the_terminal_back(waiting: Path) -> None:
+    code, shown, restored = at_a_terminal(waiting, number=signal.SIGTERM)
+    assert code == 143, shown
+    assert restored
+    assert "Traceback" not in shown
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [(["--tui"], "needs a terminal"), (["approve", "--all", "--tui"], "goes with no action")],
+)
+def test_without_a_terminal_or_with_an_action_it_is_wrong_usage(
+    waiting: Path, cli: Cli, arguments: list[str], said: str
+) -> None:
+    ended = cli("review", waiting, *arguments)
+    assert ended.code == 2
+    assert said in ended.err
+    assert set(states(waiting).values()) == {"pending"}
+
+
+def test_without_the_package_the_command_says_how_to_install_it(waiting: Path) -> None:
+    code = (
+        "import sys\nsys.modules['textual'] = None\n"
+        "import slowwave.extensions.screen.start as start\n"
+        "start._refuse_without_terminal = lambda: None\n"
+        f"from slowwave.cli.app import run\nsys.exit(run(['review', {str(waiting)!r}, '--tui']))"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False
+    )
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert "pip install -c constraints.txt '.[tui]'" in ended.stderr
