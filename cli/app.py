@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import re
 import signal
@@ -15,14 +16,14 @@ from typing import Annotated, Any, NoReturn
 import typer
 from typer.main import get_command
 
-from .arguments.settings import ConfiguredCommand, place_of_refused
+from .arguments.configured import ConfiguredCommand, ConfiguredGroup, VerbGroup
+from .arguments.option_groups import with_groups_expanded
+from .arguments.settings import CONTEXT_SETTINGS, place_of_refused
 from .commands import (
     add,
     apply,
-    archive,
     check,
     conflicts,
-    diff,
     eval_,
     experience,
     export,
@@ -31,22 +32,17 @@ from .commands import (
     formats,
     import_,
     ingest,
-    init,
     list_,
     log,
     maintain,
     mcp,
     recall,
-    report,
-    restore,
     review,
     shared,
     show,
-    stats,
-    trace,
     undo,
 )
-from .terminal.exits import EPILOG, SHOWS_TRACEBACKS, Code, reporting
+from .terminal.exits import SHOWS_TRACEBACKS, Code, reporting
 from .terminal.interpreter import keep_libraries_quiet, tune_interpreter
 from .terminal.log_lines import log_lines_of_this_command
 from .terminal.output import Output, escape_what_stdout_cannot_spell, shortened, unwritable
@@ -68,66 +64,131 @@ _OF_AN_OPTION = re.compile(r"^Invalid value for '[^']*'(?: \(env var: [^)]*\))?:
 # What Typer takes for a yes in the environment.
 _TRUE = frozenset({"1", "true", "t", "yes", "y", "on"})
 
-HELP_OPTIONS = {"help_option_names": ["--help", "-h"]}
-
-app = typer.Typer(
-    name="slowwave",
-    help="The dream cycle of an AI agent's memory: consolidate a SQLite memory file without "
-    "losing a fact, inventing one, or merging two that differ.",
-    context_settings=HELP_OPTIONS,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-)
-
 COMMANDS: dict[str, Callable[..., None]] = {
-    "init": init.init,
-    "add": add.add,
-    "import": import_.import_,
-    "export": export.export,
-    "ingest": ingest.ingest,
     "maintain": maintain.maintain,
-    "review": review.review,
-    "apply": apply.apply,
+    "conflicts": conflicts.conflicts,
+    "log": log.log,
+    "undo": undo.undo,
+    "eval": eval_.eval_,
+    "recall": recall.recall,
     "list": list_.list_,
     "show": show.show,
-    "recall": recall.recall,
-    "eval": eval_.eval_,
-    "stats": stats.stats,
-    "conflicts": conflicts.conflicts,
-    "trace": trace.trace,
-    "log": log.log,
-    "diff": diff.diff,
-    "report": report.report,
-    "undo": undo.undo,
-    "restore": restore.restore,
-    "archive": archive.archive,
+    "add": add.add,
+    "ingest": ingest.ingest,
+    "import": import_.import_,
+    "export": export.export,
     "check": check.check,
+    "mcp": mcp.mcp,
     "shared": shared.shared,
     "experience": experience.experience,
     "formats": formats.formats,
-    "mcp": mcp.mcp,
 }
-for name, command in COMMANDS.items():
-    app.command(name, cls=ConfiguredCommand, epilog=EPILOG, context_settings=HELP_OPTIONS)(
-        reporting(command)
-    )
-
+REVIEW_COMMANDS: dict[str, Callable[..., None]] = {
+    "list": review.list_waiting,
+    "show": review.show,
+    "approve": review.approve,
+    "decline": review.decline,
+    "edit": review.edit,
+    "ask": review.ask,
+    "apply": apply.apply,
+}
 FLEET_COMMANDS: dict[str, Callable[..., None]] = {
     "maintain": fleet_maintain.fleet_maintain,
     "report": fleet_report.fleet_report,
 }
-fleet_app = typer.Typer(
-    name="fleet",
-    help="One night for each of many memory files, in folders or buckets.",
-    context_settings=HELP_OPTIONS,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-)
-for name, command in FLEET_COMMANDS.items():
-    fleet_app.command(name, cls=ConfiguredCommand, epilog=EPILOG, context_settings=HELP_OPTIONS)(
-        reporting(command)
+# The panels of the first help screen, in its order.
+PANELS = {
+    "Consolidate": ("maintain", "review", "conflicts", "log", "undo", "eval"),
+    "Read": ("recall", "list", "show"),
+    "Write": ("add", "ingest", "import", "export"),
+    "Operate": ("check", "mcp"),
+    "Extensions": ("fleet", "experience", "shared", "formats"),
+}
+_EXAMPLES = {
+    "slowwave": (
+        "slowwave maintain memory.db --dry-run",
+        "slowwave maintain memory.db --model anthropic/claude-haiku-4-5 --max-cost 1",
+        "slowwave undo memory.db",
+    ),
+    "slowwave maintain": (
+        "slowwave maintain memory.db --dry-run",
+        "slowwave maintain memory.db --model openai/gpt-5-mini --review risky",
+        "slowwave maintain memory.db --phase expire,consolidate --backup --quiet",
+    ),
+}
+
+
+_MORE = "--help-all shows every option, environment variable and exit code."
+
+
+def _with_examples(name: str) -> str:
+    """Return what follows the help of a command."""
+    examples = "\n".join(("Examples:", *(f"  {example}" for example in _EXAMPLES.get(name, ()))))
+    return f"{examples}\n\n{_MORE}" if name in _EXAMPLES else _MORE
+
+
+class _InPanels(ConfiguredGroup):
+    """All commands, in the order of the panels."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names in their order."""
+        order = [name for names in PANELS.values() for name in names]
+        return sorted(self.commands, key=order.index)
+
+
+def _group(
+    name: str, help: str, cls: type[ConfiguredGroup], commands: dict[str, Callable[..., None]]
+) -> typer.Typer:
+    """Return a group with its commands, each with its panel, settings and error handling."""
+    group = typer.Typer(
+        name=name,
+        help=help,
+        cls=cls,
+        epilog=_with_examples(name),
+        context_settings={"help_option_names": CONTEXT_SETTINGS["help_option_names"]},
+        pretty_exceptions_enable=False,
+        rich_markup_mode="rich",
     )
-app.add_typer(fleet_app)
+    for command_name, command in commands.items():
+        group.command(
+            command_name,
+            cls=ConfiguredCommand,
+            help=_unwrapped(command),
+            epilog=_with_examples(f"{name} {command_name}"),
+            context_settings=CONTEXT_SETTINGS,
+            rich_help_panel=_panel_of(command_name) if name == "slowwave" else None,
+        )(reporting(with_groups_expanded(command)))
+    return group
+
+
+def _unwrapped(command: Callable[..., None]) -> str:
+    """Return the docstring of a command with a line for each paragraph."""
+    paragraphs = inspect.cleandoc(command.__doc__ or "").split("\n\n")
+    return "\n\n".join(paragraph.replace("\n", " ") for paragraph in paragraphs)
+
+
+def _panel_of(name: str) -> str | None:
+    return next((panel for panel, names in PANELS.items() if name in names), None)
+
+
+app = _group(
+    "slowwave",
+    "The dream cycle of an AI agent's memory: consolidate a SQLite memory file without losing a "
+    "fact, inventing one, or merging two that differ.",
+    _InPanels,
+    COMMANDS,
+)
+review_app = _group(
+    "review", "Decide about proposals that wait for a person.", VerbGroup, REVIEW_COMMANDS
+)
+fleet_app = _group(
+    "fleet",
+    "One night for each of many memory files, in folders or buckets.",
+    ConfiguredGroup,
+    FLEET_COMMANDS,
+)
+for group in (review_app, fleet_app):
+    app.add_typer(group, rich_help_panel=_panel_of(str(group.info.name)))
 
 
 def _show_version(wanted: bool) -> None:
@@ -140,7 +201,13 @@ def _show_version(wanted: bool) -> None:
 def _root(
     show_version: Annotated[
         bool,
-        typer.Option("--version", is_eager=True, callback=_show_version, help="Show the version."),
+        typer.Option(
+            "--version",
+            is_eager=True,
+            allow_from_autoenv=False,
+            callback=_show_version,
+            help="Show the version.",
+        ),
     ] = False,
     debug: Annotated[
         bool,

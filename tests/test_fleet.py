@@ -674,7 +674,7 @@ def test_what_a_night_of_fewer_files_leaves_out_is_known_all_the_same(tmp_path: 
 
 @pytest.mark.parametrize("command", FLEET_COMMANDS)
 def test_each_command_of_a_fleet_has_help_that_names_the_exit_codes(command: str, cli: Cli) -> None:
-    ended = cli("fleet", command, "--help")
+    ended = cli("fleet", command, "--help-all")
     assert ended.code == 0
     assert "10 no such file" in " ".join(ended.out.split())
     assert "--json" in ended.out

@@ -18,6 +18,8 @@ from slowwave.cli.files.foreign import FormatOption, StateOption, place_of
 from slowwave.cli.terminal.output import Output, clean
 from slowwave.store.errors import NotFound
 
+from .show_lineage import LineageOptions, show_lineage
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -31,16 +33,19 @@ _APART = ("content", "content_hash", "id", "derivations")
 def show(
     file: FileArgument,
     memory: MemoryArgument,
+    *,
+    lineage: LineageOptions,
     format: FormatOption = None,
     state: StateOption = None,
     config: ConfigOption = None,
     json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Show all that the file says about one memory.
-
-    Where it came from is shown by trace.
-    """
+    """Show one memory with all its fields, or its lineage."""
+    if lineage.wanted:
+        place = place_of(file, format, state, writes=False)
+        show_lineage(place, memory, lineage, Output(json, quiet))
+        return
     from slowwave.store.entities import entities_of
     from slowwave.store.file import open_reading
     from slowwave.store.lineage import read_derivations
@@ -78,8 +83,8 @@ def _read(opened: MemoryFile, prefix: str, named: Path) -> Memory:
         memory_id, run_id, at = purged
         raise NotFound(
             f"Memory {memory_id} was purged on {at[:10]} by run {run_id}.",
-            "What it said stands in the lineage: "
-            f"slowwave trace {shlex.quote(str(named))} {shlex.quote(memory_id)}",
+            "Its text is preserved in the lineage: "
+            f"slowwave show {shlex.quote(str(named))} {shlex.quote(memory_id)} --lineage",
         ) from None
 
 
