@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 from builders import copy_of
-from commands import setting
+from commands import environment, setting, split
 from figures import Figures
 from model_nights import writing
 from model_server import (
@@ -74,7 +74,9 @@ Cli = Callable[..., Ended]
 def cli(capsys: pytest.CaptureFixture[str]) -> Cli:
     def call(*arguments: object) -> Ended:
         capsys.readouterr()
-        code = run([str(argument) for argument in arguments])
+        words, variables = split(arguments)
+        with environment(variables):
+            code = run(words)
         captured = capsys.readouterr()
         assert code != 70, captured.err
         assert never_sent(captured.out) == [], arguments
@@ -187,7 +189,7 @@ def test_what_is_wrong_in_an_argument_is_said_without_its_codes(
             (("conflicts", memory_file, "--tenant", code), 1),
             ((*night_of, "--tenant", code), 1),
             ((*night_of, "--only", code), 2),
-            ((*night_of, "--model", code, setting("api_base", code)), 0),  # with nothing to ask it
+            ((*night_of, "--model", code), 0),  # with nothing to ask it
             (("add", memory_file, "It is old.", "--kind", code), 2),
             (("add", memory_file, "It is old.", f"--{code}"), 2),
             ((code, memory_file), 2),
