@@ -15,7 +15,6 @@ from urllib.parse import quote
 
 import pytest
 import typer
-from commands import configure
 from model_nights import facts
 from model_server import Asked, group, groups, honest
 from nights import fill, rows, told
@@ -82,14 +81,19 @@ def _no_proxy_and_no_key_of_the_machine(monkeypatch: pytest.MonkeyPatch) -> None
     for name in list(os.environ):
         if re.search(r"(?i)_proxy$|API_KEY|OPENAI|LITELLM", name):
             monkeypatch.delenv(name)
+    for name in ("SLOWWAVE_API_BASE", "SLOWWAVE_MAX_CALLS"):
+        monkeypatch.setenv(name, "")  # what `maintain` sets is gone after the test
 
 
 def maintain(
     path: Path, server: Recorder, *more: str, user: str = "", **settings: object
 ) -> list[str]:
-    """Return the arguments of a night with a model, whose settings are beside the file."""
+    """Return the arguments of a night with a model, and put its settings into the environment."""
     base = f"{server.address}/v1".replace("://", f"://{user}")
-    configure(path, api_base=base, **settings)
+    os.environ |= {
+        f"SLOWWAVE_{name.upper()}": str(value)
+        for name, value in {"api_base": base, **settings}.items()
+    }
     return ["maintain", str(path), "--model", "openai/scripted", *more]
 
 
