@@ -151,6 +151,7 @@ def test_an_error_under_json_is_one_object_on_stderr(tmp_path: Path, cli: Cli) -
     ("arguments", "sentence"),
     [
         (["maintain", "FILE", "--phase", "sleep"], "--phase"),
+        (["maintain", "FILE", "--phase", ""], "--phase"),
         (["maintain", "FILE", "--phase", "limit"], "max_active"),
         (["maintain", "--consolidate"], "SLOWWAVE_FILE"),
         (["maintain", "FILE", "--consolidate", "--only", "merge,melt"], "melt"),

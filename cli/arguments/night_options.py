@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -31,19 +31,20 @@ PhaseOption = Annotated[
 ]
 
 
+def _old(flag: str, from_environment: bool = True) -> Any:
+    help = f"As --phase {flag}."
+    return setting(f"--{flag}", allow_from_autoenv=from_environment, help=help)
+
+
 @dataclass(frozen=True)
 class OldPhases:
     """The phases as earlier versions spelled them, each an option of its own."""
 
-    consolidate: Annotated[bool, setting("--consolidate", help="As --phase consolidate.")] = False
-    all_phases: Annotated[
-        bool, setting("--all", allow_from_autoenv=False, help="As --phase all.")
-    ] = False
-    expire: Annotated[bool, setting("--expire", help="As --phase expire.")] = False
-    decay: Annotated[bool, setting("--decay", help="As --phase decay.")] = False
-    purge: Annotated[
-        bool, setting("--purge", allow_from_autoenv=False, help="As --phase purge.")
-    ] = False
+    consolidate: Annotated[bool, _old("consolidate")] = False
+    expire: Annotated[bool, _old("expire")] = False
+    decay: Annotated[bool, _old("decay")] = False
+    purge: Annotated[bool, _old("purge", from_environment=False)] = False
+    all_phases: Annotated[bool, _old("all", from_environment=False)] = False
     max_active: Annotated[
         int | None,
         setting(
@@ -60,7 +61,7 @@ class OldPhases:
         Next to --phase, an old option counts only on the command line. Raises
         `typer.BadParameter`.
         """
-        chosen = frozenset(part.strip() for part in named.split(",")) if named else frozenset()
+        chosen = frozenset() if named is None else frozenset(map(str.strip, named.split(",")))
         if unknown := sorted(chosen - {*PHASES, "all"}):
             raise typer.BadParameter(
                 f"--phase takes some of {','.join(PHASES)}, or all, not '{','.join(unknown)}'."
@@ -70,7 +71,7 @@ class OldPhases:
             if field.name == "max_active":
                 # As a setting it is a number for the phase, and no phase.
                 chosen |= {"limit"} if on_command_line and self.max_active else set()
-            elif getattr(self, field.name) and (on_command_line or not named):
+            elif getattr(self, field.name) and (on_command_line or named is None):
                 chosen |= {"all" if field.name == "all_phases" else field.name}
         if "limit" in chosen and self.max_active is None:
             raise typer.BadParameter(

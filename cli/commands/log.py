@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from slowwave.cli.arguments.option_rules import refuse_missing
 from slowwave.cli.arguments.options import ConfigOption, FileArgument, JsonOption, QuietOption
 from slowwave.cli.files.foreign import FormatOption, StateOption, place_of
 from slowwave.cli.results.blocks import (
@@ -48,6 +49,7 @@ _SHORT = 13
 
 
 def log(
+    context: typer.Context,
     file: FileArgument,
     run: Annotated[
         str | None, typer.Argument(metavar="RUN", help="Its id, or a unique prefix.")
@@ -73,6 +75,7 @@ def log(
 
     --diff, --html and --md take the last run unless you name one.
     """
+    refuse_missing(context, (("tenant", ("stats", "prometheus")),))
     output = Output(json, quiet)
     forms = {"--diff": diff, "--html or --md": bool(report.paths), "--stats": stats.wanted}
     if len(named := [name for name, chosen in forms.items() if chosen]) > 1:
