@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import re
 import signal
@@ -13,38 +14,32 @@ from importlib.metadata import version
 from typing import Annotated, Any, NoReturn
 
 import typer
-from typer.core import TyperGroup
 from typer.main import get_command, get_group
 
 from slowwave.store.extension_points import registered
 
-from .arguments.settings import ConfiguredCommand, place_of_refused
+from .arguments.configured import ConfiguredCommand, ConfiguredGroup, VerbGroup
+from .arguments.option_groups import with_groups_expanded
+from .arguments.settings import CONTEXT_SETTINGS, place_of_refused
 from .commands import (
     add,
     apply,
-    archive,
     check,
     conflicts,
-    diff,
     eval_,
     export,
     import_,
     ingest,
-    init,
     list_,
     log,
     maintain,
     mcp,
     recall,
-    report,
-    restore,
     review,
     show,
-    stats,
-    trace,
     undo,
 )
-from .terminal.exits import EPILOG, SHOWS_TRACEBACKS, Code, reporting
+from .terminal.exits import SHOWS_TRACEBACKS, Code, reporting
 from .terminal.interpreter import keep_libraries_quiet, tune_interpreter
 from .terminal.log_lines import log_lines_of_this_command
 from .terminal.output import Output, escape_what_stdout_cannot_spell, shortened, unwritable
@@ -66,11 +61,64 @@ _OF_AN_OPTION = re.compile(r"^Invalid value for '[^']*'(?: \(env var: [^)]*\))?:
 # What Typer takes for a yes in the environment.
 _TRUE = frozenset({"1", "true", "t", "yes", "y", "on"})
 
-HELP_OPTIONS = {"help_option_names": ["--help", "-h"]}
+COMMANDS: dict[str, Callable[..., None]] = {
+    "maintain": maintain.maintain,
+    "conflicts": conflicts.conflicts,
+    "log": log.log,
+    "undo": undo.undo,
+    "eval": eval_.eval_,
+    "recall": recall.recall,
+    "list": list_.list_,
+    "show": show.show,
+    "add": add.add,
+    "ingest": ingest.ingest,
+    "import": import_.import_,
+    "export": export.export,
+    "check": check.check,
+    "mcp": mcp.mcp,
+}
+REVIEW_COMMANDS: dict[str, Callable[..., None]] = {
+    "list": review.list_waiting,
+    "show": review.show,
+    "approve": review.approve,
+    "decline": review.decline,
+    "edit": review.edit,
+    "ask": review.ask,
+    "apply": apply.apply,
+}
+# The panels of the first help screen, in its order.
+PANELS = {
+    "Consolidate": ("maintain", "review", "conflicts", "log", "undo", "eval"),
+    "Read": ("recall", "list", "show"),
+    "Write": ("add", "ingest", "import", "export"),
+    "Operate": ("check", "mcp"),
+}
+EXTENSIONS = "Extensions"
+_EXAMPLES = {
+    "slowwave": (
+        "slowwave maintain memory.db --dry-run",
+        "slowwave maintain memory.db --model anthropic/claude-haiku-4-5 --max-cost 1",
+        "slowwave undo memory.db",
+    ),
+    "slowwave maintain": (
+        "slowwave maintain memory.db --dry-run",
+        "slowwave maintain memory.db --model openai/gpt-5-mini --review risky",
+        "slowwave maintain memory.db --phase expire,consolidate --backup --quiet",
+    ),
+}
 
 
-class CommandsAndExtensions(TyperGroup):
-    """The core's commands, and behind them those of installed extensions."""
+_MORE = "--help-all shows every option, environment variable and exit code."
+
+
+def _with_examples(name: str) -> str:
+    """Return what follows the help of a command."""
+    examples = "\n".join(("Examples:", *(f"  {example}" for example in _EXAMPLES.get(name, ()))))
+    return f"{examples}\n\n{_MORE}" if name in _EXAMPLES else _MORE
+
+
+class _InPanels(ConfiguredGroup):
+    """The core's commands in the order of the panels, and behind them those of extensions."""
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Return a command; extensions are imported for a name that is not the core's."""
@@ -79,57 +127,10 @@ class CommandsAndExtensions(TyperGroup):
         return super().get_command(ctx, cmd_name)
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """Return the names of all commands."""
+        """Return the names in their order."""
         self.commands.update(_extension_commands())
-        return super().list_commands(ctx)
-
-
-app = typer.Typer(
-    name="slowwave",
-    cls=CommandsAndExtensions,
-    help="The dream cycle of an AI agent's memory: consolidate a SQLite memory file without "
-    "losing a fact, inventing one, or merging two that differ.",
-    context_settings=HELP_OPTIONS,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-)
-
-COMMANDS: dict[str, Callable[..., None]] = {
-    "init": init.init,
-    "add": add.add,
-    "import": import_.import_,
-    "export": export.export,
-    "ingest": ingest.ingest,
-    "maintain": maintain.maintain,
-    "review": review.review,
-    "apply": apply.apply,
-    "list": list_.list_,
-    "show": show.show,
-    "recall": recall.recall,
-    "eval": eval_.eval_,
-    "stats": stats.stats,
-    "conflicts": conflicts.conflicts,
-    "trace": trace.trace,
-    "log": log.log,
-    "diff": diff.diff,
-    "report": report.report,
-    "undo": undo.undo,
-    "restore": restore.restore,
-    "archive": archive.archive,
-    "check": check.check,
-    "mcp": mcp.mcp,
-}
-
-
-def add_command(to: typer.Typer, name: str, command: Callable[..., None]) -> None:
-    """Add a command with the options, errors and exit codes that each command has."""
-    to.command(name, cls=ConfiguredCommand, epilog=EPILOG, context_settings=HELP_OPTIONS)(
-        reporting(command)
-    )
-
-
-for name, command in COMMANDS.items():
-    add_command(app, name, command)
+        order = [name for names in PANELS.values() for name in names]
+        return [*order, *sorted(self.commands.keys() - {*order})]
 
 
 @cache
@@ -138,10 +139,68 @@ def _extension_commands() -> Mapping[str, Any]:
     extensions = typer.Typer()
     for name, command in registered("commands"):
         if isinstance(command, typer.Typer):
-            extensions.add_typer(command, name=name)
+            extensions.add_typer(command, name=name, rich_help_panel=EXTENSIONS)
         else:
-            add_command(extensions, name, command)
+            _add_command(extensions, name, name, command, EXTENSIONS)
     return get_group(extensions).commands
+
+
+def group_of(
+    name: str,
+    help: str,
+    commands: dict[str, Callable[..., None]],
+    cls: type[ConfiguredGroup] = ConfiguredGroup,
+) -> typer.Typer:
+    """Return a group with its commands, each with its panel, settings and error handling."""
+    group = typer.Typer(
+        name=name,
+        help=help,
+        cls=cls,
+        epilog=_with_examples(name),
+        context_settings={"help_option_names": CONTEXT_SETTINGS["help_option_names"]},
+        pretty_exceptions_enable=False,
+        rich_markup_mode="rich",
+    )
+    for command_name, command in commands.items():
+        panel = _panel_of(command_name) if name == "slowwave" else None
+        _add_command(group, command_name, f"{name} {command_name}", command, panel)
+    return group
+
+
+def _add_command(
+    group: typer.Typer, name: str, path: str, command: Callable[..., None], panel: str | None
+) -> None:
+    group.command(
+        name,
+        cls=ConfiguredCommand,
+        help=_unwrapped(command),
+        epilog=_with_examples(path),
+        context_settings=CONTEXT_SETTINGS,
+        rich_help_panel=panel,
+    )(reporting(with_groups_expanded(command)))
+
+
+def _unwrapped(command: Callable[..., None]) -> str:
+    """Return the docstring of a command with a line for each paragraph."""
+    paragraphs = inspect.cleandoc(command.__doc__ or "").split("\n\n")
+    return "\n\n".join(paragraph.replace("\n", " ") for paragraph in paragraphs)
+
+
+def _panel_of(name: str) -> str | None:
+    return next((panel for panel, names in PANELS.items() if name in names), None)
+
+
+app = group_of(
+    "slowwave",
+    "The dream cycle of an AI agent's memory: consolidate a SQLite memory file without losing a "
+    "fact, inventing one, or merging two that differ.",
+    COMMANDS,
+    _InPanels,
+)
+review_app = group_of(
+    "review", "Decide about proposals that wait for a person.", REVIEW_COMMANDS, VerbGroup
+)
+app.add_typer(review_app, rich_help_panel=_panel_of("review"))
 
 
 def _show_version(wanted: bool) -> None:
@@ -154,7 +213,13 @@ def _show_version(wanted: bool) -> None:
 def _root(
     show_version: Annotated[
         bool,
-        typer.Option("--version", is_eager=True, callback=_show_version, help="Show the version."),
+        typer.Option(
+            "--version",
+            is_eager=True,
+            allow_from_autoenv=False,
+            callback=_show_version,
+            help="Show the version.",
+        ),
     ] = False,
     debug: Annotated[
         bool,

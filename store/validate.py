@@ -80,13 +80,14 @@ def refuse_what_is_no_database(path: Path) -> None:
         start = first_bytes(path, _SCHEMA_WITHIN) if found.st_size else b""
     except FileNotFoundError:
         raise UnusableFile(
-            f"There is no file {path}.", f"Make one with: slowwave init {path}"
+            f"There is no file {path}.", f"Make one with: slowwave import {path} --empty"
         ) from None
     except OSError as error:
         raise UnusableFile(f"Cannot read {path}: {error.strerror}.") from error
     if not start:
         raise UnusableFile(
-            f"{path} is empty.", f"Remove it, then make a memory file with: slowwave init {path}"
+            f"{path} is empty.",
+            f"Remove it, then make a memory file with: slowwave import {path} --empty",
         )
     if start.startswith(MAGIC):
         if len(start) < HEADER_BYTES:
@@ -98,8 +99,8 @@ def refuse_what_is_no_database(path: Path) -> None:
         raise UnusableFile(f"{path} is damaged: its header is not there.", SAVE)
     raise UnusableFile(
         f"{path} is not a memory file: it is not a SQLite database.",
-        "Give the path of a file made by 'slowwave init' or 'slowwave import', or of another "
-        "agent's memory file: see 'slowwave formats'.",
+        "Give the path of a file made by 'slowwave import', or of another agent's memory file: see "
+        "'slowwave formats'.",
     )
 
 

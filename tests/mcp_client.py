@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import anyio
 import httpx2
 import pytest
+from commands import environment, split
 from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 from mcp.server.stdio import stdio_server
@@ -33,10 +34,11 @@ def over_a_pipe(
     conversation: Conversation[Answer], *arguments: object, program: tuple[str, ...] = SLOWWAVE
 ) -> Answer:
     """Start slowwave mcp, have a conversation with it over its stdin and stdout, and end it."""
+    words, variables = split(arguments)
     parameters = StdioServerParameters(
         command=sys.executable,
-        args=[*program, "mcp", *map(str, arguments)],
-        env={"PYTHONPATH": str(TESTS)},
+        args=[*program, "mcp", *words],
+        env={"PYTHONPATH": str(TESTS), **variables},
     )
 
     async def connected() -> Answer:
@@ -67,7 +69,9 @@ def in_this_process(conversation: Conversation[Answer], *arguments: object) -> A
         ):
             patch.setattr(sys, "stdin", stdin)
             patch.setattr(sys, "stdout", stdout)
-            code = run(["mcp", *map(str, arguments)])
+            words, variables = split(arguments)
+            with environment(variables):
+                code = run(["mcp", *words])
     assert code == 0
     return talk.result()
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pytest
+from commands import environment
 from model_server import (
     Answer,
     Asked,
@@ -315,8 +316,8 @@ def latest_port(asked: Asked) -> Answer:
 @contextmanager
 def served(responder: Responder) -> Iterator[tuple[str, ...]]:
     """Serve a model, and provide the options of the command that name it."""
-    with model_server(responder) as server:
-        yield ("--model", "openai/scripted", "--api-base", server.base)
+    with model_server(responder) as server, environment({"SLOWWAVE_API_BASE": server.base}):
+        yield ("--model", "openai/scripted")
 
 
 # The nine memories of the README, of which a night with this model makes a merge, a synthesis and

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 from typing import Any, get_args
@@ -19,7 +17,7 @@ from typer.core import TyperCommand, TyperOption
 from typer.main import get_command
 
 from slowwave.cli.app import app
-from slowwave.cli.arguments.settings import KEYS
+from slowwave.cli.arguments.settings import keys_of
 from slowwave.cli.mcp.offer import IS_DATA, make_server
 from slowwave.cli.terminal.exits import MEANINGS
 from slowwave.consolidation.agent import AgentMemory
@@ -38,6 +36,7 @@ PAGES = {
     "keys": CONFIGURATION,
     "tools": MCP,
 }
+KEYS = keys_of(get_command(app))
 SMOKE = ROOT / "fixtures" / "smoke.jsonl"
 # Memories that only a model can tell once, and what one answered about them.
 RETOLD = ROOT / "fixtures" / "retold.jsonl"
@@ -77,16 +76,18 @@ def after(embedder: SentenceEmbedder) -> str:
 
 
 def help_text() -> str:
-    """Return the help of maintain, at a fixed width."""
-    ended = subprocess.run(
-        [sys.executable, "-m", "slowwave.cli", "maintain", "--help"],
-        capture_output=True,
-        text=True,
-        check=True,
-        env={"COLUMNS": "100", "TERMINAL_WIDTH": "100", "PATH": ""},
-    )
-    options = ended.stdout.split("Options:\n")[1].split("Exit codes:")[0]
-    return _fenced("text", "\n".join(line[2:] for line in options.rstrip().splitlines()) + "\n")
+    """Return the options that the help of maintain shows, panel by panel."""
+    table = "| option | |\n|---|---|\n"
+    panels: dict[str, list[TyperOption]] = {}
+    for option in every_command()["maintain"].params:
+        if isinstance(option, TyperOption) and not option.hidden:
+            panels.setdefault(option.rich_help_panel or "Options", []).append(option)
+    for panel, options in panels.items():
+        table += f"| **{panel}** | |\n"
+        for option in options:
+            name = " ".join(filter(None, (option.opts[0], option.metavar)))
+            table += f"| `{name}` | {option.help} |\n".replace("NAME|PATH", "NAME\\|PATH")
+    return table
 
 
 def exits() -> str:

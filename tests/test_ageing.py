@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from builders import NOW, a_decision, a_memory, a_run, copy_of, decide, put
+from commands import configure, setting
 from model_nights import Agent, a_fact
 from nights import execute, fill, night, of_one_thing, picture, rows, told
 from test_cli import Cli, cli
@@ -196,35 +197,43 @@ def test_a_rule_that_is_none_is_refused_with_a_reason(
     memory_file: Path, cli: Cli, rule: str, said: str
 ) -> None:
     before = memory_file.read_bytes()
-    ended = cli("maintain", memory_file, "--expire", "--retain", rule)
-    assert (ended.code, said in ended.err) == (2, True), ended.err
     memory_file.with_name("slowwave.toml").write_text(f"retain = [{json.dumps(rule)}]\n")
-    ended = cli("maintain", memory_file, "--expire")
+    ended = cli("maintain", memory_file, "--phase", "expire")
     assert (ended.code, said in ended.err, "slowwave.toml" in ended.err) == (2, True, True)
     assert memory_file.read_bytes() == before
 
 
 def test_a_rule_for_a_tenant_that_a_file_lacks_is_told(memory_file: Path, cli: Cli) -> None:
     put(memory_file, stored("one", hours=1))
-    rules = ("--retain", "tenant=defualt,keep=1d", "--retain", "tenant=default,keep=forever")
-    ended = cli("maintain", memory_file, "--expire", *rules, "--json")
+    rules = (
+        setting("retain", "tenant=defualt,keep=1d"),
+        setting("retain", "tenant=default,keep=forever"),
+    )
+    ended = cli("maintain", memory_file, "--phase", "expire", *rules, "--json")
     assert (ended.code, ended.json["expire"]["expired"]) == (0, [])
     told = f"{memory_file} has no tenant 'defualt'; a rule is for it: tenant=defualt,keep=1d.\n"
     assert ended.err == told
-    assert cli("maintain", memory_file, "--expire", *rules[2:]).err == ""
+    assert cli("maintain", memory_file, "--phase", "expire", *rules[2:]).err == ""
 
 
 def test_a_kind_may_be_kept_for_no_time_at_all(memory_file: Path, cli: Cli) -> None:
     put(memory_file, stored("one", hours=1))
-    ended = cli("maintain", memory_file, "--expire", "--retain", "kind=fact,keep=0h", "--json")
+    ended = cli(
+        "maintain",
+        memory_file,
+        "--phase",
+        "expire",
+        setting("retain", "kind=fact,keep=0h"),
+        "--json",
+    )
     assert [one["id"] for one in ended.json["expire"]["expired"]] == ["one"]
 
 
 def test_two_rules_about_the_same_are_refused_and_a_tenant_may_have_a_comma(
     memory_file: Path, cli: Cli
 ) -> None:
-    rules = ["--retain", "kind=fact,keep=1d", "--retain", "kind=fact,keep=2d"]
-    assert "about the same" in cli("maintain", memory_file, "--expire", *rules).err
+    rules = [setting("retain", "kind=fact,keep=1d"), setting("retain", "kind=fact,keep=2d")]
+    assert "about the same" in cli("maintain", memory_file, "--phase", "expire", *rules).err
     rule = retention_of(['"tenant=a, b",keep=1d']).rule_for("a, b", "fact", "working")
     assert rule is not None
 
@@ -400,7 +409,7 @@ def test_undo_of_a_night_names_the_run_that_let_its_memory_expire(
 def test_without_a_model_to_embed_what_has_expired_stands_and_is_said(
     lived: Path, cli: Cli, tmp_path: Path
 ) -> None:
-    arguments = ("maintain", lived, "--all", "--embedder", tmp_path / "nowhere")
+    arguments = ("maintain", lived, "--phase", "all", "--embedder", tmp_path / "nowhere")
     ended = cli(*arguments, "--json")
     assert ended.code == 3
     assert "nowhere" in ended.err
@@ -445,10 +454,11 @@ def test_killed_at_any_moment_the_next_run_finishes_and_all_of_it_can_be_undone(
     lived: Path, cli: Cli, tmp_path: Path, rounds: Callable[[int, int], int]
 ) -> None:
     execute(lived, "UPDATE memories SET expires_at = '2020-01-01' WHERE id = 'ended'")
-    command = ["--all", "--limit", "4", "--retain", "kind=context,keep=30d", "--quiet"]
+    command = ["--phase", "all", "--quiet"]
     moments = rounds(2, 16)
     for number in range(moments):
         copy = copy_of(lived, tmp_path / f"killed-{number}.db")
+        configure(copy, max_active=4, retain="kind=context,keep=30d")
         before = picture(copy, ("memories",))
         at = 5 + number * 9 if moments == 2 else 1 + number * 3
         done = subprocess.run(
@@ -487,24 +497,25 @@ def test_what_was_archived_is_found_and_restored_and_stays_then(
     )  # fmt: skip
     aged(memory_file, embedder, limit=1)
     assert status_of(memory_file)["m-shed"] == "archived"
-    found = cli("archive", "search", memory_file, "where is the key of the shed?", "--json").json
+    found = cli("recall", "--archived", memory_file, "where is the key of the shed?", "--json").json
     assert [(one["id"], one["status"]) for one in found["hits"]] == [("m-shed", "archived")]
-    assert "m-shed" in cli("archive", "search", memory_file, "shed").out
-    assert cli("archive", "search", memory_file, "shed", "--tenant", "other").out.endswith(
+    assert "m-shed" in cli("recall", "--archived", memory_file, "shed").out
+    assert cli("recall", "--archived", memory_file, "shed", "--tenant", "other").out.endswith(
         "nothing was found in the archive.\n"
     )
-    assert cli("archive", "restore", memory_file, "m-shed").code == 0
+    assert cli("undo", memory_file, "m-shed").code == 0
     aged(memory_file, embedder, limit=1)
     assert status_of(memory_file) == {"m-shed": "active", "m-tram": "archived", "m-mill": "active"}
 
 
-def test_restore_of_what_is_not_archived_says_what_it_is(memory_file: Path, cli: Cli) -> None:
-    put(memory_file, stored("stays"), stored("gone", status="superseded", superseded_by="stays"))
-    for memory, said in (("gone", "another took its place"), ("stays", "active already")):
-        ended = cli("archive", "restore", memory_file, memory)
+def test_an_active_or_unknown_memory_cannot_be_made_active_again(
+    memory_file: Path, cli: Cli
+) -> None:
+    put(memory_file, stored("stays"))
+    for memory, said in (("stays", "active already"), ("nobody-here", "or memory 'nobody-here'")):
+        ended = cli("undo", memory_file, memory)
         assert (ended.code, said in ended.err) == (1, True)
-    assert cli("archive", "restore", memory_file, "nobody").code == 1
-    assert cli("archive", "search", memory_file, " ").code == 2
+    assert cli("recall", "--archived", memory_file, " ").code == 2
 
 
 # ---- gates ----
@@ -522,18 +533,17 @@ def test_the_kill_switch_keeps_everything_from_being_done_and_says_where_it_is(
     config.write_text("enabled = false\n")
     before = lived.read_bytes()
     for more in ((), ("--dry-run",)):
-        ended = cli("maintain", lived, "--all", *more)
+        ended = cli("maintain", lived, "--phase", "all", *more)
         assert (ended.code, f"switched off by enabled in {config}" in ended.out) == (0, True)
-    gate = said_by_gate(cli, lived, "--all")
+    gate = said_by_gate(cli, lived, "--phase", "all")
     assert gate is not None
     assert gate["name"] == "enabled"
     assert lived.read_bytes() == before
-    assert said_by_gate(cli, lived, "--expire", "--enabled", "--dry-run") is None
+    assert said_by_gate(cli, lived, setting("enabled", True), "--dry-run") is None
     config.unlink()
     monkeypatch.setenv("SLOWWAVE_ENABLED", "false")
-    assert "SLOWWAVE_ENABLED" in cli("maintain", lived, "--all").out
+    assert "SLOWWAVE_ENABLED" in cli("maintain", lived, "--phase", "all").out
     monkeypatch.delenv("SLOWWAVE_ENABLED")
-    assert "the command line" in cli("maintain", lived, "--all", "--no-enabled").out
 
 
 def test_a_night_that_an_agent_ran_counts_as_the_last_run(
@@ -542,7 +552,7 @@ def test_a_night_that_an_agent_ran_counts_as_the_last_run(
     fill(memory_file, ["The office cat is called Pip.", "The office cat is called Pip."])
     with AgentMemory(memory_file, embedder=embedder) as memory:
         memory.consolidate()
-    gate = said_by_gate(cli, memory_file, "--consolidate", "--min-interval", "12h")
+    gate = said_by_gate(cli, memory_file, "--consolidate", setting("min_interval", "12h"))
     assert gate is not None
     assert gate["name"] == "min_interval"
 
@@ -554,7 +564,7 @@ def test_a_night_of_one_tenant_does_not_keep_that_of_all_from_beginning(
     fill(memory_file, [{"content": one, "tenant": of} for of in ("a", "b") for one in twice])
     with AgentMemory(memory_file, "a", embedder=embedder) as memory:
         memory.consolidate()
-    gated = (memory_file, "--consolidate", "--min-interval", "12h")
+    gated = (memory_file, "--consolidate", setting("min_interval", "12h"))
     assert said_by_gate(cli, *gated, "--tenant", "a") is not None
     assert said_by_gate(cli, *gated) is None
     assert said_by_gate(cli, *gated, "--tenant", "a") is not None
@@ -564,7 +574,7 @@ def test_too_soon_after_the_last_run_nothing_is_done_and_the_numbers_are_said(
     memory_file: Path, cli: Cli
 ) -> None:
     fill(memory_file, ["The office cat is called Pip.", "The office cat is called Pip."])
-    arguments = (memory_file, "--consolidate", "--min-interval", "12h")
+    arguments = (memory_file, "--consolidate", setting("min_interval", "12h"))
     assert said_by_gate(cli, *arguments) is None
     began = rows(memory_file, "SELECT started_at FROM runs")[0]["started_at"]
     gate = said_by_gate(cli, *arguments)
@@ -577,14 +587,14 @@ def test_too_soon_after_the_last_run_nothing_is_done_and_the_numbers_are_said(
     assert said_by_gate(cli, *arguments) is None
     execute(memory_file, "UPDATE runs SET started_at = ?, outcome = 'failed'", began)
     assert said_by_gate(cli, *arguments) is None
-    assert cli("maintain", memory_file, "--consolidate", "--min-interval", "soon").code == 2
+    assert cli("maintain", memory_file, "--consolidate", setting("min_interval", "soon")).code == 2
 
 
 def test_with_too_few_new_memories_nothing_is_done_and_the_numbers_are_said(
     memory_file: Path, cli: Cli
 ) -> None:
     fill(memory_file, ["The office cat is called Pip.", "The tram leaves at noon."])
-    arguments = (memory_file, "--consolidate", "--min-new", "3")
+    arguments = (memory_file, "--consolidate", setting("min_new", "3"))
     gate = said_by_gate(cli, *arguments)
     assert gate is not None
     assert (gate["name"], gate["needed"], gate["found"]) == ("min_new", 3, 2)
@@ -601,19 +611,19 @@ def test_what_an_ingest_stored_is_new_until_a_night_has_read_it(
     chat = tmp_path / "chat.txt"
     chat.write_text("User: I own a red Brompton.\nAssistant: ok\nUser: My locker is 417.\n")
     assert cli("ingest", memory_file, chat).code == 0
-    gate = said_by_gate(cli, memory_file, "--consolidate", "--min-new", "3")
+    gate = said_by_gate(cli, memory_file, "--consolidate", setting("min_new", "3"))
     assert gate is not None
     assert gate["found"] == 2
-    assert said_by_gate(cli, memory_file, "--consolidate", "--min-new", "2") is None
-    gate = said_by_gate(cli, memory_file, "--consolidate", "--min-new", "1")
+    assert said_by_gate(cli, memory_file, "--consolidate", setting("min_new", "2")) is None
+    gate = said_by_gate(cli, memory_file, "--consolidate", setting("min_new", "1"))
     assert gate is not None
     assert gate["found"] == 0
     # The same where a night wrote something.
     fill(memory_file, ["Ada repairs the mill.", "Ada repairs the mill"])
     chat.write_text("User: I teach Spanish in Graz.\nAssistant: ok\n")
     assert cli("ingest", memory_file, chat).code == 0
-    assert said_by_gate(cli, memory_file, "--consolidate", "--min-new", "3") is None
-    gate = said_by_gate(cli, memory_file, "--consolidate", "--min-new", "1")
+    assert said_by_gate(cli, memory_file, "--consolidate", setting("min_new", "3")) is None
+    gate = said_by_gate(cli, memory_file, "--consolidate", setting("min_new", "1"))
     assert gate is not None
     assert gate["found"] == 0
 
@@ -621,23 +631,20 @@ def test_what_an_ingest_stored_is_new_until_a_night_has_read_it(
 # ---- the command ----
 
 
-def test_what_is_to_be_done_has_to_be_said_and_a_limit_in_a_config_file_is_for_all(
-    lived: Path, cli: Cli
-) -> None:
-    assert cli("maintain", lived).code == 2
+def test_a_limit_in_a_config_file_applies_only_to_its_phase(lived: Path, cli: Cli) -> None:
     lived.with_name("slowwave.toml").write_text("max_active = 2\nlimit = 3\n")
-    assert cli("maintain", lived).code == 2
-    assert cli("maintain", lived, "--expire", "--dry-run", "--json").json["limit"] is None
-    assert cli("maintain", lived, "--all", "--dry-run", "--json").json["limit"]["archived"]
-    assert cli("maintain", lived, "--limit", "0").code == 2
+    assert cli("maintain", lived, "--dry-run", "--json").json["limit"] is None
+    assert cli("maintain", lived, "--phase", "expire", "--dry-run", "--json").json["limit"] is None
+    assert cli("maintain", lived, "--phase", "all", "--dry-run", "--json").json["limit"]["archived"]
+    assert cli("maintain", lived, setting("max_active", 0)).code == 2
 
 
 def test_the_keys_are_the_same_in_a_dry_and_a_real_run(
     lived: Path, cli: Cli, tmp_path: Path
 ) -> None:
-    arguments = ("maintain", lived, "--all", "--limit", "4", "--json")
+    arguments = ("maintain", lived, "--phase", "all", setting("max_active", "4"), "--json")
     page = tmp_path / "night.html"
-    dry, real = cli(*arguments, "--dry-run").json, cli(*arguments, "--report", page).json
+    dry, real = cli(*arguments, "--dry-run").json, cli(*arguments, setting("report", page)).json
     _check_report_of_all(page.read_text("utf-8"), real)
     assert list(dry) == list(real)
     for phase in ("expire", "limit"):
@@ -674,7 +681,9 @@ def test_what_was_archived_is_told_as_no_conflict(
 
 def test_a_dry_run_lists_the_memories_and_why_and_changes_no_byte(lived: Path, cli: Cli) -> None:
     before = lived.read_bytes()
-    said = cli("maintain", lived, "--all", "--limit", "4", "--dry-run", "--exit-code")
+    said = cli(
+        "maintain", lived, "--phase", "all", setting("max_active", "4"), "--dry-run", "--exit-code"
+    )
     assert said.code == 4
     assert "what scratch says" in said.out
     assert "by layer=ephemeral,keep=1d" in said.out
@@ -684,7 +693,7 @@ def test_a_dry_run_lists_the_memories_and_why_and_changes_no_byte(lived: Path, c
 
 def test_with_verbose_a_purge_says_of_each_memory_why_it_stays(lived: Path, cli: Cli) -> None:
     execute(lived, "UPDATE memories SET pinned = 1 WHERE id = 'purged'")
-    said = cli("maintain", lived, "--purge", "--verbose").out
+    said = cli("maintain", lived, "--phase", "purge", "--verbose").out
     assert "needed since pinned: " in said
     assert "what purged says (purged)" in said
 
@@ -693,7 +702,7 @@ def test_a_purge_and_its_dry_run_name_what_goes_and_say_that_it_is_for_good(
     lived: Path, cli: Cli
 ) -> None:
     for options, went in ((["--dry-run"], "would go"), ([], "went")):
-        said = cli("maintain", lived, "--purge", *options).out
+        said = cli("maintain", lived, "--phase", "purge", *options).out
         assert f"A purge cannot be undone. These {went}:\n" in said
         # By its id.
         assert "what purged says (purged)\n" in said

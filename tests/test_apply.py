@@ -68,7 +68,7 @@ def test_a_plan_that_is_left_whole_leads_where_the_night_leads(
     before = twice.read_bytes()
     plan = planned(cli, twice)
     assert twice.read_bytes() == before
-    assert cli("apply", twice, plan).code == 0
+    assert cli("review", "apply", twice, plan).code == 0
     assert active(twice) == active(other)
     assert cli("check", twice).code == 0
 
@@ -79,7 +79,7 @@ def test_what_was_taken_out_of_a_plan_is_not_done_and_the_rest_can_be_undone(
     before = picture(twice)
     plan = planned(cli, twice)
     change(plan, lambda proposals: proposals.remove(about("backup", proposals)))
-    ended = cli("apply", twice, plan, "--json")
+    ended = cli("review", "apply", twice, plan, "--json")
     assert [one["state"] for one in ended.json["proposals"]] == ["applied", "applied"]
     assert kept(twice) == {"backup"}
     assert cli("undo", twice, ended.json["run"]).code == 0
@@ -92,15 +92,15 @@ def test_what_was_declined_since_is_told_and_not_done_unless_it_is_reconsidered(
     plan = planned(cli, twice)
     assert cli("maintain", twice, "--consolidate", "--review", "always").code == 0
     backup = about("backup", json.loads(plan.read_text())["proposals"])["id"]
-    assert cli("review", twice, "decline", backup, "--reason", "no").code == 0
-    ended = cli("apply", twice, plan)
+    assert cli("review", "decline", twice, backup, "--reason", "no").code == 0
+    ended = cli("review", "apply", twice, plan)
     assert (ended.code, "declined by a person: no" in ended.out) == (3, True)
     assert "none: a plan" in cli("log", twice).out
     # Not even if the plan itself says so.
     whole = json.loads(plan.read_text()) | {"reconsider": True}
     plan.write_text(json.dumps(whole))
-    assert "declined by a person: no" in cli("apply", twice, plan).out
-    again = cli("apply", twice, plan, "--reconsider", "--json").json["proposals"]
+    assert "declined by a person: no" in cli("review", "apply", twice, plan).out
+    again = cli("review", "apply", twice, plan, "--reconsider", "--json").json["proposals"]
     assert about("backup", again)["state"] == "applied"
     assert kept(twice) == set()
 
@@ -108,7 +108,7 @@ def test_what_was_declined_since_is_told_and_not_done_unless_it_is_reconsidered(
 def test_a_plan_of_which_nothing_is_left_does_nothing(twice: Path, cli: Cli) -> None:
     plan = planned(cli, twice)
     change(plan, list.clear)
-    assert cli("apply", twice, plan).code == 0
+    assert cli("review", "apply", twice, plan).code == 0
     assert rows(twice, "SELECT * FROM runs") == []
 
 
@@ -117,7 +117,7 @@ def test_a_proposal_whose_source_has_changed_is_stale_and_the_others_are_done(
 ) -> None:
     plan = planned(cli, twice)
     execute(twice, "UPDATE memories SET content = 'It is gone.' WHERE id = 'backup-01'")
-    ended = cli("apply", twice, plan, "--json")
+    ended = cli("review", "apply", twice, plan, "--json")
     assert ended.code == 3
     states = {name: about(name, ended.json["proposals"])["state"] for name in SAID_TWICE}
     assert states == {"backup": "stale", "invoices": "applied", "plants": "applied"}
@@ -125,9 +125,9 @@ def test_a_proposal_whose_source_has_changed_is_stale_and_the_others_are_done(
 
 def test_a_plan_that_was_carried_out_is_stale_altogether(twice: Path, cli: Cli) -> None:
     plan = planned(cli, twice)
-    cli("apply", twice, plan)
+    cli("review", "apply", twice, plan)
     before = picture(twice, TABLES)
-    ended = cli("apply", twice, plan)
+    ended = cli("review", "apply", twice, plan)
     assert (ended.code, "3 stale. Nothing was changed." in ended.out) == (1, True)
     assert picture(twice, TABLES) == before
 
@@ -161,7 +161,7 @@ def test_a_proposal_that_was_changed_in_a_plan_is_refused_with_all_others(
             there = there[name]
         there[way[-1]] = value
         plan.write_text(json.dumps(changed))
-        ended = cli("apply", twice, plan)
+        ended = cli("review", "apply", twice, plan)
         assert (way, ended.code, "Proposal 3 of" in ended.err) == (way, 1, True)
     assert picture(twice, TABLES) == before
 
@@ -182,7 +182,7 @@ def test_what_is_no_plan_is_told(
     plan = tmp_path / "plan.json"
     if text is not None:
         plan.write_text(text)
-    ended = cli("apply", twice, plan)
+    ended = cli("review", "apply", twice, plan)
     assert (ended.code, sentence in ended.err) == (1, True)
 
 
@@ -216,7 +216,7 @@ def test_what_a_model_wrote_in_a_dry_run_is_refused_and_leads_to_review(
     fill(twice, [*facts(1), *a_rule()])
     with every_night_asks(oracle):
         plan = planned(cli, twice, "--ask")
-    ended = cli("apply", twice, plan, "--json")
+    ended = cli("review", "apply", twice, plan, "--json")
     assert ended.code == 3
     states = {(one["operation"], one["state"]) for one in ended.json["proposals"]}
     assert states == {("merge", "applied"), ("synthesize", "rejected"), ("extract", "rejected")}
@@ -316,7 +316,7 @@ def merging(path: Path, stays: str, goes: str, **more: Any) -> dict[str, Any]:
 
 
 def test_a_forged_entry_that_a_night_would_make_is_carried_out(office: Path, cli: Cli) -> None:
-    ended = cli("apply", office, forged(office, merging(office, "twin-00", "twin-01")))
+    ended = cli("review", "apply", office, forged(office, merging(office, "twin-00", "twin-01")))
     assert ended.code == 0, ended.err + ended.out
     assert TWINS[1] not in active(office)
 
@@ -406,7 +406,7 @@ def test_what_a_plan_says_with_a_seal_of_its_own_is_checked_like_any_proposal(
     office: Path, cli: Cli, make: Callable[[Path], dict[str, Any]], said: str
 ) -> None:
     before = picture(office, TABLES)
-    ended = cli("apply", office, forged(office, make(office)), "--json")
+    ended = cli("review", "apply", office, forged(office, make(office)), "--json")
     assert ended.code == 1, ended.err
     (result,) = ended.json["proposals"]
     assert said in result["why"]
@@ -425,7 +425,12 @@ def test_a_forged_entry_that_is_not_consistent_is_refused_with_all_others(
     office: Path, cli: Cli, change_of: dict[str, Any], said: str
 ) -> None:
     before = picture(office, TABLES)
-    ended = cli("apply", office, forged(office, merging(office, "twin-00", "twin-01", **change_of)))
+    ended = cli(
+        "review",
+        "apply",
+        office,
+        forged(office, merging(office, "twin-00", "twin-01", **change_of)),
+    )
     assert (ended.code, said in ended.err) == (1, True)
     assert picture(office, TABLES) == before
 
@@ -436,8 +441,8 @@ def test_protected_memories_leave_by_a_plan_only_if_the_user_asks_for_it_again(
     fill(memory_file, told(TWINS, "twin", origin="human"))
     plan = planned(cli, memory_file, "--include-protected")
     before = picture(memory_file, TABLES)
-    ended = cli("apply", memory_file, plan)
+    ended = cli("review", "apply", memory_file, plan)
     assert (ended.code, "without it here, too" in ended.err) == (1, True)
     assert picture(memory_file, TABLES) == before
-    assert cli("apply", memory_file, plan, "--include-protected").code == 0
+    assert cli("review", "apply", memory_file, plan, "--include-protected").code == 0
     assert len(active(memory_file)) == 1

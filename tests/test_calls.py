@@ -18,6 +18,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from commands import configure
 from model_nights import (
     JONAH,
     KEY,
@@ -648,7 +649,8 @@ def test_a_process_that_is_interrupted_does_not_wait_for_a_model_that_never_answ
 
     agent.server.responder = respond
     program = [sys.executable, "-m", "slowwave.cli", "maintain", str(agent.path), "--consolidate"]
-    model = ["--model", "openai/scripted", "--api-base", agent.server.base, "--quiet"]
+    configure(agent.path, api_base=agent.server.base)
+    model = ["--model", "openai/scripted", "--quiet"]
     with subprocess.Popen([*program, *model], stdout=subprocess.PIPE) as process:
         assert asked.wait(MOST_SECONDS)
         process.send_signal(signal.SIGINT)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from commands import environment, setting, split
 from model_nights import a_fact, served
 from model_server import oracle
 from nights import execute, fill, of_one_thing, picture, rows, told
@@ -42,7 +43,9 @@ Cli = Callable[..., Ended]
 def cli(capsys: pytest.CaptureFixture[str]) -> Cli:
     def call(*arguments: object) -> Ended:
         capsys.readouterr()
-        code = run([str(argument) for argument in arguments])
+        words, variables = split(arguments)
+        with environment(variables):
+            code = run(words)
         captured = capsys.readouterr()
         return Ended(code, captured.out, captured.err)
 
@@ -90,13 +93,13 @@ BAD_FILES: dict[str, tuple[Callable[[Path], object], str]] = {
         ("export", "FILE"),
         ("maintain", "FILE", "--consolidate"),
         ("maintain", "FILE", "--consolidate", "--dry-run"),
-        ("trace", "FILE", "abcd"),
+        ("show", "--lineage", "FILE", "abcd"),
         ("log", "FILE"),
         ("review", "FILE"),
-        ("review", "FILE", "approve", "--all"),
-        ("review", "FILE", "decline", "--all"),
+        ("review", "approve", "FILE", "--all"),
+        ("review", "decline", "FILE", "--all"),
         ("undo", "FILE", "abcd"),
-        ("restore", "FILE", "abcd"),
+        ("undo", "FILE", "abcd"),
         ("check", "FILE"),
     ],
     ids=" ".join,
@@ -148,12 +151,13 @@ def test_an_error_under_json_is_one_object_on_stderr(tmp_path: Path, cli: Cli) -
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["maintain", "FILE"], "--consolidate"),
+        (["maintain", "FILE", "--phase", "sleep"], "--phase"),
+        (["maintain", "FILE", "--phase", ""], "--phase"),
+        (["maintain", "FILE", "--phase", "limit"], "max_active"),
         (["maintain", "--consolidate"], "SLOWWAVE_FILE"),
         (["maintain", "FILE", "--consolidate", "--only", "merge,melt"], "melt"),
         (["maintain", "FILE", "--consolidate", "--exit-code"], "--dry-run"),
-        (["maintain", "FILE", "--consolidate", "--api-base", "http://x"], "--model"),
-        (["maintain", "FILE", "--consolidate", "--concurrency", "0"], "--concurrency"),
+        (["maintain", "FILE", setting("concurrency", "0")], "--concurrency"),
         (["add", "FILE", "text", "--kind", "rumour"], "rumour"),
         (["add", "FILE", "text", "--trust", "2"], "--trust"),
         (["add", "FILE"], "TEXT"),
@@ -162,7 +166,7 @@ def test_an_error_under_json_is_one_object_on_stderr(tmp_path: Path, cli: Cli) -
     ],
 )
 def test_wrong_usage_ends_with_2_and_changes_nothing(
-    arguments: list[str], sentence: str, filled: Path, cli: Cli
+    arguments: list[object], sentence: str, filled: Path, cli: Cli
 ) -> None:
     before = rows(filled, "SELECT * FROM memories")
     ended = cli(*(filled if part == "FILE" else part for part in arguments))
@@ -175,21 +179,20 @@ def test_wrong_usage_ends_with_2_and_changes_nothing(
     ("arguments", "sentence"),
     [
         (["maintain", "FILE", "--consolidate", "--tenant", "nobody"], "no tenant 'nobody'"),
-        (["trace", "FILE", "0000-unknown"], "no memory '0000-unknown'"),
-        (["restore", "FILE", "0000-unknown"], "no memory '0000-unknown'"),
-        (["restore", "FILE", "twin-00"], "active already"),
+        (["show", "--lineage", "FILE", "0000-unknown"], "no memory '0000-unknown'"),
+        (["undo", "FILE", "twin-00"], "active already"),
         (["log", "FILE", "0000-unknown"], "no run '0000-unknown'"),
-        (["undo", "FILE", "0000-unknown"], "no run or proposal '0000-unknown'"),
+        (["undo", "FILE", "0000-unknown"], "no run, proposal or memory '0000-unknown'"),
         (["undo", "FILE", "b6bc"], "'b6bc' is too short"),
-        (["trace", "FILE", "twin"], "More than one memory"),
-        (["init", "FILE"], "exists already"),
+        (["show", "--lineage", "FILE", "twin"], "More than one memory"),
+        (["import", "--empty", "FILE"], "exists already"),
         (["import", "FILE", "/nonexistent.jsonl"], "Cannot read"),
         (["add", "FILE", ""], "not a memory"),
         (["maintain", "FILE", "--consolidate", "--embedder", "no-such-model"], "no-such-model"),
     ],
 )
 def test_what_cannot_be_done_ends_with_1_and_changes_nothing(
-    arguments: list[str], sentence: str, filled: Path, cli: Cli
+    arguments: list[object], sentence: str, filled: Path, cli: Cli
 ) -> None:
     before = rows(filled, "SELECT * FROM memories")
     ended = cli(*(filled if part == "FILE" else part for part in arguments))
@@ -335,14 +338,16 @@ def test_trace_shows_the_way_from_a_source_to_what_was_made_and_back(
 ) -> None:
     report = by_a_model(memory_file, cli)
     (synthesis,) = report["proposals"]
-    down = cli("trace", memory_file, synthesis["derived"], "--json").json
+    down = cli("show", "--lineage", memory_file, synthesis["derived"], "--json").json
     assert down["memory"]["layer"] == "stable"
     assert sorted(one["id"] for one in down["sources"]) == synthesis["sources"]
     assert {one["status"] for one in down["sources"]} == {"superseded"}
     assert {one["run"] for one in down["sources"]} == {report["run"]}
-    up = cli("trace", memory_file, synthesis["sources"][0], "--json").json
+    up = cli("show", "--lineage", memory_file, synthesis["sources"][0], "--json").json
     assert [one["id"] for one in up["derived"]] == [synthesis["derived"]]
-    assert synthesis["draft"][:40] in cli("trace", memory_file, synthesis["derived"]).out
+    assert (
+        synthesis["draft"][:40] in cli("show", "--lineage", memory_file, synthesis["derived"]).out
+    )
 
 
 def test_log_lists_the_runs_and_one_run_with_its_proposals(filled: Path, cli: Cli) -> None:
@@ -373,7 +378,7 @@ def test_undo_takes_one_proposal_back(filled: Path, cli: Cli) -> None:
 
 def test_restore_makes_a_memory_active_again(filled: Path, cli: Cli) -> None:
     cli("maintain", filled, "--consolidate")
-    assert cli("restore", filled, "twin-00", "--json").json["id"] == "twin-00"
+    assert cli("undo", filled, "twin-00", "--json").json["id"] == "twin-00"
     restored = rows(filled, "SELECT status, superseded_by FROM memories WHERE id = 'twin-00'")
     assert restored == [{"status": "active", "superseded_by": None}]
 
@@ -424,9 +429,9 @@ def test_a_run_can_be_undone_in_the_file_that_an_import_of_everything_makes(
     copy = filled.with_name("copy.db")
     assert cli("import", copy, source, "--json").json["skipped"] == []
     held = ("runs", "proposals", "journal", "derivations", "entities", "memory_entities")
-    for path_of in ("log", "stats"):
-        assert cli(path_of, copy, "--json").json | {"file": ""} == (
-            cli(path_of, filled, "--json").json | {"file": ""}
+    for options in ((), ("--stats",)):
+        assert cli("log", copy, *options, "--json").json | {"file": ""} == (
+            cli("log", filled, *options, "--json").json | {"file": ""}
         )
     assert picture(copy, held) == picture(filled, held)
     assert cli("undo", copy, rows(copy, "SELECT id FROM runs")[0]["id"]).code == 0
@@ -441,7 +446,7 @@ def test_what_runs_did_stays_out_of_a_file_that_holds_memories_and_that_is_said(
     source = filled.with_name("all.jsonl")
     source.write_text(cli("export", filled, "--all").out)
     other = filled.with_name("other.db")
-    cli("init", other)
+    cli("import", "--empty", other)
     cli("add", other, "The tide table hangs in the harbour office.")
     imported = cli("import", other, source, "--json")
     assert imported.code == 0
@@ -456,7 +461,7 @@ def test_the_lines_of_two_files_come_in_together_with_the_runs_of_the_first(
 ) -> None:
     cli("maintain", filled, "--consolidate")
     second = filled.with_name("second.db")
-    cli("init", second)
+    cli("import", "--empty", second)
     cli("add", second, "The tide table hangs in the harbour office of Kalmar.")
     cli("add", second, "The tide table hangs in the harbour office of Kalmar.")
     cli("maintain", second, "--consolidate")
@@ -512,7 +517,7 @@ def test_no_control_code_of_a_memory_reaches_the_terminal(
     fill(memory_file, told([f"{text} {words}" for words in of_one_thing()], "odd"))
     said = cli("maintain", memory_file, "--consolidate").out
     for row in rows(memory_file, "SELECT id FROM memories"):
-        said += cli("trace", memory_file, row["id"]).out
+        said += cli("show", "--lineage", memory_file, row["id"]).out
     said += cli("log", memory_file, rows(memory_file, "SELECT id FROM runs")[0]["id"]).out
     assert not {"\x1b", "\x9b", "\u202e"} & set(said)
     if "bold" in text:
@@ -521,7 +526,7 @@ def test_no_control_code_of_a_memory_reaches_the_terminal(
 
 @pytest.mark.parametrize("command", every_command())
 def test_each_command_has_help_that_names_the_exit_codes(command: str, cli: Cli) -> None:
-    ended = cli(*command.split(), "--help")
+    ended = cli(*command.split(), "--help-all")
     assert ended.code == 0
     assert "10 no such file" in " ".join(ended.out.split())
     assert "--json" in ended.out

@@ -185,7 +185,7 @@ def test_entries_by_which_memories_supersede_each_other_are_not_undone(
 def test_a_change_by_an_entry_that_no_run_writes_is_not_shown(night: Path, cli: Cli) -> None:
     add_entry(night, "memories", "{}", None, "{}")
     (made,) = rows(night, "SELECT id FROM runs")
-    ended = cli("diff", night, made["id"])
+    ended = cli("log", "--diff", night, made["id"])
     assert (ended.code, "in its journal does not name a row" in ended.err) == (10, True)
 
 

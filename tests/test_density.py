@@ -9,6 +9,7 @@ from typing import Any
 
 import night as fixture
 import pytest
+from commands import setting
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from model_server import model_server
@@ -96,7 +97,7 @@ def test_a_dense_memory_goes_to_no_model_and_a_sparse_one_does(memory_file: Path
     with model_server() as server:
         ended = cli(
             *("maintain", memory_file, "--consolidate", "--json"),
-            *("--model", "openai/scripted", "--api-base", server.base),
+            *("--model", "openai/scripted", setting("api_base", server.base)),
         )
         asked = "\n".join(one.texts for one in server.asked)
     assert all(text in asked for text in PORTS)

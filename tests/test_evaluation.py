@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import readme
+from commands import setting
 from hypothesis import given
 from hypothesis import strategies as st
 from model_nights import Agent, served
@@ -278,7 +279,7 @@ def test_maintain_with_a_guard_says_what_it_left_out_and_leaves_it(
 ) -> None:
     fill(filled, told(RETOLD, "laptop"))
     questions = write_questions(tmp_path / "q.jsonl", HARMED)
-    guarded = ("maintain", filled, "--consolidate", *joining, "--guard", questions)
+    guarded = ("maintain", filled, "--consolidate", *joining, setting("guard", questions))
     shown = cli(*guarded, "--dry-run", "--ask")
     assert "Left out: 1 proposal; with them recall@10 would be" in shown.out
     done = cli(*guarded, "--json")
@@ -294,7 +295,7 @@ def test_with_review_a_guard_measures_what_waits_as_if_it_were_approved(
 ) -> None:
     fill(filled, told(RETOLD, "laptop"))
     questions = write_questions(tmp_path / "q.jsonl", HARMED)
-    night = ("maintain", filled, "--consolidate", *joining, "--guard", questions)
+    night = ("maintain", filled, "--consolidate", *joining, setting("guard", questions))
     guarded = (*night, "--review", "always")
     planned = cli(*guarded, "--dry-run", "--ask").out
     assert "That is so if all that this night lets wait is approved" in planned
@@ -310,8 +311,12 @@ def test_with_review_a_guard_measures_what_waits_as_if_it_were_approved(
 
 def test_a_guarded_dry_run_writes_nothing(filled: Path, cli: Cli) -> None:
     before = picture(filled)
-    first = cli("maintain", filled, "--consolidate", "--guard", "self", "--dry-run", "--json")
-    second = cli("maintain", filled, "--consolidate", "--guard", "self", "--dry-run", "--json")
+    first = cli(
+        "maintain", filled, "--consolidate", setting("guard", "self"), "--dry-run", "--json"
+    )
+    second = cli(
+        "maintain", filled, "--consolidate", setting("guard", "self"), "--dry-run", "--json"
+    )
     assert (first.code, first.out) == (0, second.out)
     assert picture(filled) == before
     assert json.loads(first.out)["guard"]["questions"] == 11
@@ -320,13 +325,15 @@ def test_a_guarded_dry_run_writes_nothing(filled: Path, cli: Cli) -> None:
 def test_a_guard_of_an_empty_file_and_one_without_a_night_stand_in_nobodys_way(
     memory_file: Path, cli: Cli
 ) -> None:
-    guarded = ("maintain", memory_file, "--guard", "self")
+    guarded = ("maintain", memory_file, setting("guard", "self"))
     assert cli(*guarded, "--consolidate").code == 0
-    ended = cli(*guarded, "--purge", "--json")
+    ended = cli(*guarded, "--phase", "purge", "--json")
     assert (ended.code, "guard" in ended.json) == (0, False)
     assert (
         "guard"
-        not in cli("maintain", memory_file, "--consolidate", "--guard", "none", "--json").json
+        not in cli(
+            "maintain", memory_file, "--consolidate", setting("guard", "none"), "--json"
+        ).json
     )
 
 
@@ -334,8 +341,8 @@ def test_the_guard_shows_a_model_the_same_whatever_is_left_out(tmp_path: Path, c
     memories, answers = tmp_path / "retold.db", tmp_path / "answers.jsonl"
     shutil.copy(readme.ANSWERS, answers)
     cli("import", memories, readme.RETOLD)
-    replayed = ("maintain", memories, "--consolidate", "--replay", answers, "--json")
-    done = cli(*replayed, "--guard", "self")
+    replayed = ("maintain", memories, "--consolidate", setting("replay", answers), "--json")
+    done = cli(*replayed, setting("guard", "self"))
     assert (done.code, done.err) == (0, "")
     assert "failed" not in {one["state"] for one in done.json["proposals"]}
     assert done.json["guard"]["left_out"] != []
@@ -346,15 +353,22 @@ def test_a_guarded_night_keeps_to_the_budget_of_one(tmp_path: Path, cli: Cli) ->
     cli("import", memories, readme.RETOLD)
     with model_server() as server:
         server.responder = lambda asked: says(groups())
-        asking = ("--model", "openai/scripted", "--api-base", server.base, "--max-calls", "2")
-        done = cli("maintain", memories, "--consolidate", *asking, "--guard", "self", "--json")
+        asking = (
+            "--model",
+            "openai/scripted",
+            setting("api_base", server.base),
+            setting("max_calls", "2"),
+        )
+        done = cli(
+            "maintain", memories, "--consolidate", *asking, setting("guard", "self"), "--json"
+        )
         assert len(server.asked) <= 2
         assert done.json["model"]["calls"] == done.json["guard"]["calls"] == len(server.asked)
 
 
 def test_eval_asks_no_model_unless_it_is_told_to(filled: Path, cli: Cli) -> None:
     with model_server() as server:
-        asking = ("--model", "openai/scripted", "--api-base", server.base)
+        asking = ("--model", "openai/scripted", setting("api_base", server.base))
         assert cli("eval", filled, "--self", *asking).code == 0
         assert server.asked == []
     assert cli("eval", filled, "--self", "--ask").code == 2
@@ -365,6 +379,6 @@ def test_a_guard_without_an_answerable_question_stops_the_night(
 ) -> None:
     questions = write_questions(tmp_path / "q.jsonl", asked("?", "absent"))
     before = picture(filled)
-    ended = cli("maintain", filled, "--consolidate", "--guard", questions)
+    ended = cli("maintain", filled, "--consolidate", setting("guard", questions))
     assert (ended.code, picture(filled)) == (1, before)
     assert "answers any of the questions" in ended.err

@@ -461,7 +461,7 @@ def test_what_belongs_to_a_file_behind_a_link_lies_beside_the_file(
 def test_a_missing_file_is_refused_and_not_made(tmp_path: Path, opened: Opener) -> None:
     error = refused(opened, tmp_path / "memory.db")
     assert "no file" in error.message
-    assert "slowwave init" in error.hint
+    assert "slowwave import" in error.hint
     assert list(tmp_path.iterdir()) == []
 
 

@@ -52,40 +52,40 @@ def test_a_graph_has_each_memory_once_and_an_edge_from_each_source(
     form: str, made: Path, cli: Cli
 ) -> None:
     memory, sources = derived(made)
-    text = cli("trace", made, memory, form).out
+    text = cli("show", "--lineage", made, memory, form).out
     for one in (memory, *sources):
         assert len(re.findall(rf'"{one}\b', text)) == 1
     assert len(re.findall(r"^  n\d+ -.*> n0", text, re.MULTILINE)) == len(sources)
     # From a source one sees what it became.
-    text = cli("trace", made, next(iter(sources)), form).out
+    text = cli("show", "--lineage", made, next(iter(sources)), form).out
     assert len(re.findall(r"^  n0 -.*> n1", text, re.MULTILINE)) == 1
 
 
 def test_a_memory_without_lineage_is_a_graph_of_one(memory_file: Path, cli: Cli) -> None:
     fill(memory_file, told(["The lift is out of order."], "lift"))
-    assert "n1" not in cli("trace", memory_file, "lift-00", "--dot").out
-    assert "n1" not in cli("trace", memory_file, "lift-00", "--mermaid").out
+    assert "n1" not in cli("show", "--lineage", memory_file, "lift-00", "--dot").out
+    assert "n1" not in cli("show", "--lineage", memory_file, "lift-00", "--mermaid").out
 
 
 def test_a_graph_comes_in_one_form_at_a_time(made: Path, cli: Cli) -> None:
     several = ("--dot", "--mermaid"), ("--dot", "--json"), ("--html", "-", "--json")
     with_tree = ("--tree", "--dot"), ("--tree", "--json"), ("--tree", "--html", "-")
     for others in (*several, *with_tree):
-        assert cli("trace", made, "oncall-00", *others).code == 2
+        assert cli("show", "--lineage", made, "oncall-00", *others).code == 2
 
 
 def test_without_a_form_a_lineage_is_shown_as_a_tree(made: Path, cli: Cli) -> None:
     memory, sources = derived(made)
-    tree = cli("trace", made, memory, "--tree").out
+    tree = cli("show", "--lineage", made, memory, "--tree").out
     assert all(one in tree for one in (memory, *sources))
-    assert tree == cli("trace", made, memory).out
+    assert tree == cli("show", "--lineage", made, memory).out
 
 
 @pytest.mark.skipif(DOT is None, reason="no graphviz on this machine")
 def test_graphviz_draws_what_memories_say_and_nothing_else(odd: Path, cli: Cli) -> None:
     assert DOT is not None
     for row in rows(odd, "SELECT id FROM memories WHERE status = 'active'"):
-        text = cli("trace", odd, row["id"], "--dot").out
+        text = cli("show", "--lineage", odd, row["id"], "--dot").out
         drawn = subprocess.run([DOT, "-Tjson"], input=text, capture_output=True, text=True)
         assert (drawn.returncode, drawn.stderr) == (0, "")
         graph = json.loads(drawn.stdout)
@@ -100,6 +100,6 @@ def test_no_sign_of_a_memory_means_anything_to_mermaid(odd: Path, cli: Cli) -> N
         r"  (?:style n0 stroke-width:3px|classDef past stroke-dasharray:4 3|class n[n,\d]* past)"
     )
     for row in rows(odd, "SELECT id FROM memories WHERE status = 'active'"):
-        first, *lines = cli("trace", odd, row["id"], "--mermaid").out.splitlines()
+        first, *lines = cli("show", "--lineage", odd, row["id"], "--mermaid").out.splitlines()
         assert first == "flowchart LR"
         assert [one for one in lines if not re.fullmatch(f"{node}|{edge}|{style}", one)] == []

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from commands import setting
 from model_server import (
     Asked,
     ModelServer,
@@ -95,7 +96,7 @@ COFFEE = stated(
 
 
 def asking(server: ModelServer) -> tuple[object, ...]:
-    return ("--model", "openai/scripted", "--api-base", server.base, "--json")
+    return ("--model", "openai/scripted", setting("api_base", server.base), "--json")
 
 
 def shown_in(asked: Asked, name: str) -> list[Any]:
@@ -246,11 +247,14 @@ def test_a_memory_of_a_models_is_stored_with_its_messages_kind_source_and_time_t
     assert [row["days"] for row in rows(memory_file, f"{days} WHERE expires_at IS NOT NULL")] == [
         10.0
     ]
-    traced = cli("trace", memory_file, first["id"], "--json").json["messages"]
+    traced = cli("show", "--lineage", memory_file, first["id"], "--json").json["messages"]
     assert [(one["message"], one["role"], one["quotes"], one["read_by"]) for one in traced] == [
         (1, "user", ["I live in Lyon"], "openai/scripted")
     ]
-    assert "chat.txt, message 1, user: I live in Lyon" in cli("trace", memory_file, first["id"]).out
+    assert (
+        "chat.txt, message 1, user: I live in Lyon"
+        in cli("show", "--lineage", memory_file, first["id"]).out
+    )
 
 
 UNSUPPORTED = (
@@ -333,16 +337,15 @@ def test_another_model_may_read_or_nobody(
     memory_file: Path, chat: Path, tmp_path: Path, cli: Cli, server: ModelServer
 ) -> None:
     server.responder = remembering(LYON, stated("I prefer dark roast coffee", "dark roast coffee"))
-    cli("ingest", memory_file, chat, *asking(server), "--checker", "openai/other")
+    cli("ingest", memory_file, chat, *asking(server), setting("checker", "openai/other"))
     assert [one.body["model"] for one in server.asked] == ["scripted", "other"]
     path = tmp_path / "none.db"
     create_file(path)
-    ended = cli("ingest", path, chat, *asking(server), "--checker", "none")
+    ended = cli("ingest", path, chat, *asking(server), setting("checker", "none"))
     assert states(ended) == [
         ("stored", LYON["content"]), ("stored", "I prefer dark roast coffee")
     ]  # fmt: skip
     assert len(server.asked) == 3
-    assert cli("ingest", path, chat, "--checker", "none").code == 2
 
 
 def test_a_day_is_written_where_it_was_said_and_never_twice_or_guessed(
@@ -427,7 +430,7 @@ def test_where_the_model_fails_the_conversation_waits_and_is_read_by_the_next_in
 def test_what_waits_is_not_read_twice_when_its_conversation_comes_again(
     memory_file: Path, chat: Path, cli: Cli, server: ModelServer
 ) -> None:
-    cli("ingest", memory_file, chat, *asking(server), "--max-calls", 0)
+    cli("ingest", memory_file, chat, *asking(server), setting("max_calls", 0))
     assert server.asked == []
     server.responder = remembering(LYON)
     both = cli("ingest", memory_file, chat, *asking(server))
@@ -438,7 +441,7 @@ def test_what_waits_is_not_read_twice_when_its_conversation_comes_again(
 
 def test_what_waits_can_be_read_without_a_model(memory_file: Path, chat: Path, cli: Cli) -> None:
     with model_server() as server:
-        cli("ingest", memory_file, chat, *asking(server), "--max-calls", 0)
+        cli("ingest", memory_file, chat, *asking(server), setting("max_calls", 0))
     ended = cli("ingest", memory_file, "--json")
     assert ended.json["taken_up"] == 1
     assert "User said: I prefer dark roast coffee." in contents(memory_file)
@@ -457,7 +460,7 @@ def test_what_a_memory_says_already_makes_that_one_count_for_more(
     assert (old["id"], old["importance"]) == ("old-1", 4)
     # Said again, it lasts as long as a new one would.
     assert old["expires_at"] > "2034"
-    (message,) = cli("trace", memory_file, "old-1", "--json").json["messages"]
+    (message,) = cli("show", "--lineage", memory_file, "old-1", "--json").json["messages"]
     assert message["quotes"] == ["I prefer dark roast coffee"]
 
 
@@ -533,8 +536,8 @@ def test_the_undo_of_what_waited_names_the_run_that_read_it(
     other.write_text("User: I own a red Brompton.\nAssistant: ok\n")
     brompton = stated("User owns a red Brompton.", "I own a red Brompton")
     server.responder = in_turn(batch(brompton), then=remembering(brompton))
-    first = cli("ingest", memory_file, other, chat, *asking(server), "--max-calls", 2,
-                "--concurrency", 1).json["run"]  # fmt: skip
+    first = cli("ingest", memory_file, other, chat, *asking(server), setting("max_calls", 2),
+                setting("concurrency", 1)).json["run"]  # fmt: skip
     server.responder = remembering(LYON)
     second = cli("ingest", memory_file, *asking(server)).json["run"]
     refused = cli("undo", memory_file, first)
@@ -572,9 +575,9 @@ def test_answers_are_recorded_and_replayed_without_a_model(
 ) -> None:
     server.responder = remembering(LYON)
     record = tmp_path / "answers.jsonl"
-    cli("ingest", memory_file, chat, *asking(server), "--record", record)
+    cli("ingest", memory_file, chat, *asking(server), setting("record", record))
     create_file(tmp_path / "other.db")
-    ended = cli("ingest", tmp_path / "other.db", chat, "--replay", record, "--json")
+    ended = cli("ingest", tmp_path / "other.db", chat, setting("replay", record), "--json")
     assert (ended.code, states(ended)) == (0, [("stored", LYON["content"])])
     assert len(server.asked) == 2
 
@@ -723,9 +726,8 @@ def test_what_is_no_conversation_ends_with_a_sentence_and_changes_nothing(
         (("--ttl", "fact"), "--ttl takes KIND=DAYS"),
         (("--ttl", "fact=0"), "--ttl takes 1 to 365000 days"),
         (("--ttl", "rule=3"), "--ttl takes KIND=DAYS"),
-        (("--ask",), "--ask goes with --model or --replay"),
-        (("--record", "x"), "--record goes with --model or --replay"),
-        (("--watch", "."), "--watch does not go with conversations beside it"),
+        (("--ask",), "--ask needs --model or --replay"),
+        (("--watch", "."), "--watch cannot be combined with conversations"),
         (("--instructions", "@none.txt"), "cannot read none.txt"),
         (("--min-importance", "6"), "less than or equal to 5"),
         (("--tenant", "a", "--tenant=b"), "takes --tenant once"),
@@ -749,23 +751,30 @@ def test_an_ingest_of_nothing_where_nothing_waits_says_so(memory_file: Path, cli
 def test_options_for_a_model_that_none_is_asked_by_are_told(
     memory_file: Path, chat: Path, cli: Cli
 ) -> None:
-    options = ("--instructions", "Keep names.", "--max-calls", 3, "--interval", 5)
+    options: tuple[object, ...] = (
+        "--instructions",
+        "Keep names.",
+        "--max-cost",
+        3,
+        "--interval",
+        5,
+    )
     options += ("--whole", "--distill", "--lookback", 3)
     ended = cli("ingest", memory_file, chat, "--dry-run", *options)
     assert (ended.code, ended.err.splitlines()) == (
         0,
         [
-            "--max-calls has no effect without --model or --replay.",
+            "--max-cost has no effect without --model or --replay.",
             "--instructions has no effect without --model or --replay.",
             "--interval has no effect without --watch.",
-            "--lookback has no effect beside --whole.",
-            "--whole has no effect beside --distill.",
+            "--lookback has no effect with --whole.",
+            "--whole has no effect with --distill.",
         ],
     )
     memory_file.with_name("slowwave.toml").write_text("max_calls = 3\ninstructions = 'Keep.'\n")
     assert cli("ingest", memory_file, chat, "--dry-run").err == ""
-    ended = cli("experience", memory_file, "compress", "--max-time", 3)
-    assert ended.err == "--max-time has no effect without --model or --replay.\n"
+    ended = cli("experience", memory_file, "compress", "--max-cost", 3)
+    assert ended.err == "--max-cost has no effect without --model or --replay.\n"
 
 
 def test_a_file_that_another_run_holds_ends_with_11_and_one_that_is_none_with_10(
@@ -787,7 +796,7 @@ def test_a_memory_file_in_place_of_a_conversation_is_told_with_the_right_order(
     assert "The memory file comes first: slowwave ingest" in said
     assert cli("ingest", chat.with_name("none.txt"), memory_file).code == 2
     twice = cli("ingest", memory_file, memory_file)
-    assert (twice.code, "is a database, and no" in twice.err) == (2, True)
+    assert (twice.code, "is a database, not a conversation" in twice.err) == (2, True)
     assert (memory_file.read_bytes(), chat.read_bytes()) == before
 
 
@@ -846,7 +855,9 @@ def test_a_night_goes_on_with_what_was_taken_in_and_lineage_leads_to_the_message
     night = cli("maintain", memory_file, "--consolidate", "--json")
     (proposal,) = night.json["proposals"]
     assert (proposal["operation"], proposal["state"]) == ("merge", "applied")
-    messages = cli("trace", memory_file, proposal["survivor"], "--json").json["messages"]
+    messages = cli("show", "--lineage", memory_file, proposal["survivor"], "--json").json[
+        "messages"
+    ]
     assert sorted(one["conversation"] for one in messages) == ["0.json", "1.json"]
 
 

@@ -18,11 +18,13 @@ from readme import SMOKE
 from test_cli import Cli, cli
 from test_review import IN_ONE, active, states
 
+from slowwave.cli.app import run
+
 __all__ = ["cli"]  # a fixture of test_cli, asked for by name
 
 pytestmark = pytest.mark.usefixtures("smoke_model")
 
-COMMAND = [sys.executable, "-m", "slowwave.cli", "maintain"]
+COMMAND = [sys.executable, "-m", "slowwave.cli", "review", "ask"]
 
 
 @pytest.fixture
@@ -33,11 +35,12 @@ def smoke(memory_file: Path, cli: Cli) -> Path:
 
 
 def at_a_terminal(path: Path, answers: str, **environment: str) -> tuple[int, str]:
-    """Run a night that asks, type the answers, and give its exit code and what it showed."""
+    """Let a night's proposals wait, answer about each, and give the exit code and the screen."""
+    assert run(["maintain", str(path), "--review", "always", "--quiet"]) == 0
     ours, theirs = pty.openpty()
     try:
         with subprocess.Popen(
-            [*COMMAND, str(path), "--consolidate", "--interactive"],
+            [*COMMAND, str(path)],
             stdin=theirs,
             stdout=theirs,
             stderr=theirs,
@@ -76,10 +79,9 @@ def test_what_gets_a_yes_is_applied_and_what_gets_a_no_is_declined(smoke: Path) 
     assert len(rows(smoke, "SELECT id FROM runs")) == 2
 
 
-def test_the_night_and_carrying_out_what_was_said_tell_how_far_they_are(smoke: Path) -> None:
+def test_carrying_out_what_was_answered_shows_its_progress(smoke: Path) -> None:
     code, shown = at_a_terminal(smoke, "y\ny\ny\n", TERM="xterm")
     assert code == 0, shown
-    assert "comparing texts" in shown[: shown.index("(1/3) Apply")]
     last = shown[shown.index("(3/3) Apply") :]
     assert "checking drafts" in last
     assert "writing to the file" in last
@@ -142,9 +144,10 @@ def test_ctrl_c_at_a_question_leaves_all_waiting_also_what_was_edited(
     before = picture(smoke, ["memories"])
     editor = tmp_path / "editor.py"
     editor.write_text(f"import sys\nopen(sys.argv[1], 'w').write({IN_ONE!r})\n")
+    assert run(["maintain", str(smoke), "--review", "always", "--quiet"]) == 0
     ours, theirs = pty.openpty()
     with subprocess.Popen(
-        [*COMMAND, str(smoke), "--consolidate", "--interactive"],
+        [*COMMAND, str(smoke)],
         stdin=theirs,
         stdout=theirs,
         stderr=theirs,
@@ -168,12 +171,10 @@ def test_ctrl_c_at_a_question_leaves_all_waiting_also_what_was_edited(
 
 @pytest.mark.parametrize(
     "arguments",
-    [[], ["--dry-run"], ["--json"], ["--quiet"], ["--guard", "self"]],
+    [[], ["--json"], ["--quiet"]],
     ids=" ".join,
 )
-def test_without_a_terminal_or_anything_to_ask_it_is_wrong_usage(
-    smoke: Path, cli: Cli, arguments: list[str]
-) -> None:
-    ended = cli("maintain", smoke, "--consolidate", "--interactive", *arguments)
-    assert (ended.code, "--interactive" in ended.err) == (2, True)
+def test_without_a_terminal_it_is_wrong_usage(smoke: Path, cli: Cli, arguments: list[str]) -> None:
+    ended = cli("review", "ask", smoke, *arguments)
+    assert (ended.code, "review ask" in ended.err) == (2, True)
     assert rows(smoke, "SELECT * FROM runs") == []

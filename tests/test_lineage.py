@@ -225,11 +225,11 @@ def test_edges_come_with_the_texts_of_sources_that_are_not_active_where_asked(fa
 
 @pytest.fixture
 def trace(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
-    """Provide what `slowwave trace` writes to stdout."""
+    """Provide what `slowwave show --lineage` writes to stdout."""
 
     def traced(*arguments: object) -> str:
         capsys.readouterr()
-        assert run(["trace", *(str(one) for one in arguments)]) == 0
+        assert run(["show", "--lineage", *(str(one) for one in arguments)]) == 0
         return capsys.readouterr().out
 
     return traced

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import readme
+from commands import setting
 from model_nights import every_night_asks, write_smoke
 from model_server import answering, approval
 from nights import fill, rows, told
@@ -91,7 +92,7 @@ def test_show_tells_all_that_is_known_of_a_memory(night: Path, cli: Cli) -> None
 
 
 def test_stats_counts_memories_and_tells_how_they_grew(night: Path, cli: Cli) -> None:
-    found = cli("stats", night, "--json").json
+    found = cli("log", "--stats", night, "--json").json
     assert found["active"]["active"] == len(active(night))
     by_status = {
         row["status"]: row["n"]
@@ -103,7 +104,7 @@ def test_stats_counts_memories_and_tells_how_they_grew(night: Path, cli: Cli) ->
 
 
 def test_diff_shows_what_a_run_took_away_and_wrote(night: Path, cli: Cli) -> None:
-    changes = cli("diff", night, run_of(night), "--json").json["changes"]
+    changes = cli("log", "--diff", night, run_of(night), "--json").json["changes"]
     gone = {one["before"] for one in changes} - {None}
     come = {one["after"] for one in changes} - {None}
     superseded = rows(night, "SELECT content FROM memories WHERE status = 'superseded'")
@@ -116,20 +117,20 @@ NOT_MADE = "SELECT content FROM memories WHERE origin <> 'consolidation'"
 
 def test_diff_says_of_a_run_that_was_taken_back_what_it_had_done(night: Path, cli: Cli) -> None:
     run = run_of(night)
-    before = cli("diff", night, run, "--json").json["changes"]
+    before = cli("log", "--diff", night, run, "--json").json["changes"]
     assert cli("undo", night, run).code == 0
-    after = cli("diff", night, run, "--json").json["changes"]
+    after = cli("log", "--diff", night, run, "--json").json["changes"]
     assert {one["before"] for one in after} == {one["before"] for one in before}
 
 
 def test_diff_of_an_early_run_knows_what_a_later_one_changed(night: Path, cli: Cli) -> None:
     first = run_of(night)
-    before = cli("diff", night, first, "--json").json["changes"]
+    before = cli("log", "--diff", night, first, "--json").json["changes"]
     more = "Helvi settles the invoices on the first Tuesday of the month, with the bank's token."
     cli("add", night, more)
     cli("maintain", night, "--consolidate")
     assert run_of(night) != first
-    assert cli("diff", night, first, "--json").json["changes"] == before
+    assert cli("log", "--diff", night, first, "--json").json["changes"] == before
 
 
 def test_log_shows_of_each_proposal_what_went_and_what_stands(night: Path, cli: Cli) -> None:
@@ -162,7 +163,7 @@ def test_log_says_whose_words_a_models_sentences_are(tmp_path: Path, cli: Cli) -
     memories, answers = tmp_path / "retold.db", tmp_path / "answers.jsonl"
     shutil.copy(readme.ANSWERS, answers)
     cli("import", memories, readme.RETOLD)
-    cli("maintain", memories, "--consolidate", "--replay", answers)
+    cli("maintain", memories, "--consolidate", setting("replay", answers))
     assert "written by recorded/claude" in cli("log", memories, run_of(memories)).out
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from commands import setting
 from mcp import Client, MCPError
 from mcp_client import (
     PATIENCE_S,
@@ -391,7 +392,7 @@ def test_an_agent_sees_no_counts_of_an_expiry_of_all_tenants_and_cannot_undo_it(
     over = {"layer": "ephemeral", "expires_at": "2026-02-20T00:00:00+00:00"}
     fill(filled, told(["The lift is out of order."], "ours", **over))
     fill(filled, told(["The bike rack is full."], "theirs", tenant="other", **over))
-    assert cli("maintain", filled, "--expire").code == 0
+    assert cli("maintain", filled, "--phase", "expire").code == 0
     (run,) = rows(filled, "SELECT id FROM runs")
     before = picture(filled, ["memories", "runs"])
 
@@ -506,7 +507,7 @@ def test_a_file_that_is_not_there_is_made_only_where_writing_is_allowed(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--host", "127.0.0.1"], "go with --http"),
+        (["--host", "127.0.0.1"], "need --http"),
         (["--http", "0", "--host", "0.0.0.0"], "needs --token"),  # noqa: S104 - it is refused
         (["--http", "0", "--token", " "], "is blank"),
         (["--http", "0", "--token", "schlüssel"], "No HTTP header carries that token"),
@@ -608,7 +609,7 @@ def test_a_port_that_another_program_has_is_told(filled: Path, cli: Cli) -> None
 
 def model_of(server: ModelServer, *more: object) -> tuple[object, ...]:
     """Return the options by which a server asks this model."""
-    return ("--model", "openai/scripted", "--api-base", server.base, *more)
+    return ("--model", "openai/scripted", setting("api_base", server.base), *more)
 
 
 def test_with_a_model_the_night_asks_it_and_says_what_that_took(memory_file: Path) -> None:
@@ -644,7 +645,7 @@ def test_a_night_of_the_server_keeps_to_its_budget(memory_file: Path) -> None:
         return await ask(client, "consolidate_run")
 
     with model_server() as server:
-        arguments = (memory_file, "--allow-writes", *model_of(server, "--max-calls", 0))
+        arguments = (memory_file, "--allow-writes", *model_of(server, setting("max_calls", 0)))
         done = in_this_process(conversation, *arguments)
         assert (done["model"]["calls"], server.asked) == (0, [])
 
@@ -654,10 +655,10 @@ def test_a_model_goes_with_leave_to_write_and_a_budget_with_a_model(
 ) -> None:
     ended = cli("mcp", memory_file, "--model", "openai/scripted")
     assert (ended.code, ended.out) == (2, "")
-    assert "--model goes with --allow-writes" in ended.err
+    assert "--model needs --allow-writes" in ended.err
     ended = cli("mcp", memory_file, "--allow-writes", "--max-cost", "1")
     assert ended.code == 2
-    assert "--max-cost goes with --model" in ended.err
+    assert "--max-cost needs --model" in ended.err
     # A config file for nights does not keep a server that only reads from starting.
     (memory_file.parent / "slowwave.toml").write_text('model = "openai/scripted"\nmax_calls = 9\n')
     assert in_this_process(hints, memory_file).keys() == READING

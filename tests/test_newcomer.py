@@ -86,14 +86,14 @@ def test_a_night_in_review_mode_leaves_all_as_it_is_and_lists_what_waits(evening
 
 
 def test_one_proposal_is_approved_and_its_duplicate_is_gone_then(evening: Evening) -> None:
-    said, path = evening.after("review review.db approve")
+    said, path = evening.after("review approve")
     assert "Take it back with: slowwave undo review.db" in said
     assert states(path) == {INVOICES: "applied", PLANTS: "pending"}
     assert SAID_AGAIN not in active(path)
 
 
 def test_one_proposal_is_declined_and_its_reason_is_kept(evening: Evening) -> None:
-    said, path = evening.after("review review.db decline")
+    said, path = evening.after("review decline")
     assert "Declined 1 proposal." in said
     (declined,) = rows(path, "SELECT why FROM proposals WHERE state = 'declined'")
     assert declined["why"] == "declined by a person: the plants move next week"
@@ -116,7 +116,7 @@ def test_the_report_opens_in_a_browser_and_shows_each_proposal(
 
 
 def test_a_memory_is_followed_to_its_sources(evening: Evening) -> None:
-    said, _ = evening.after("trace")
+    said, _ = evening.after("show")
     assert said.startswith("smoke-03 (working, superseded) User said that Helvi settles")
     assert "made into" in said
 

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from browser import CHROMIUM, browser
 from builders import copy_of
+from commands import setting
 from model_nights import a_fact, served
 from model_server import oracle
 from nights import execute, fill, night, of_one_thing, rows, told
@@ -100,7 +101,7 @@ def test_a_page_tells_numbers_texts_and_how_to_take_each_back(
     after_a_night: Path, tmp_path: Path, cli: Cli
 ) -> None:
     page = tmp_path / "night.html"
-    ended = cli("report", after_a_night, "--html", page)
+    ended = cli("log", after_a_night, "--html", page)
     assert (ended.code, ended.err) == (0, "")
     assert ended.out == f"Written: {page}\n"
     text = page.read_text("utf-8")
@@ -121,10 +122,10 @@ def test_the_undo_command_of_a_page_takes_its_proposal_back(
 ) -> None:
     odd = after_a_night.with_name("it's a memory.db")
     after_a_night.rename(odd)
-    text = cli("report", odd, "--md", "-").out
+    text = cli("log", odd, "--md", "-").out
     command = re.findall(r"^Take it back with `(.*)`$", text, re.MULTILINE)[-1]
     assert cli(*shlex.split(command)[1:]).code == 0
-    assert "undone" in cli("report", odd, "--md", "-").out
+    assert "undone" in cli("log", odd, "--md", "-").out
 
 
 def test_the_last_run_is_told_unless_another_is_named(
@@ -133,11 +134,11 @@ def test_the_last_run_is_told_unless_another_is_named(
     fill(after_a_night, told(["The lift is out of order on Mondays."] * 2, "lift"))
     night(after_a_night, embedder)
     first, last = (row["id"] for row in rows(after_a_night, "SELECT id FROM runs ORDER BY id"))
-    assert last in cli("report", after_a_night, "--md", "-").out
-    assert first in cli("report", after_a_night, first, "--md", "-").out
-    page = cli("report", after_a_night, first, "--html", "-").out
+    assert last in cli("log", after_a_night, "--md", "-").out
+    assert first in cli("log", after_a_night, first, "--md", "-").out
+    page = cli("log", after_a_night, first, "--html", "-").out
     assert len(re.findall("memories</title></circle>", page)) == 1
-    page = cli("report", after_a_night, "--html", "-").out
+    page = cli("log", after_a_night, "--html", "-").out
     assert len(re.findall("memories</title></circle>", page)) == 2
 
 
@@ -183,7 +184,7 @@ def test_a_night_tells_its_conflicts_and_what_it_kept_apart(
         ),
     )
     page = tmp_path / "night.html"
-    ended = cli("maintain", memory_file, "--consolidate", "--report", page, "--json")
+    ended = cli("maintain", memory_file, "--consolidate", setting("report", page), "--json")
     text = page.read_text("utf-8")
     assert ended.json["refused"]
     apart = text[text.index("Kept apart") :]
@@ -196,7 +197,7 @@ def test_markdown_of_a_model_tells_what_it_took(tmp_path: Path, cli: Cli) -> Non
     file, answers = tmp_path / "retold.db", fixtures / "retold.answers.jsonl"
     assert cli("import", file, fixtures / "retold.jsonl").code == 0
     text = tmp_path / "night.md"
-    night = ("maintain", file, "--consolidate", "--replay", answers, "--report", text)
+    night = ("maintain", file, "--consolidate", setting("replay", answers), setting("report", text))
     assert cli(*night).code == 0
     said = text.read_text("utf-8")
     assert "answered from the file" in said or "calls" in said
@@ -205,18 +206,17 @@ def test_markdown_of_a_model_tells_what_it_took(tmp_path: Path, cli: Cli) -> Non
 
 
 def test_a_file_without_a_run_has_no_report(memory_file: Path, cli: Cli) -> None:
-    ended = cli("report", memory_file, "--md", "-")
+    ended = cli("log", memory_file, "--md", "-")
     assert (ended.code, ended.out) == (1, "")
     assert "No run has changed" in ended.err
 
 
 def test_json_says_what_was_written(after_a_night: Path, tmp_path: Path, cli: Cli) -> None:
     page, text = tmp_path / "a.html", tmp_path / "b.md"
-    said = cli("report", after_a_night, "--html", page, "--md", text, "--json").json
+    said = cli("log", after_a_night, "--html", page, "--md", text, "--json").json
     assert said["written"] == [str(page), str(text)]
     assert said["command"] == "report"
-    assert cli("report", after_a_night, "--html", "-", "--json").code == 2
-    assert cli("report", after_a_night).code == 2
+    assert cli("log", after_a_night, "--html", "-", "--json").code == 2
 
 
 def test_differences_are_marked_word_by_word() -> None:
@@ -239,7 +239,7 @@ def test_a_map_of_more_memories_than_can_be_drawn_says_so(
     after_a_night: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(maps, "MOST_POINTS", 5)
-    page = cli("report", after_a_night, "--html", "-").out
+    page = cli("log", after_a_night, "--html", "-").out
     drawing = page[page.index('<svg class="map"') :]
     assert drawing[: drawing.index("</svg>")].count("<circle") == 5
     assert "Drawn are 5 of" in page
@@ -249,7 +249,7 @@ def test_a_report_of_more_proposals_than_can_be_shown_says_so(
     after_a_night: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(accounts, "MOST_ITEMS", 1)
-    page = cli("report", after_a_night, "--html", "-").out
+    page = cli("log", after_a_night, "--html", "-").out
     count = len(rows(after_a_night, "SELECT 1 FROM proposals"))
     assert page.count('<article class="item stands">') == 1
     assert f"of {count} proposals" in page
@@ -262,7 +262,7 @@ def test_markdown_fits_a_comment_however_much_memories_say(
         text = f"Pump {number} was oiled, {' and '.join(f'part {number}{n}' for n in range(60))}."
         fill(memory_file, told([text] * 3, f"pump{number}"))
     night(memory_file, embedder)
-    text = cli("report", memory_file, "--md", "-").out
+    text = cli("log", memory_file, "--md", "-").out
     assert 20_000 < len(text) < 65_536
     assert re.search(r"The first \d+ of 60;", text)
 
@@ -271,9 +271,9 @@ def test_of_very_many_memories_a_report_says_how_to_look_for_conflicts(
     after_a_night: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     command = f"slowwave conflicts {after_a_night}"
-    assert command not in cli("report", after_a_night, "--html", "-").out
+    assert command not in cli("log", after_a_night, "--html", "-").out
     monkeypatch.setattr(accounts, "MOST_COMPARED", 0)
-    assert command in cli("report", after_a_night, "--html", "-").out
+    assert command in cli("log", after_a_night, "--html", "-").out
 
 
 @pytest.mark.parametrize(
@@ -291,7 +291,7 @@ def test_a_run_that_was_cut_off_or_counted_less_is_told_all_the_same(
 ) -> None:
     execute(after_a_night, "UPDATE runs SET outcome = 'interrupted', report = ?", kept)
     for form in ("--html", "--md"):
-        ended = cli("report", after_a_night, form, "-")
+        ended = cli("log", after_a_night, form, "-")
         assert (ended.code, ended.err) == (0, "")
         assert "interrupted" in ended.out
 
@@ -299,7 +299,7 @@ def test_a_run_that_was_cut_off_or_counted_less_is_told_all_the_same(
 def test_what_was_taken_back_is_told_as_what_stood(after_a_night: Path, cli: Cli) -> None:
     (run,) = rows(after_a_night, "SELECT id FROM runs")
     assert cli("undo", after_a_night, run["id"]).code == 0
-    page = cli("report", after_a_night, "--html", "-").out
+    page = cli("log", after_a_night, "--html", "-").out
     assert "What stood until it was taken back" in page
     assert "slowwave undo" not in page
     assert '<article class="item stands">' not in page
@@ -308,8 +308,8 @@ def test_what_was_taken_back_is_told_as_what_stood(after_a_night: Path, cli: Cli
 def test_each_proposal_says_its_tenant_where_it_has_one(memory_file: Path, cli: Cli) -> None:
     fill(memory_file, told(TWINS, "twin", tenant="<i>ops</i>"))
     assert cli("maintain", memory_file, "--consolidate").code == 0
-    assert "tenant &lt;i&gt;ops&lt;/i&gt;" in cli("report", memory_file, "--html", "-").out
-    assert "tenant <i>ops</i>) @@" in cli("report", memory_file, "--md", "-").out
+    assert "tenant &lt;i&gt;ops&lt;/i&gt;" in cli("log", memory_file, "--html", "-").out
+    assert "tenant <i>ops</i>) @@" in cli("log", memory_file, "--md", "-").out
 
 
 def test_a_damaged_vector_is_left_out_of_the_map(after_a_night: Path, cli: Cli) -> None:
@@ -317,16 +317,16 @@ def test_a_damaged_vector_is_left_out_of_the_map(after_a_night: Path, cli: Cli) 
         after_a_night,
         "UPDATE embeddings SET vector = zeroblob(length(vector)) WHERE memory_id = 'oncall-01'",
     )
-    assert cli("report", after_a_night, "--html", "-").code == 0
+    assert cli("log", after_a_night, "--html", "-").code == 0
     execute(after_a_night, "DELETE FROM embeddings")
-    assert "no vectors yet" in cli("report", after_a_night, "--html", "-").out
+    assert "no vectors yet" in cli("log", after_a_night, "--html", "-").out
 
 
 # ----------------------------------------------------------------- hostile texts
 
 
 def test_no_memory_adds_a_tag_or_an_attribute(hostile: Path, cli: Cli) -> None:
-    page = cli("report", hostile, "--html", "-").out
+    page = cli("log", hostile, "--html", "-").out
     tags = Tags(page).found
     assert [tag for tag, _ in tags].count("script") == 1
     assert {tag for tag, _ in tags} & {"img", "iframe", "plaintext", "link", "a", "b"} == set()
@@ -337,7 +337,7 @@ def test_no_memory_adds_a_tag_or_an_attribute(hostile: Path, cli: Cli) -> None:
 
 
 def test_no_memory_leaves_its_block_in_markdown(hostile: Path, cli: Cli) -> None:
-    text = cli("report", hostile, "--md", "-").out
+    text = cli("log", hostile, "--md", "-").out
     outside, fence = [], ""
     for line in text.splitlines():
         if not fence and line.startswith("```"):
@@ -354,7 +354,7 @@ def test_no_memory_leaves_its_block_in_markdown(hostile: Path, cli: Cli) -> None
 
 
 def test_a_page_allows_its_own_script_and_nothing_else(after_a_night: Path, cli: Cli) -> None:
-    page = cli("report", after_a_night, "--html", "-").out
+    page = cli("log", after_a_night, "--html", "-").out
     (policy,) = (
         given["content"] or ""
         for tag, given in Tags(page).found
@@ -374,17 +374,17 @@ def test_a_lineage_page_has_what_a_memory_was_made_from_and_into(
 ) -> None:
     (edge, *_) = rows(after_a_night, "SELECT * FROM synthesized_from")
     page = tmp_path / "lineage.html"
-    ended = cli("trace", after_a_night, edge["derived_id"], "--html", page)
+    ended = cli("show", "--lineage", after_a_night, edge["derived_id"], "--html", page)
     assert (ended.code, ended.out) == (0, f"Written: {page}\n")
     made_from = page.read_text("utf-8").partition("<h2>Made from</h2>")[2]
     assert edge["source_id"] in made_from.partition("<h2>Made into</h2>")[0]
-    page = cli("trace", after_a_night, edge["source_id"], "--html", "-").out
+    page = cli("show", "--lineage", after_a_night, edge["source_id"], "--html", "-").out
     assert edge["derived_id"] in page.partition("<h2>Made into</h2>")[2]
 
 
 def test_no_memory_adds_a_tag_to_a_lineage_page(hostile: Path, cli: Cli) -> None:
     for row in rows(hostile, "SELECT id FROM memories WHERE status = 'active'"):
-        tags = Tags(cli("trace", hostile, row["id"], "--html", "-").out).found
+        tags = Tags(cli("show", "--lineage", hostile, row["id"], "--html", "-").out).found
         ours = {"html", "head", "meta", "title", "style", "body", "header", "h1", "p", "code"}
         ours |= {"main", "div", "bdi", "small", "section", "h2", "ul", "li", "span", "footer"}
         assert {tag for tag, _ in tags} - ours == set()
@@ -409,16 +409,16 @@ def test_a_report_is_written_over_nothing_but_a_report(
         path.write_bytes(content)
         option = "--md" if path.suffix == ".md" else "--html"
         given = (
-            ("report", after_a_night, option, path)
+            ("log", after_a_night, option, path)
             if command == "report"
-            else ("maintain", after_a_night, "--consolidate", "--report", path)
+            else ("maintain", after_a_night, "--consolidate", setting("report", path))
         )
         ended = cli(*given)
         assert (ended.code, ended.out) == (1, "")
         assert "no report of slowwave" in ended.err
         assert path.read_bytes() == content
     page = tmp_path / "night.html"
-    assert [cli("report", after_a_night, "--html", page).code for _ in range(2)] == [0, 0]
+    assert [cli("log", after_a_night, "--html", page).code for _ in range(2)] == [0, 0]
     assert {one.name for one in (tmp_path / "others").iterdir()} == set(others)
 
 
@@ -441,7 +441,7 @@ def test_a_report_that_fails_in_the_end_leaves_the_night_and_says_so(
     fill(memory_file, told([TWINS[0]] * 4, "twin"))
     # A name that can be looked for, and to which nothing can be added.
     page = tmp_path / f"{'n' * 250}.html"
-    ended = cli("maintain", memory_file, "--consolidate", "--report", page)
+    ended = cli("maintain", memory_file, "--consolidate", setting("report", page))
     assert ended.code == 3
     assert "Cannot write" in ended.err
     assert len(rows(memory_file, "SELECT 1 FROM memories WHERE status = 'active'")) == 1
@@ -454,7 +454,7 @@ def test_a_report_can_be_read_by_whoever_can_read_the_memory_file(
     page = tmp_path / "night.html"
     for mode in (0o600, 0o640):
         after_a_night.chmod(mode)
-        cli("report", after_a_night, "--html", page)
+        cli("log", after_a_night, "--html", page)
         assert stat.S_IMODE(page.stat().st_mode) == mode
 
 
@@ -469,7 +469,7 @@ def test_a_browser_shows_the_page_whole_and_has_nothing_to_complain_of(
     width: int, hostile: Path, tmp_path: Path, cli: Cli
 ) -> None:
     page = tmp_path / "night.html"
-    cli("report", hostile, "--html", page)
+    cli("log", hostile, "--html", page)
     with browser(tmp_path / "profile") as shown:
         shown.open(page, width)
         assert shown.value("document.documentElement.scrollWidth") <= width
@@ -484,7 +484,7 @@ def test_the_filter_leaves_what_says_the_word_and_a_point_tells_its_text(
     after_a_night: Path, tmp_path: Path, cli: Cli
 ) -> None:
     page = tmp_path / "night.html"
-    cli("report", after_a_night, "--html", page)
+    cli("log", after_a_night, "--html", page)
     shown_items = "[...document.querySelectorAll('.item')].filter((one) => one.checkVisibility())"
     with browser(tmp_path / "profile") as shown:
         shown.open(page, 360)

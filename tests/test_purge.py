@@ -271,12 +271,12 @@ def test_a_month_after_a_night_its_sources_go_and_their_texts_stay(
     assert outcome.run_id is None
     (derived,) = rows(path, "SELECT id FROM memories WHERE layer = 'stable'")
     capsys.readouterr()
-    assert run(["trace", str(path), derived["id"], "--json"]) == 0
+    assert run(["show", "--lineage", str(path), derived["id"], "--json"]) == 0
     sources = {one["id"]: one for one in everyone(json.loads(capsys.readouterr().out)["sources"])}
     assert {one: sources[one]["content"] for one in sources} == {one: texts[one] for one in sources}
     assert {sources[one]["status"] for one in outcome.purged.ids} == {"gone"}
     one = outcome.purged.ids[0]
-    assert run(["trace", str(path), one, "--json"]) == 0
+    assert run(["show", "--lineage", str(path), one, "--json"]) == 0
     traced = json.loads(capsys.readouterr().out)
     assert (traced["memory"]["content"], traced["memory"]["status"]) == (texts[one], "gone")
     assert [each["id"] for each in traced["derived"]] == [derived["id"]]
@@ -440,7 +440,7 @@ def test_the_command_shows_what_would_go_and_then_deletes_it(
     path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     put(path, gone("pinned", pinned=True))
-    arguments = ["maintain", str(path), "--purge"]
+    arguments = ["maintain", str(path), "--phase", "purge"]
     before = path.read_bytes()
     assert run([*arguments, "--dry-run", "--exit-code"]) == 4
     assert "To be purged: 1 memory" in capsys.readouterr().out
@@ -463,7 +463,7 @@ def test_the_keys_are_the_same_without_a_purge(
     path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     keys = []
-    for options in (["--purge"], ["--purge", "--dry-run"]):
+    for options in (["--phase", "purge"], ["--phase", "purge", "--dry-run"]):
         assert run(["maintain", str(path), *options, "--json"]) == 0
         keys.append(list(json.loads(capsys.readouterr().out)))
     assert keys[0] == keys[1]
@@ -513,7 +513,7 @@ def live(
                 path, "UPDATE memories SET pinned = 1 WHERE status = 'superseded' AND rowid % 7 = 0"
             )
         if dice.random() < 0.3 and (one := sorted(superseded(path))):
-            run(["restore", str(path), dice.choice(one), "--quiet"])
+            run(["undo", str(path), dice.choice(one), "--quiet"])
         now += timedelta(days=dice.choice([2, 31, 40]))
         going = only_purge(path, embedder, now).purged.ids
         count += len(going)
@@ -549,12 +549,12 @@ def texts_in(path: Path) -> set[str]:
 def test_show_says_of_a_purged_memory_when_that_was_and_where_its_words_are(
     path: Path, cli: Cli
 ) -> None:
-    purged_ids = cli("maintain", path, "--purge", "--json").json["purged"]
+    purged_ids = cli("maintain", path, "--phase", "purge", "--json").json["purged"]
     assert purged_ids == ["old"]
     shown = cli("show", path, "old")
     assert shown.code == cli("show", path, "none").code == 1
     today = datetime.now(UTC).date().isoformat()
     assert f"Memory old was purged on {today} by run" in shown.err
-    assert f"slowwave trace {path} old" in shown.err
-    assert cli("trace", path, "old").code == 0
+    assert f"slowwave show {path} old --lineage" in shown.err
+    assert cli("show", "--lineage", path, "old").code == 0
     assert "was purged" not in cli("show", path, "none").err

@@ -48,7 +48,7 @@ def slowwave(*arguments: object) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.parametrize(
     "command",
-    ["check", "log", "list", "stats", "export", "maintain --consolidate --dry-run"],
+    ["check", "log", "list", "log --stats", "export", "maintain --dry-run"],
 )
 def test_what_only_reads_works_in_a_folder_that_cannot_be_written(
     command: str, closed: Path
@@ -62,8 +62,8 @@ def test_what_only_reads_works_in_a_folder_that_cannot_be_written(
 @pytest.mark.parametrize(
     "command",
     [
-        *("maintain --consolidate", "maintain --expire", "maintain --limit 1", "maintain --purge"),
-        *("maintain --all", "add Said.", "ingest CHAT", "experience compress"),
+        *("maintain", "maintain --phase expire", "maintain --phase purge", "maintain --phase all"),
+        *("add Said.", "ingest CHAT", "experience compress"),
         *("experience add TRACES", "shared admit ann --human --author ann"),
     ],
 )

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from commands import configure, setting
 from mcp import Client
 from mcp_client import ask, in_this_process
 from model_server import (
@@ -67,7 +68,9 @@ def remembering(*memories: dict[str, object]) -> Any:
 def let_wait(cli: Cli, path: Path, *conversations: Path, options: tuple[object, ...] = ()) -> None:
     """Ingest with a model that may not be called: what was to be read waits."""
     with model_server() as nobody:
-        ended = cli("ingest", path, *conversations, *asking(nobody), "--max-calls", 0, *options)
+        ended = cli(
+            "ingest", path, *conversations, *asking(nobody), setting("max_calls", 0), *options
+        )
     assert (ended.code, ended.json["waiting"]) == (3, len(conversations))
 
 
@@ -108,7 +111,7 @@ def test_what_a_night_took_up_is_taken_back_to_the_bit_and_waits_again(
     undone = cli("undo", memory_file, run)
     assert (undone.code, "What had waited for a model waits again" in undone.err) == (0, True)
     assert picture(memory_file, EVERY_TABLE) == before
-    assert cli("stats", memory_file, "--json").json["conversations_waiting"] == 1
+    assert cli("log", "--stats", memory_file, "--json").json["conversations_waiting"] == 1
 
 
 def test_what_waits_is_asked_and_kept_as_it_was_to_be_first(
@@ -146,7 +149,7 @@ def test_of_a_session_to_distill_that_waits_in_parts_three_memories_are_kept_in_
     (tmp_path / "long.json").write_text(json.dumps(lines))
     with model_server() as nobody:
         ended = cli("ingest", memory_file, tmp_path / "long.json", *asking(nobody),
-                    "--max-calls", 0, "--distill")  # fmt: skip
+                    setting("max_calls", 0), "--distill")  # fmt: skip
     assert ended.json["waiting"] == 2
 
     def two_of_each(asked: Asked) -> Reply:
@@ -190,22 +193,22 @@ def test_without_a_model_nothing_is_taken_up_and_every_report_says_how_many_wait
 ) -> None:
     let_wait(cli, memory_file, chat)
     said = "1 conversation part waits for a model"
-    night = maintain(cli, memory_file, "--metrics-file", tmp_path / "m.prom",
-                     "--report", tmp_path / "night.html")  # fmt: skip
+    night = maintain(cli, memory_file, setting("metrics_file", tmp_path / "m.prom"),
+                     setting("report", tmp_path / "night.html"))  # fmt: skip
     assert (night.code, said in night.out) == (0, True)
     assert said in (tmp_path / "night.html").read_text()
     parts = metrics(tmp_path / "m.prom")["slowwave_conversation_parts"]
     assert parts == {("read",): 0, ("waiting",): 1}
     assert maintain(cli, memory_file, "--json").json["conversations"]["waiting"] == 1
-    assert said in cli("stats", memory_file).out
-    dry = maintain(cli, memory_file, "--dry-run", "--report", tmp_path / "plan.md")
+    assert said in cli("log", "--stats", memory_file).out
+    dry = maintain(cli, memory_file, "--dry-run", setting("report", tmp_path / "plan.md"))
     assert said in dry.out
     assert said in (tmp_path / "plan.md").read_text()
     # With a model it is work to do, and nobody is asked in a dry run.
     asked = maintain(cli, memory_file, *asking(server), "--dry-run", "--exit-code")
     assert (asked.code, asked.json["conversations"]["waiting"], server.asked) == (4, 1, [])
     plain = maintain(cli, memory_file, "--dry-run", "--model", "openai/scripted",
-                     "--api-base", server.base)  # fmt: skip
+                     setting("api_base", server.base))  # fmt: skip
     assert "a real run reads that first" in plain.out
 
 
@@ -214,8 +217,8 @@ def test_a_report_and_metrics_say_what_was_taken_up(
 ) -> None:
     let_wait(cli, memory_file, chat)
     server.responder = remembering(LYON)
-    maintain(cli, memory_file, *asking(server), "--metrics-file", tmp_path / "m.prom",
-             "--report", tmp_path / "night.md")  # fmt: skip
+    maintain(cli, memory_file, *asking(server), setting("metrics_file", tmp_path / "m.prom"),
+             setting("report", tmp_path / "night.md"))  # fmt: skip
     said = "1 conversation part was read (2 calls): 1 stored."
     assert said in (tmp_path / "night.md").read_text()
     parts = metrics(tmp_path / "m.prom")["slowwave_conversation_parts"]
@@ -228,11 +231,13 @@ def test_what_a_model_cannot_read_at_night_either_waits_on_and_ends_with_3(
 ) -> None:
     let_wait(cli, memory_file, chat)
     server.responder = lambda asked: reply
-    failed = maintain(cli, memory_file, "--model", "openai/scripted", "--api-base", server.base)
+    failed = maintain(
+        cli, memory_file, "--model", "openai/scripted", setting("api_base", server.base)
+    )
     assert (failed.code, "1 conversation part waits on since 2" in failed.out) == (3, True)
-    assert cli("stats", memory_file, "--json").json["conversations_waiting"] == 1
-    quiet = maintain(cli, memory_file, "--model", "openai/scripted", "--api-base", server.base,
-                     "--quiet")  # fmt: skip
+    assert cli("log", "--stats", memory_file, "--json").json["conversations_waiting"] == 1
+    at = setting("api_base", server.base)
+    quiet = maintain(cli, memory_file, "--model", "openai/scripted", at, "--quiet")
     assert (quiet.code, quiet.out) == (3, "")
     assert quiet.err
     server.responder = remembering(LYON)
@@ -246,7 +251,9 @@ def test_conversations_and_the_night_share_one_budget(
     fill(memory_file, ["The wiki is backed up at night.", "The backup of the wiki is at night."])
     let_wait(cli, memory_file, chat, chat.with_name("other.txt"))
     server.responder = remembering(LYON)
-    ended = maintain(cli, memory_file, *asking(server), "--max-calls", 2, "--concurrency", 1)
+    ended = maintain(
+        cli, memory_file, *asking(server), setting("max_calls", 2), setting("concurrency", 1)
+    )
     assert (ended.code, len(server.asked)) == (3, 2)
     told = ended.json["conversations"]
     assert (told["read"], told["unread"], told["waiting"]) == (1, 1, 1)
@@ -270,7 +277,7 @@ def test_each_tenants_conversations_are_a_run_of_their_own_and_others_go_on_wait
     server.responder = remembering(BIKE)
     second = maintain(cli, memory_file, *asking(server))
     assert len(second.json["conversations"]["runs"]) == 2
-    assert cli("stats", memory_file, "--json").json["conversations_waiting"] == 0
+    assert cli("log", "--stats", memory_file, "--json").json["conversations_waiting"] == 0
 
 
 def test_all_phases_take_up_what_waits_and_a_run_of_other_phases_does_not(
@@ -278,9 +285,9 @@ def test_all_phases_take_up_what_waits_and_a_run_of_other_phases_does_not(
 ) -> None:
     let_wait(cli, memory_file, chat)
     server.responder = remembering(LYON)
-    expired = cli("maintain", memory_file, "--expire", *asking(server))
+    expired = cli("maintain", memory_file, "--phase", "expire", *asking(server))
     assert (expired.json["conversations"]["read"], server.asked) == (0, [])
-    every = cli("maintain", memory_file, "--all", *asking(server))
+    every = cli("maintain", memory_file, "--phase", "all", *asking(server))
     assert (every.code, every.json["conversations"]["read"]) == (0, 1)
 
 
@@ -303,9 +310,9 @@ def test_answers_about_what_waits_are_recorded_and_replayed(
     copy.write_bytes(memory_file.read_bytes())
     server.responder = remembering(LYON)
     record = tmp_path / "answers.jsonl"
-    assert maintain(cli, memory_file, *asking(server), "--record", record).code == 0
+    assert maintain(cli, memory_file, *asking(server), setting("record", record)).code == 0
     asked = len(server.asked)
-    again = maintain(cli, copy, "--replay", record, "--json")
+    again = maintain(cli, copy, setting("replay", record), "--json")
     assert (again.code, contents(copy), len(server.asked)) == (0, [LYON["content"]], asked)
 
 
@@ -314,8 +321,9 @@ def test_a_night_interrupted_while_it_reads_what_waits_leaves_it_waiting(
 ) -> None:
     let_wait(cli, memory_file, chat)
     server.responder = lambda asked: SILENT
-    command = [sys.executable, "-m", "slowwave.cli", "maintain", str(memory_file), "--consolidate",
-               "--model", "openai/scripted", "--api-base", server.base]  # fmt: skip
+    configure(memory_file, api_base=server.base)
+    command = [sys.executable, "-m", "slowwave.cli", "maintain", str(memory_file),
+               "--model", "openai/scripted"]  # fmt: skip
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=os.environ
     ) as running:
@@ -329,7 +337,7 @@ def test_a_night_interrupted_while_it_reads_what_waits_leaves_it_waiting(
         finally:
             running.kill()
     assert (running.returncode, b"Traceback" in err) == (130, False), (out, err)
-    assert cli("stats", memory_file, "--json").json["conversations_waiting"] == 1
+    assert cli("log", "--stats", memory_file, "--json").json["conversations_waiting"] == 1
     assert cli("check", memory_file).code == 0
 
 
@@ -339,10 +347,10 @@ def test_a_fleet_takes_up_what_waits_and_lets_no_file_rest_that_has_something_wa
     folder = tmp_path / "fleet"
     folder.mkdir()
     path = folder / "a.db"
-    assert cli("init", path).code == 0
+    assert cli("import", "--empty", path).code == 0
     fill(path, ["The tyres are at the garage."])
     let_wait(cli, path, chat)
-    assert cli("init", folder / "b.db").code == 0
+    assert cli("import", "--empty", folder / "b.db").code == 0
     fleet = ("fleet", "maintain", folder, "--consolidate", "--receipts", tmp_path / "receipts")
     server.responder = lambda asked: refuses(401)
     failed = cli(*fleet, *asking(server))
@@ -363,7 +371,7 @@ def test_an_agents_own_night_takes_up_what_waits_and_says_so(
         shown = await ask(client, "consolidate_run", dry_run=True)
         return shown["conversations"], (await ask(client, "consolidate_run"))["conversations"]
 
-    model = ("--model", "openai/scripted", "--api-base", server.base)
+    model = ("--model", "openai/scripted", setting("api_base", server.base))
     shown, done = in_this_process(conversation, memory_file, "--allow-writes", *model)
     assert (shown["waiting"], shown["read"], done["waiting"], done["read"]) == (1, 0, 0, 1)
 

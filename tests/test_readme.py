@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import readme
+from commands import setting
 from test_cli import Cli, cli
 
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
@@ -83,7 +84,7 @@ def test_the_recorded_night_of_ci_goes_a_models_way_without_one(tmp_path: Path, 
     memories, answers = tmp_path / "retold.db", tmp_path / "answers.jsonl"
     shutil.copy(readme.ANSWERS, answers)
     assert cli("import", memories, readme.RETOLD).code == 0
-    maintained = ("maintain", memories, "--consolidate", "--replay", answers, "--json")
+    maintained = ("maintain", memories, "--consolidate", setting("replay", answers), "--json")
     night = cli(*maintained)
     assert (night.code, night.err) == (0, "")
     by_model = [one for one in night.json["proposals"] if one["by_model"]]
@@ -106,7 +107,7 @@ def test_a_dry_run_that_asks_the_record_plans_what_the_night_then_does(
     memories, answers = tmp_path / "retold.db", tmp_path / "answers.jsonl"
     shutil.copy(readme.ANSWERS, answers)
     assert cli("import", memories, readme.RETOLD).code == 0
-    night = ("maintain", memories, "--consolidate", "--replay", answers, "--json")
+    night = ("maintain", memories, "--consolidate", setting("replay", answers), "--json")
     planned, done = cli(*night, "--dry-run", "--ask"), cli(*night)
     drafts = [
         {(one["operation"], one["draft"]) for one in ended.json["proposals"] if one["by_model"]}

@@ -76,7 +76,7 @@ def test_the_property_list_of_launchd_is_one() -> None:
     (text,) = blocks(RECIPES, "xml")
     job = plistlib.loads(text.encode())
     assert job["ProgramArguments"][1:] == [
-        *("maintain", "/Users/agent/memory.db", "--consolidate", "--backup", "--quiet")
+        *("maintain", "/Users/agent/memory.db", "--backup", "--quiet")
     ]
     assert job["StartCalendarInterval"] == {"Hour": 3, "Minute": 40}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import shutil
 import stat
 import subprocess
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from commands import setting, split
 from model_nights import (
     KEY,
     UNTOUCHED,
@@ -31,7 +33,7 @@ from slowwave.store.file import create_file
 
 __all__ = ["cli"]  # a fixture of test_cli, asked for by name
 # Nobody checks what is written: one question a window.
-UNREAD = ("--checker", "none")
+UNREAD = (setting("checker", "none"),)
 
 
 @pytest.fixture
@@ -60,7 +62,7 @@ def maintained(cli: Cli, agent: Agent, *arguments: object) -> Ended:
 
 def asking(agent: Agent) -> tuple[object, ...]:
     """Return the options that ask the scripted server, one question a window."""
-    return ("--model", "openai/scripted", "--api-base", agent.server.base, *UNREAD)
+    return ("--model", "openai/scripted", setting("api_base", agent.server.base), *UNREAD)
 
 
 def lines(path: Path) -> list[dict[str, Any]]:
@@ -89,7 +91,9 @@ def several() -> list[dict[str, Any]]:
 def recorded(cli: Cli, agent: Agent, record: Path) -> Ended:
     """Record a night of three questions."""
     agent.remember(several())
-    ended = maintained(cli, agent, *asking(agent), "--record", record, "--concurrency", 1)
+    ended = maintained(
+        cli, agent, *asking(agent), setting("record", record), setting("concurrency", 1)
+    )
     assert (ended.code, ended.err) == (0, "")
     return ended
 
@@ -126,7 +130,7 @@ def test_a_recorded_night_is_the_same_again_without_a_model(
     other = another(agent)
     other.remember(several())
     agent.server.forget()
-    again = maintained(cli, other, "--replay", record, *UNREAD)
+    again = maintained(cli, other, setting("replay", record), *UNREAD)
     assert (again.code, again.err) == (0, "")
     assert made(again) == made(first)
     assert agent.server.asked == []
@@ -157,12 +161,13 @@ def test_a_replayed_night_needs_neither_litellm_nor_a_key_nor_a_budget(
         "assert 'openai' not in sys.modules\n"
         "sys.exit(code)\n"
     )
-    night = ["maintain", other.path, "--consolidate", "--replay", record, *UNREAD]
-    limits = ["--max-calls", 0, "--max-tokens", 0, "--max-cost", 0]
+    limits = (setting("max_calls", 0), setting("max_tokens", 0), "--max-cost", 0)
+    words, variables = split(("maintain", other.path, setting("replay", record), *UNREAD, *limits))
     ended = subprocess.run(
-        [sys.executable, "-c", program, *map(str, [*night, *limits])],
+        [sys.executable, "-c", program, *words],
         capture_output=True,
         text=True,
+        env=os.environ | variables,
         check=False,
     )
     assert (ended.returncode, ended.stderr) == (0, "")
@@ -173,11 +178,11 @@ def test_a_prompt_that_is_not_on_record_fails_its_question_and_is_written_down(
     agent: Agent, record: Path, cli: Cli
 ) -> None:
     agent.remember(facts(1))
-    maintained(cli, agent, *asking(agent), "--record", record)
+    maintained(cli, agent, *asking(agent), setting("record", record))
     other = another(agent)
     other.remember(facts(3))
     before = len(record.read_bytes())
-    ended = maintained(cli, other, "--replay", record, *UNREAD)
+    ended = maintained(cli, other, setting("replay", record), *UNREAD)
     assert ended.code == 3
     assert [one["state"] for one in ended.json["proposals"]] == ["applied"]
     states = sorted((one["state"], one["why"] or "") for one in ended.json["questions"])
@@ -192,32 +197,32 @@ def test_what_is_missing_is_said_anew_by_each_run(agent: Agent, record: Path, cl
     agent.remember(facts(2))
     record.touch()
     model = ("--model", "openai/scripted")
-    maintained(cli, agent, "--replay", record, *model, *UNREAD)
-    maintained(cli, agent, "--replay", record, *model, *UNREAD)
+    maintained(cli, agent, setting("replay", record), *model, *UNREAD)
+    maintained(cli, agent, setting("replay", record), *model, *UNREAD)
     unknown = lines(missing(record))
     assert len(unknown) == 2
     # Whoever answers them by hand puts the answer into the line.
     agent.server.responder = oracle
     other = another(agent)
     other.remember(facts(2))
-    maintained(cli, other, *asking(agent), "--record", record)
+    maintained(cli, other, *asking(agent), setting("record", record))
     answers = {one["key"]: one["answer"] for one in lines(record)}
     by_hand = [one | {"answer": answers[one["key"]]} for one in unknown]
     record.write_text("".join(json.dumps(one) + "\n" for one in by_hand))
-    ended = maintained(cli, agent, "--replay", record, *UNREAD)
+    ended = maintained(cli, agent, setting("replay", record), *UNREAD)
     assert [one["state"] for one in ended.json["proposals"]] == ["applied"] * 2
     assert not missing(record).exists()
 
 
 def test_a_dry_run_writes_to_no_file_of_answers(agent: Agent, record: Path, cli: Cli) -> None:
     agent.remember(facts(1))
-    assert maintained(cli, agent, *asking(agent), "--record", record, "--dry-run").code == 0
+    assert maintained(cli, agent, *asking(agent), setting("record", record), "--dry-run").code == 0
     assert not record.exists()
-    maintained(cli, agent, *asking(agent), "--record", record)
+    maintained(cli, agent, *asking(agent), setting("record", record))
     other = another(agent)
     other.remember(facts(1))
     missing(record).write_text("of an earlier run\n")
-    ended = maintained(cli, other, "--replay", record, *UNREAD, "--dry-run")
+    ended = maintained(cli, other, setting("replay", record), *UNREAD, "--dry-run")
     assert ended.json["model"]["name"] == "openai/scripted"
     assert missing(record).read_text() == "of an earlier run\n"
 
@@ -226,12 +231,12 @@ def test_with_both_what_is_not_on_record_is_asked_and_recorded(
     agent: Agent, record: Path, cli: Cli
 ) -> None:
     agent.remember(facts(1))
-    maintained(cli, agent, *asking(agent), "--record", record)
+    maintained(cli, agent, *asking(agent), setting("record", record))
     agent.server.forget()
     other = another(agent)
     other.remember(facts(3))
-    both = ("--record", record, "--replay", record)
-    ended = maintained(cli, other, *asking(agent), *both, "--max-calls", 2)
+    both = (setting("record", record), setting("replay", record))
+    ended = maintained(cli, other, *asking(agent), *both, setting("max_calls", 2))
     assert {one["state"] for one in ended.json["proposals"]} == {"applied"}
     assert len(agent.server.asked) == ended.json["model"]["calls"] == 2
     assert len({one["key"] for one in lines(record)}) == len(lines(record)) == 3
@@ -242,11 +247,13 @@ def test_what_is_replayed_is_recorded_in_another_file_too(
     agent: Agent, record: Path, cli: Cli
 ) -> None:
     agent.remember(facts(2))
-    maintained(cli, agent, *asking(agent), "--record", record)
+    maintained(cli, agent, *asking(agent), setting("record", record))
     other = another(agent)
     other.remember(facts(2))
     copy = record.with_name("copy.jsonl")
-    maintained(cli, other, *asking(agent), "--record", copy, "--replay", record, *UNREAD)
+    maintained(
+        cli, other, *asking(agent), setting("record", copy), setting("replay", record), *UNREAD
+    )
     assert sorted(copy.read_text().splitlines()) == sorted(record.read_text().splitlines())
 
 
@@ -257,12 +264,12 @@ def test_answers_from_the_memory_file_are_recorded_too(
     run_id = maintained(cli, agent, *asking(agent)).json["run"]
     assert cli("undo", agent.path, run_id).code == 0
     agent.server.forget()
-    maintained(cli, agent, *asking(agent), "--reconsider", "--record", record)
+    maintained(cli, agent, *asking(agent), "--reconsider", setting("record", record))
     assert agent.server.asked == []
     assert len(lines(record)) == 2
     other = another(agent)
     other.remember(facts(2))
-    ended = maintained(cli, other, "--replay", record, *UNREAD)
+    ended = maintained(cli, other, setting("replay", record), *UNREAD)
     assert {one["state"] for one in ended.json["proposals"]} == {"applied"}
 
 
@@ -271,11 +278,11 @@ def test_a_bad_answer_and_its_repair_are_recorded_as_they_came(
 ) -> None:
     agent.remember(a_fact())
     agent.server.responder = in_turn(says("no JSON"), then=oracle)
-    first = maintained(cli, agent, *asking(agent), "--record", record)
+    first = maintained(cli, agent, *asking(agent), setting("record", record))
     assert [one["answer"] == "no JSON" for one in lines(record)] == [True, False]
     other = another(agent)
     other.remember(a_fact())
-    assert made(maintained(cli, other, "--replay", record, *UNREAD)) == made(first)
+    assert made(maintained(cli, other, setting("replay", record), *UNREAD)) == made(first)
 
 
 def test_an_answer_that_is_no_utf_8_is_recorded_as_what_can_be_read_again(
@@ -283,11 +290,11 @@ def test_an_answer_that_is_no_utf_8_is_recorded_as_what_can_be_read_again(
 ) -> None:
     agent.remember(a_fact())
     agent.server.responder = in_turn(Reply(half_a_letter()), then=oracle)
-    first = maintained(cli, agent, *asking(agent), "--record", record)
+    first = maintained(cli, agent, *asking(agent), setting("record", record))
     assert [one["state"] for one in first.json["proposals"]] == ["applied"]
     other = another(agent)
     other.remember(a_fact())
-    assert made(maintained(cli, other, "--replay", record, *UNREAD)) == made(first)
+    assert made(maintained(cli, other, setting("replay", record), *UNREAD)) == made(first)
 
 
 def half_a_letter() -> str:
@@ -302,13 +309,13 @@ def test_a_record_goes_on_behind_a_line_that_broke_off_and_removes_nothing(
     agent: Agent, record: Path, cli: Cli, end: str
 ) -> None:
     agent.remember(facts(1))
-    maintained(cli, agent, *asking(agent), "--record", record)
+    maintained(cli, agent, *asking(agent), setting("record", record))
     whole = record.read_bytes()
     before = whole[: -1 if not end else None] + end.encode()
     record.write_bytes(before)
     other = another(agent)
     other.remember(facts(2))
-    assert maintained(cli, other, *asking(agent), "--record", record).code == 0
+    assert maintained(cli, other, *asking(agent), setting("record", record)).code == 0
     assert record.read_bytes().startswith(before)
     assert len(read_recording(record).answers) == 2
 
@@ -324,7 +331,7 @@ def test_an_answer_is_not_glued_to_what_another_run_could_not_end(
         return oracle(asked)
 
     agent.server.responder = respond
-    assert maintained(cli, agent, *asking(agent), "--record", record).code == 0
+    assert maintained(cli, agent, *asking(agent), setting("record", record)).code == 0
     assert len(read_recording(record).answers) == len(agent.server.asked) > 1
 
 
@@ -361,7 +368,7 @@ def test_a_recording_that_cannot_be_replayed_ends_with_2_before_anything_is_chan
     before = picture(agent.path, UNTOUCHED)
     make, sentence = BAD[kind]
     make(record)
-    ended = cli("maintain", agent.path, "--consolidate", "--replay", record, *UNREAD)
+    ended = cli("maintain", agent.path, "--consolidate", setting("replay", record), *UNREAD)
     assert (ended.code, ended.out) == (2, "")
     assert sentence in ended.err
     assert "Traceback" not in ended.err
@@ -384,7 +391,7 @@ def test_a_record_that_cannot_be_written_ends_with_2_before_anything_is_asked(
     else:
         BAD[kind][0](record)
     held = record.read_bytes() if record.is_file() else None
-    ended = cli("maintain", agent.path, "--consolidate", *asking(agent), "--record", record)
+    ended = cli("maintain", agent.path, "--consolidate", *asking(agent), setting("record", record))
     assert (ended.code, ended.out) == (2, "")
     assert ended.err.startswith(("Error: Cannot write", "Error: Line 1 of"))
     assert agent.server.asked == []
@@ -394,7 +401,7 @@ def test_a_record_that_cannot_be_written_ends_with_2_before_anything_is_asked(
 
 def test_a_device_is_no_record(agent: Agent, cli: Cli) -> None:
     agent.remember(facts(1))
-    ended = maintained(cli, agent, *asking(agent), "--record", "/dev/full")
+    ended = maintained(cli, agent, *asking(agent), setting("record", "/dev/full"))
     assert ended.code == 2
     assert "no regular file" in ended.err
 
@@ -412,17 +419,11 @@ def test_a_record_that_fails_within_the_night_costs_no_answer_and_is_said_so(
 
     agent.server.responder = respond
     record = folder / "answers.jsonl"
-    ended = maintained(cli, agent, *asking(agent), "--record", record)
+    ended = maintained(cli, agent, *asking(agent), setting("record", record))
     assert ended.code == 3
     assert "Not all answers stand in" in ended.err
     assert {one["state"] for one in ended.json["proposals"]} == {"applied"}
     assert len(agent.rows("SELECT * FROM answers")) == 2
-
-
-def test_a_record_wants_somebody_who_answers(memory_file: Path, record: Path, cli: Cli) -> None:
-    ended = cli("maintain", memory_file, "--consolidate", "--record", record)
-    assert ended.code == 2
-    assert "--record goes with --model or --replay." in ended.err
 
 
 def escaped(key: str) -> str:
@@ -441,7 +442,7 @@ def test_a_key_never_goes_on_record_nor_into_the_file_or_a_report(
     agent.remember(facts(1))
     claim = f'{{"claims": [{{"text": "The key is {written(KEY)}.", "sources": ["m1"]}}]}}'
     agent.server.responder = in_turn(says(claim), then=oracle)
-    ended = maintained(cli, agent, *asking(agent), "--record", record)
+    ended = maintained(cli, agent, *asking(agent), setting("record", record))
     answers = [one["answer"] for one in lines(record)]
     assert "$OPENAI_API_KEY" in answers[0]
     # What an answer says once it is parsed, too.

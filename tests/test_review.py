@@ -55,7 +55,7 @@ def smoke(memory_file: Path, cli: Cli) -> Path:
 def after_a_night(tmp_path_factory: pytest.TempPathFactory, smoke_model: None) -> Path:
     """Provide them after a night in which everything waits: a merge, a synthesis, an update."""
     path = tmp_path_factory.mktemp("waiting") / "memory.db"
-    for command in (["init", path], ["import", path, SMOKE], [*NIGHT_OF, path]):
+    for command in (["import", "--empty", path], ["import", path, SMOKE], [*NIGHT_OF, path]):
         assert run([str(one) for one in command]) == 0
     execute(path, "PRAGMA wal_checkpoint(TRUNCATE)")
     return path
@@ -200,7 +200,7 @@ def test_with_risky_what_a_model_worded_grouped_loosely_or_made_a_rule_waits(
         assert any(risk in each for each in why), risk
     again = reviewed_night(cli, risky, "risky", "--json").json
     assert (again["run"], again["model"]["calls"], again["proposals"]) == (None, 0, [])
-    approved = cli("review", risky, "approve", "--all", "--json")
+    approved = cli("review", "approve", risky, "--all", "--json")
     assert {one["state"] for one in approved.json["proposals"]} == {"applied"}
     made = rows(risky, "SELECT writer, model FROM derivations WHERE operation = 'extract'")
     assert [(row["writer"], row["model"] is None) for row in made] == [("model", False)]
@@ -257,26 +257,26 @@ def test_a_proposal_is_shown_with_what_its_sources_say_and_what_would_stand(
     said = cli("review", waiting).out
     for text in active(waiting)[1:]:
         assert text in said or "fence" in text
-    (one,) = cli("review", waiting, "show", UPDATE, "--json").json["proposals"]
+    (one,) = cli("review", "show", waiting, UPDATE, "--json").json["proposals"]
     assert [source["content"] for source in one["sources"]] == [
         "The backup of the wiki runs at 02:30 every night.",
         "The backup of the wiki now runs at 03:30 every night.",
     ]
     assert (one["state"], one["stale"]) == ("pending", None)
-    assert one["id"] in cli("review", waiting, "show", UPDATE).out
+    assert one["id"] in cli("review", "show", waiting, UPDATE).out
 
 
 def test_looking_changes_nothing(waiting: Path, cli: Cli) -> None:
     before = waiting.read_bytes()
-    for action in ([], ["show", MERGE], ["--operation", "update"], ["list", "--json"]):
-        assert cli("review", waiting, *action).code == 0
+    for action in (["list"], ["show"], ["list", "--operation", "update"], ["list", "--json"]):
+        assert cli("review", *action, waiting).code == 0
     assert waiting.read_bytes() == before
 
 
 def test_a_file_in_which_nothing_waits_says_so(smoke: Path, cli: Cli) -> None:
     assert "nothing waits" in cli("review", smoke).out
     assert queue(cli, smoke) == []
-    assert cli("review", smoke, "approve", "--all").code == 1
+    assert cli("review", "approve", smoke, "--all").code == 1
 
 
 # ---- approving ----
@@ -289,7 +289,7 @@ def test_all_approved_a_file_is_as_after_a_night_without_review(
     shutil.copy(smoke, other)
     cli("maintain", other, "--consolidate")
     reviewed_night(cli, smoke)
-    ended = cli("review", smoke, "approve", "--all", "--json")
+    ended = cli("review", "approve", smoke, "--all", "--json")
     assert ended.code == 0
     assert active(smoke) == active(other)
     assert cli("check", smoke).code == 0
@@ -309,7 +309,7 @@ def test_of_many_memories_all_that_waits_can_be_approved_at_once(
     shutil.copy(memory_file, other)
     cli("maintain", other, "--consolidate")
     reviewed_night(cli, memory_file)
-    assert cli("review", memory_file, "approve", "--all").code == 0
+    assert cli("review", "approve", memory_file, "--all").code == 0
     assert active(memory_file) == active(other)
 
 
@@ -352,14 +352,14 @@ def test_a_source_without_a_vector_does_not_stand_in_the_way_of_an_approval(
     waiting: Path, cli: Cli
 ) -> None:
     execute(waiting, "DELETE FROM embeddings")
-    assert cli("review", waiting, "approve", "--all").code == 0
+    assert cli("review", "approve", waiting, "--all").code == 0
     assert set(states(waiting).values()) == {"applied"}
 
 
 def test_with_vectors_of_another_model_nothing_is_approved(waiting: Path, cli: Cli) -> None:
     execute(waiting, "UPDATE embeddings SET dimensions = 1, vector = x'0000803f'")
     before = picture(waiting)
-    refused = cli("review", waiting, "approve", "--all")
+    refused = cli("review", "approve", waiting, "--all")
     assert refused.code == 1
     assert "have 1 dimensions, and the model gives 384" in refused.err
     assert picture(waiting) == before
@@ -371,7 +371,7 @@ def test_while_another_run_holds_the_file_nothing_is_decided_and_that_is_said(
 ) -> None:
     before = picture(waiting)
     with maintenance_lock(waiting):
-        ended = cli("review", waiting, *way)
+        ended = cli("review", *way, waiting)
     assert (ended.code, ended.out) == (11, "")
     assert "Another maintenance run holds" in ended.err
     assert picture(waiting) == before
@@ -384,7 +384,7 @@ def test_while_an_agent_writes_for_long_nothing_is_decided_and_that_is_said(
     before = picture(waiting)
     with closing(sqlite3.connect(waiting, isolation_level=None)) as agent:
         agent.execute("BEGIN IMMEDIATE")
-        ended = cli("review", waiting, "approve", "--all")
+        ended = cli("review", "approve", waiting, "--all")
         agent.execute("ROLLBACK")
     assert (ended.code, ended.out) == (11, "")
     assert "is locked by another program" in ended.err
@@ -395,8 +395,8 @@ def test_one_is_approved_by_the_start_of_its_id_and_undone_to_the_bit(
     waiting: Path, cli: Cli
 ) -> None:
     before = picture(waiting)
-    (shown,) = cli("review", waiting, "show", UPDATE[:4], "--json").json["proposals"]
-    ended = cli("review", waiting, "approve", UPDATE[:4])
+    (shown,) = cli("review", "show", waiting, UPDATE[:4], "--json").json["proposals"]
+    ended = cli("review", "approve", waiting, UPDATE[:4])
     assert ended.code == 0
     assert f"Take it back with: slowwave undo {waiting} {UPDATE}" in ended.out
     assert shown["draft"] in active(waiting)
@@ -410,12 +410,12 @@ def test_an_approval_that_is_taken_back_lets_the_proposal_wait_again(
     waiting: Path, cli: Cli, which: str
 ) -> None:
     before = queue(cli, waiting)
-    run = cli("review", waiting, "approve", UPDATE, "--json").json["run"]
+    run = cli("review", "approve", waiting, UPDATE, "--json").json["run"]
     ended = cli("undo", waiting, run if which == "the run" else UPDATE, "--json")
     assert [one[:8] for one in ended.json["waiting"]] == [UPDATE]
     assert undated(queue(cli, waiting)) == undated(before)
     assert reviewed_night(cli, waiting, "always", "--json").json["proposals"] == []
-    assert cli("review", waiting, "approve", UPDATE).code == 0
+    assert cli("review", "approve", waiting, UPDATE).code == 0
     again = cli("undo", waiting, UPDATE)
     assert f"1 proposal waits for review again: slowwave review {waiting}" in again.err
     assert "will not be proposed again" not in again.err
@@ -425,7 +425,7 @@ def test_an_approval_that_is_taken_back_lets_the_proposal_wait_again(
 def test_what_is_taken_back_and_cannot_be_applied_again_is_said_to_be_stale(
     waiting: Path, cli: Cli
 ) -> None:
-    (merge,) = cli("review", waiting, "approve", MERGE, "--json").json["proposals"]
+    (merge,) = cli("review", "approve", waiting, MERGE, "--json").json["proposals"]
     execute(waiting, f"UPDATE memories SET status = 'archived' WHERE id = '{merge['survivor']}'")
     ended = cli("undo", waiting, MERGE)
     assert (ended.code, "1 proposal is stale" in ended.err) == (0, True)
@@ -436,7 +436,7 @@ def test_a_persons_words_that_are_taken_back_leave_the_draft_that_waited(
     waiting: Path, cli: Cli
 ) -> None:
     before = queue(cli, waiting)
-    assert cli("review", waiting, "edit", SYNTHESIS, "--text", IN_ONE).code == 0
+    assert cli("review", "edit", waiting, SYNTHESIS, "--text", IN_ONE).code == 0
     assert cli("undo", waiting, SYNTHESIS).code == 0
     assert undated(queue(cli, waiting)) == undated(before)
 
@@ -444,7 +444,7 @@ def test_a_persons_words_that_are_taken_back_leave_the_draft_that_waited(
 def test_what_a_night_applied_by_itself_does_not_wait_once_it_is_taken_back(
     waiting: Path, cli: Cli
 ) -> None:
-    assert cli("review", waiting, "approve", MERGE).code == 0
+    assert cli("review", "approve", waiting, MERGE).code == 0
     back = "status = 'active', superseded_by = NULL, superseded_at = NULL"
     execute(waiting, f"UPDATE memories SET {back} WHERE status = 'superseded'")
     execute(waiting, "DELETE FROM synthesized_from")
@@ -454,7 +454,7 @@ def test_what_a_night_applied_by_itself_does_not_wait_once_it_is_taken_back(
 
 
 def test_those_of_one_operation_are_approved_together_as_a_run(waiting: Path, cli: Cli) -> None:
-    ended = cli("review", waiting, "approve", "--operation", "merge", "--json").json
+    ended = cli("review", "approve", waiting, "--operation", "merge", "--json").json
     assert [one["id"][:8] for one in ended["proposals"]] == [MERGE]
     said = cli("log", waiting, ended["run"]).out
     assert "none: a review" in said
@@ -465,7 +465,7 @@ def test_what_is_stale_is_told_and_nothing_is_changed(waiting: Path, cli: Cli) -
     execute(waiting, "UPDATE memories SET content = 'It is gone.' WHERE content LIKE '%03:30%'")
     tables = ("memories", "proposals", "runs", "journal")
     before = picture(waiting, tables)
-    ended = cli("review", waiting, "approve", UPDATE)
+    ended = cli("review", "approve", waiting, UPDATE)
     assert ended.code == 1
     assert "was changed since the plan was made" in ended.out
     assert "Nothing was changed." in ended.out
@@ -479,7 +479,7 @@ def test_of_several_what_is_stale_is_told_and_the_others_are_applied(
     waiting: Path, cli: Cli
 ) -> None:
     execute(waiting, "UPDATE memories SET status = 'archived' WHERE content LIKE '%03:30%'")
-    ended = cli("review", waiting, "approve", "--all", "--json")
+    ended = cli("review", "approve", waiting, "--all", "--json")
     assert ended.code == 3
     found = {one["id"][:8]: one["state"] for one in ended.json["proposals"]}
     assert found == {MERGE: "applied", SYNTHESIS: "applied", UPDATE: "stale"}
@@ -494,7 +494,7 @@ def test_what_cannot_be_written_any_more_is_told_and_what_was_applied_before_it_
         f"CREATE TRIGGER no_room BEFORE UPDATE ON proposals WHEN NEW.operation = '{second}' "
         "BEGIN SELECT RAISE(ABORT, 'no room'); END",
     )
-    said = cli("review", waiting, "approve", "--all", "--json")
+    said = cli("review", "approve", waiting, "--all", "--json")
     assert said.code == 3
     assert [one["state"] for one in said.json["proposals"]] == ["applied", "failed", "failed"]
     assert "partial" in [one["outcome"] for one in rows(waiting, "SELECT outcome FROM runs")]
@@ -504,7 +504,7 @@ def test_what_cannot_be_written_any_more_is_told_and_what_was_applied_before_it_
 def test_what_was_not_applied_is_named_last_beside_the_numbers(waiting: Path, cli: Cli) -> None:
     outdated = queue(cli, waiting)[0]["sources"][-1]["id"]
     execute(waiting, f"UPDATE memories SET status = 'archived' WHERE id = '{outdated}'")
-    lines = cli("review", waiting, "approve", "--all").out.splitlines()
+    lines = cli("review", "approve", waiting, "--all").out.splitlines()
     assert "(stale)" in lines[-3]
     assert lines[-2].startswith("  ! ")
     assert "2 applied, 1 stale" in lines[-1]
@@ -525,7 +525,7 @@ def test_what_is_approved_at_once_takes_few_transactions(
 
 def test_at_a_terminal_an_approval_says_how_far_it_is(waiting: Path) -> None:
     terminal, stderr = os.openpty()
-    command = [sys.executable, "-m", "slowwave.cli", "review", str(waiting), "approve", "--all"]
+    command = [sys.executable, "-m", "slowwave.cli", "review", "approve", str(waiting), "--all"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=stderr) as process:
         os.close(stderr)
         # A terminal holds 4 KiB: on a busy machine, where there is more to show, not all of it.
@@ -547,7 +547,7 @@ def test_an_approval_of_which_nothing_can_be_written_is_a_failed_run(
         "CREATE TRIGGER no_room BEFORE UPDATE ON proposals "
         "BEGIN SELECT RAISE(ABORT, 'no room'); END",
     )
-    said = cli("review", waiting, "approve", "--all")
+    said = cli("review", "approve", waiting, "--all")
     assert said.code == 1
     assert "no room" in said.err
     assert active(waiting) == before
@@ -555,8 +555,8 @@ def test_an_approval_of_which_nothing_can_be_written_is_a_failed_run(
 
 
 def test_what_another_approval_took_its_source_from_is_stale(waiting: Path, cli: Cli) -> None:
-    assert cli("review", waiting, "approve", SYNTHESIS).code == 0
-    ended = cli("review", waiting, "approve", MERGE)
+    assert cli("review", "approve", waiting, SYNTHESIS).code == 0
+    ended = cli("review", "approve", waiting, MERGE)
     assert (ended.code, "is superseded since" in ended.out) == (1, True)
 
 
@@ -565,7 +565,7 @@ def test_of_two_that_want_one_memory_the_second_is_told_which_one_came_first(
 ) -> None:
     cli("add", waiting, "The backup of the wiki now runs at 04:30 every night.")
     (later,) = reviewed_night(cli, waiting, "always", "--json").json["proposals"]
-    ended = cli("review", waiting, "approve", "--all", "--json")
+    ended = cli("review", "approve", waiting, "--all", "--json")
     assert ended.code == 3
     outcomes = {one["id"][:8]: (one["state"], one["why"]) for one in ended.json["proposals"]}
     why = f"memory smoke-05 went into update {UPDATE}, which came first"
@@ -583,7 +583,7 @@ def test_what_waits_goes_along_with_an_export(waiting: Path, tmp_path: Path, cli
     other = tmp_path / "other.db"
     assert cli("import", other, lines).code == 0
     assert queue(cli, other) == queue(cli, waiting)
-    assert cli("review", other, "approve", "--all").code == 0
+    assert cli("review", "approve", other, "--all").code == 0
 
 
 def test_what_was_proposed_anew_waits_once(waiting: Path, cli: Cli) -> None:
@@ -598,38 +598,38 @@ def test_what_was_proposed_anew_waits_once(waiting: Path, cli: Cli) -> None:
 
 def test_a_reason_to_decline_is_kept_shown_and_remembered(waiting: Path, cli: Cli) -> None:
     before = picture(waiting)
-    ended = cli("review", waiting, "decline", UPDATE, "--reason", "the wiki is gone", "--json")
+    ended = cli("review", "decline", waiting, UPDATE, "--reason", "the wiki is gone", "--json")
     assert ended.code == 0
     assert [one["state"] for one in ended.json["proposals"]] == ["declined"]
     assert picture(waiting) == before
     run = rows(waiting, "SELECT id FROM runs")[0]["id"]
     assert "declined by a person: the wiki is gone" in cli("log", waiting, run).out
-    shown = cli("review", waiting, "show", UPDATE).out
+    shown = cli("review", "show", waiting, UPDATE).out
     assert ("the wiki is gone" in shown, "--reconsider" in shown) == (True, True)
     assert "Decide with" not in shown
-    ended = cli("review", waiting, "approve", UPDATE)
+    ended = cli("review", "approve", waiting, UPDATE)
     assert ended.code == 1
     assert f"Proposal {UPDATE} was declined on " in ended.err
     assert "(declined by a person: the wiki is gone). It waits no more." in ended.err
-    assert cli("review", waiting, "approve", MERGE).code == 0
-    assert f"{MERGE} was applied on 20" in cli("review", waiting, "decline", MERGE).err
+    assert cli("review", "approve", waiting, MERGE).code == 0
+    assert f"{MERGE} was applied on 20" in cli("review", "decline", waiting, MERGE).err
     assert UPDATE not in {one["id"][:8] for one in queue(cli, waiting)}
     assert cli("maintain", waiting, "--consolidate", "--json").json["proposals"] == []
     dry = ("--dry-run", "--ask", "--json")
     again = cli("maintain", waiting, "--consolidate", "--reconsider", *dry).json
     assert UPDATE in {one["id"][:8] for one in again["proposals"]}
-    assert "It will not be proposed again" in cli("review", waiting, "decline", SYNTHESIS).err
+    assert "It will not be proposed again" in cli("review", "decline", waiting, SYNTHESIS).err
 
 
 def test_what_was_decided_is_shown_as_what_came_of_it(
     waiting: Path, tmp_path: Path, cli: Cli
 ) -> None:
     night = rows(waiting, "SELECT id FROM runs")[0]["id"]
-    assert cli("review", waiting, "approve", MERGE).code == 0
-    assert cli("review", waiting, "edit", SYNTHESIS, "--text", IN_ONE).code == 0
-    assert cli("review", waiting, "decline", UPDATE).code == 0
+    assert cli("review", "approve", waiting, MERGE).code == 0
+    assert cli("review", "edit", waiting, SYNTHESIS, "--text", IN_ONE).code == 0
+    assert cli("review", "decline", waiting, UPDATE).code == 0
     merge, synthesis, update = (
-        cli("review", waiting, "show", one).out for one in (MERGE, SYNTHESIS, UPDATE)
+        cli("review", "show", waiting, one).out for one in (MERGE, SYNTHESIS, UPDATE)
     )
     log = cli("log", waiting, night).out
     for said in (log, merge + synthesis + update):
@@ -641,7 +641,7 @@ def test_what_was_decided_is_shown_as_what_came_of_it(
         assert f"in a person's words\n  = {IN_ONE}\n" in said
         assert "    would have stood: The backup of the wiki runs at 03:30" in said
     page = tmp_path / "report.md"
-    assert cli("report", waiting, night, "--md", page).code == 0
+    assert cli("log", waiting, night, "--md", page).code == 0
     said = " ".join(page.read_text().split())
     assert ("! waits for review" in said, said.count(" - 2026-02-")) == (False, 5)
     assert "+ Helvi settles the invoices from the shared account on the first" in said
@@ -655,10 +655,10 @@ def test_a_persons_words_are_written_as_a_persons_and_can_be_undone(
     waiting: Path, cli: Cli
 ) -> None:
     before = picture(waiting)
-    assert cli("review", waiting, "edit", SYNTHESIS, "--text", IN_ONE).code == 0
+    assert cli("review", "edit", waiting, SYNTHESIS, "--text", IN_ONE).code == 0
     (made,) = rows(waiting, "SELECT id, content, origin FROM memories WHERE generation > 0")
     assert (made["content"], made["origin"]) == (IN_ONE, "human")
-    assert "written by a person" in cli("trace", waiting, made["id"]).out
+    assert "written by a person" in cli("show", "--lineage", waiting, made["id"]).out
     assert cli("check", waiting).code == 0
     assert cli("undo", waiting, SYNTHESIS).code == 0
     assert picture(waiting) == before
@@ -677,21 +677,21 @@ def test_a_persons_words_that_their_sources_do_not_bear_out_are_not_written(
 ) -> None:
     tables = ("memories", "proposals", "runs", "journal")
     before = picture(waiting, tables)
-    ended = cli("review", waiting, "edit", SYNTHESIS, "--text", text)
+    ended = cli("review", "edit", waiting, SYNTHESIS, "--text", text)
     assert ended.code == 1
     assert fault in ended.out
     assert picture(waiting, tables) == before
 
 
 def test_a_draft_that_a_person_leaves_as_it_is_is_approved(waiting: Path, cli: Cli) -> None:
-    (shown,) = cli("review", waiting, "show", SYNTHESIS, "--json").json["proposals"]
-    assert cli("review", waiting, "edit", SYNTHESIS, "--text", shown["draft"] + "\n").code == 0
+    (shown,) = cli("review", "show", waiting, SYNTHESIS, "--json").json["proposals"]
+    assert cli("review", "edit", waiting, SYNTHESIS, "--text", shown["draft"] + "\n").code == 0
     (made,) = rows(waiting, "SELECT origin FROM memories WHERE content = ?", shown["draft"])
     assert made["origin"] == "consolidation"
 
 
 def test_what_writes_no_text_cannot_be_edited(waiting: Path, cli: Cli) -> None:
-    ended = cli("review", waiting, "edit", MERGE, "--text", "Helvi pays.")
+    ended = cli("review", "edit", waiting, MERGE, "--text", "Helvi pays.")
     assert (ended.code, "writes no text" in ended.err) == (1, True)
 
 
@@ -702,9 +702,9 @@ def test_at_a_terminal_the_draft_is_edited_in_the_persons_editor(
     editor.write_text(f"import sys\nopen(sys.argv[1], 'w').write({IN_ONE!r})\n")
     monkeypatch.delenv("VISUAL", raising=False)
     monkeypatch.setenv("EDITOR", f"{sys.executable} {editor}")
-    assert cli("review", waiting, "edit", SYNTHESIS).code == 2
+    assert cli("review", "edit", waiting, SYNTHESIS).code == 2
     monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
-    assert cli("review", waiting, "edit", SYNTHESIS).code == 0
+    assert cli("review", "edit", waiting, SYNTHESIS).code == 0
     assert IN_ONE in active(waiting)
 
 
@@ -714,19 +714,19 @@ def test_at_a_terminal_the_draft_is_edited_in_the_persons_editor(
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["approve"], "--all"),
-        (["approve", MERGE, "--all"], "--all"),
-        (["approve", MERGE, "--reason", "so"], "--reason"),
-        (["decline", MERGE, "--text", "so"], "--text"),
-        (["edit", MERGE, UPDATE, "--text", "so"], "one proposal"),
-        (["edit", "--all", "--text", "so"], "one proposal"),
-        (["melt"], "melt"),
+        (["approve", "FILE"], "--all"),
+        (["approve", "FILE", MERGE, "--all"], "--all"),
+        (["approve", "FILE", MERGE, "--reason", "so"], "--reason"),
+        (["decline", "FILE", MERGE, "--text", "so"], "--text"),
+        (["edit", "FILE", MERGE, UPDATE, "--text", "so"], "unexpected extra argument"),
+        (["edit", "FILE", "--all", "--text", "so"], "--all"),
+        ([], "FILE"),
     ],
 )
 def test_wrong_usage_ends_with_2(
     waiting: Path, cli: Cli, arguments: list[str], sentence: str
 ) -> None:
-    ended = cli("review", waiting, *arguments)
+    ended = cli("review", *(waiting if one == "FILE" else one for one in arguments))
     assert (ended.code, sentence in ended.err) == (2, True)
     assert len(queue(cli, waiting)) == 3
 
@@ -735,13 +735,13 @@ def test_wrong_usage_ends_with_2(
 def test_an_id_that_names_nothing_that_waits_ends_with_1(
     waiting: Path, cli: Cli, which: str
 ) -> None:
-    ended = cli("review", waiting, "approve", which)
+    ended = cli("review", "approve", waiting, which)
     assert (ended.code, "waits for review" in ended.err) == (1, True)
 
 
 def test_a_config_file_approves_nothing(waiting: Path, cli: Cli) -> None:
     waiting.with_name("slowwave.toml").write_text("all = true\n")
-    assert cli("review", waiting, "approve").code == 2
+    assert cli("review", "approve", waiting).code == 2
     assert len(queue(cli, waiting)) == 3
 
 
@@ -756,7 +756,7 @@ CHANGED = (
 
 def test_a_person_may_reword_an_update(waiting: Path, cli: Cli) -> None:
     said = "Every night at 03:30 the backup of the wiki runs."
-    ended = cli("review", waiting, "edit", UPDATE, "--text", said)
+    ended = cli("review", "edit", waiting, UPDATE, "--text", said)
     assert (ended.code, said in active(waiting)) == (0, True), ended.out
     assert cli("check", waiting).code == 0
 
@@ -780,7 +780,7 @@ def test_what_is_stale_is_shown_so_and_set_aside_by_the_next_night(waiting: Path
     assert UPDATE not in listed
     # The newer text is proposed in its place.
     assert sorted(listed.values()) == ["merge", "synthesize", "update"]
-    shown = cli("review", waiting, "show", UPDATE, "--json").json["proposals"][0]
+    shown = cli("review", "show", waiting, UPDATE, "--json").json["proposals"][0]
     assert (shown["state"], "was changed since" in shown["why"]) == ("stale", True)
 
 
@@ -790,7 +790,7 @@ def test_what_became_protected_since_is_not_replaced_and_no_longer_waits(
 ) -> None:
     execute(waiting, f"UPDATE memories SET {protection} WHERE content LIKE '%02:30%'")
     before = active(waiting)
-    ended = cli("review", waiting, "approve", UPDATE)
+    ended = cli("review", "approve", waiting, UPDATE)
     assert ended.code == 1
     assert "became human, pinned or core since the plan was made" in ended.out
     assert active(waiting) == before
@@ -803,7 +803,7 @@ def test_what_a_user_let_leave_though_it_is_protected_can_be_approved(
 ) -> None:
     execute(smoke, "UPDATE memories SET pinned = 1 WHERE content LIKE '%02:30%'")
     reviewed_night(cli, smoke, "always", "--include-protected")
-    assert cli("review", smoke, "approve", UPDATE).code == 0
+    assert cli("review", "approve", smoke, UPDATE).code == 0
     assert "The backup of the wiki runs at 02:30 every night." not in active(smoke)
 
 
@@ -812,10 +812,10 @@ def test_a_night_says_how_many_proposals_of_earlier_nights_wait(waiting: Path, c
         said = cli("maintain", waiting, "--consolidate", *more).out
         assert ": nothing new to do." in said
         assert f"3 proposals of earlier nights wait for review: slowwave review {waiting}" in said
-    cli("review", waiting, "decline", SYNTHESIS)
-    cli("review", waiting, "approve", UPDATE)
+    cli("review", "decline", waiting, SYNTHESIS)
+    cli("review", "approve", waiting, UPDATE)
     assert cli("maintain", waiting, "--consolidate", "--json").json["waiting"] == 1
-    cli("review", waiting, "approve", MERGE)
+    cli("review", "approve", waiting, MERGE)
     again = cli("maintain", waiting, "--consolidate")
     assert "wait" not in again.out
 
@@ -838,7 +838,7 @@ def test_what_was_set_aside_is_proposed_again_once_its_memories_are_what_they_we
     execute(waiting, f"UPDATE memories SET content = '{said}' WHERE content LIKE '%04:15%'")
     reviewed_night(cli, waiting)
     assert UPDATE in {one["id"][:8] for one in queue(cli, waiting)}
-    assert cli("review", waiting, "approve", UPDATE).code == 0
+    assert cli("review", "approve", waiting, UPDATE).code == 0
 
 
 def test_a_night_of_one_tenant_leaves_what_waits_of_others(waiting: Path, cli: Cli) -> None:
@@ -905,12 +905,12 @@ def test_one_that_is_damaged_blocks_no_other_and_can_be_declined(waiting: Path, 
     assert f"update {UPDATE} (stale)" in listed.out
     assert "  ! it cannot be read: what is kept is no proposal" in listed.out
     assert "the next night withdraws it, and looks at its memories anew" in listed.out
-    assert cli("review", waiting, "approve", MERGE).code == 0
-    refused = cli("review", waiting, "edit", UPDATE, "--text", "Boats sink.")
+    assert cli("review", "approve", waiting, MERGE).code == 0
+    refused = cli("review", "edit", waiting, UPDATE, "--text", "Boats sink.")
     assert (refused.code, "Decline it." in refused.err) == (1, True)
-    assert cli("review", waiting, "decline", UPDATE).code == 0
+    assert cli("review", "decline", waiting, UPDATE).code == 0
     assert states(waiting)[UPDATE] == "declined"
-    assert cli("review", waiting, "decline", "--all").code == 0
+    assert cli("review", "decline", waiting, "--all").code == 0
     assert queue(cli, waiting) == []
 
 
@@ -946,7 +946,7 @@ def test_the_next_night_withdraws_what_is_damaged_and_proposes_it_anew(
     assert [(one["id"][:8], one["state"]) for one in night["proposals"]] == [(UPDATE, "pending")]
     assert night["waiting"] == 2
     assert cli("check", waiting).code == 0
-    assert cli("review", waiting, "approve", UPDATE).code == 0
+    assert cli("review", "approve", waiting, UPDATE).code == 0
 
 
 def test_a_vector_that_cannot_be_read_is_computed_again(

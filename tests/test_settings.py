@@ -8,12 +8,14 @@ from pathlib import Path
 
 import pytest
 import readme
-from nights import fill, told
+from commands import setting
+from nights import execute, fill, told
+from readme import KEYS
 from test_cli import Cli, cli
 from test_plan import TWINS
 from typer.core import TyperOption
 
-from slowwave.cli.arguments.settings import KEYS
+from slowwave.cli.arguments.settings import DELETING
 
 __all__ = ["cli"]  # a fixture of test_cli, asked for by name
 
@@ -61,7 +63,7 @@ def test_a_blank_path_is_refused_with_the_name_of_its_option_or_key(
         ("--wiki", ["maintain", memory_file, "--consolidate", "--wiki", " "]),
         ("--embedder", ["maintain", memory_file, "--consolidate", "--embedder", ""]),
         ("--receipts", ["fleet", "maintain", ".", "--consolidate", "--receipts", ""]),
-        ("FILE", ["init", ""]),
+        ("FILE", ["import", "--empty", ""]),
         ("FILE", ["maintain", memory_file, "", "--consolidate"]),
         ("RECEIPTS", ["fleet", "report", ""]),
     ):
@@ -121,21 +123,21 @@ def test_a_value_of_the_config_that_is_refused_is_told_with_file_and_key(
 ) -> None:
     path = memory_file.with_name("slowwave.toml")
     path.write_text(f"{key} = {value}\n")
-    ended = cli("maintain", memory_file, "--all")
+    ended = cli("maintain", memory_file, "--phase", "all")
     assert (ended.code, str(path) in ended.err, key in ended.err) == (2, True, True), ended.err
     assert ("env var" in ended.err, "Input should" in ended.err) == (False, False)
     # Not where the command line says something else that is refused.
     path.write_text("only = 'merge'\n")
-    said = cli("maintain", memory_file, "--consolidate", "--min-new", "0").err
+    said = cli("maintain", memory_file, setting("min_new", 0)).err
     assert str(path) not in said
     # Nor where its value is a word of the sentence.
     path.write_text("wiki = 'proposal'\n")
     said = cli("undo", memory_file, "no-such-one").err
     assert (" proposal " in said, str(path) in said) == (True, False)
     # Nor where an option is only one of those that there are.
-    path.write_text("max_active = 20\n")
-    said = cli("maintain", memory_file).err
-    assert ("--limit" in said, str(path) in said) == (True, False)
+    path.write_text("phase = 'expire'\n")
+    said = cli("maintain", memory_file, "--phase", "sleep").err
+    assert ("--phase" in said, str(path) in said) == (True, False)
 
 
 @pytest.mark.parametrize(
@@ -159,7 +161,7 @@ def test_a_failure_over_a_value_of_the_config_is_told_with_file_and_key(
     assert (ended.code, ended.err.count(place)) == (1, 1), ended.err
     assert place in json.loads(cli("maintain", memory_file, "--consolidate", "--json").err)["error"]
     # Not where the command line names it.
-    said = cli("maintain", memory_file, "--consolidate", f"--{key}", value).err
+    said = cli("maintain", memory_file, setting(key, value)).err
     assert (place in said, value in said) == (False, True)
 
 
@@ -172,7 +174,7 @@ def test_a_config_that_cannot_be_read_is_not_taken_for_none(
         path.mkdir()
     else:
         path.symlink_to("nowhere.toml")
-    ended = cli("maintain", memory_file, "--all")
+    ended = cli("maintain", memory_file, "--phase", "all")
     assert (ended.code, "cannot be read" in ended.err) == (2, True)
 
 
@@ -181,8 +183,7 @@ def test_a_config_for_runs_with_a_model_does_for_those_without_one(
 ) -> None:
     record = memory_file.with_name("record.jsonl")
     memory_file.with_name("slowwave.toml").write_text(f"checker = 'none'\nrecord = '{record}'\n")
-    assert cli("maintain", memory_file, "--consolidate").code == 0
-    assert cli("maintain", memory_file, "--consolidate", "--checker", "none").code == 2
+    assert cli("maintain", memory_file).code == 0
 
 
 def test_the_kill_switch_holds_for_a_fleet_too(memory_file: Path, cli: Cli) -> None:
@@ -207,25 +208,29 @@ def options() -> dict[str, TyperOption]:
     }
 
 
-# What is undone or decided, whether that is only rehearsed, and who may do what with a server, is
-# said of one call.
-OF_ONE_CALL = {"since_run", "rehearse", "since", "until", "as_of", "self_"} | {
-    *("allow_writes", "http", "host", "token"),
-    *("html", "md", "tree", "dot", "mermaid", "wiki_folder"),
-    *("human", "seniority"),
-    *("operation", "everything", "reason", "text", "plan_out", "interactive", "tui"),
-    *("waiting", "drop"),
-}
+def test_the_config_file_sets_each_option_but_those_of_a_single_call() -> None:
+    single = {name for name, option in options().items() if not option.allow_from_autoenv}
+    assert options().keys() - single == KEYS - DELETING
+    assert {"which", "since_run", "reason", "plan_out", "html", "drop", "http"} <= single | {
+        "which"
+    }
+    assert single >= DELETING
 
 
-def test_the_config_knows_each_option_but_those_of_one_call() -> None:
-    assert options().keys() == KEYS | OF_ONE_CALL
-
-
-def test_each_option_but_those_of_one_call_has_an_environment_variable_of_its_name() -> None:
-    assert {name: option.envvar for name, option in options().items() if option.envvar} == {
-        name: f"SLOWWAVE_{name.upper()}" for name in KEYS
-    } | {"token": "SLOWWAVE_MCP_TOKEN"}
+@pytest.mark.parametrize("name", sorted(DELETING))
+def test_no_environment_variable_deletes(
+    name: str, memory_file: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(memory_file, told(TWINS, "twin"))
+    cli("maintain", memory_file)
+    execute(memory_file, "UPDATE runs SET started_at = '2020-01-01T00:00:00.000+00:00'")
+    execute(
+        memory_file,
+        "UPDATE memories SET superseded_at = '2020-01-01T00:00:00.000+00:00' "
+        "WHERE status = 'superseded'",
+    )
+    monkeypatch.setenv(f"SLOWWAVE_{name.upper()}", "purge" if name == "phase" else "1")
+    assert cli("maintain", memory_file, "--json").json["purged"] == []
 
 
 @pytest.mark.parametrize(
@@ -260,5 +265,5 @@ def test_the_page_of_the_configuration_has_every_key_and_its_example_is_accepted
     example = re.search(r"```toml\n(.*?)```", page, re.DOTALL)
     assert example is not None
     memory_file.with_name("slowwave.toml").write_text(example[1].replace("enabled = true", ""))
-    ended = cli("maintain", memory_file, "--all", "--min-new", "1", "--json")
+    ended = cli("maintain", memory_file, "--phase", "all", setting("min_new", 1), "--json")
     assert (ended.code, ended.json["gate"]["name"]) == (0, "min_new")

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from commands import setting
 from model_server import ModelServer, model_server, refuses
 from nights import fill, picture, rows
 from test_cli import Cli, cli
@@ -72,9 +73,10 @@ def test_parts_of_one_conversation_wait_in_their_order(
     (tmp_path / "long.json").write_text(json.dumps(said))
     with model_server() as nobody:
         cli("ingest", memory_file, tmp_path / "long.json", *asking(nobody),
-            "--max-calls", 0, "--whole")  # fmt: skip
+            setting("max_calls", 0), "--whole")  # fmt: skip
         told = cli("ingest", memory_file, tmp_path / "long.json", "--model", "openai/scripted",
-                   "--api-base", nobody.base, "--max-calls", 0, "--whole", "--again")  # fmt: skip
+                   setting("api_base", nobody.base), setting("max_calls", 0),
+                   "--whole", "--again")  # fmt: skip
     assert "120 messages, 0 read, 120 not read yet." in told.out
     first = [one["messages"][0] for one in waiting(cli, memory_file)]
     assert first == sorted(first)
@@ -138,10 +140,10 @@ def test_what_is_thrown_away_is_read_with_again(
         (("--drop", "nothing-such"), 1, "goes by 'nothing-such'"),
         (("--drop", ""), 1, "goes by ''"),
         (("--drop", "chat.txt", "--drop", "nothing-such"), 1, "goes by 'nothing-such'"),
-        (("--drop", "chat.txt", "chat.txt"), 2, "--drop does not go with conversations"),
-        (("--waiting", "--drop", "chat.txt"), 2, "--waiting does not go with --drop"),
-        (("--waiting", "--watch", "."), 2, "--waiting does not go with --watch"),
-        (("--drop", "all", "--model", "x"), 2, "--drop does not go with --model"),
+        (("--drop", "chat.txt", "chat.txt"), 2, "--drop cannot be combined with conversations"),
+        (("--waiting", "--drop", "chat.txt"), 2, "--waiting cannot be combined with --drop"),
+        (("--waiting", "--watch", "."), 2, "--waiting cannot be combined with --watch"),
+        (("--drop", "all", "--model", "x"), 2, "--drop cannot be combined with --model"),
     ],
 )
 def test_what_cannot_be_thrown_away_is_told_and_nothing_is_changed(
@@ -174,7 +176,7 @@ def test_each_night_in_which_a_model_fails_says_since_when_it_waits_and_counts_t
 ) -> None:
     let_wait(cli, memory_file, chat)
     server.responder = lambda asked: refuses(401)
-    plain = ("--model", "openai/scripted", "--api-base", server.base)
+    plain = ("--model", "openai/scripted", setting("api_base", server.base))
     for tries in ("1 try", "2 tries", "3 tries"):
         ended = maintain(cli, memory_file, *plain)
         assert (ended.code, f"after {tries}: " in ended.out) == (3, True)
@@ -192,8 +194,8 @@ def test_each_night_in_which_a_model_fails_says_since_when_it_waits_and_counts_t
     ]
     logged = cli("log", memory_file, run_of(cli, memory_file)["id"])
     assert "1 conversation part waits for a model: " in logged.out
-    assert "after 3 tries" in cli("stats", memory_file).out
-    stats = cli("stats", memory_file, "--json").json
+    assert "after 3 tries" in cli("log", "--stats", memory_file).out
+    stats = cli("log", "--stats", memory_file, "--json").json
     assert stats["conversations_waiting_since"] == part["since"]
 
 
@@ -202,7 +204,7 @@ def test_a_night_in_which_nobody_read_what_waits_closes_no_gate(
 ) -> None:
     let_wait(cli, memory_file, chat)
     server.responder = lambda asked: refuses(401)
-    gated = (memory_file, *asking(server), "--min-interval", "12h")
+    gated = (memory_file, *asking(server), setting("min_interval", "12h"))
     assert maintain(cli, *gated).code == 3
     server.responder = remembering(LYON)
     assert maintain(cli, *gated).json["conversations"]["read"] == 1
@@ -272,7 +274,7 @@ def test_a_guarded_night_reads_what_waits_once_and_takes_nothing_of_it_back(
     fill(memory_file, ["The wiki is backed up at night.", "The wiki is backed up at night"])
     let_wait(cli, memory_file, chat)
     server.responder = remembering(LYON, COFFEE)
-    done = maintain(cli, memory_file, *asking(server), "--guard", "self")
+    done = maintain(cli, memory_file, *asking(server), setting("guard", "self"))
     assert done.code == 0, done.err
     told = done.json["conversations"]
     assert (told["read"], told["waiting"], told["memories"]["stored"]) == (1, 0, 2)
@@ -298,7 +300,9 @@ def test_what_was_read_before_a_guarded_night_is_not_blamed_on_its_proposals(
     asked = {"id": "q", "question": "In which hall is my locker?", "evidence_ids": ["old"]}
     (tmp_path / "questions.jsonl").write_text(json.dumps(asked))
     server.responder = remembering(*({**LYON, "content": one, "quotes": [one]} for one in said))
-    done = maintain(cli, memory_file, *asking(server), "--guard", tmp_path / "questions.jsonl")
+    done = maintain(
+        cli, memory_file, *asking(server), setting("guard", tmp_path / "questions.jsonl")
+    )
     assert done.code == 0, done.err
     assert done.json["conversations"]["memories"]["stored"] == 10
     # The question's evidence is not among the first ten any more, and the twins are merged.
@@ -313,6 +317,8 @@ def test_a_guarded_dry_run_reads_nothing_that_waits_from_the_file(
     let_wait(cli, memory_file, chat)
     before = picture(memory_file, (*EVERY_TABLE, "runs"))
     server.responder = remembering(LYON)
-    dry = maintain(cli, memory_file, *asking(server), "--guard", "self", "--dry-run", "--ask")
+    dry = maintain(
+        cli, memory_file, *asking(server), setting("guard", "self"), "--dry-run", "--ask"
+    )
     assert (dry.code, dry.json["conversations"]["waiting"]) == (0, 1)
     assert picture(memory_file, (*EVERY_TABLE, "runs")) == before

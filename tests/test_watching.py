@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from commands import setting
 from nights import execute, fill, told
 from prometheus_client.parser import text_string_to_metric_families
 from readme import ANSWERS, RETOLD
@@ -58,7 +59,7 @@ def metrics(path: Path) -> dict[str, dict[tuple[str, ...], float]]:
 def test_each_line_is_json_with_a_time_and_none_has_a_word_of_a_memory(
     filled: Path, cli: Cli
 ) -> None:
-    ended = cli("maintain", filled, "--consolidate", "--log-format", "json", "--quiet")
+    ended = cli("maintain", filled, "--consolidate", setting("log_format", "json"), "--quiet")
     assert (ended.code, ended.out) == (0, "")
     lines = events(ended.err)
     assert all({"time", "level", "event"} <= line.keys() for line in lines)
@@ -74,7 +75,7 @@ def test_each_line_is_json_with_a_time_and_none_has_a_word_of_a_memory(
 
 
 def test_the_result_stays_on_stdout(filled: Path, cli: Cli) -> None:
-    ended = cli("maintain", filled, "--consolidate", "--log-format", "json", "--json")
+    ended = cli("maintain", filled, "--consolidate", setting("log_format", "json"), "--json")
     assert ended.json["command"] == "maintain"
     assert events(ended.err)[-1]["event"] == "end"
 
@@ -87,28 +88,34 @@ def test_the_setting_may_stand_in_the_environment_or_the_config_file(
     (filled.parent / "slowwave.toml").unlink()
     monkeypatch.setenv("SLOWWAVE_LOG_FORMAT", "json")
     assert events(cli("maintain", filled, "--consolidate", "--dry-run").err)
-    assert "Error: " in cli("maintain", filled, "--consolidate", "--log-format", "xml").err
+    assert "Error: " in cli("maintain", filled, "--consolidate", setting("log_format", "xml")).err
 
 
 def test_an_error_a_remark_and_wrong_usage_are_lines_too(filled: Path, cli: Cli) -> None:
-    log = ("--log-format", "json")
+    log = (setting("log_format", "json"),)
     with maintenance_lock(filled):
         ended = cli("maintain", filled, "--consolidate", *log)
     *_, end, error = events(ended.err)
     assert (ended.code, end["event"], end["code"]) == (11, "end", 11)
     assert (error["event"], error["level"], error["code"]) == ("error", "error", 11)
-    (wrong,) = events(cli("maintain", filled, *log).err)
+    (wrong,) = events(cli("maintain", filled, "--phase", "sleep", *log).err)
     assert (wrong["level"], wrong["code"]) == ("error", 2)
     (unknown,) = events(cli("maintain", filled, "--log-format=json", "--no-such").err)
     assert unknown["code"] == 2
-    remark = events(cli("maintain", filled, "--purge", "--full", *log).err)[0]
+    remark = events(cli("maintain", filled, "--phase", "purge", "--full", *log).err)[0]
     assert (remark["event"], "no effect" in remark["message"]) == ("note", True)
 
 
 def test_why_a_model_failed_is_said(memory_file: Path, cli: Cli) -> None:
     cli("import", memory_file, RETOLD)
     ended = cli(
-        *("maintain", memory_file, "--consolidate", "--replay", ANSWERS, "--log-format", "json"),
+        *(
+            "maintain",
+            memory_file,
+            "--consolidate",
+            setting("replay", ANSWERS),
+            setting("log_format", "json"),
+        ),
         *("--quiet", "--review", "always"),
     )
     lines = events(ended.err)
@@ -123,7 +130,11 @@ def test_a_log_that_nobody_reads_any_more_does_not_stop_the_night(filled: Path, 
     command = [sys.executable, "-m", "slowwave.cli", "maintain", str(filled), "--consolidate"]
     with os.fdopen(theirs, "wb") as broken:
         ended = subprocess.run(
-            [*command, "--log-format", "json"], stderr=broken, stdout=subprocess.PIPE, check=False
+            command,
+            stderr=broken,
+            stdout=subprocess.PIPE,
+            env={**os.environ, "SLOWWAVE_LOG_FORMAT": "json"},
+            check=False,
         )
     assert ended.returncode == 0
     assert b"3 applied" in ended.stdout
@@ -136,7 +147,7 @@ def test_the_metrics_say_what_the_night_did_as_a_collector_reads_them(
     filled: Path, cli: Cli, tmp_path: Path
 ) -> None:
     path = tmp_path / "slowwave.prom"
-    arguments = ("maintain", filled, "--consolidate", "--metrics-file", path)
+    arguments = ("maintain", filled, "--consolidate", setting("metrics_file", path))
     assert cli(*arguments, "--review", "risky").code == 0
     found = metrics(path)
     assert found["slowwave_run_exit_code"] == {(): 0}
@@ -157,7 +168,7 @@ def test_a_night_that_fails_leaves_its_code_in_the_metrics(
 ) -> None:
     path = tmp_path / "slowwave.prom"
     there, missing = str(filled), str(tmp_path / "missing.db")
-    ended = cli("maintain", there, missing, "--consolidate", "--metrics-file", path)
+    ended = cli("maintain", there, missing, "--consolidate", setting("metrics_file", path))
     assert ended.code == 10
     codes = {
         one.labels["file"]: one.value
@@ -172,13 +183,18 @@ def test_a_file_that_is_none_of_metrics_stays_and_a_dry_run_writes_none(
     filled: Path, cli: Cli, tmp_path: Path
 ) -> None:
     before = filled.read_bytes()
-    ended = cli("maintain", filled, "--consolidate", "--metrics-file", filled)
+    ended = cli("maintain", filled, "--consolidate", setting("metrics_file", filled))
     assert (ended.code, filled.read_bytes()) == (1, before)
     assert "holds no metrics of slowwave" in ended.err
-    ended = cli("maintain", filled, "--consolidate", "--metrics-file", tmp_path / "no" / "x.prom")
+    ended = cli(
+        "maintain", filled, "--consolidate", setting("metrics_file", tmp_path / "no" / "x.prom")
+    )
     assert (ended.code, filled.read_bytes()) == (1, before)
     path = tmp_path / "dry.prom"
-    assert cli("maintain", filled, "--consolidate", "--dry-run", "--metrics-file", path).code == 0
+    assert (
+        cli("maintain", filled, "--consolidate", "--dry-run", setting("metrics_file", path)).code
+        == 0
+    )
     assert not path.exists()
 
 
@@ -192,7 +208,7 @@ def test_metrics_that_cannot_be_written_in_the_end_are_an_error_and_the_night_st
     import threading
 
     path.with_name(f"slowwave.prom.{os.getpid()}.{threading.get_ident()}").mkdir()
-    ended = cli("maintain", filled, "--consolidate", "--metrics-file", path)
+    ended = cli("maintain", filled, "--consolidate", setting("metrics_file", path))
     assert ended.code == 3
     assert "Cannot write" in ended.err
     assert "3 applied" in ended.out
@@ -212,7 +228,7 @@ def test_bash_completes_commands_options_and_their_values(tmp_path: Path) -> Non
         "complete -p slowwave\n"
         'try() { COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMPREPLY=(); '
         '_slowwave_completion slowwave; echo "${COMPREPLY[@]}"; }\n'
-        "try slowwave rev\ntry slowwave maintain --metr\n"
+        "try slowwave rev\ntry slowwave maintain --exit\n"
         "try slowwave maintain x.db --review ''\n"
     )
     ended = subprocess.run(
@@ -225,5 +241,5 @@ def test_bash_completes_commands_options_and_their_values(tmp_path: Path) -> Non
     registered, command, option, values = ended.stdout.splitlines()
     assert "slowwave" in registered, ended.stderr
     assert command.split() == ["review"]
-    assert option.split() == ["--metrics-file"]
+    assert option.split() == ["--exit-code"]
     assert values.split() == ["always", "risky", "never"]

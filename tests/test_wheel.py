@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from commands import configure
 
 from slowwave.store.file import create_file
 
@@ -59,7 +60,7 @@ def test_a_night_runs_from_the_wheel_alone(installed: Path) -> None:
     night = run(installed, *slowwave, "maintain", "memory.db", "--consolidate")
     assert night.returncode == 0, night.stderr
     assert "9 -> 8 memories" in night.stdout
-    page = run(installed, *slowwave, "report", "memory.db", "--html", "-")
+    page = run(installed, *slowwave, "log", "memory.db", "--html", "-")
     assert page.stdout.startswith("<!DOCTYPE html>"), page.stderr
 
 
@@ -68,8 +69,8 @@ def test_the_wheel_brings_the_prompts(installed: Path) -> None:
         shutil.copy(ROOT / "fixtures" / name, installed.parent)
     slowwave = ("-m", "slowwave.cli")
     assert run(installed, *slowwave, "import", "retold.db", "retold.jsonl").returncode == 0
-    replayed = ("--replay", "retold.answers.jsonl")
-    night = run(installed, *slowwave, "maintain", "retold.db", "--consolidate", *replayed)
+    configure(installed.parent / "retold.db", replay="retold.answers.jsonl")
+    night = run(installed, *slowwave, "maintain", "retold.db")
     assert night.returncode == 0, night.stderr
     assert "27 -> 13 memories" in night.stdout
     assert (installed / "slowwave/extensions/organisation/experience/prompt.md").is_file()

@@ -83,7 +83,9 @@ def measure(folder: Path, later: int) -> Json:
     found["second night"] = step("night", file)
     step("copied", file, full.name)
     if found["first night"]["example"] is not None:
-        found["trace"] = slowwave("trace", fresh, found["first night"]["example"], "--json")
+        found["lineage"] = slowwave(
+            "show", "--lineage", fresh, found["first night"]["example"], "--json"
+        )
         found["undo"] = slowwave("undo", fresh, found["first night"]["run"])
     for one in (file, full):
         slowwave("import", one, folder / "later.jsonl")

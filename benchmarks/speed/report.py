@@ -17,7 +17,7 @@ COMMANDS = (
     "night with new ones",
     "the same, full",
     "undo",
-    "trace",
+    "lineage",
 )
 DATA = (
     "The memories are copies of fixtures/night with other names, numbers and topics; their vectors "

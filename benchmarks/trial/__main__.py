@@ -106,7 +106,7 @@ def _filled(folder: Path, life: Source) -> Path:
         old.unlink()
     path, lines = folder / "memory.db", folder / "memory.jsonl"
     lines.write_text("".join(f"{line}\n" for line in life.lines), "utf-8")
-    for command in (("init", path), ("import", path, lines)):
+    for command in (("import", "--empty", path), ("import", path, lines)):
         done = _slowwave(*command)
         if done.returncode:
             sys.exit(done.stderr)
@@ -117,9 +117,10 @@ def _night(path: Path, folder: Path, address: str) -> Night:
     answers = folder / "answers.jsonl"
     answers.unlink(missing_ok=True)
     # One call at a time: the server answers one, and lets the others wait.
-    asked = ("--model", f"openai/{_NAME}", "--api-base", address, "--concurrency", "1")
+    settings = f"api_base = '{address}'\nconcurrency = 1\nrecord = '{answers.resolve()}'\n"
+    path.with_name("slowwave.toml").write_text(settings, "utf-8")
     began = time.monotonic()
-    done = _slowwave("maintain", path, "--consolidate", *asked, "--record", answers, "--json")
+    done = _slowwave("maintain", path, "--model", f"openai/{_NAME}", "--json")
     seconds = time.monotonic() - began
     (folder / "report.json").write_text(done.stdout, "utf-8")
     report = json.loads(done.stdout) if done.stdout else {}

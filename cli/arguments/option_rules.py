@@ -1,4 +1,4 @@
-"""Which options make no sense without others."""
+"""Options that need others: refused, or passed with a note that they have no effect."""
 
 from __future__ import annotations
 
@@ -8,56 +8,51 @@ import typer
 
 from .settings import is_on_command_line
 
-# The options by which a model is asked, or its answers come from a recording.
+# With one of these a model answers, or a recording does.
 ASKING = ("model", "replay")
-# What has no effect where no model is asked; a config file for other runs may have it.
+# Without an answering model these have no effect; a config file for other runs may set them.
 ABOUT_ASKING: dict[str, tuple[str, ...]] = dict.fromkeys(
     ("concurrency", "max_calls", "max_tokens", "max_cost", "max_time"), ASKING
 )
-# Options with another name on the command line than in a config file, where other commands have
-# one of that name.
-_OTHER_NAMES = {"all_phases": "--all", "max_active": "--limit"}
+_OTHER_NAMES = {"consolidate": "--phase consolidate"}
 
 
 def refuse_missing(context: typer.Context, needs: Sequence[tuple[str, Sequence[str]]]) -> None:
-    """Refuse options on the command line that make no sense without one of some others."""
+    """Refuse options on the command line that need one of some others."""
     given = given_in(context)
-    for one, others in needs:
-        if is_on_command_line(context, one) and given.isdisjoint(others):
-            raise typer.BadParameter(f"{spelled(one)} goes with {any_of(others)}.")
+    for option, needed in needs:
+        if is_on_command_line(context, option) and option in given and given.isdisjoint(needed):
+            raise typer.BadParameter(f"{spelled(option)} needs {any_of(needed)}.")
 
 
 def without_effect(
     context: typer.Context, given: Set[str], needs: Mapping[str, Sequence[str]]
 ) -> Iterator[str]:
-    """Yield what to say of options on the command line that have no effect without others."""
-    for one, others in needs.items():
-        if is_on_command_line(context, one) and given.isdisjoint(others):
-            yield f"{spelled(one)} has no effect without {any_of(others)}."
+    """Yield a note for each option on the command line that has no effect without others."""
+    for option, needed in needs.items():
+        if is_on_command_line(context, option) and given.isdisjoint(needed):
+            yield f"{spelled(option)} has no effect without {any_of(needed)}."
 
 
-def without_effect_beside(
-    context: typer.Context, needless: Mapping[str, Sequence[str]]
-) -> Iterator[str]:
-    """Yield what to say of options on the command line that others make needless."""
+def overruled(context: typer.Context, overruling: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """Yield a note for each option on the command line that another one overrules."""
     given = given_in(context)
-    for one, others in needless.items():
-        if is_on_command_line(context, one) and one in given:
-            for other in (each for each in others if each in given):
-                yield f"{spelled(one)} has no effect beside {spelled(other)}."
-                break
+    for option, others in overruling.items():
+        other = next((name for name in others if name in given), None)
+        if other is not None and option in given and is_on_command_line(context, option):
+            yield f"{spelled(option)} has no effect with {spelled(other)}."
 
 
 def given_in(context: typer.Context) -> set[str]:
-    """Return the options that say something, wherever they were said."""
+    """Return the options that have a value, wherever it comes from."""
     return {name for name, value in context.params.items() if value not in (None, False)}
 
 
 def spelled(option: str) -> str:
-    """Return an option as it is spelled on the command line."""
+    """Return an option as the command line spells it."""
     return _OTHER_NAMES.get(option, f"--{option.replace('_', '-')}")
 
 
 def any_of(options: Sequence[str]) -> str:
-    """Return options of which one is enough, as they are spelled."""
+    """Return options, one of which is enough, as the command line spells them."""
     return " or ".join(map(spelled, options))

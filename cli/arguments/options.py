@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -12,8 +13,12 @@ from slowwave.store.records import Kind, Layer
 
 from .settings import CONFIG_NAME, FILE_VARIABLE, beside_file, beside_files, read_named
 
-# What --only stands at.
 ALL_OPERATIONS = ",".join(OPERATIONS)
+OUTPUT_PANEL = "Output and settings"
+# An option of slowwave.toml and the environment: only --help-all shows it.
+setting = partial(
+    typer.Option, hidden=True, rich_help_panel="Settings, in slowwave.toml or the environment"
+)
 
 FileArgument = Annotated[
     Path,
@@ -30,8 +35,9 @@ FilesArgument = Annotated[
     list[Path] | None,
     typer.Argument(
         metavar="FILE",
-        help="The memory file, or several.",
+        help="The memory file, or more than one.",
         envvar=FILE_VARIABLE,
+        show_envvar=True,
         is_eager=True,
         callback=beside_files,
         show_default=False,
@@ -39,7 +45,7 @@ FilesArgument = Annotated[
     ),
 ]
 TenantsOption = Annotated[
-    list[str] | None, typer.Option(metavar="NAME", help="Only this tenant; again for more.")
+    list[str] | None, typer.Option(metavar="NAME", help="Only this tenant; repeat for more.")
 ]
 EmbedderOption = Annotated[
     str,
@@ -48,7 +54,7 @@ EmbedderOption = Annotated[
 IncludeProtectedOption = Annotated[
     bool,
     typer.Option(
-        "--include-protected", help="Let human, pinned and core memories be superseded, too."
+        "--include-protected", help="Allow human, pinned and core memories to be superseded."
     ),
 ]
 ConfigOption = Annotated[
@@ -58,34 +64,60 @@ ConfigOption = Annotated[
         metavar="PATH",
         is_eager=True,
         callback=read_named,
-        help=f"Options as TOML; without it {CONFIG_NAME} beside FILE, if there is one.",
+        rich_help_panel=OUTPUT_PANEL,
+        help=f"Read settings from this file, not from {CONFIG_NAME} beside FILE.",
     ),
 ]
-JsonOption = Annotated[bool, typer.Option("--json", help="Write one JSON object to stdout.")]
-QuietOption = Annotated[
-    bool, typer.Option("--quiet", "-q", help="Write nothing but errors (and JSON with --json).")
+JsonOption = Annotated[
+    bool,
+    typer.Option("--json", rich_help_panel=OUTPUT_PANEL, help="Write one JSON object to stdout."),
 ]
-# As many as there are, where 0 is said.
+QuietOption = Annotated[
+    bool,
+    typer.Option(
+        "--quiet",
+        "-q",
+        rich_help_panel=OUTPUT_PANEL,
+        help="Write only errors (and, with --json, the JSON).",
+    ),
+]
+# What --limit 0 means.
 NO_LIMIT = 10**9
 MemoryArgument = Annotated[
-    str, typer.Argument(metavar="MEMORY", help="Its id, or the start of it.")
+    str, typer.Argument(metavar="MEMORY", help="Its id, or a unique prefix.")
 ]
-KindOption = Annotated[Kind | None, typer.Option(help="Of what kind.")]
-LayerOption = Annotated[Layer | None, typer.Option(help="How settled.")]
-LimitOption = Annotated[int, typer.Option(metavar="N", min=0, help="At most so many; 0 for all.")]
+KindOption = Annotated[Kind | None, typer.Option(help="Only this kind.")]
+LayerOption = Annotated[Layer | None, typer.Option(help="Only this layer.")]
+LimitOption = Annotated[
+    int, typer.Option(metavar="N", min=0, help="Maximum results; 0 for no limit.")
+]
 HtmlOption = Annotated[
     Path | None,
-    typer.Option("--html", metavar="PATH", help="As a page for a browser; - for stdout."),
+    typer.Option(
+        "--html", metavar="PATH", allow_from_autoenv=False, help="Write an HTML page; - for stdout."
+    ),
 ]
 EnabledOption = Annotated[
     bool,
-    typer.Option(
-        "--enabled/--no-enabled",
-        help="The kill switch: with enabled = false in slowwave.toml nothing is done.",
-    ),
+    setting("--enabled/--no-enabled", help="The kill switch: if false, nothing is done."),
 ]
 ConsolidateOption = Annotated[
     bool,
     typer.Option("--consolidate", help="Merge, synthesize and extract: the dream cycle."),
 ]
-OnlyOption = Annotated[str, typer.Option(metavar="OPERATIONS", help=f"Some of {ALL_OPERATIONS}.")]
+FleetMetricsOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--metrics",
+        metavar="PATH",
+        help="Write the totals as a Prometheus textfile, for node_exporter's textfile collector.",
+    ),
+]
+OnlyOption = Annotated[
+    str,
+    typer.Option(
+        metavar="OPERATIONS",
+        show_default=False,
+        help=f"Only these operations, separated by commas: {ALL_OPERATIONS}.",
+    ),
+]

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from slowwave.cli.arguments.model_options import (
-    ApiBaseOption,
-    CheckerOption,
-    MaxCallsOption,
-    MaxCostOption,
-    ModelOption,
-)
+from slowwave.cli.arguments.model_options import RecordableModelOptions
 from slowwave.cli.arguments.options import (
     ALL_OPERATIONS,
     ConfigOption,
@@ -27,7 +21,7 @@ from slowwave.cli.arguments.options import (
     QuietOption,
     TenantsOption,
 )
-from slowwave.cli.arguments.writers import make_recordings, make_writer, operations_of
+from slowwave.cli.arguments.writers import operations_of
 from slowwave.cli.files.places import on_place
 from slowwave.cli.terminal.output import Output
 from slowwave.cli.terminal.progress_bars import shown_progress
@@ -42,8 +36,6 @@ if TYPE_CHECKING:
     from slowwave.consolidation.evaluation.evaluate import Evaluation
     from slowwave.consolidation.evaluation.measures import Measures
 
-_CALLS_AT_ONCE = 4
-
 
 @on_place
 def eval_(
@@ -51,12 +43,17 @@ def eval_(
     place: Place,
     questions: Annotated[
         Path | None,
-        typer.Argument(metavar="[QUESTIONS.jsonl]", help="Questions with ids of the evidence."),
+        typer.Argument(metavar="QUESTIONS.jsonl", help="Questions with ids of the evidence."),
     ] = None,
     self_: Annotated[
         bool,
-        typer.Option("--self", help="Let each memory be asked for by its own rarest words."),
+        typer.Option(
+            "--self",
+            allow_from_autoenv=False,
+            help="Ask for each memory by its own rarest words.",
+        ),
     ] = False,
+    *,
     only: OnlyOption = ALL_OPERATIONS,
     tenant: TenantsOption = None,
     include_protected: IncludeProtectedOption = False,
@@ -64,17 +61,10 @@ def eval_(
     ask: Annotated[
         bool,
         typer.Option(
-            "--ask", help="Ask the --model, as the night would; else the night is tried without."
+            "--ask", help="Ask the --model, as the night would; by default none is asked."
         ),
     ] = False,
-    model: ModelOption = None,
-    api_base: ApiBaseOption = None,
-    checker: CheckerOption = None,
-    replay: Annotated[
-        Path | None, typer.Option(metavar="PATH", help="Answers on record, in place of a model.")
-    ] = None,
-    max_calls: MaxCallsOption = None,
-    max_cost: MaxCostOption = None,
+    asking: RecordableModelOptions,
     config: ConfigOption = None,
     json: JsonOption = False,
     quiet: QuietOption = False,
@@ -85,9 +75,9 @@ def eval_(
     "stale_ids", the memories that hold an old value.
     """
     if (questions is None) == (not self_):
-        raise typer.BadParameter("Name a file of questions, or --self: one of the two.")
-    if ask and model is None:
-        raise typer.BadParameter("--ask goes with --model.")
+        raise typer.BadParameter("Name a file of questions, or pass --self: one of the two.")
+    if ask and asking.model is None:
+        raise typer.BadParameter("--ask needs --model.")
     from slowwave.consolidation.evaluation.evaluate import evaluated
     from slowwave.consolidation.evaluation.guarded_night import refuse_unanswerable
     from slowwave.consolidation.evaluation.questions import read_questions
@@ -96,11 +86,9 @@ def eval_(
 
     asked = None if questions is None else read_questions(questions)
     output = Output(json, quiet)
-    recordings = make_recordings(None, replay, dry_run=False)
-    limits = (max_calls, None, max_cost, None)
-    writer = make_writer(
-        model if ask or replay else None, api_base, checker, _CALLS_AT_ONCE, limits, recordings
-    )
+    # Nothing is recorded: the night is tried on a copy.
+    asking = replace(asking, model=asking.model if ask or asking.replay else None, record=None)
+    writer = asking.writer(asking.recordings(dry_run=False))
     signals = signals_of_this_command()
     tenants = tuple(tenant or ())
     options = CycleOptions(

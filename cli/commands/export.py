@@ -38,6 +38,7 @@ def export(
         typer.Option(
             "--wiki",
             metavar="DIR",
+            allow_from_autoenv=False,
             help="As Markdown pages in a folder instead; later exports change what has changed.",
         ),
     ] = None,

@@ -29,32 +29,48 @@ _IN_MEMORY = 16 * 1024 * 1024
 def import_(
     file: FileArgument,
     source: Annotated[
-        Path,
+        Path | None,
         typer.Argument(metavar="SOURCE.jsonl|-", help="JSON lines; - for stdin.", readable=False),
-    ],
+    ] = None,
+    empty: Annotated[
+        bool,
+        typer.Option(
+            "--empty", allow_from_autoenv=False, help="Make FILE, new and empty, without a SOURCE."
+        ),
+    ] = False,
     skip_invalid: Annotated[
-        bool, typer.Option("--skip-invalid", help="Leave out lines that are not valid.")
+        bool, typer.Option("--skip-invalid", help="Skip lines that are not valid, and report them.")
     ] = False,
     from_format: Annotated[
         str | None,
         typer.Option(
-            "--from", metavar="FORMAT", help="SOURCE is another agent's file: see formats."
+            "--from",
+            metavar="FORMAT",
+            help="SOURCE is another agent's file: see 'slowwave formats'.",
         ),
     ] = None,
     config: ConfigOption = None,
     json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Add memories from JSON lines; makes FILE if need be.
+    """Add memories from JSON lines, in one transaction; FILE is made if it does not exist.
 
-    All of them are added in one transaction. With --from they come from the memory file of another
-    agent, which is only read.
+    With --from they come from the memory file of another agent, which is only read.
     """
     from slowwave.store.exchange import import_lines
-    from slowwave.store.file import open_or_make
+    from slowwave.store.file import create_file, open_or_make
 
-    refuse_foreign(file)
     output = Output(json, quiet)
+    if empty:
+        if source is not None:
+            raise typer.BadParameter("--empty takes no SOURCE.")
+        create_file(file)
+        output.result({"command": "init", "file": str(file)})
+        output.show(clean(f"Made {file}."))
+        return
+    if source is None:
+        raise typer.BadParameter("Name a SOURCE, - for stdin, or pass --empty.")
+    refuse_foreign(file)
     with (
         reading(source)
         if from_format is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -11,17 +12,13 @@ from typing import TYPE_CHECKING, Annotated, get_args
 
 import typer
 
-from slowwave.cli.arguments.model_options import (
-    ApiBaseOption,
-    AskOption,
-    CheckerOption,
-    ConcurrencyOption,
-    MaxCallsOption,
-    MaxCostOption,
-    MaxTimeOption,
-    MaxTokensOption,
-    RecordOption,
-    ReplayOption,
+from slowwave.cli.arguments.model_options import AskOption, RecordableModelOptions
+from slowwave.cli.arguments.option_rules import (
+    ASKING,
+    given_in,
+    overruled,
+    refuse_missing,
+    without_effect,
 )
 from slowwave.cli.arguments.options import (
     ConfigOption,
@@ -30,8 +27,7 @@ from slowwave.cli.arguments.options import (
     JsonOption,
     QuietOption,
 )
-from slowwave.cli.arguments.settings import source_of
-from slowwave.cli.arguments.writers import make_recordings, make_writer
+from slowwave.cli.arguments.settings import is_on_command_line, source_of
 from slowwave.cli.files.places import refuse_foreign
 from slowwave.cli.results.ingest_report import as_json, as_text
 from slowwave.cli.results.problems import tell_problems
@@ -48,15 +44,11 @@ from slowwave.consolidation.ingest.options import (
     IngestOptions,
 )
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbedder
+from slowwave.store.opening import is_database
 from slowwave.store.records import Kind
+from slowwave.store.shared_tenant import refuse_unpublished
 
 from .conversation_files import read_files
-from .ingest_usage import (
-    options_without_effect,
-    refuse_databases,
-    refuse_tenant,
-    refuse_what_does_not_go,
-)
 from .ingest_waiting import show_waiting, throw_away
 from .watching import watch_logs
 
@@ -67,6 +59,9 @@ if TYPE_CHECKING:
     from slowwave.store.conversations.messages import Conversation
 
 _DAYS = ", ".join(f"{kind}={days}" for kind, days in DEFAULT_DAYS.items())
+_NEEDS = (("ask", ASKING), ("ask", ("dry_run",)))
+_NO_EFFECT_WITHOUT = {"max_cost": ASKING, "instructions": ASKING, "interval": ("watch",)}
+_OVERRULED_BY = {"lookback": ("whole", "distill"), "whole": ("distill",)}
 
 
 def ingest(
@@ -75,12 +70,13 @@ def ingest(
     conversations: Annotated[
         list[Path] | None,
         typer.Argument(
-            metavar="[CONVERSATION]...",
+            metavar="CONVERSATION",
             help="Exports, session logs, messages as JSON, text with speakers; - for stdin. "
             "Without any, what waits in FILE for a model is read.",
             readable=False,
         ),
     ] = None,
+    *,
     from_format: Annotated[
         str | None,
         typer.Option(
@@ -123,8 +119,8 @@ def ingest(
         typer.Option(
             metavar="N",
             min=1,
-            help=f"Memories of one part at the most.  [default: {MAX_FACTS}]",
-            show_default=False,
+            help="Maximum memories from one part.",
+            show_default=str(MAX_FACTS),
         ),
     ] = None,
     min_importance: Annotated[
@@ -135,9 +131,8 @@ def ingest(
         list[str] | None,
         typer.Option(
             metavar="KIND=DAYS",
-            help="Days until a memory of a kind expires, or none; again for more.  "
-            f"[default: {_DAYS}]",
-            show_default=False,
+            help="Days until a memory of a kind expires, or none; repeat for more.",
+            show_default=_DAYS,
         ),
     ] = None,
     instructions: Annotated[
@@ -163,14 +158,18 @@ def ingest(
         ),
     ] = 30.0,
     waiting: Annotated[
-        bool, typer.Option("--waiting", help="List what waits in FILE for a model.")
+        bool,
+        typer.Option(
+            "--waiting", allow_from_autoenv=False, help="List the parts that wait for a model."
+        ),
     ] = False,
     drop: Annotated[
         list[str] | None,
         typer.Option(
             metavar="PART",
-            help="Throw away a part that waits, by its id or its conversation's name, or all; "
-            "again for more.",
+            allow_from_autoenv=False,
+            help="Discard a part that waits, by its id or its conversation's name, or all; repeat "
+            "for more.",
         ),
     ] = None,
     dry_run: Annotated[
@@ -178,21 +177,7 @@ def ingest(
     ] = False,
     ask: AskOption = False,
     embedder: EmbedderOption = DEFAULT_MODEL,
-    model: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME", help="litellm's name of a model; without it rules choose sentences."
-        ),
-    ] = None,
-    api_base: ApiBaseOption = None,
-    checker: CheckerOption = None,
-    record: RecordOption = None,
-    replay: ReplayOption = None,
-    concurrency: ConcurrencyOption = 4,
-    max_calls: MaxCallsOption = None,
-    max_tokens: MaxTokensOption = None,
-    max_cost: MaxCostOption = None,
-    max_time: MaxTimeOption = None,
+    asking: RecordableModelOptions,
     wiki: WikiOption = None,
     config: ConfigOption = None,
     json: JsonOption = False,
@@ -204,13 +189,18 @@ def ingest(
     without one, sentences that state facts, preferences or instructions are kept. What a model
     could not read waits in FILE.
     """
-    refuse_databases(file, conversations or ())
+    _refuse_databases(file, conversations or ())
     refuse_foreign(file)
-    refuse_what_does_not_go(context, bool(conversations))
-    refuse_tenant(tenant)
+    _refuse_contradictions(context, bool(conversations))
+    if not tenant.strip():
+        raise typer.BadParameter("--tenant takes a name, not a blank.")
+    refuse_unpublished(tenant)
     output = Output(json, quiet)
-    for said in options_without_effect(context):
-        output.note(said)
+    for note in (
+        *without_effect(context, given_in(context), _NO_EFFECT_WITHOUT),
+        *overruled(context, _OVERRULED_BY),
+    ):
+        output.note(note)
     if waiting or drop:
         tenants = [] if source_of(context, "tenant") == "default" else [tenant]
         if drop:
@@ -222,9 +212,8 @@ def ingest(
         refuse_unwritable_wiki(wiki, file)
     if conversations or dry_run:
         watch = None  # it may stand in a config file for other calls
-    limits = (max_calls, max_tokens, max_cost, max_time)
-    recordings = make_recordings(record, replay, dry_run and not ask)
-    writer_of = partial(make_writer, model, api_base, checker, concurrency, limits, recordings)
+    recordings = asking.recordings(dry_run and not ask)
+    writer_of = partial(asking.writer, recordings)
     most = max_facts or (MAX_FACTS_DISTILLED if distill else MAX_FACTS)
     options = IngestOptions(
         tenant=tenant,
@@ -320,6 +309,42 @@ class _Sitting:
         return tell_problems(
             self.output, code, writer, self.recordings, outcome.broken_off, in_short
         )
+
+
+def _refuse_databases(file: Path, conversations: Sequence[Path]) -> None:
+    """Refuse a database among the conversations: FILE may be in the wrong place."""
+    for path in filter(is_database, conversations):
+        if is_database(file):
+            raise typer.BadParameter(f"{path} is a database, not a conversation.")
+        others = [file, *(other for other in conversations if other != path)]
+        named = " ".join(shlex.quote(str(each)) for each in (path, *others))
+        raise typer.BadParameter(
+            f"{path} is a database, and {file} is not. The memory file comes first: "
+            f"slowwave ingest {named}"
+        )
+
+
+def _refuse_contradictions(context: typer.Context, has_conversations: bool) -> None:
+    """Refuse options that cannot be combined, and an unknown format."""
+    from slowwave.store.conversations.conversation_formats import FORMATS
+
+    refuse_missing(context, _NEEDS)
+    name, known = context.params["from_format"], [each.name for each in FORMATS]
+    if name is not None and name not in known:
+        raise typer.BadParameter(
+            f"There is no conversation format '{name}'. Known are: {', '.join(known)}."
+        )
+    chosen = [
+        f"--{name}"
+        for name in ("waiting", "drop", "watch", "model", "replay")
+        if is_on_command_line(context, name)
+    ]
+    others = chosen[1:] + ["conversations"] * has_conversations
+    if chosen and chosen[0] in ("--waiting", "--drop") and others:
+        raise typer.BadParameter(f"{chosen[0]} cannot be combined with {others[0]}.")
+    others = ["conversations"] * has_conversations + ["--dry-run"] * context.params["dry_run"]
+    if "--watch" in chosen and others:
+        raise typer.BadParameter(f"--watch cannot be combined with {others[0]}.")
 
 
 def _days(stated: Sequence[str] | None) -> dict[str, int | None]:

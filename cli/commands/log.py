@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from slowwave.cli.arguments.option_rules import refuse_missing
 from slowwave.cli.arguments.options import ConfigOption, FileArgument, JsonOption, QuietOption
 from slowwave.cli.files.places import on_place
 from slowwave.cli.results.blocks import (
@@ -20,17 +21,21 @@ from slowwave.cli.results.blocks import (
     source_lines,
 )
 from slowwave.cli.results.memory_texts import MemoryTexts, ShownMemory, memories_of
+from slowwave.cli.results.runs import headline, outcome_now, started, went, writer_of
 from slowwave.cli.results.waiting import why_it_waited
 from slowwave.cli.terminal.output import Output, clean
 from slowwave.cli.terminal.wording import counted
 from slowwave.consolidation.running.kept_proposal import VECTOR, kept_of
 from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.store.ageing import PHASE, STATUS_AFTER
-from slowwave.store.intake import DROPPED, INGESTED, UNREAD
+from slowwave.store.intake import DROPPED, UNREAD
 from slowwave.store.kept_form import KEPT
-from slowwave.store.ledger import DECIDED
 from slowwave.store.places import Place
 from slowwave.store.purge import OPTION
+
+from .log_diff import show_diff
+from .log_report import ReportOptions, write_reports
+from .log_stats import StatsOptions, show_stats
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -46,16 +51,46 @@ _SHORT = 13
 
 @on_place
 def log(
+    context: typer.Context,
     file: FileArgument,
     place: Place,
     run: Annotated[
-        str | None, typer.Argument(metavar="[RUN]", help="Its id, or the start of it.")
+        str | None, typer.Argument(metavar="RUN", help="Its id, or a unique prefix.")
     ] = None,
+    *,
+    diff: Annotated[
+        bool,
+        typer.Option(
+            "--diff",
+            allow_from_autoenv=False,
+            help="Show the texts that a run removed (-) and wrote (+).",
+        ),
+    ] = False,
+    report: ReportOptions,
+    stats: StatsOptions,
     config: ConfigOption = None,
     json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """List the runs, or show one run with its proposals."""
+    """List the runs, or show one run with its proposals.
+
+    --diff, --html and --md take the last run unless you name one.
+    """
+    refuse_missing(context, (("tenant", ("stats", "prometheus")),))
+    output = Output(json, quiet)
+    forms = {"--diff": diff, "--html or --md": bool(report.paths), "--stats": stats.wanted}
+    if len(named := [name for name, chosen in forms.items() if chosen]) > 1:
+        raise typer.BadParameter(f"Pass only one of {', '.join(named)}.")
+    if diff:
+        show_diff(place, run, output)
+        return
+    if report.paths:
+        write_reports(place, run, report, output)
+        return
+    if stats.wanted:
+        stats.refuse_run(run)
+        show_stats(place, stats, output)
+        return
     from slowwave.store.changes import read_changes
     from slowwave.store.file import open_reading
     from slowwave.store.ledger import (
@@ -67,7 +102,6 @@ def log(
     )
     from slowwave.store.lineage import read_claims_of
 
-    output = Output(json, quiet)
     with place.reading() as memory_file:
         with open_reading(memory_file) as opened:
             if run is None:
@@ -138,40 +172,6 @@ def _what_left(run: Run) -> str:
     return "" if what is None else f"{counted(report[what], 'memory', 'memories')} {what}."
 
 
-def headline(run: Run, states: Mapping[str, int]) -> str:
-    """Describe a run in a line; `states` counts what became of its proposals."""
-    parts = [_started(run), outcome_now(run.outcome, states), str(_writer_of(run)), *_numbers(run)]
-    return clean(f"Run {run.id}: {', '.join(parts)}.")
-
-
-def _numbers(run: Run) -> list[str]:
-    return [
-        f"{_went(run, name)} {noun}"
-        for name, noun in (("active", "memories"), ("tokens", "tokens"))
-        if _went(run, name)
-    ]
-
-
-def _went(run: Run, name: str) -> str:
-    """Return how many of something were active before and after, where a report says so."""
-    counts = [(run.report or {}).get(when) for when in ("before", "after")]
-    numbers = [one.get(name) for one in counts if isinstance(one, dict)]
-    known = [f"{one:,}" for one in numbers if isinstance(one, int)]
-    return " -> ".join(known) if len(known) == len(counts) else ""
-
-
-def outcome_now(outcome: str, states: Mapping[str, int]) -> str:
-    """Return how a run ended, and how much of it was taken back since."""
-    undone = states.get("undone", 0)
-    if not undone or outcome == "undone":
-        return outcome
-    return f"{outcome}, {undone:,} of {undone + states.get('applied', 0):,} undone"
-
-
-def _started(run: Run) -> str:
-    return run.started_at[:19].replace("T", " ")
-
-
 def _as_json(decision: Decision) -> dict[str, Any]:
     row = asdict(decision)
     row["id"] = row.pop("key")
@@ -194,25 +194,11 @@ def _runs_table(runs: Sequence[Run], states: Mapping[str, Mapping[str, int]]) ->
     for title in ("outcome", "memories", "tokens", "writer"):
         table.add_column(title)
     for one in runs:
-        went = (_went(one, "active") or "?", _went(one, "tokens") or "?")
+        numbers = (went(one, "active") or "?", went(one, "tokens") or "?")
         outcome = outcome_now(one.outcome, states.get(one.id, {}))
-        cells = (one.id[:most], _started(one), outcome, *went, str(_writer_of(one)))
+        cells = (one.id[:most], started(one), outcome, *numbers, str(writer_of(one)))
         table.add_row(*map(clean, cells))
     return table
-
-
-def _writer_of(run: Run) -> object:
-    """Return what wrote the drafts of a run; a purge, a review and a plan write none."""
-    if run.options.get(OPTION):
-        return "none: a purge"
-    if run.options.get(DECIDED):
-        return f"none: a {'plan' if run.options[DECIDED] == 'plan' else 'review'}"
-    if PHASE in run.options:
-        return f"none: {run.options[PHASE]}"
-    if DROPPED in run.options:
-        return "none: thrown away"
-    writer = run.options.get("model") or "extractive"
-    return f"{writer}, of conversations" if INGESTED in run.options else writer
 
 
 def _block(

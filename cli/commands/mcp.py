@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from functools import partial
 from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from slowwave.cli.arguments.model_options import (
-    ApiBaseOption,
-    CheckerOption,
-    ConcurrencyOption,
-    MaxCostOption,
-)
+from slowwave.cli.arguments.model_options import ModelOptions
 from slowwave.cli.arguments.options import (
     ConfigOption,
     EmbedderOption,
@@ -23,7 +17,6 @@ from slowwave.cli.arguments.options import (
     QuietOption,
 )
 from slowwave.cli.arguments.settings import is_on_command_line
-from slowwave.cli.arguments.writers import make_writer
 from slowwave.cli.files.places import refuse_foreign
 from slowwave.cli.terminal.output import Output, clean
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbedder
@@ -35,7 +28,6 @@ if TYPE_CHECKING:
     from slowwave.consolidation.agent import AgentMemory
 
 _TOKEN = "SLOWWAVE_MCP_TOKEN"  # noqa: S105 - the name of a variable
-_BUDGETS = ("max_calls", "max_tokens", "max_cost", "max_time")
 _MISSING = f"The MCP server needs the package mcp; {how_to_install('mcp')}."
 
 
@@ -43,13 +35,15 @@ def mcp(
     context: typer.Context,
     file: FileArgument,
     tenant: Annotated[
-        str, typer.Option(metavar="NAME", help="Whose memories the agent sees, and no other's.")
+        str, typer.Option(metavar="NAME", help="The only tenant whose memories the agent sees.")
     ] = "default",
+    *,
     allow_writes: Annotated[
         bool,
         typer.Option(
             "--allow-writes",
-            help="Let the agent remember, consolidate, judge and undo; FILE is made if need be.",
+            allow_from_autoenv=False,
+            help="Let the agent remember, consolidate, judge and undo; FILE is made if needed.",
         ),
     ] = False,
     http: Annotated[
@@ -58,63 +52,45 @@ def mcp(
             metavar="PORT",
             min=0,
             max=65_535,
-            help="Serve streamable HTTP and not stdin and stdout; 0 takes any free port.",
+            allow_from_autoenv=False,
+            help="Serve streamable HTTP instead of stdin and stdout; 0 takes any free port.",
         ),
     ] = None,
     host: Annotated[
         str,
-        typer.Option(metavar="ADDRESS", help="Where --http listens; beyond loopback with a token."),
+        typer.Option(
+            metavar="ADDRESS",
+            allow_from_autoenv=False,
+            help="Where --http listens; beyond loopback it needs --token.",
+        ),
     ] = "127.0.0.1",
     token: Annotated[
         str | None,
         typer.Option(
             metavar="SECRET",
             envvar=_TOKEN,
-            help="What each request over HTTP must bring along; better in the environment, since "
-            "others see a command line.",
+            allow_from_autoenv=False,
+            help="What each HTTP request must carry; better in the environment, since other users "
+            "can see a command line.",
         ),
     ] = None,
     embedder: EmbedderOption = DEFAULT_MODEL,
-    model: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="litellm's name of a model, which consolidate_run asks; without it none is asked.",
-        ),
-    ] = None,
-    api_base: ApiBaseOption = None,
-    checker: CheckerOption = None,
-    concurrency: ConcurrencyOption = 4,
-    max_calls: Annotated[
-        int | None,
-        typer.Option(metavar="N", min=0, help="Requests at the most in one consolidate_run."),
-    ] = None,
-    max_tokens: Annotated[
-        int | None, typer.Option(metavar="N", min=0, help="Tokens at the most in one.")
-    ] = None,
-    max_cost: MaxCostOption = None,
-    max_time: Annotated[
-        float | None,
-        typer.Option(metavar="SECONDS", min=0, help="No call after so many seconds of one."),
-    ] = None,
+    asking: ModelOptions,
     config: ConfigOption = None,
     json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
     """Serve the memory file to an agent by the Model Context Protocol, on stdin and stdout.
 
-    Only what reads is offered, unless --allow-writes is given. It ends when the agent does.
+    Only tools that read are offered, unless you pass --allow-writes. Only consolidate_run asks the
+    model, within the limits of one run. The server ends when the agent does.
     """
-    if http is None and any(is_on_command_line(context, one) for one in ("host", "token")):
-        raise typer.BadParameter("--host and --token go with --http.")
-    asking = ("api_base", "checker", "concurrency", *_BUDGETS)
-    for one in asking:
-        if model is None and is_on_command_line(context, one):
-            raise typer.BadParameter(f"--{one.replace('_', '-')} goes with --model.")
+    if http is None and any(is_on_command_line(context, name) for name in ("host", "token")):
+        raise typer.BadParameter("--host and --token need --http.")
+    if asking.model is None and is_on_command_line(context, "max_cost"):
+        raise typer.BadParameter("--max-cost needs --model.")
     if not allow_writes and is_on_command_line(context, "model"):
-        raise typer.BadParameter("--model goes with --allow-writes: only consolidate_run asks it.")
-    limits = (max_calls, max_tokens, max_cost, max_time)
-    writer_of = partial(make_writer, model, api_base, checker, concurrency, limits, None)
+        raise typer.BadParameter("--model needs --allow-writes: only consolidate_run asks it.")
     _refuse_open_door(http, host, token)
     refuse_foreign(file)
     try:
@@ -124,7 +100,7 @@ def mcp(
             raise
         raise typer.BadParameter(_MISSING) from None
     with _opened(file, tenant, embedder, allow_writes) as memory:
-        server = make_server(memory, file, allow_writes, writer_of)
+        server = make_server(memory, file, allow_writes, asking.writer)
         _serve(server, http, host, token, Output(json, quiet))
 
 

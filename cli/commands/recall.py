@@ -31,6 +31,8 @@ from slowwave.cli.terminal.wording import counted, day_of, shortened_for_stdout
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbedder
 from slowwave.store.places import Place
 
+from .recall_archived import search_archived
+
 if TYPE_CHECKING:
     from slowwave.consolidation.recall.block import ContextBlock
     from slowwave.consolidation.recall.hit import Hit
@@ -56,15 +58,34 @@ def recall(
         list[str] | None, typer.Option(metavar="WORD", help="With this tag; again for another.")
     ] = None,
     since: Annotated[
-        str | None, typer.Option(metavar="DAY", help="Observed on this day or later.")
+        str | None,
+        typer.Option(
+            metavar="DAY", allow_from_autoenv=False, help="Observed on this day or later."
+        ),
     ] = None,
     until: Annotated[
-        str | None, typer.Option(metavar="DAY", help="Observed on this day or earlier.")
+        str | None,
+        typer.Option(
+            metavar="DAY", allow_from_autoenv=False, help="Observed on this day or earlier."
+        ),
     ] = None,
     as_of: Annotated[
         str | None,
-        typer.Option("--as-of", metavar="DAY", help="What was so then, in the words of that time."),
+        typer.Option(
+            "--as-of",
+            metavar="DAY",
+            allow_from_autoenv=False,
+            help="What was true on that day, in the words of that time.",
+        ),
     ] = None,
+    archived: Annotated[
+        bool,
+        typer.Option(
+            "--archived",
+            allow_from_autoenv=False,
+            help="Search archived and expired memories instead.",
+        ),
+    ] = False,
     recency: Annotated[
         float | None,
         typer.Option(
@@ -113,6 +134,9 @@ def recall(
 
     if not query.strip():
         raise typer.BadParameter("The question is blank.")
+    if archived:
+        search_archived(place, query, limit, tuple(tenant or ()), embedder, Output(json, quiet))
+        return
     earliest, latest = start_of(since, "--since"), end_of(until, "--until")
     if earliest is not None and latest is not None and earliest > latest:
         raise typer.BadParameter(f"Nothing is since {since} and until {until}: swap the two.")
@@ -148,7 +172,7 @@ def recall(
     if index.without_vector:
         output.note(
             f"{counted(index.without_vector, 'vector was', 'vectors were')} computed for this and "
-            "not kept; 'slowwave maintain --consolidate' keeps them."
+            "not kept; 'slowwave maintain' keeps them."
         )
     about = {"command": "recall", "file": str(file), "query": query}
     if block:
@@ -244,7 +268,7 @@ def _show_block(block: ContextBlock, as_what: _BlockFormat, output: Output) -> N
         left_out = len(block.suspicious)
         output.note(
             f"{counted(left_out, 'memory', 'memories')} left out that would command the reader: "
-            "'slowwave maintain --consolidate --dry-run' names them."
+            "'slowwave maintain --dry-run' names them."
         )
     if as_what == "json":
         output.show(jsonlib.dumps(_block_as_json(block)["lines"], ensure_ascii=False))

@@ -1,12 +1,13 @@
-"""slowwave review: what waits for a person, and what the person decides."""
+"""slowwave review: proposals that wait for a person, and what the person decides."""
 
 from __future__ import annotations
 
 import shlex
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -30,8 +31,16 @@ from slowwave.cli.results.waiting import (
     waiting_details,
 )
 from slowwave.cli.results.wiki import WikiOption, refuse_unwritable_wiki, write_after_change
-from slowwave.cli.reviewing.chosen_proposals import Choice, carry_out_chosen, chosen_of, decline
+from slowwave.cli.reviewing.chosen_proposals import (
+    Choice,
+    carry_out_chosen,
+    chosen_of,
+)
+from slowwave.cli.reviewing.chosen_proposals import (
+    decline as decline_chosen,
+)
 from slowwave.cli.reviewing.decided_before import what_became
+from slowwave.cli.reviewing.interactive import ask_each, sees_questions
 from slowwave.cli.terminal.editor import edited
 from slowwave.cli.terminal.exits import Code
 from slowwave.cli.terminal.output import Output, clean
@@ -47,37 +56,49 @@ if TYPE_CHECKING:
     from slowwave.consolidation.running.review_queue import WaitingProposal
     from slowwave.consolidation.vectors.embedder import Embedder
 
-Action = Literal["list", "show", "approve", "decline", "edit"]
+OperationOption = Annotated[
+    Operation | None,
+    typer.Option(allow_from_autoenv=False, help="Only proposals of this operation."),
+]
+EverythingOption = Annotated[
+    bool, typer.Option("--all", allow_from_autoenv=False, help="All that wait.")
+]
+WhichArgument = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="PROPOSAL", help="Their ids, or unique prefixes."),
+]
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """Which proposals a sub-command is about."""
+
+    operation: OperationOption = None
+    everything: EverythingOption = False
+
+    def among(self, which: Sequence[str] | None, needed: bool) -> Choice:
+        """Return the choice. Raises `typer.BadParameter` if one is needed and none was made."""
+        choice = Choice(tuple(which or ()), self.operation, self.everything)
+        if needed and choice.is_empty:
+            raise typer.BadParameter("Name proposals by their ids, or pass --operation or --all.")
+        if choice.everything and choice.ids:
+            raise typer.BadParameter("Name proposals, or pass --all.")
+        return choice
 
 
 @on_place
-def review(
+def list_waiting(
     file: FileArgument,
     place: Place,
-    action: Annotated[
-        Action, typer.Argument(help="What is to be done with those that are named.")
-    ] = "list",
-    which: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[PROPOSAL]...", help="Their ids, or the starts of them."),
-    ] = None,
-    operation: Annotated[Operation | None, typer.Option(help="Those of one operation.")] = None,
-    everything: Annotated[bool, typer.Option("--all", help="All that wait.")] = False,
-    reason: Annotated[
-        str | None,
-        typer.Option(metavar="TEXT", help="With decline: why; it is kept, and shown by the log."),
-    ] = None,
-    text: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TEXT",
-            help="With edit: what is to be written; without it $EDITOR is opened at a terminal.",
-        ),
-    ] = None,
+    which: WhichArgument = None,
+    *,
+    chosen: Chosen,
     tui: Annotated[
         bool,
         typer.Option(
-            "--tui", help="Decide at a screen, with keys or the mouse; it comes with slowwave[tui]."
+            "--tui",
+            allow_from_autoenv=False,
+            help="Decide on a screen, with keys or the mouse; needs slowwave[tui].",
         ),
     ] = False,
     embedder: EmbedderOption = DEFAULT_MODEL,
@@ -86,51 +107,134 @@ def review(
     json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """List what waits for a person, or show, approve, decline or edit some of it.
-
-    Approving applies a proposal just as it was kept; editing applies it with your words, which are
-    checked like any draft. Both can be undone: slowwave undo FILE PROPOSAL.
-    """
-    choice = Choice(tuple(which or ()), operation, everything)
-    _refuse_wrong_usage(action, choice, reason, text)
-    if tui and (action != "list" or json or quiet):
-        raise typer.BadParameter("--tui goes with no action, and not with --json or --quiet.")
-    writes = tui or action not in ("list", "show")
-    if writes:
-        place.refuse_changes()
-        refuse_unwritable_wiki(wiki, file)
+    """List the proposals that wait. This is what 'slowwave review FILE' does."""
+    choice = chosen.among(which, needed=False)
     output = Output(json, quiet)
-    if tui:
-        show_screen = worker_of("tui")
-        output.show(clean(show_screen(place, choice, SentenceEmbedder(embedder))))
-        raise typer.Exit(write_after_change(wiki, place).tell(output, Code.DONE))
-    if action in ("list", "show"):
-        _show(place, choice, action, output)
-    elif action == "decline":
-        _decline(place, choice, reason, wiki, output)
-    elif action == "approve":
-        _carry_out(place, choice, None, SentenceEmbedder(embedder), wiki, output)
-    else:
-        words = text if text is not None else _words_of_an_editor(place, choice, output)
-        _carry_out(place, choice, words, SentenceEmbedder(embedder), wiki, output)
+    if not tui:
+        _show(place, choice, "list", output)
+        return
+    if json or quiet:
+        raise typer.BadParameter("--tui cannot be combined with --json or --quiet.")
+    place.refuse_changes()
+    refuse_unwritable_wiki(wiki, file)
+    show_screen = worker_of("tui")
+    output.show(clean(show_screen(place, choice, SentenceEmbedder(embedder))))
+    raise typer.Exit(write_after_change(wiki, place).tell(output, Code.DONE))
 
 
-def _refuse_wrong_usage(
-    action: Action, choice: Choice, reason: str | None, text: str | None
+@on_place
+def show(
+    file: FileArgument,
+    place: Place,
+    which: WhichArgument = None,
+    *,
+    chosen: Chosen,
+    config: ConfigOption = None,
+    json: JsonOption = False,
+    quiet: QuietOption = False,
 ) -> None:
-    if reason is not None and action != "decline":
-        raise typer.BadParameter("--reason goes with decline.")
-    if text is not None and action != "edit":
-        raise typer.BadParameter("--text goes with edit.")
-    if action == "edit" and (len(choice.ids) != 1 or choice.operation or choice.everything):
-        raise typer.BadParameter("Name the one proposal that is to be edited.")
-    if action not in ("list", "show") and choice.is_empty:
-        raise typer.BadParameter("Name proposals by their ids, by --operation, or say --all.")
-    if choice.everything and choice.ids:
-        raise typer.BadParameter("Name proposals, or say --all.")
+    """Show proposals with their sources and checks."""
+    _show(place, chosen.among(which, needed=False), "show", Output(json, quiet))
 
 
-def _show(place: Place, choice: Choice, action: Action, output: Output) -> None:
+@on_place
+def approve(
+    file: FileArgument,
+    place: Place,
+    which: WhichArgument = None,
+    *,
+    chosen: Chosen,
+    embedder: EmbedderOption = DEFAULT_MODEL,
+    wiki: WikiOption = None,
+    config: ConfigOption = None,
+    json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Apply proposals exactly as they were kept. To take one back: slowwave undo FILE PROPOSAL."""
+    choice = chosen.among(which, needed=True)
+    place.refuse_changes()
+    refuse_unwritable_wiki(wiki, file)
+    _carry_out(place, choice, None, SentenceEmbedder(embedder), wiki, Output(json, quiet))
+
+
+@on_place
+def decline(
+    file: FileArgument,
+    place: Place,
+    which: WhichArgument = None,
+    *,
+    chosen: Chosen,
+    reason: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TEXT",
+            allow_from_autoenv=False,
+            help="Why; it is kept, and 'slowwave log' shows it.",
+        ),
+    ] = None,
+    wiki: WikiOption = None,
+    config: ConfigOption = None,
+    json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Decline proposals: they are not proposed again."""
+    choice = chosen.among(which, needed=True)
+    place.refuse_changes()
+    refuse_unwritable_wiki(wiki, file)
+    _decline(place, choice, reason, wiki, Output(json, quiet))
+
+
+@on_place
+def edit(
+    file: FileArgument,
+    place: Place,
+    which: Annotated[str, typer.Argument(metavar="PROPOSAL", help="Its id, or a unique prefix.")],
+    text: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TEXT",
+            allow_from_autoenv=False,
+            help="The new text; without it $EDITOR opens at a terminal.",
+        ),
+    ] = None,
+    embedder: EmbedderOption = DEFAULT_MODEL,
+    wiki: WikiOption = None,
+    config: ConfigOption = None,
+    json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Apply a proposal in your own words, which are checked like any draft."""
+    choice = Choice((which,), None, False)
+    place.refuse_changes()
+    refuse_unwritable_wiki(wiki, file)
+    output = Output(json, quiet)
+    words = text if text is not None else _words_of_an_editor(place, choice, output)
+    _carry_out(place, choice, words, SentenceEmbedder(embedder), wiki, output)
+
+
+@on_place
+def ask(
+    file: FileArgument,
+    place: Place,
+    embedder: EmbedderOption = DEFAULT_MODEL,
+    wiki: WikiOption = None,
+    config: ConfigOption = None,
+    json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Ask about each proposal at the terminal, then carry out all answers together."""
+    if json or quiet:
+        raise typer.BadParameter("review ask cannot be combined with --json or --quiet.")
+    if not sees_questions():
+        raise typer.BadParameter("review ask needs a terminal; review approve does not.")
+    place.refuse_changes()
+    refuse_unwritable_wiki(wiki, file)
+    output = Output(json, quiet)
+    code = ask_each(place, SentenceEmbedder(embedder), output)
+    raise typer.Exit(write_after_change(wiki, place).tell(output, code))
+
+
+def _show(place: Place, choice: Choice, action: str, output: Output) -> None:
     from slowwave.consolidation.running.review_queue import read_queue
     from slowwave.store.file import open_reading
     from slowwave.store.ledger import read_carried_out
@@ -174,7 +278,7 @@ def _what_can_be_done(place: Place, chosen: Sequence[WaitingProposal]) -> Iterat
     waiting = [one for one in chosen if one.decision.state == "pending"]
     if waiting:
         ways = "decline" if all(one.stale for one in waiting) else "approve|decline|edit"
-        yield clean(f"Decide with: slowwave review {shlex.quote(str(place.named))} {ways} ID")
+        yield clean(f"Decide with: slowwave review {ways} {shlex.quote(str(place.named))} ID")
     if any(one.kept.fault for one in waiting):
         yield (
             "What cannot be read can only be declined; the next night withdraws it, and looks at "
@@ -185,7 +289,7 @@ def _what_can_be_done(place: Place, chosen: Sequence[WaitingProposal]) -> Iterat
 def _decline(
     place: Place, choice: Choice, reason: str | None, wiki: Path | None, output: Output
 ) -> None:
-    declined = decline(place, choice, reason)
+    declined = decline_chosen(place, choice, reason)
     pages = write_after_change(wiki, place)
     output.result(
         {
@@ -199,9 +303,7 @@ def _decline(
     )
     output.show(f"Declined {counted(len(declined), 'proposal', 'proposals')}.")
     they = "It" if len(declined) == 1 else "They"
-    output.note(
-        f"{they} will not be proposed again, unless with: maintain --consolidate --reconsider"
-    )
+    output.note(f"{they} will not be proposed again, unless with: maintain --reconsider")
     raise typer.Exit(pages.tell(output, Code.DONE))
 
 
@@ -228,7 +330,9 @@ def _words_of_an_editor(place: Place, choice: Choice, output: Output) -> str:
     from slowwave.store.file import open_reading
 
     if not sys.stdin.isatty() or output.json or output.quiet:
-        raise typer.BadParameter("Say the new text with --text: no terminal is there to ask at.")
+        raise typer.BadParameter(
+            "Pass the new text with --text: there is no terminal to open an editor in."
+        )
     with place.reading() as memory_file, open_reading(memory_file) as opened:
         (waiting,) = chosen_of(opened, choice)
     words = edited(waiting.kept.proposal.draft.text)

@@ -19,6 +19,8 @@ from slowwave.cli.terminal.output import Output, clean
 from slowwave.store.errors import NotFound
 from slowwave.store.places import Place
 
+from .show_lineage import LineageOptions, show_lineage
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -34,14 +36,16 @@ def show(
     file: FileArgument,
     place: Place,
     memory: MemoryArgument,
+    *,
+    lineage: LineageOptions,
     config: ConfigOption = None,
     json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Show all that the file says about one memory.
-
-    Where it came from is shown by trace.
-    """
+    """Show one memory with all its fields, or its lineage."""
+    if lineage.wanted:
+        show_lineage(place, memory, lineage, Output(json, quiet))
+        return
     from slowwave.store.entities import entities_of
     from slowwave.store.file import open_reading
     from slowwave.store.lineage import read_derivations
@@ -76,8 +80,8 @@ def _read(opened: MemoryFile, prefix: str, named: Path) -> Memory:
         memory_id, run_id, at = purged
         raise NotFound(
             f"Memory {memory_id} was purged on {at[:10]} by run {run_id}.",
-            "What it said stands in the lineage: "
-            f"slowwave trace {shlex.quote(str(named))} {shlex.quote(memory_id)}",
+            "Its text is preserved in the lineage: "
+            f"slowwave show {shlex.quote(str(named))} {shlex.quote(memory_id)} --lineage",
         ) from None
 
 

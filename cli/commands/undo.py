@@ -1,10 +1,12 @@
-"""slowwave undo: runs, or one proposal, taken back."""
+"""slowwave undo: runs or a proposal taken back, or a memory made active again."""
 
 from __future__ import annotations
 
 import shlex
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -17,16 +19,34 @@ from slowwave.cli.results.wiki import WikiOption, refuse_unwritable_wiki, write_
 from slowwave.cli.terminal.exits import Code
 from slowwave.cli.terminal.output import Output, clean
 from slowwave.cli.terminal.wording import counted
-from slowwave.store.errors import StoreError
+from slowwave.store.errors import Ambiguous, NotFound, StoreError
 from slowwave.store.intake import DROPPED
 from slowwave.store.places import Place
-from slowwave.store.undo.undoable import FEWEST, Undoable, find_undoable, find_undoable_since
+from slowwave.store.records import Memory
+from slowwave.store.undo.undoable import (
+    FEWEST,
+    Undoable,
+    find_last_undoable,
+    find_undoable,
+    find_undoable_since,
+)
 
 if TYPE_CHECKING:
     from slowwave.store.file import MemoryFile
 
-# From so many proposals on, a person at a terminal is asked first.
+# Above this many proposals, a person at a terminal is asked first.
 _MANY = 20
+
+
+@dataclass(frozen=True)
+class _TakenBack:
+    """What was taken back, and which of its proposals wait for a person again."""
+
+    chosen: Undoable
+    keys: list[str]
+    waiting: list[str]
+    # Those of them that cannot be applied any more, since their memories have changed.
+    stale: list[str]
 
 
 @on_place
@@ -36,56 +56,70 @@ def undo(
     which: Annotated[
         str | None,
         typer.Argument(
-            metavar="[RUN|PROPOSAL]", help=f"Its id, or at least {FEWEST} characters of its start."
+            metavar="RUN|PROPOSAL|MEMORY",
+            help=f"Its id, or at least {FEWEST} characters of its start. By default the last run "
+            "that changed something.",
         ),
     ] = None,
+    last: Annotated[
+        bool, typer.Option("--last", allow_from_autoenv=False, help="The last run.")
+    ] = False,
     since_run: Annotated[
         str | None,
-        typer.Option("--since", metavar="RUN", help="This run and all later ones, latest first."),
+        typer.Option(
+            "--since",
+            metavar="RUN",
+            allow_from_autoenv=False,
+            help="This run and all later ones, the latest first.",
+        ),
     ] = None,
     rehearse: Annotated[
-        bool, typer.Option("--dry-run", help="Say whether it can be done, and change nothing.")
+        bool,
+        typer.Option(
+            "--dry-run",
+            allow_from_autoenv=False,
+            help="Report whether it can be done, and change nothing.",
+        ),
     ] = False,
-    yes: Annotated[
-        bool, typer.Option("--yes", help=f"Do not ask, however many; above {_MANY} it is asked.")
-    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask at a terminal.")] = False,
     wiki: WikiOption = None,
     config: ConfigOption = None,
     json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Take back a run or a proposal.
+    """Take back a run or a proposal, or make an inactive memory active again.
 
-    The memories are then, to the bit, what they were before.
+    Memories are then, to the bit, what they were before the run. A memory keeps its lineage. At a
+    terminal you are asked first if you name no run, or if it applied many proposals.
     """
-    from slowwave.consolidation.running.review_queue import read_outdated
-    from slowwave.store.file import open_writing
-    from slowwave.store.ledger import read_waiting
-    from slowwave.store.records import timestamp
+    from slowwave.store.file import open_reading
 
-    if (which is None) == (since_run is None):
-        raise typer.BadParameter("Name a run or a proposal, or say --since RUN.")
+    if sum((which is not None, since_run is not None, last)) > 1:
+        raise typer.BadParameter("Name one: a run, a proposal or a memory, --last, or --since RUN.")
     if not rehearse:
         place.refuse_changes()
         refuse_unwritable_wiki(wiki, file)
     output = Output(json, quiet)
 
-    def take_back(opened: MemoryFile) -> tuple[Undoable, list[str], list[str], list[str]]:
-        chosen = _choose(opened, which, since_run)
-        keys = chosen.undo(opened, timestamp(datetime.now(UTC)))
-        waiting = {one.key for one in read_waiting(opened)}
-        again = [one for one in keys if one in waiting]
-        outdated = {one.id for one in read_outdated(opened, ())[1]} if again else set()
-        return chosen, keys, again, [one for one in again if one in outdated]
-
     if not (rehearse or yes) and _sees_questions(output):
-        # Before the lock is taken: a question may wait for long.
-        with place.reading() as memory_file, open_writing(memory_file) as opened:
-            _ask_first(_choose(opened, which, since_run), output)
+        # Before the lock is taken: a question may wait for long. A memory is not asked about.
+        with (
+            suppress(NotFound),
+            place.reading() as memory_file,
+            open_reading(memory_file) as opened,
+        ):
+            is_named = last or which is not None or since_run is not None
+            _ask_first(_choose(opened, which, since_run), is_named)
     dead_links = place.dead_links()
-    chosen, keys, waiting, stale = (
-        place.rehearse(take_back) if rehearse else place.change(take_back)
-    )
+
+    def take_back(opened: MemoryFile) -> _TakenBack | Memory:
+        return _take_back(opened, which, since_run)
+
+    done = place.rehearse(take_back) if rehearse else place.change(take_back)
+    if isinstance(done, Memory):
+        _show_restored(done, place, rehearse, output)
+        raise typer.Exit(write_after_change(None if rehearse else wiki, place).tell(output, 0))
+    chosen = done.chosen
     pages = write_after_change(None if rehearse else wiki, place)
     output.result(
         {
@@ -94,9 +128,9 @@ def undo(
             "dry_run": rehearse,
             "run": chosen.run_id,
             "runs": [one.id for one in chosen.runs],
-            "proposals": keys,
-            "waiting": waiting,
-            "stale": stale,
+            "proposals": done.keys,
+            "waiting": done.waiting,
+            "stale": done.stale,
             **pages.as_json(),
         }
     )
@@ -108,9 +142,47 @@ def undo(
         output.note(clean(too_full))
     for name in sorted(place.dead_links() - dead_links):
         output.note(clean(f"A link in {file} leads nowhere now: {name}"))
-    for remark in _what_follows(chosen, file, len(waiting), len(stale)):
+    for remark in _what_follows(chosen, file, len(done.waiting), len(done.stale)):
         output.note(remark)
     raise typer.Exit(pages.tell(output, Code.DONE))
+
+
+def _take_back(opened: MemoryFile, which: str | None, since: str | None) -> _TakenBack | Memory:
+    """Take back what is chosen; an id that is of a memory alone makes it active again."""
+    from slowwave.consolidation.running.review_queue import read_outdated
+    from slowwave.store.ledger import read_waiting
+    from slowwave.store.memories import restore_memory
+    from slowwave.store.records import timestamp
+
+    now = timestamp(datetime.now(UTC))
+    try:
+        chosen = _choose(opened, which, since)
+    except NotFound as error:
+        if which is None:
+            raise
+        try:
+            return restore_memory(opened, which, now)
+        except (NotFound, Ambiguous) as unfound:
+            if len(which) < FEWEST:
+                raise error from None
+            if isinstance(unfound, Ambiguous):
+                raise
+            sentence = f"There is no run, proposal or memory '{which}' in {opened.path}."
+            raise NotFound(sentence, error.hint) from None
+    keys = chosen.undo(opened, now)
+    waiting = {proposal.key for proposal in read_waiting(opened)}
+    again = [key for key in keys if key in waiting]
+    outdated = {proposal.id for proposal in read_outdated(opened, ())[1]} if again else set()
+    return _TakenBack(chosen, keys, again, [key for key in again if key in outdated])
+
+
+def _show_restored(memory: Memory, place: Place, rehearse: bool, output: Output) -> None:
+    result = {"command": "restore", "file": str(place.named), "id": memory.id}
+    output.result(result | ({"dry_run": True} if rehearse else {}))
+    would = "Dry run: would make active again" if rehearse else "Active again"
+    output.show(clean(f"{would}: {memory.id} {memory.content}"))
+    if not rehearse and (too_full := place.too_full()) is not None:
+        output.note(clean(too_full))
 
 
 def _what_follows(chosen: Undoable, file: Path, waiting: int, stale: int) -> Iterator[str]:
@@ -135,11 +207,11 @@ def _what_follows(chosen: Undoable, file: Path, waiting: int, stale: int) -> Ite
         yield "What was learned is not made again of the same traces."
     elif sum(one.operation != "ingest" for one in chosen.applied) > waiting:
         they = "The others" if waiting else "They"
-        yield f"{they} will not be proposed again, unless with: maintain --consolidate --reconsider"
+        yield f"{they} will not be proposed again, unless with: maintain --reconsider"
     if chosen.aged:
         yield (
             "The next run with the same rules takes them out again, but for what is pinned or "
-            "restored: slowwave archive restore"
+            "restored: slowwave undo FILE MEMORY"
         )
 
 
@@ -148,15 +220,17 @@ def _sees_questions(output: Output) -> bool:
     return sys.stdin.isatty() and sys.stderr.isatty() and not output.json and not output.quiet
 
 
-def _ask_first(chosen: Undoable, output: Output) -> None:
-    """Ask a person before much is taken back; a program means what it says."""
-    if len(chosen.applied) + chosen.aged > _MANY:
+def _ask_first(chosen: Undoable, is_named: bool) -> None:
+    """Ask a person before much is taken back, or what they have not named."""
+    if not is_named or len(chosen.applied) + chosen.aged > _MANY:
         typer.confirm(f"Take back {_named(chosen)}?", abort=True, err=True)
 
 
 def _choose(file: MemoryFile, which: str | None, since: str | None) -> Undoable:
-    find = find_undoable_since if which is None else find_undoable
-    chosen = find(file, which or since or "")
+    if since is not None:
+        chosen = find_undoable_since(file, since)
+    else:
+        chosen = find_last_undoable(file) if which is None else find_undoable(file, which)
     if chosen.is_nothing:
         raise StoreError(f"Run {chosen.run_id} applied nothing: nothing to take back.")
     return chosen

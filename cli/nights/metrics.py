@@ -24,7 +24,7 @@ class Metrics:
         """Begin without any."""
         from prometheus_client import CollectorRegistry
 
-        self._registry = CollectorRegistry()
+        self.registry = CollectorRegistry()
         self._gauges: dict[str, Gauge] = {}
 
     def ended(self, file: Path, at: float, seconds: float, code: int) -> None:
@@ -38,6 +38,23 @@ class Metrics:
         """Note how many proposals a person has to decide about."""
         said = "Proposals of all runs that wait for a person."
         self._set("waiting_for_review", said, number, {"file": str(file)})
+
+    def holds(self, file: Path, memories: int, tokens: int, parts: int) -> None:
+        """Note the active memories of a file, their tokens, and conversation parts that wait."""
+        named = {"file": str(file)}
+        self._set("memories_now", "Active memories now.", memories, named)
+        self._set("tokens_now", "Tokens of the active memories now.", tokens, named)
+        self._set("conversation_parts_waiting", "Parts that wait for a model.", parts, named)
+
+    def has_status(self, file: Path, status: str, number: int) -> None:
+        """Note how many memories have a status."""
+        labels = {"file": str(file), "status": status}
+        self._set("memories_by_status", "Memories by status.", number, labels)
+
+    def began(self, file: Path, at: float) -> None:
+        """Note when the last run began. at: seconds since 1970."""
+        said = "When the last run began."
+        self._set("run_started_timestamp_seconds", said, at, {"file": str(file)})
 
     def did(self, file: Path, outcome: Outcome) -> None:
         """Note what a run did."""
@@ -67,13 +84,13 @@ class Metrics:
 
     def write(self, path: Path) -> None:
         """Put them in place of what stands there, whole. Raises `StoreError`."""
-        write_textfile(path, self._registry)
+        write_textfile(path, self.registry)
 
     def _set(self, name: str, said: str, value: float, labels: dict[str, str]) -> None:
         from prometheus_client import Gauge
 
         if name not in self._gauges:
             self._gauges[name] = Gauge(
-                f"{PREFIX}{name}", said, list(labels), registry=self._registry
+                f"{PREFIX}{name}", said, list(labels), registry=self.registry
             )
         self._gauges[name].labels(**labels).set(value)

@@ -140,12 +140,12 @@ class Account:
     @property
     def look_again(self) -> str:
         """The command that lists what a night would keep apart now."""
-        return f"slowwave maintain {shlex.quote(self.file)} --consolidate --dry-run --verbose"
+        return f"slowwave maintain {shlex.quote(self.file)} --dry-run --verbose"
 
 
 def approve_command(file: str, key: str) -> str:
     """Return the command that applies a proposal which waits for a person, for a shell."""
-    return f"slowwave review {shlex.quote(file)} approve {shlex.quote(key)}"
+    return f"slowwave review approve {shlex.quote(file)} {shlex.quote(key)}"
 
 
 def undo_command(file: str, which: str) -> str:

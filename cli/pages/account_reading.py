@@ -58,7 +58,7 @@ def account_of_run(memory_file: Path, named: Path, prefix: str | None) -> Accoun
     from slowwave.store.lineage import read_claims_of
 
     with open_reading(memory_file) as file:
-        run = _chosen(file, prefix)
+        run = named_or_last_run(file, prefix)
         decisions = read_decisions(file, run.id)
         carried_out = read_carried_out(file, run.id)
         changes, claims = read_changes(file, run.id), read_claims_of(file, run.id)
@@ -183,7 +183,8 @@ def with_current_conflicts(account: Account, memory_file: Path, now: str) -> Acc
     return replace(account, conflicts=_pairs(_disagreements(found), memory_file))
 
 
-def _chosen(file: MemoryFile, prefix: str | None) -> Run:
+def named_or_last_run(file: MemoryFile, prefix: str | None) -> Run:
+    """Return the run of an id, or the last one. Raises `NotFound` and `Ambiguous`."""
     from slowwave.store.ledger import read_run, read_runs
 
     if prefix is not None:
@@ -192,7 +193,7 @@ def _chosen(file: MemoryFile, prefix: str | None) -> Run:
     if not runs:
         raise NotFound(
             f"No run has changed {file.path} yet.",
-            "What one would do: slowwave maintain FILE --consolidate --dry-run --report PATH",
+            "To see what one would do: slowwave maintain FILE --dry-run",
         )
     return runs[-1]
 

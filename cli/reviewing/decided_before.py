@@ -9,7 +9,7 @@ from slowwave.cli.terminal.wording import day_of
 if TYPE_CHECKING:
     from slowwave.store.ledger import Decision
 
-_RECONSIDER = "'slowwave maintain FILE --consolidate --reconsider' proposes it again."
+_RECONSIDER = "'slowwave maintain FILE --reconsider' proposes it again."
 _ANEW = "The next night looks at its memories anew."
 # What became of it, and what can be done, by the state that it is in.
 _BECAME = {

@@ -61,8 +61,10 @@ MEANINGS = {
     Code.TERMINATED: "terminated; what was applied stays whole",
 }
 
-# Shown at the end of each command's help.
-EPILOG = "Exit codes: " + "; ".join(f"{code.value} {meaning}" for code, meaning in MEANINGS.items())
+# Shown at the end of --help-all.
+EXIT_CODES = "Exit codes: " + "; ".join(
+    f"{code.value} {meaning}" for code, meaning in MEANINGS.items()
+)
 
 
 # Whether a defect shows where it happened; --debug says so, or SLOWWAVE_DEBUG.

@@ -19,8 +19,7 @@ from .kept_proposal import KeptProposal, as_kept, read_kept
 
 FORMAT = 1
 _ABOUT = (
-    "Take out the proposals that are not to be carried out, each whole, "
-    "and run: slowwave apply FILE PLAN"
+    "Remove each proposal that must not be carried out, then run: slowwave review apply FILE PLAN"
 )
 
 

@@ -93,7 +93,7 @@ def read_mirror(conn: Connection[tuple[Any, ...]], source: str, tenant: str) -> 
     if "source" not in there:
         raise UnusableFile(
             f"The table {TABLE} was made by an earlier slowwave.",
-            "A night brings it up to date: slowwave maintain URL --format langgraph --consolidate",
+            "A night brings it up to date: slowwave maintain URL --format langgraph",
         )
     row = conn.execute(
         f"SELECT mirror FROM {TABLE} WHERE source = %s AND tenant = %s", [source, tenant]

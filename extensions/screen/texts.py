@@ -42,7 +42,7 @@ def sources_of(waiting: WaitingProposal) -> Text:
     missing = len(waiting.kept.proposal.sources) - len(waiting.memories)
     parts += [Text(_GONE)] * missing
     left = len(waiting.memories) - len(memories)
-    parts += [Text(f"and {left:,} more: slowwave review FILE show {waiting.id[:8]}")] * (left > 0)
+    parts += [Text(f"and {left:,} more: slowwave review show FILE {waiting.id[:8]}")] * (left > 0)
     return Text("\n\n").join(parts)
 
 

@@ -16,11 +16,11 @@ from .reversal import Reversal
 
 _HINT = (
     "Nothing was undone. What later runs did is undone first, the latest before the others; "
-    "else undo the other proposals one by one, or 'restore' single memories."
+    "else undo the other proposals one by one, or single memories."
 )
 _HINT_OF_PURGED = (
-    "Nothing was undone. A backup from before the purge has those memories, and 'slowwave trace' "
-    "what they said; other proposals can be undone one by one."
+    "Nothing was undone. A backup from before the purge has those memories, and 'slowwave show "
+    "MEMORY --lineage' has their texts; other proposals can be undone one by one."
 )
 
 

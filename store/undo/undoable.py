@@ -84,6 +84,20 @@ def find_undoable(file: MemoryFile, which: str, tenant: str | None = None) -> Un
     raise NotFound(f"There is no run or proposal '{which}' in {file.path}.", _hint(which))
 
 
+def find_last_undoable(file: MemoryFile) -> Undoable:
+    """Return the last run that changed something and is not taken back yet.
+
+    Raises `NotFound`, or `StoreError` if that is a purge.
+    """
+    for run in reversed(read_runs(file)):
+        if run.outcome == "undone":
+            continue
+        _refuse_purge(run)
+        if not (found := _of_runs(file, [run])).is_nothing:
+            return found
+    raise NotFound(f"There is nothing left to take back in {file.path}.")
+
+
 def find_undoable_since(file: MemoryFile, which: str) -> Undoable:
     """Return the run whose id is, or starts with, `which`, with all later ones that stand.
 
@@ -130,14 +144,19 @@ def _find_run(file: MemoryFile, which: str, tenant: str | None = None) -> Run | 
         run = read_run(file, which, tenant)
     except NotFound:
         return None
-    if _is_purge(run):
-        raise StoreError(
-            f"Run {run.id} was a purge, and a purge cannot be taken back.",
-            "'slowwave trace' shows what the purged memories said; a backup has their rows.",
-        )
+    _refuse_purge(run)
     if run.outcome == "undone":
         raise StoreError(f"Run {run.id} is taken back already.", "There is nothing left to undo.")
     return run
+
+
+def _refuse_purge(run: Run) -> None:
+    if _is_purge(run):
+        raise StoreError(
+            f"Run {run.id} was a purge, and a purge cannot be taken back.",
+            "'slowwave show MEMORY --lineage' shows the texts of purged memories; a backup has "
+            "their rows.",
+        )
 
 
 def _is_purge(run: Run) -> bool:

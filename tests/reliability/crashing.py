@@ -132,7 +132,7 @@ def _warm_up() -> None:
     texts = ["Helvi settles the invoices.", "The invoices are settled by Helvi.", "Tea is at 4."]
     with tempfile.TemporaryDirectory() as folder, redirect_stdout(StringIO()):
         path = f"{folder}/memory.db"
-        command(["init", path, "--quiet"])
+        command(["import", "--empty", path, "--quiet"])
         fill(Path(path), texts)
         command(["maintain", path, "--consolidate", "--json", "--quiet"])
         command(["check", path, "--quiet"])

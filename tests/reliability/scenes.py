@@ -12,6 +12,7 @@ from pathlib import Path
 
 import night as fixture
 import nights
+from commands import environment
 from model_nights import told_once
 from model_server import answering, approval, model_server
 from nights import AGENTS_TABLES, fill, of_one_thing, picture, rows
@@ -188,8 +189,11 @@ def _waiting(path: Path) -> set[str]:
 @contextmanager
 def a_model() -> Iterator[tuple[str, ...]]:
     """Serve a model that knows `few_memories`, and provide the options that name it."""
-    with model_server(answering(told_once, approval), most_requests=10_000) as server:
-        yield ("--model", "openai/scripted", "--api-base", server.base)
+    with (
+        model_server(answering(told_once, approval), most_requests=10_000) as server,
+        environment({"SLOWWAVE_API_BASE": server.base}),
+    ):
+        yield ("--model", "openai/scripted")
 
 
 def few_memories() -> list[str]:
@@ -276,18 +280,18 @@ def scene(name: str, folder: Path, mode: str, model: Sequence[str]) -> Scene:
             assert Scene(name, before, maintain).run(path).code == 0
             of = "runs" if name == "undo" else "memories WHERE status = 'superseded'"
             return Scene(
-                name, before, (name, "{file}", rows(path, f"SELECT id FROM {of}")[0]["id"])
+                name, before, ("undo", "{file}", rows(path, f"SELECT id FROM {of}")[0]["id"])
             )
         case "approve" | "decline":
             # What waits has more sources than one transaction takes, several times over.
             path = filled(before, more_memories(5), mode) / "memory.db"
             held = Scene(name, before, (*maintain, "--review", "always"))
             assert held.run(path).code == 0
-            return Scene(name, before, ("review", "{file}", name, "--all", "--json", "--quiet"))
+            return Scene(name, before, ("review", name, "{file}", "--all", "--json", "--quiet"))
         case "import":
             filled(before, [], mode)
         case _:
             before.mkdir(parents=True)
     (before / "lines.jsonl").write_text("\n".join(few))
     imports = ("import", "{file}", "{folder}/lines.jsonl")
-    return Scene(name, before, ("init", "{file}") if name == "init" else imports)
+    return Scene(name, before, ("import", "{file}", "--empty") if name == "init" else imports)

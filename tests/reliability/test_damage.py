@@ -83,13 +83,13 @@ def jobs(original: Original, path: Path, chance: random.Random) -> list[list[str
         ["export", name, "--all"],
         ["log", name],
         ["log", name, ids["run"]],
-        ["trace", name, ids["made"]],
-        ["trace", name, ids["gone"], "--json"],
+        ["show", "--lineage", name, ids["made"]],
+        ["show", "--lineage", name, ids["gone"], "--json"],
         ["conflicts", name],
         ["maintain", name, "--consolidate", "--dry-run"],
     ]
     writes = [
-        ["restore", name, ids["gone"]],
+        ["undo", name, ids["gone"]],
         ["undo", name, ids["key"]],
         ["undo", name, ids["run"]],
         ["maintain", name, "--consolidate", "--json"],
@@ -366,6 +366,9 @@ def test_a_tenant_that_is_none_in_a_damaged_index_is_a_sentence(
         db.execute("PRAGMA writable_schema = ON")
         db.execute(sql, ["(superseded_by,", "(tenant,"])
         db.commit()
-    for command in (["maintain", str(path), "--consolidate", "--dry-run"], ["stats", str(path)]):
+    for command in (
+        ["maintain", str(path), "--consolidate", "--dry-run"],
+        ["log", "--stats", str(path)],
+    ):
         assert run(command) == 10
         assert "The file is damaged: the tenant of a memory" in capsys.readouterr().err

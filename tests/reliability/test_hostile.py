@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from builders import copy_of
+from commands import environment, setting, split
 from figures import Figures
 from model_nights import writing
 from model_server import (
@@ -73,7 +74,9 @@ Cli = Callable[..., Ended]
 def cli(capsys: pytest.CaptureFixture[str]) -> Cli:
     def call(*arguments: object) -> Ended:
         capsys.readouterr()
-        code = run([str(argument) for argument in arguments])
+        words, variables = split(arguments)
+        with environment(variables):
+            code = run(words)
         captured = capsys.readouterr()
         assert code != 70, captured.err
         assert never_sent(captured.out) == [], arguments
@@ -134,7 +137,7 @@ def test_no_command_sends_a_control_code_or_fails_for_what_memories_hold(
     lines = tmp_path / "lines.jsonl"
     lines.write_text(cli("export", hostile, "--all").out, "utf-8")
     for command in (
-        ("trace", hostile, one),
+        ("show", "--lineage", hostile, one),
         ("log", hostile),
         ("log", hostile, real["run"]),
         ("conflicts", hostile),
@@ -162,13 +165,13 @@ def test_an_export_with_escapes_is_the_same_file(hostile: Path, cli: Cli, tmp_pa
 
 def test_json_holds_each_text_as_it_is(hostile: Path, cli: Cli) -> None:
     for row in rows(hostile, "SELECT id, content FROM memories WHERE id LIKE 'id-%'"):
-        shown = json.loads(cli("trace", hostile, row["id"], "--json").out)
+        shown = json.loads(cli("show", "--lineage", hostile, row["id"], "--json").out)
         assert (shown["memory"]["id"], shown["memory"]["content"]) == (row["id"], row["content"])
 
 
 def test_markup_is_shown_as_it_is(hostile: Path, cli: Cli) -> None:
     one = rows(hostile, "SELECT id FROM memories WHERE id LIKE 'id-05-1%'")[0]["id"]
-    shown = " ".join(cli("trace", hostile, one).out.split())
+    shown = " ".join(cli("show", "--lineage", hostile, one).out.split())
     assert "[red]red[/red] [link=file:///etc/passwd]here[/link] [/] :warning:" in shown
 
 
@@ -180,15 +183,13 @@ def test_what_is_wrong_in_an_argument_is_said_without_its_codes(
     night_of = ("maintain", memory_file, "--consolidate")
     for code in (*CODES[:: rounds(12, 1)], NUL):
         for arguments, exit_code in (
-            (("trace", memory_file, code), 1),
+            (("show", "--lineage", memory_file, code), 1),
             (("undo", memory_file, code), 1),
-            (("restore", memory_file, code), 1),
             (("log", memory_file, code), 1),
             (("conflicts", memory_file, "--tenant", code), 1),
             ((*night_of, "--tenant", code), 1),
             ((*night_of, "--only", code), 2),
-            ((*night_of, "--concurrency", code), 2),
-            ((*night_of, "--model", code, "--api-base", code), 0),  # with nothing to ask it
+            ((*night_of, "--model", code), 0),  # with nothing to ask it
             (("add", memory_file, "It is old.", "--kind", code), 2),
             (("add", memory_file, "It is old.", f"--{code}"), 2),
             ((code, memory_file), 2),
@@ -210,7 +211,7 @@ def test_a_model_that_nobody_knows_is_named_without_codes(
         named = ("maintain", hostile, "--consolidate", "--model", code)
         assert cli(*named).code == 1
         assert json.loads(cli(*named, "--json").err)["code"] == 1
-    for command in (("trace", "id-05-1"), ("export",), ("export", "--all"), ("check",)):
+    for command in (("show", "--lineage", "id-05-1"), ("export",), ("export", "--all"), ("check",)):
         assert cli(command[0], hostile, *command[1:]).code == 0
 
 
@@ -218,8 +219,8 @@ def test_a_model_that_nobody_knows_is_named_without_codes(
 def test_a_file_that_is_not_there_is_named_without_codes(
     code: str, cli: Cli, tmp_path: Path
 ) -> None:
-    for command in ("trace", "check", "export"):
-        rest = ["abcd"] if command == "trace" else []
+    for command in ("show", "check", "export"):
+        rest = ["abcd"] if command == "show" else []
         assert cli(command, tmp_path / code, *rest).code == 10
     assert cli("import", tmp_path / "new.db", tmp_path / code).code == 1
     assert cli("check", tmp_path / "x", "--config", tmp_path / code).code == 2
@@ -271,7 +272,11 @@ def test_codes_that_came_by_sql_are_never_sent(memory_file: Path, cli: Cli) -> N
         "t\x9b",
     )
     # What is not UTF-8 is not all there in an export, which says so.
-    for command, code in ((("trace", "sql-"), 0), (("export",), 10), (("conflicts",), 0)):
+    for command, code in (
+        (("show", "--lineage", "sql-"), 0),
+        (("export",), 10),
+        (("conflicts",), 0),
+    ):
         assert cli(command[0], memory_file, *command[1:]).code == code
         assert cli(command[0], memory_file, *command[1:], "--json").code == code
     assert cli("maintain", memory_file, "--consolidate").code == 0
@@ -354,7 +359,7 @@ def attacked(memory_file: Path, cli: Cli, responder: Responder) -> int:
     """Let a model attack a night, look that nothing came of it, and count its answers."""
     before = picture(memory_file, ("memories", "synthesized_from"))
     with model_server(responder) as server:
-        named = ("--model", "openai/scripted", "--api-base", server.base)
+        named = ("--model", "openai/scripted", setting("api_base", server.base))
         ended = cli("maintain", memory_file, "--consolidate", "--json", *named)
         assert server.asked
         assert all(commands(one.text) == () for asked in server.asked for one in asked.memories)
@@ -390,7 +395,7 @@ def test_a_model_that_joins_everything_as_nobody_said_it_changes_nothing(
     fill(memory_file, [*told(PORTS, "port"), *told(COMMANDING, "order", first_day=15)])
     night(memory_file, embedder, only=frozenset())
     with model_server(joining("All is well on port 8081.")) as server:
-        named = ("--model", "openai/scripted", "--api-base", server.base)
+        named = ("--model", "openai/scripted", setting("api_base", server.base))
         assert cli("maintain", memory_file, "--consolidate", *named).code == 3
         assert server.asked
     assert {row["status"] for row in rows(memory_file, "SELECT status FROM memories")} == {"active"}
@@ -422,7 +427,7 @@ def test_ten_megabytes_are_left_out_and_named(
         assert [one.proposal.operation for one in outcome.results] == ["merge"]
     ended = cli("maintain", memory_file, "--consolidate", "--dry-run")
     assert f"more than {MOST_CHARACTERS:,} characters (long-00, long-01, long-02)" in ended.out
-    for command in (("trace", "long-00"), ("conflicts",), ("check",), ("export",)):
+    for command in (("show", "--lineage", "long-00"), ("conflicts",), ("check",), ("export",)):
         assert cli(command[0], memory_file, *command[1:]).code == 0
     left = rows(memory_file, "SELECT content FROM memories WHERE id LIKE 'long-%' ORDER BY id")
     assert [row["content"] for row in left] == texts

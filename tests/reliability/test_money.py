@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from commands import configure
 from figures import Figures
 from hypothesis import given
 from hypothesis import strategies as st
@@ -282,16 +283,15 @@ def test_a_budget_of_time_ends_a_call_under_way(agent: Agent) -> None:
 # ----------------------------------------------------------------- said so
 
 
-def maintain(path: Path, server: ModelServer, *more: object) -> list[str]:
-    """Return the arguments of a night with a model."""
-    model = ("--model", "openai/scripted", "--api-base", server.base, "--checker", "none")
-    command = ("maintain", path, "--consolidate", *model, "--concurrency", 1, "--json", *more)
-    return [str(argument) for argument in command]
+def maintain(path: Path, server: ModelServer, **settings: object) -> list[str]:
+    """Return the arguments of a night with a model, whose settings are beside the file."""
+    configure(path, api_base=server.base, checker="none", concurrency=1, **settings)
+    return ["maintain", str(path), "--model", "openai/scripted", "--json"]
 
 
 def test_a_budget_that_ran_out_is_said_so(agent: Agent, capfd: pytest.CaptureFixture[str]) -> None:
     agent.remember(six_tenants())
-    assert run(maintain(agent.path, agent.server, "--max-calls", 2)) == 3
+    assert run(maintain(agent.path, agent.server, max_calls=2)) == 3
     report = json.loads(capfd.readouterr().out)
     told = [(one["state"], one["why"]) for one in report["questions"]]
     assert told.count(("skipped", "the budget of 2 calls is used up")) == 4

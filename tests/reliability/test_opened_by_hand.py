@@ -60,9 +60,12 @@ def nothing_opened_by_hand(below: Path = Path("/")) -> Iterator[None]:
 
 # What each command is called with: a list for each of its calls, and a code other than 0 in front.
 CALLS: dict[str, list[str]] = {
-    "init": ["init {folder}/new.db"],
     "add": ["add {file} A-new-text"],
-    "import": ["import {file} {lines}", "import {file} {jsonl} --from mcp-server-memory"],
+    "import": [
+        "import {folder}/new.db --empty",
+        "import {file} {lines}",
+        "import {file} {jsonl} --from mcp-server-memory",
+    ],
     "export": ["export {file} --all --vectors", "export {file} --wiki {folder}/wiki"],
     "ingest": [
         "ingest {file} {talk} --wiki {folder}/wiki",
@@ -70,32 +73,33 @@ CALLS: dict[str, list[str]] = {
         "ingest {file} --waiting",
     ],
     "maintain": [
-        "maintain {file} --all --dry-run --plan-out {folder}/plan.json",
-        "maintain {file} --all --backup --keep-backups 1 --wiki {folder}/wiki",
-        "maintain {file} --consolidate --backup --keep-backups 1 --report {folder}/night.html",
-        "maintain {file} --consolidate --full --metrics-file {folder}/night.prom",
-        "maintain {file} {other} --consolidate --review always",
+        "maintain {file} --phase all --dry-run --plan-out {folder}/plan.json",
+        "maintain {file} --phase all --backup --config {settings}",
+        "maintain {file} --backup --config {settings}",
+        "maintain {file} --full --config {settings}",
+        "maintain {file} {other} --review always",
     ],
-    "review": [
-        "review {pending}",
-        "review {pending} show {proposal}",
-        "review {pending} approve {proposal}",
-        "review {pending} decline --all --reason no",
-    ],
-    "apply": ["apply {pending} {plan}"],
+    "review list": ["review {pending}"],
+    "review show": ["review show {pending} {proposal}"],
+    "review approve": ["review approve {pending} {proposal}"],
+    "review decline": ["review decline {pending} --all --reason no"],
+    "review edit": ["1 review edit {pending} {proposal} --text No."],
+    "review ask": ["2 review ask {pending}"],
+    "review apply": ["review apply {pending} {plan}"],
     "list": ["list {file}"],
-    "show": ["show {file} {memory}"],
-    "recall": ["recall {file} kettle"],
+    "show": ["show {file} {memory}", "show {file} {memory} --lineage"],
+    "recall": ["recall {file} kettle", "recall {file} kettle --archived"],
     "eval": ["eval {file} --self", "eval {file} {questions}"],
-    "stats": ["stats {file}"],
     "conflicts": ["conflicts {file}"],
-    "trace": ["trace {file} {memory}"],
-    "log": ["log {file}", "log {file} {run}"],
-    "diff": ["diff {file} {run}"],
-    "report": ["report {file} --html {folder}/report.html --md {folder}/report.md"],
-    "undo": ["undo {file} {run}"],
-    "restore": ["restore {file} {superseded}"],
-    "archive": ["archive search {file} kettle", "1 archive restore {file} {memory}"],
+    "log": [
+        "log {file}",
+        "log {file} {run}",
+        "log {file} --diff",
+        "log {file} --html {folder}/report.html --md {folder}/report.md",
+        "log {file} --stats",
+        "log {file} --prometheus",
+    ],
+    "undo": ["undo {file} {superseded}", "undo {other} {run}", "1 undo {file} {memory}"],
     "check": ["check {file}"],
     "shared": [
         "shared {file} admit ada --author ada --human",
@@ -105,7 +109,7 @@ CALLS: dict[str, list[str]] = {
     "experience": ["experience {file} add {traces}", "experience {file} compress"],
     "formats": ["formats"],
     # Its tools are called below.
-    "mcp": ["2 mcp {file} --max-calls 1"],
+    "mcp": ["2 mcp {file} --max-cost 1"],
     "fleet maintain": ["fleet maintain {fleet} --consolidate --workers 1"],
     "fleet report": [
         "fleet maintain {fleet} --consolidate --workers 1",
@@ -162,6 +166,10 @@ def places(tmp_path: Path, lived_in: bytes, waiting: tuple[bytes, str]) -> dict[
     (one,) = rows(file, "SELECT id FROM memories WHERE status = 'active' LIMIT 1")
     question = {"id": "q1", "question": "Which kettle?", "evidence_ids": [one["id"]]}
     texts["questions"] = json.dumps(question)
+    texts["settings"] = (
+        f"keep_backups = 1\nwiki = '{tmp_path}/wiki'\nreport = '{tmp_path}/night.html'\n"
+        f"metrics_file = '{tmp_path}/night.prom'\n"
+    )
     found = {"memory": one["id"], "folder": str(tmp_path), "file": str(file), "fleet": str(fleet)}
     for name, text in texts.items():
         (tmp_path / f"{name}.txt").write_text(text, "utf-8")
@@ -231,12 +239,12 @@ def test_no_database_of_another_agent_is_opened_by_hand(
         db.executescript((FORMATS / f"{name}.sql").read_text("utf-8"))
         db.execute(f"PRAGMA journal_mode = {mode}")
     calls = [
-        ("stats", path),
+        ("log", "--stats", path),
         ("maintain", path, "--consolidate", "--dry-run"),
         ("import", memory_file, path, "--from", name),
     ]
     if name != "claude-mem":
-        calls += [("maintain", path, "--consolidate", "--format", name), ("stats", path)]
+        calls += [("maintain", path, "--consolidate", "--format", name), ("log", "--stats", path)]
     for call in calls:
         with nothing_opened_by_hand():
             assert run(list(map(str, call))) == 0
@@ -258,7 +266,7 @@ def test_what_is_damaged_is_read_by_a_child(places: dict[str, str]) -> None:
     path = Path(places["file"])
     for spoiled in (b"\0" * 100, b"SQLite format 3\0" + b"\xff" * 84):
         path.write_bytes(spoiled + path.read_bytes()[100:])
-        for words in (["stats"], ["check"], ["maintain", "--consolidate"]):
+        for words in (["log", "--stats"], ["check"], ["maintain", "--consolidate"]):
             with nothing_opened_by_hand():
                 assert run([words[0], str(path), *words[1:]]) == 10
         # What it mends is a copy that lies elsewhere.

@@ -17,6 +17,7 @@ from typing import Any
 import night as fixture
 import pytest
 from builders import process
+from commands import configure
 from figures import Figures
 from model_nights import GATE, GATE_ONCE, SHORT, joining
 from model_server import Asked, Reply, model_server
@@ -230,7 +231,7 @@ def test_agents_write_beside_undo_restore_and_import_and_nothing_of_theirs_is_lo
     run = rows(path, "SELECT id FROM runs")[-1]["id"]
     with agents_at_work(path, figures):
         one = rows(path, "SELECT id FROM memories WHERE status = 'superseded'")[0]["id"]
-        commands = (["restore", path, one], ["import", path, lines], ["undo", path, run])
+        commands = (["undo", path, one], ["import", path, lines], ["undo", path, run])
         for command in commands:
             ended = cli(*command, "--json")
             # What an agent changed since stands in the way of an undo, and stays.
@@ -253,7 +254,8 @@ def test_what_an_agent_changes_while_a_model_thinks_is_stale_and_taken_up_by_the
         return joining(GATE_ONCE)(asked)
 
     with model_server(answer) as server:
-        arguments = ["--consolidate", "--model", "openai/test", "--api-base", server.base, "--json"]
+        configure(path, api_base=server.base)
+        arguments = ["--model", "openai/test", "--json"]
         first = start("maintain", path, *arguments)
         out, err = first.communicate()
         assert first.returncode in (0, 3), err
@@ -320,9 +322,9 @@ def test_beside_a_run_a_second_one_says_so_and_what_changes_no_run_goes_on(
         for command in (
             ["maintain", path, "--consolidate"],
             ["maintain", link, "--consolidate"],
-            ["maintain", path, "--purge"],
+            ["maintain", path, "--phase", "purge"],
             ["undo", path, "0"],
-            ["restore", path, memory],
+            ["undo", path, memory],
         ):
             ended = cli(*command)
             assert ended.code == 11, (command, ended.err)

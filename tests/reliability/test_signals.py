@@ -14,6 +14,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
+from commands import configure
 from figures import Figures
 from model_server import SILENT, ModelServer, in_turn, model_server, oracle, refuses
 from nights import night, rows
@@ -132,8 +133,8 @@ def a_writer_that_does_not_end(path: Path) -> Iterator[None]:
 
 def with_a_model(path: Path, server: ModelServer) -> subprocess.Popen[str]:
     """Start a night in which the server is asked."""
-    arguments = ["--model", "openai/test", "--api-base", server.base, "--json"]
-    return start("maintain", path, "--consolidate", *arguments)
+    configure(path, api_base=server.base)
+    return start("maintain", path, "--model", "openai/test", "--json")
 
 
 def test_a_signal_at_any_moment_of_a_run_leaves_a_true_report_and_the_next_run_finishes(

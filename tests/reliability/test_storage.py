@@ -186,7 +186,7 @@ def test_a_folder_that_is_read_only_ends_every_write_in_a_sentence(
         for one in READS:
             ended = command(path, *one)
             assert ended.code == 0, ended
-        is_told(command(path.with_name("new.db"), "init"), 1, 10)
+        is_told(command(path.with_name("new.db"), "import", "--empty"), 1, 10)
     finally:
         path.parent.chmod(0o755)
     assert bytes_in(path.parent) == before

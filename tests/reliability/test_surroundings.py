@@ -82,13 +82,20 @@ def _no_proxy_and_no_key_of_the_machine(monkeypatch: pytest.MonkeyPatch) -> None
     for name in list(os.environ):
         if re.search(r"(?i)_proxy$|API_KEY|OPENAI|LITELLM", name):
             monkeypatch.delenv(name)
+    for name in ("SLOWWAVE_API_BASE", "SLOWWAVE_MAX_CALLS"):
+        monkeypatch.setenv(name, "")  # what `maintain` sets is gone after the test
 
 
-def maintain(path: Path, server: Recorder, *more: object, user: str = "") -> list[str]:
-    """Return the arguments of a night with a model."""
+def maintain(
+    path: Path, server: Recorder, *more: str, user: str = "", **settings: object
+) -> list[str]:
+    """Return the arguments of a night with a model, and put its settings into the environment."""
     base = f"{server.address}/v1".replace("://", f"://{user}")
-    model = ["--model", "openai/scripted", "--api-base", base]
-    return [str(one) for one in ("maintain", path, "--consolidate", *model, *more)]
+    os.environ |= {
+        f"SLOWWAVE_{name.upper()}": str(value)
+        for name, value in {"api_base": base, **settings}.items()
+    }
+    return ["maintain", str(path), "--model", "openai/scripted", *more]
 
 
 def answered(request: Request) -> str:
@@ -318,12 +325,11 @@ def test_a_proxy_of_the_environment_is_used_and_one_may_be_kept_from_it(
         return Response(200, completion(answered(asked)))
 
     with recorder(answer) as proxy, recorder(answer) as one:
-        limit = ("--max-calls", 1)
-        watched(tmp_path, *maintain(night_file, one, *limit), HTTP_PROXY=proxy.address)
+        watched(tmp_path, *maintain(night_file, one, max_calls=1), HTTP_PROXY=proxy.address)
         assert (len(proxy.requests), len(one.requests)) == (1, 0)
         assert proxy.requests[0].path.startswith(one.address)
         direct = {"HTTP_PROXY": proxy.address, "NO_PROXY": "127.0.0.1"}
-        watched(tmp_path, *maintain(night_file, one, *limit), **direct)
+        watched(tmp_path, *maintain(night_file, one, max_calls=1), **direct)
         assert (len(proxy.requests), len(one.requests)) == (1, 1)
 
 

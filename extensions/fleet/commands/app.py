@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import typer
-
-from slowwave.cli.app import HELP_OPTIONS, add_command
+from slowwave.cli.app import group_of
 
 from .maintain import fleet_maintain
 from .report import fleet_report
 
-app = typer.Typer(
-    name="fleet",
-    help="One night for each of many memory files, in folders or buckets.",
-    context_settings=HELP_OPTIONS,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
+app = group_of(
+    "fleet",
+    "One night for each of many memory files, in folders or buckets.",
+    {"maintain": fleet_maintain, "report": fleet_report},
 )
-for name, command in (("maintain", fleet_maintain), ("report", fleet_report)):
-    add_command(app, name, command)

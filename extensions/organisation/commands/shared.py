@@ -36,21 +36,29 @@ def shared(
         str | None, typer.Option(metavar="NAME", help="Who does it; nobody else's rights count.")
     ] = None,
     reason: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="Why; it is kept in the log.")
+        str | None,
+        typer.Option(metavar="TEXT", allow_from_autoenv=False, help="Why; it is kept in the log."),
     ] = None,
-    human: Annotated[bool, typer.Option("--human", help="With admit: a human.")] = False,
+    human: Annotated[
+        bool, typer.Option("--human", allow_from_autoenv=False, help="With admit: a human.")
+    ] = False,
     seniority: Annotated[
         int | None,
         typer.Option(
             metavar="1..9",
             min=1,
             max=9,
+            allow_from_autoenv=False,
             help="With admit: an agent, that may change what agents of lower seniority published.",
         ),
     ] = None,
     as_of: Annotated[
         str | None,
-        typer.Option(metavar="DAY", help="With list, log and authors: as it was on a day."),
+        typer.Option(
+            metavar="DAY",
+            allow_from_autoenv=False,
+            help="With list, log and authors: as it was on a day.",
+        ),
     ] = None,
     config: ConfigOption = None,
     json: JsonOption = False,

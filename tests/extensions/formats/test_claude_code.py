@@ -133,7 +133,7 @@ def test_what_is_restored_one_by_one_stands_in_its_old_place_in_the_index(
     before = index(folder)
     run = consolidated(cli, folder, *model)
     for gone in cli("list", folder, "--status", "superseded", "--json").json["memories"]:
-        assert cli("restore", folder, gone["id"]).code == 0
+        assert cli("undo", folder, gone["id"]).code == 0
         assert [one for one in index(folder) if one in before] == [
             one for one in before if one in index(folder)
         ]

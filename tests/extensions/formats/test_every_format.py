@@ -10,6 +10,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
+from commands import setting
 from model_nights import GATE, GATE_ONCE, SHORT, joining
 from model_server import Asked, Reply, model_server
 from nights import execute, of_one_thing
@@ -205,7 +206,7 @@ def test_what_is_put_in_its_place_while_a_model_thinks_is_left_alone(
 
     command = ("maintain", path, "--consolidate", "--format", format_of(name))
     with model_server(answer) as server:
-        ended = cli(*command, "--model", "openai/scripted", "--api-base", server.base)
+        ended = cli(*command, "--model", "openai/scripted", setting("api_base", server.base))
     assert [held(path)] == put
     # What is of its kind is a file from which its agent took everything.
     assert ended.code in (0, 3)

@@ -13,6 +13,7 @@ from pathlib import Path
 import filelock
 import pytest
 import readme
+from commands import setting
 from model_nights import GATE, GATE_ONCE, SHORT, joining, latest_port, served
 from model_server import Asked, Reply, answering, approval, model_server
 from nights import of_one_thing, picture, rows
@@ -267,7 +268,7 @@ def test_restore_brings_a_memory_back_into_the_file(sample: tuple[str, Path], cl
     name, path = sample
     consolidated(cli, name, path)
     gone = cli("list", path, "--status", "superseded", "--json").json["memories"][0]
-    assert cli("restore", path, gone["id"]).code == 0
+    assert cli("undo", path, gone["id"]).code == 0
     texts = [one["content"] for one in cli("list", path, "--json").json["memories"]]
     assert gone["content"] in texts
     assert gone["content"] in path.read_text()
@@ -280,7 +281,7 @@ def test_what_is_restored_one_by_one_stands_in_its_old_place(
     before = path.read_bytes()
     consolidated(cli, name, path)
     for gone in cli("list", path, "--status", "superseded", "--json").json["memories"]:
-        assert cli("restore", path, gone["id"]).code == 0
+        assert cli("undo", path, gone["id"]).code == 0
     assert path.read_bytes() == before
 
 
@@ -288,8 +289,8 @@ def test_what_is_not_there_is_told_with_the_name_of_the_file(
     sample: tuple[str, Path], cli: Cli
 ) -> None:
     _, path = sample
-    for command in ("show", "trace", "log", "diff"):
-        ended = cli(command, path, "01234567")
+    for command in (["show"], ["show", "--lineage"], ["log"], ["log", "--diff"]):
+        ended = cli(*command, path, "01234567")
         assert ended.code == 1
         assert f"in {path}." in ended.err
 
@@ -303,10 +304,17 @@ def test_reading_commands_see_what_the_agent_wrote_a_moment_ago(
     before = picture(state_of(path))
     assert "Plays the tuba" in cli("list", path).out
     assert "Plays the tuba" in cli("export", path).out
-    for command in (["stats"], ["check"], ["conflicts"], ["log"], ["diff", run], ["log", run]):
+    for command in (
+        ["log", "--stats"],
+        ["check"],
+        ["conflicts"],
+        ["log"],
+        ["log", "--diff", run],
+        ["log", run],
+    ):
         assert cli(command[0], path, *command[1:]).code == 0
     (memory,) = cli("list", path, "--contains", "tuba", "--json").json["memories"]
-    assert cli("trace", path, memory["id"]).code == 0
+    assert cli("show", "--lineage", path, memory["id"]).code == 0
     assert cli("show", path, memory["id"]).code == 0
     assert picture(state_of(path)) == before
 
@@ -367,7 +375,7 @@ def test_an_approval_that_is_killed_is_written_into_the_file_by_the_next_one(
         pytest.skip("in make test-long")
     cli("maintain", path, "--consolidate", "--format", name, "--review", "always")
     waiting = {one: one.read_bytes() for one in path.parent.iterdir() if one.is_file()}
-    command = ["review", str(path), "approve", "--all", "--json"]
+    command = ["review", "approve", str(path), "--all", "--json"]
     steps = int(killed(0, command).stderr.split()[-1])
     after = path.read_bytes()
     assert after != waiting[path]
@@ -407,7 +415,7 @@ def test_a_proposal_of_which_the_agent_deletes_a_source_meanwhile_is_stale(
 
     write(said)
     with model_server(answer) as server:
-        asking = ("--model", "openai/scripted", "--api-base", server.base)
+        asking = ("--model", "openai/scripted", setting("api_base", server.base))
         command = ("maintain", path, "--consolidate", "--format", "mcp-server-memory", "--json")
         ended = cli(*command, *asking)
         assert server.asked

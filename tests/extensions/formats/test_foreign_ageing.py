@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from commands import setting
 from nights import execute
 from test_cli import Cli, cli
 from test_every_format import WRITERS, format_of, held, made
@@ -25,7 +26,16 @@ def test_what_is_above_a_limit_leaves_the_other_agents_file_and_comes_back_as_it
 ) -> None:
     path = made(name, tmp_path / "agent", TEXTS)
     before = held(path)
-    limit = ("maintain", path, "--limit", 1, "--format", format_of(name), "--json")
+    limit = (
+        "maintain",
+        path,
+        "--phase",
+        "limit",
+        setting("max_active", 1),
+        "--format",
+        format_of(name),
+        "--json",
+    )
     planned = cli(*limit, "--dry-run")
     assert held(path) == before
     done = cli(*limit)
@@ -39,7 +49,7 @@ def test_what_is_above_a_limit_leaves_the_other_agents_file_and_comes_back_as_it
     left = held(path)
     assert cli(*limit).json["limit"]["archived"] == []
     assert held(path) == left
-    found = cli("archive", "search", path, "fence paints", "--json").json
+    found = cli("recall", "--archived", path, "fence paints", "--json").json
     assert found
     assert cli("undo", path, done.json["limit"]["run"]).code == 0
     assert held(path) == before
@@ -50,9 +60,18 @@ def test_one_archived_memory_is_restored_into_the_other_agents_file(
     name: str, tmp_path: Path, cli: Cli
 ) -> None:
     path = made(name, tmp_path / "agent", TEXTS)
-    done = cli("maintain", path, "--limit", 1, "--format", format_of(name), "--json")
+    done = cli(
+        "maintain",
+        path,
+        "--phase",
+        "limit",
+        setting("max_active", 1),
+        "--format",
+        format_of(name),
+        "--json",
+    )
     one = done.json["limit"]["archived"][0]["id"]
-    ended = cli("archive", "restore", path, one)
+    ended = cli("undo", path, one)
     assert ended.code == 0, ended.err
     assert one in {memory["id"] for memory in cli("list", path, "--json").json["memories"]}
 
@@ -61,7 +80,16 @@ def test_what_its_agent_deletes_after_it_was_archived_stays_deleted(
     tmp_path: Path, cli: Cli
 ) -> None:
     path = made("mcp-memory-service", tmp_path / "agent", TEXTS)
-    limit = ("maintain", path, "--limit", 1, "--format", "mcp-memory-service", "--json")
+    limit = (
+        "maintain",
+        path,
+        "--phase",
+        "limit",
+        setting("max_active", 1),
+        "--format",
+        "mcp-memory-service",
+        "--json",
+    )
     run_id = cli(*limit).json["limit"]["run"]
     execute(path, "UPDATE memories SET deleted_at = 1.5 WHERE content LIKE 'Helvi%'")
     ended = cli("undo", path, run_id)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from commands import setting
 from nights import execute, rows
 from test_cli import Cli, cli
 from test_every_format import WRITERS, format_of, held, made, nobody_writes
@@ -13,7 +14,7 @@ from test_foreign_ageing import TEXTS
 
 __all__ = ["cli"]  # a fixture of test_cli, asked for by name
 
-RULE = ("--expire", "--retain", "keep=30d")
+RULE = ("--phase", "expire", setting("retain", "keep=30d"))
 
 
 def mirror_of(path: Path) -> Path:
@@ -31,7 +32,18 @@ def aged(name: str, folder: Path, cli: Cli) -> tuple[Path, tuple[Any, ...]]:
     """
     path = made(name, folder, TEXTS)
     run = ("maintain", path, *RULE, "--format", format_of(name), "--json")
-    assert cli("maintain", path, "--limit", 100, "--format", format_of(name)).code == 0
+    assert (
+        cli(
+            "maintain",
+            path,
+            "--phase",
+            "limit",
+            setting("max_active", 100),
+            "--format",
+            format_of(name),
+        ).code
+        == 0
+    )
     now = "strftime('%Y-%m-%dT%H:%M:%S+00:00', 'now')"
     mirror = mirror_of(path)
     execute(mirror, f"UPDATE memories SET created_at = {now}, updated_at = {now}")
@@ -59,7 +71,7 @@ def test_what_has_expired_leaves_the_other_agents_file_and_comes_back_as_it_was(
     # The second run does nothing, and what left does not come back by itself.
     with nobody_writes(path):
         assert cli(*run).json["expire"]["expired"] == []
-    assert cli("archive", "search", path, "fence paints", "--json").json["hits"]
+    assert cli("recall", "--archived", path, "fence paints", "--json").json["hits"]
     undone = cli("undo", path, done.json["expire"]["run"])
     assert (undone.code, held(path)) == (0, before), undone.err
     assert cli("check", path).code == 0
@@ -76,7 +88,7 @@ def test_one_expired_memory_is_restored_into_the_other_agents_file_and_has_its_t
 ) -> None:
     path, run = aged(name, tmp_path / "agent", cli)
     (one,) = cli(*run).json["expire"]["expired"]
-    ended = cli("archive", "restore", path, one["id"])
+    ended = cli("undo", path, one["id"])
     assert ended.code == 0, ended.err
     assert len(contents(cli, path)) == len(TEXTS)
     assert "paints the fence" in str(held(path))
@@ -108,7 +120,7 @@ def test_all_phases_with_a_rule_and_a_limit_are_taken_back_one_by_one(
 ) -> None:
     path, _ = aged(name, tmp_path / "agent", cli)
     before = held(path)
-    done = cli("maintain", path, "--all", "--retain", "keep=30d", "--limit", 2,
+    done = cli("maintain", path, "--phase", "all", setting("retain", "keep=30d"), "--limit", 2,
                "--format", format_of(name), "--json")  # fmt: skip
     assert done.code == 0, done.err
     assert len(contents(cli, path)) <= 2

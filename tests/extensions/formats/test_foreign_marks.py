@@ -159,7 +159,7 @@ def test_marks_that_the_agent_changed_since_are_left_as_they_are(promoted: Path,
 def test_restore_brings_a_bullet_back_with_its_marks_to_its_place(promoted: Path, cli: Cli) -> None:
     consolidated(cli, promoted)
     for gone in cli("list", promoted, "--status", "superseded", "--json").json["memories"]:
-        assert cli("restore", promoted, gone["id"]).code == 0
+        assert cli("undo", promoted, gone["id"]).code == 0
     assert promoted.read_text() == PROMOTED
 
 

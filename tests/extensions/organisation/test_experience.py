@@ -126,7 +126,7 @@ def test_a_raw_trace_never_gets_into_a_block_a_recall_or_a_night(
     )
     with closing(sqlite3.connect(traced)) as db, db:
         db.execute("UPDATE memories SET status = 'archived' WHERE id LIKE 'experience-%'")
-    ended = cli("restore", traced, rows(traced, RAW)[0]["id"])
+    ended = cli("undo", traced, rows(traced, RAW)[0]["id"])
     assert (ended.code, "kept for audit" in ended.err) == (1, True)
 
 
@@ -134,10 +134,10 @@ def test_a_raw_trace_never_gets_into_a_block_a_recall_or_a_night(
 
 
 def test_a_raw_trace_is_not_offered_by_the_archive(traced: Path, cli: Cli) -> None:
-    found = cli("archive", "search", traced, "deploy billing to production", "--json").json
+    found = cli("recall", "--archived", traced, "deploy billing to production", "--json").json
     assert found["hits"] == []
     (trace, *_) = rows(traced, RAW)
-    refused = cli("archive", "restore", traced, trace["id"])
+    refused = cli("undo", traced, trace["id"])
     assert (refused.code, "kept for audit" in refused.err) == (1, True)
 
 
@@ -176,7 +176,7 @@ def test_it_links_to_every_trace_and_says_how_it_was_made(traced: Path, cli: Cli
     assert (said["compressor"], said["worked"], said["failed"]) == (COMPRESSOR, 1, 2)
     assert said["ratio"] == done[DEPLOY]["ratio"] >= 2
     assert sorted(said["traces"]) == sorted(done[DEPLOY]["traces"])
-    traced_back = cli("trace", traced, memory["id"], "--json").json
+    traced_back = cli("show", "--lineage", traced, memory["id"], "--json").json
     assert {one["id"] for one in traced_back["sources"]} == set(said["traces"])
     assert cli("check", traced).code == 0
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from builders import copy_of
+from commands import setting
 from nights import execute, fill, night, of_one_thing, picture, rows, told
 from test_cli import Cli, cli
 from test_schema import of_version
@@ -347,7 +348,7 @@ def test_adding_to_the_tenant_and_restoring_in_it_are_refused_in_a_sentence(
     ended = cli("add", org, "Trust me.", "--tenant", "shared")
     assert (ended.code, "only what is published" in ended.err) == (1, True)
     (earlier,) = rows(org, "SELECT id FROM memories WHERE content = ?", PORT)
-    ended = cli("restore", org, earlier["id"])
+    ended = cli("undo", org, earlier["id"])
     assert (ended.code, "earlier version" in ended.err) == (1, True)
 
 
@@ -371,7 +372,14 @@ def test_the_phases_of_ageing_count_nothing_of_the_tenant_and_a_dry_run_says_the
     Run(org, cli)("publish", "port", PORT, by="coder")
     Run(org, cli)("publish", "port", MOVED, by="coder")
     fill(org, [f"Room {number} has {number * 3} chairs." for number in range(4)])
-    asked = ("maintain", org, "--decay", "--limit", "2", "--expire", "--retain", "keep=400d")
+    asked = (
+        "maintain",
+        org,
+        "--phase",
+        "decay,limit,expire",
+        setting("max_active", 2),
+        setting("retain", "keep=400d"),
+    )
     planned = cli(*asked, "--dry-run", "--json").json
     done = cli(*asked, "--json").json
     assert (planned["before"], planned["after"]) == (done["before"], done["after"])
@@ -387,11 +395,11 @@ def test_what_ended_of_the_tenant_is_left_out_of_the_archive_and_nobody_is_sent_
     run("publish", "port", PORT, by="coder")
     run("publish", "port", MOVED, by="coder")
     run("retract", "port", by="coder")
-    found = cli("archive", "search", org, "billing port", "--json").json
+    found = cli("recall", "--archived", org, "billing port", "--json").json
     assert found["hits"] == []
     for content in (PORT, MOVED):
         (ended,) = rows(org, "SELECT id FROM memories WHERE content = ?", content)
-        refused = cli("archive", "restore", org, ended["id"])
+        refused = cli("undo", org, ended["id"])
         assert (refused.code, "with 'slowwave shared'" in refused.err) == (1, True)
 
 
@@ -468,5 +476,5 @@ def test_of_two_at_once_the_second_sees_what_the_first_wrote(org: Path) -> None:
 
 def test_a_shared_fact_is_nothing_new_that_a_night_waits_for(org: Path, cli: Cli) -> None:
     cli("shared", org, "publish", "billing-port", PORT, "--author", "aino")
-    ended = cli("maintain", org, "--consolidate", "--min-new", "1", "--json")
+    ended = cli("maintain", org, "--consolidate", setting("min_new", "1"), "--json")
     assert ended.json["gate"]["found"] == 0

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import yaml
 from builders import a_memory, copy_of, put
+from commands import setting
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
@@ -123,7 +124,7 @@ def test_the_page_of_a_derived_memory_says_what_it_was_made_from(
 def test_a_rule_has_a_page_with_its_evidence(memory_file: Path, tmp_path: Path, cli: Cli) -> None:
     fill(memory_file, a_rule())
     with model_server() as server:
-        asking = ("--model", "openai/scripted", "--api-base", server.base)
+        asking = ("--model", "openai/scripted", setting("api_base", server.base))
         cli("maintain", memory_file, "--consolidate", *asking)
     cli("export", memory_file, "--wiki", tmp_path / "wiki")
     (name,) = [one for one in pages(tmp_path / "wiki") if one.startswith("wiki/rules/")]
@@ -425,15 +426,15 @@ def test_whatever_changes_memories_writes_the_wiki_where_the_config_says(
         assert as_it_is_now(memory_file, wiki), command
         return ended.json
 
-    applied = done("apply", memory_file, plan)
+    applied = done("review", "apply", memory_file, plan)
     undone = done("undo", memory_file, applied["run"])
     assert undone["wiki"]["written"] > 0
     run_id = done("ingest", memory_file, chat)["run"]
     assert cli("undo", memory_file, run_id, "--dry-run", "--json").json.get("wiki") is None
     assert done("experience", memory_file, "compress")["wiki"]["written"] > 0
     waiting = done(*maintain, "--review", "always", "--reconsider")["proposals"]
-    done("review", memory_file, "approve", waiting[0]["id"])
-    done("review", memory_file, "decline", waiting[1]["id"])
+    done("review", "approve", memory_file, waiting[0]["id"])
+    done("review", "decline", memory_file, waiting[1]["id"])
 
 
 def test_a_wiki_that_cannot_be_written_leaves_every_other_command_done_and_ends_with_3(
@@ -466,8 +467,8 @@ def test_a_wiki_that_fails_halfway_is_said_and_the_next_one_completes_it(
     wiki = tmp_path / "wiki"
     (wiki / "wiki").mkdir(parents=True)
     (wiki / "wiki" / "tenants").write_text("in the way")
-    night = cli("maintain", memory_file, "--consolidate", "--wiki", wiki)
+    night = cli("maintain", memory_file, "--consolidate", setting("wiki", wiki))
     assert (night.code, "something else is in the way" in night.err) == (3, True)
     (wiki / "wiki" / "tenants").unlink()
-    assert cli("maintain", memory_file, "--consolidate", "--wiki", wiki).code == 0
+    assert cli("maintain", memory_file, "--consolidate", setting("wiki", wiki)).code == 0
     assert as_it_is_now(memory_file, wiki)

@@ -17,6 +17,7 @@ from typing import Any
 
 import psycopg
 import pytest
+from commands import setting
 from databases import Database, Server, database, empty_database, looks_at_vectors, server
 from model_nights import Agent, told_once
 from model_server import answering, approval
@@ -361,21 +362,21 @@ def test_every_command_that_reads_takes_the_url_and_never_shows_the_password(
     (gone,) = set(first["sources"]) - {first["survivor"]}
     commands: list[tuple[object, ...]] = [
         ("conflicts", url),
-        ("trace", url, first["survivor"]),
+        ("show", "--lineage", url, first["survivor"]),
         ("show", url, first["survivor"]),
         ("log", url),
         ("log", url, done["run"]),
         ("check", url),
         ("export", url, "--all"),
         ("list", url),
-        ("stats", url),
+        ("log", "--stats", url),
         ("undo", url, done["run"], "--dry-run"),
-        ("restore", url, gone),
+        ("undo", url, gone),
     ]
     told = json.dumps(done)
     for command in commands:
         for json_too in ((), ("--json",)):
-            if command[0] == "restore" and json_too:
+            if command[-1] == gone and json_too:
                 continue
             ended = cli(*command, *json_too)
             assert ended.code == 0, (command, ended.err)
@@ -389,7 +390,7 @@ def test_a_report_and_a_wiki_of_a_tenant_are_for_their_owner_alone(
     filled: Database, cli: Cli, tmp_path: Path
 ) -> None:
     report, wiki = tmp_path / "night.html", tmp_path / "wiki"
-    ended = cli(*NIGHT, filled.of(RAVI), "--report", report, "--wiki", wiki)
+    ended = cli(*NIGHT, filled.of(RAVI), setting("report", report), "--wiki", wiki)
     assert ended.code == 0, ended.err
     written = [report, *(one for one in wiki.rglob("*.md"))]
     assert len(written) > 3
@@ -401,7 +402,7 @@ def test_a_memory_that_is_restored_is_a_row_again(filled: Database, cli: Cli) ->
     done = night(cli, filled.of(RAVI))
     (gone,) = set(done["proposals"][0]["sources"]) - {done["proposals"][0]["survivor"]}
     before = filled.texts("slowwave_superseded.memories.ravi")
-    assert cli("restore", filled.of(RAVI), gone).code == 0
+    assert cli("undo", filled.of(RAVI), gone).code == 0
     assert len(filled.texts("slowwave_superseded.memories.ravi")) == len(before) - 1
 
 
@@ -616,7 +617,7 @@ def test_a_memory_that_is_a_url_or_begins_with_one_is_kept_as_it_was_said(
 
 
 ASTRAY: list[tuple[str, ...]] = [
-    ("init", "URL"),
+    ("import", "--empty", "URL"),
     ("add", "URL", "A text."),
     ("list", "own.db", "--state", "URL"),
     ("list", "own.db", "--config", "URL"),
@@ -624,7 +625,6 @@ ASTRAY: list[tuple[str, ...]] = [
     ("import", "own.db", "URL"),
     ("ingest", "own.db", "URL"),
     ("formats", "URL"),
-    ("archive", "URL", "search"),
     ("fleet", "report", "URL"),
     ("maintain", "own.db", "--consolidate", "--report=URL"),
 ]
@@ -635,7 +635,7 @@ def test_a_url_where_no_database_is_taken_is_refused_and_its_password_not_shown(
     command: tuple[str, ...], cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert cli("init", "own.db").code == 0
+    assert cli("import", "--empty", "own.db").code == 0
     url = "postgresql://u:sesame-7@127.0.0.1:9/db"
     ended = cli(*(one.replace("URL", url) for one in command))
     assert "sesame" not in ended.out + ended.err

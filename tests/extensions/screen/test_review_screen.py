@@ -113,7 +113,7 @@ def test_what_a_memory_says_is_text_on_the_screen_and_nothing_else(
 def test_lineage_is_a_tree_down_to_what_sources_were_made_from(
     waiting: Path, cli: Cli, embedder: SentenceEmbedder
 ) -> None:
-    assert cli("review", waiting, "approve", UPDATE).code == 0
+    assert cli("review", "approve", waiting, UPDATE).code == 0
     cli("add", waiting, "The backup of the wiki now runs at 04:45 every night.")
     assert cli("maintain", waiting, "--consolidate", "--review", "always").code == 0
     shown = drive(
@@ -173,7 +173,7 @@ def test_what_is_approved_is_applied_and_undo_gives_every_bit_back_and_lets_it_w
     ]
     # The decision can be made once more, and the night does not propose it a second time.
     assert cli("maintain", waiting, "--consolidate", "--json").json["proposals"] == []
-    assert cli("review", waiting, "approve", UPDATE).code == 0
+    assert cli("review", "approve", waiting, UPDATE).code == 0
 
 
 def test_what_is_declined_keeps_its_reason_and_undo_lets_it_wait_again(
@@ -181,10 +181,10 @@ def test_what_is_declined_keeps_its_reason_and_undo_lets_it_wait_again(
 ) -> None:
     session = Session(Place(waiting), embedder, Choice((), None, False))
     drive(waiting, embedder, ["d", '"not so', "enter"], session=session)
-    shown = cli("review", waiting, "show", MERGE, "--json").json["proposals"][0]
+    shown = cli("review", "show", waiting, MERGE, "--json").json["proposals"][0]
     assert (shown["state"], shown["why"]) == ("declined", "declined by a person: not so")
     drive(waiting, embedder, ["u"], session=session)
-    shown = cli("review", waiting, "show", MERGE, "--json").json["proposals"][0]
+    shown = cli("review", "show", waiting, MERGE, "--json").json["proposals"][0]
     assert (shown["state"], shown["why"]) == ("pending", "waits for review")
     drive(waiting, embedder, ["d", '"not so', "escape"], session=session)
     assert states(waiting)[MERGE] == "pending"
@@ -333,12 +333,12 @@ def test_sigterm_ends_it_and_gives_the_terminal_back(waiting: Path) -> None:
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
-    [(["--tui"], "needs a terminal"), (["approve", "--all", "--tui"], "goes with no action")],
+    [(["list", "--tui"], "needs a terminal"), (["approve", "--all", "--tui"], "--tui")],
 )
 def test_without_a_terminal_or_with_an_action_it_is_wrong_usage(
     waiting: Path, cli: Cli, arguments: list[str], said: str
 ) -> None:
-    ended = cli("review", waiting, *arguments)
+    ended = cli("review", *arguments, waiting)
     assert ended.code == 2
     assert said in ended.err
     assert set(states(waiting).values()) == {"pending"}

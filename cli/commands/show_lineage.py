@@ -1,21 +1,14 @@
-"""slowwave trace: where a memory came from, and what was made from it."""
+"""`slowwave show --lineage`: what a memory was made from, and what was made from it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from slowwave.cli.arguments.options import (
-    ConfigOption,
-    FileArgument,
-    HtmlOption,
-    JsonOption,
-    MemoryArgument,
-    QuietOption,
-)
-from slowwave.cli.files.places import on_place
+from slowwave.cli.arguments.options import HtmlOption, setting
 from slowwave.cli.pages.branches import Branch, trees_of
 from slowwave.cli.pages.lineage_json import trace_as_json
 from slowwave.cli.pages.report_file import STDOUT, refuse_unwritable, write_report
@@ -37,35 +30,54 @@ _DEPTH_OF_TEXT = 12
 _MOST_SHOWN = 20_000
 
 
-@on_place
-def trace(
-    file: FileArgument,
-    place: Place,
-    memory: MemoryArgument,
-    tree: Annotated[
-        bool, typer.Option("--tree", help="As a tree on the terminal; the default.")
-    ] = False,
+@dataclass(frozen=True)
+class LineageOptions:
+    """Whether lineage is shown, and in which form."""
+
+    lineage: Annotated[
+        bool,
+        typer.Option(
+            "--lineage",
+            allow_from_autoenv=False,
+            help="Show what it was made from and what was made from it, to every depth.",
+        ),
+    ] = False
     dot: Annotated[
-        bool, typer.Option("--dot", help="As a graph for Graphviz: ... --dot | dot -Tsvg")
-    ] = False,
+        bool,
+        typer.Option(
+            "--dot",
+            allow_from_autoenv=False,
+            help="Write the lineage as a graph for Graphviz: ... --dot | dot -Tsvg",
+        ),
+    ] = False
     mermaid: Annotated[
-        bool, typer.Option("--mermaid", help="As a graph for Mermaid, which a comment may hold.")
-    ] = False,
-    html: HtmlOption = None,
-    config: ConfigOption = None,
-    json: JsonOption = False,
-    quiet: QuietOption = False,
-) -> None:
+        bool,
+        typer.Option(
+            "--mermaid", allow_from_autoenv=False, help="Write the lineage as a Mermaid graph."
+        ),
+    ] = False
+    html: HtmlOption = None
+    tree: Annotated[bool, setting("--tree", allow_from_autoenv=False, help="As --lineage.")] = False
+
+    @property
+    def wanted(self) -> bool:
+        """Whether lineage is shown in any form."""
+        return self.lineage or self.tree or self.dot or self.mermaid or self.html is not None
+
+    def refuse_two_forms(self, json: bool) -> None:
+        """Refuse more than one form. Raises `typer.BadParameter` and `StoreError`."""
+        if sum((self.tree, self.dot, self.mermaid, json, self.html is not None)) > 1:
+            raise typer.BadParameter("Pass only one of --dot, --mermaid, --html and --json.")
+        if self.html is not None:
+            refuse_unwritable(self.html)
+
+
+def show_lineage(place: Place, memory: str, options: LineageOptions, output: Output) -> None:
     """Show where a memory came from and what was made from it.
 
-    To every depth, with the words of what is no longer in the file.
+    With the words of memories that are no longer in the file. Raises `StoreError`.
     """
-    if sum((tree, dot, mermaid, json, html is not None)) > 1:
-        raise typer.BadParameter(
-            "Only one of --tree, --dot, --mermaid, --html and --json can be said."
-        )
-    if html is not None:
-        refuse_unwritable(html)
+    options.refuse_two_forms(output.json)
     from slowwave.store.file import open_reading
     from slowwave.store.intake import read_messages_of
     from slowwave.store.lineage import (
@@ -83,22 +95,22 @@ def trace(
         claims = read_claims(opened, found.id)
         derivations = read_derivations(opened, found.id)
         messages = read_messages_of(opened, _with_ancestors(found.id, sources))
-    output = Output(json, quiet)
-    if html is not None:
+    if options.html is not None:
         from slowwave.cli.pages.lineage_page import as_lineage_page
 
         trees = [trees_of(one, _DEPTH_OF_TEXT) for one in (sources, derived)]
-        write_report(html, as_lineage_page(str(file), found, claims, *trees), file)
-        if html != STDOUT:
-            output.show(clean(f"Written: {html}"))
+        page = as_lineage_page(str(place.named), found, claims, *trees)
+        write_report(options.html, page, place.named)
+        if options.html != STDOUT:
+            output.show(clean(f"Written: {options.html}"))
         return
-    if dot or mermaid:
+    if options.dot or options.mermaid:
         from slowwave.cli.pages.graph import Node, as_dot, as_mermaid, graph_of
 
         graph = graph_of(Node(found.id, found.content, found.status), sources, derived)
-        output.show(as_dot(graph) if dot else as_mermaid(graph))
+        output.show(as_dot(graph) if options.dot else as_mermaid(graph))
         return
-    if json:
+    if output.json:
         output.result(
             trace_as_json(found, claims, derivations, sources, derived)
             | {

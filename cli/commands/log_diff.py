@@ -1,19 +1,15 @@
-"""slowwave diff: what a run changed in what agents read."""
+"""`slowwave log --diff`: what a run changed in the texts that agents read."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
-from slowwave.cli.arguments.options import ConfigOption, FileArgument, JsonOption, QuietOption
-from slowwave.cli.files.places import on_place
+from slowwave.cli.pages.account_reading import named_or_last_run
+from slowwave.cli.results.runs import headline
 from slowwave.cli.terminal.output import Output, clean
 from slowwave.cli.terminal.wording import day_of
 from slowwave.store.places import Place
-
-from .log import headline
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -21,32 +17,23 @@ if TYPE_CHECKING:
     from slowwave.store.changes import TextChange
 
 
-@on_place
-def diff(
-    file: FileArgument,
-    place: Place,
-    run: Annotated[str, typer.Argument(metavar="RUN", help="Its id, or the start of it.")],
-    config: ConfigOption = None,
-    json: JsonOption = False,
-    quiet: QuietOption = False,
-) -> None:
-    """Show the texts that a run took away (-) and wrote (+).
+def show_diff(place: Place, run: str | None, output: Output) -> None:
+    """Show what a run changed, the last one unless it is named.
 
-    Memories are shown proposal by proposal, in the order in which they were observed.
+    Proposal by proposal, memories in the order in which they were observed. Raises `StoreError`.
     """
     from slowwave.store.changes import read_changes
     from slowwave.store.file import open_reading
-    from slowwave.store.ledger import count_states, read_run
+    from slowwave.store.ledger import count_states
 
-    output = Output(json, quiet)
     with place.reading() as memory_file, open_reading(memory_file) as opened:
-        found = read_run(opened, run)
+        found = named_or_last_run(opened, run)
         changes = read_changes(opened, found.id)
         states = count_states(opened).get(found.id, {})
     output.result(
         {
             "command": "diff",
-            "file": str(file),
+            "file": str(place.named),
             "run": found.id,
             "changes": [asdict(one) for one in changes],
         }

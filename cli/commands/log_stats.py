@@ -1,53 +1,74 @@
-"""slowwave stats: how much the file holds, and how that has changed from run to run."""
+"""`slowwave log --stats`: how much the file holds, and how that changed from run to run."""
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Annotated, Any
 
-from slowwave.cli.arguments.options import (
-    ConfigOption,
-    FileArgument,
-    JsonOption,
-    QuietOption,
-    TenantsOption,
-)
-from slowwave.cli.files.places import on_place
+import typer
+
+from slowwave.cli.arguments.options import TenantsOption
+from slowwave.cli.nights.metrics import Metrics
+from slowwave.cli.results.runs import outcome_now
 from slowwave.cli.results.taken_up import since
 from slowwave.cli.terminal.output import Output, clean
 from slowwave.cli.terminal.wording import counted
 from slowwave.store.places import Place
 
-from .log import outcome_now
-
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     from rich.table import Table
 
     from slowwave.store.ledger import Run
+    from slowwave.store.memories import Counts
 
-# So many of the last runs are shown to people.
+# People see this many of the last runs.
 _MOST_RUNS = 10
 
 
-@on_place
-def stats(
-    file: FileArgument,
-    place: Place,
-    tenant: TenantsOption = None,
-    config: ConfigOption = None,
-    json: JsonOption = False,
-    quiet: QuietOption = False,
-) -> None:
-    """Count memories and tokens, and how they grew run by run.
+@dataclass(frozen=True)
+class StatsOptions:
+    """Whether the file is counted, and of which tenants."""
 
-    Memories are counted by status and layer.
-    """
+    stats: Annotated[
+        bool,
+        typer.Option(
+            "--stats",
+            allow_from_autoenv=False,
+            help="Count memories and tokens, by status and layer, and their growth run by run.",
+        ),
+    ] = False
+    tenant: TenantsOption = None
+    prometheus: Annotated[
+        bool,
+        typer.Option(
+            "--prometheus",
+            allow_from_autoenv=False,
+            help="Write the counts as Prometheus metrics.",
+        ),
+    ] = False
+
+    @property
+    def wanted(self) -> bool:
+        """Whether the file is counted, in any form."""
+        return self.stats or self.prometheus
+
+    def refuse_run(self, run: str | None) -> None:
+        """Refuse a run: the counts are of the whole file. Raises `typer.BadParameter`."""
+        if run is not None:
+            raise typer.BadParameter("--stats counts the whole file: name no run.")
+
+
+def show_stats(place: Place, options: StatsOptions, output: Output) -> None:
+    """Count memories and tokens, and how they grew run by run. Raises `StoreError`."""
+    tenant = options.tenant
     from slowwave.consolidation.text.token_count import count_tokens
     from slowwave.store.file import open_reading
     from slowwave.store.intake import read_backlog
-    from slowwave.store.ledger import count_states, read_runs
+    from slowwave.store.ledger import count_states, read_runs, read_waiting
     from slowwave.store.memories import chosen_tenants, count_by_status, count_memories
 
     with place.reading() as memory_file, open_reading(memory_file) as opened:
@@ -56,17 +77,22 @@ def stats(
         counts = count_memories(opened, tenants, count_tokens)
         states = count_states(opened)
         backlog = read_backlog(opened, tenant or ())
+        waiting = len(read_waiting(opened))
         runs = [
             _run(one, states.get(one.id, {}))
             for one in read_runs(opened)
             # What a run counted is of its tenants: another choice would be mixed up with it.
             if not tenant or set(one.options.get("tenant") or ()) == set(tenants)
         ]
-    output = Output(json, quiet)
+    if options.prometheus:
+        if output.json:
+            raise typer.BadParameter("Pass only one of --prometheus and --json.")
+        output.show(_as_metrics(place.named, counts, by_status, backlog.parts, waiting, runs))
+        return
     output.result(
         {
             "command": "stats",
-            "file": str(file),
+            "file": str(place.named),
             "tenants": tenants,
             "active": asdict(counts),
             "by_status": by_status,
@@ -77,7 +103,7 @@ def stats(
     )
     of = "1 tenant" if len(tenants) == 1 else f"{len(tenants):,} tenants"
     held = f"{counts.active:,} active memories, {counts.tokens:,} tokens, {of}."
-    output.show(clean(f"{file}: {held}"))
+    output.show(clean(f"{place.named}: {held}"))
     if backlog.parts:
         waits = counted(backlog.parts, "conversation part waits", "conversation parts wait")
         output.show(f"{waits} for a model {since(backlog)}.")
@@ -87,6 +113,27 @@ def stats(
         output.show("", _growth(runs[-_MOST_RUNS:]))
     if len(runs) > _MOST_RUNS:
         output.show(f"The last {_MOST_RUNS} of {len(runs):,} runs; --json has them all.")
+
+
+def _as_metrics(
+    file: Path,
+    counts: Counts,
+    by_status: Mapping[str, Mapping[str, int]],
+    parts: int,
+    waiting: int,
+    runs: Sequence[Mapping[str, Any]],
+) -> str:
+    """Return the counts in the text format of Prometheus."""
+    from prometheus_client import generate_latest
+
+    metrics = Metrics()
+    metrics.waits(file, waiting)
+    metrics.holds(file, counts.active, counts.tokens, parts)
+    for status, layers in by_status.items():
+        metrics.has_status(file, status, sum(layers.values()))
+    if runs:
+        metrics.began(file, datetime.fromisoformat(runs[-1]["started_at"]).timestamp())
+    return generate_latest(metrics.registry).decode().rstrip("\n")
 
 
 def _run(run: Run, states: Mapping[str, int]) -> dict[str, Any]:

@@ -1,0 +1,161 @@
+"""The class of every command and group: settings, help in two lengths, old spellings."""
+
+from __future__ import annotations
+
+from copy import copy
+from functools import partial
+from itertools import pairwise
+from typing import Any, TypeVar
+
+import typer
+from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
+
+from slowwave.cli.terminal.exits import EXIT_CODES
+from slowwave.cli.terminal.output import PLACE_OF, Output
+
+from .addresses import as_spelled, without_secrets
+from .old_spellings import current_command, hints_of_options, old_commands
+from .settings import is_path, place_named
+
+HELP_ALL = "--help-all"
+_SHOWS_ALL, _HINTS = "slowwave.help_all", "slowwave.hints"
+_Command = TypeVar("_Command", TyperCommand, TyperGroup)
+
+
+class ConfiguredCommand(TyperCommand):
+    """A command whose options can be set by the environment and by the config file."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Take secrets out of addresses, since arguments may be shown."""
+        if HELP_ALL in args:
+            args = _help_for(ctx)
+        shown, spelled = without_secrets(ctx, args)
+        self._refuse_misuse(ctx, shown)
+        rest = super().parse_args(ctx, shown)
+        ctx.params = {name: as_spelled(value, spelled) for name, value in ctx.params.items()}
+        return rest
+
+    def _refuse_misuse(self, ctx: Any, args: list[str]) -> None:
+        """Refuse a blank path, and --tenant twice where a command takes it once."""
+        values, _, order = self.make_parser(ctx).parse_args(list(args))
+        parameter: Any
+        for parameter in self.params:
+            given = values.get(parameter.name)
+            for value in given if isinstance(given, list | tuple) else [given]:
+                # Path("") is the current folder; a blank is usually a variable that is not set.
+                if isinstance(value, str) and not value.strip() and is_path(parameter):
+                    raise typer.BadParameter("it is blank.", ctx=ctx, param=parameter)
+            is_repeated = parameter.name == "tenant" and order.count(parameter) > 1
+            if is_repeated and not getattr(parameter, "multiple", False):
+                raise typer.BadParameter(
+                    "Name one tenant: this command takes --tenant once.", ctx=ctx
+                )
+
+    def make_parser(self, ctx: Any) -> Any:
+        """Add a --no-... for each flag that the environment or the config file can set."""
+        parser = super().make_parser(ctx)
+        for option in self.params:
+            if isinstance(option, TyperOption) and option.is_bool_flag:
+                names = [f"--no-{name[2:]}" for name in option.opts if name.startswith("--")]
+                parser.add_option(
+                    obj=option, opts=names, dest=option.name, action="store_const", const=False
+                )
+        return parser
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command: hints about old spellings first, and errors with their place."""
+        output = Output(json=bool(ctx.params.get("json")), quiet=bool(ctx.params.get("quiet")))
+        for hint in (*ctx.meta.pop(_HINTS, ()), *hints_of_options(ctx)):
+            output.note(hint)
+        token = PLACE_OF.set(partial(place_named, ctx))
+        try:
+            return super().invoke(ctx)
+        except typer.BadParameter as error:
+            error.ctx = error.ctx or ctx
+            raise
+        finally:
+            PLACE_OF.reset(token)
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the help, with --help-all everything."""
+        TyperCommand.format_help(_in_its_length(self, ctx), ctx, formatter)
+
+
+class ConfiguredGroup(TyperGroup):
+    """A group of commands, which also takes the old spellings of them."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Take --help-all."""
+        return super().parse_args(ctx, _help_for(ctx) if args[:1] == [HELP_ALL] else args)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find the command, by an old spelling too; its hint is written when the command runs."""
+        if ctx.parent is None:
+            args, hint = current_command(args)
+            if hint is not None:
+                _keep_hint(ctx, hint)
+        return super().resolve_command(ctx, args)
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the help, with --help-all everything."""
+        TyperGroup.format_help(_in_its_length(self, ctx), ctx, formatter)
+
+
+class VerbGroup(ConfiguredGroup):
+    """Sub-commands, the first of which needs no name: `review FILE` lists."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Put the verb in front; it may follow FILE, as earlier versions had it."""
+        asks_for_help = args[:1] in ([HELP_ALL], *([name] for name in ctx.help_option_names))
+        if not asks_for_help and not ctx.resilient_parsing:  # that is a completion
+            args = self._with_verb_first(ctx, args)
+        return super().parse_args(ctx, args)
+
+    def _with_verb_first(self, ctx: Any, args: list[str]) -> list[str]:
+        if args and args[0] in self.commands:
+            return args
+        options = [each for command in self.commands.values() for each in command.params]
+        with_value = {
+            name
+            for option in options
+            if isinstance(option, TyperOption) and not option.is_flag
+            for name in option.opts
+        }
+        for place, (before, word) in enumerate(pairwise(args), start=1):
+            if word in self.commands and before not in with_value:
+                path = ctx.command_path
+                _keep_hint(ctx, f"Deprecated: '{path} FILE {word}' is now '{path} {word} FILE'.")
+                return [word, *args[:place], *args[place + 1 :]]
+        return [next(iter(self.commands)), *args]
+
+
+def _keep_hint(ctx: Any, hint: str) -> None:
+    ctx.meta.setdefault(_HINTS, []).append(hint)
+
+
+def _help_for(ctx: Any) -> list[str]:
+    """Return the arguments that show help, and let it be the long one."""
+    ctx.meta[_SHOWS_ALL] = True
+    return ["--help"]
+
+
+def _no_type(ctx: object) -> str:
+    return ""
+
+
+def _in_its_length(command: _Command, ctx: Any) -> _Command:
+    """Return a command as its help shows it: in short, or with all that there is to know."""
+    shown: _Command = copy(command)
+    shown.params = [copy(parameter) for parameter in command.params]
+    parameter: Any  # the type that help would show of a flag is <bool>, of FILE <list[Path]>
+    for parameter in (*shown.params, shown.get_help_option(ctx)):
+        if isinstance(parameter, TyperArgument) or getattr(parameter, "is_flag", False):
+            parameter.display_type_rich = _no_type
+    if not ctx.meta.get(_SHOWS_ALL):
+        ctx.auto_envvar_prefix = None  # help would name every variable
+        return shown
+    for parameter in shown.params:
+        parameter.hidden = False
+    more = old_commands() if isinstance(command, TyperGroup) else ""
+    shown.epilog = "\n\n".join(filter(None, (more, EXIT_CODES)))
+    return shown
