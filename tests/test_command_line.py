@@ -486,6 +486,7 @@ def test_the_stats_as_metrics_are_what_prometheus_reads(filled: Path, cli: Cli) 
         ("--diff", "--html", "-"),
         ("--stats", "--md", "-"),
         ("run", "--stats"),
+        ("--tenant", "default"),
     ],
     ids=" ".join,
 )
