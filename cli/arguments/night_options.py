@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from slowwave.cli.terminal.log_lines import LogFormat
+from slowwave.cli.terminal.log_lines import LogFormat, write_in
 from slowwave.store.purge import KEPT_DAYS
 
 from .durations import check_duration, check_rules
@@ -132,7 +132,10 @@ class NightSettings:
     ] = None
     log_format: Annotated[
         LogFormat,
-        setting(help="Write stderr as sentences, or as a JSON object a line (even with --quiet)."),
+        setting(
+            callback=write_in,
+            help="Write stderr as sentences, or as a JSON object a line (even with --quiet).",
+        ),
     ] = "text"
     metrics_file: Annotated[
         Path | None,

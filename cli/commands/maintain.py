@@ -38,7 +38,6 @@ from slowwave.cli.results.textfile import refuse_unwritable_metrics
 from slowwave.cli.results.wiki import refuse_unwritable_wiki, write_after_change
 from slowwave.cli.reviewing.interactive import refuse_to_ask
 from slowwave.cli.terminal.exits import Code
-from slowwave.cli.terminal.log_lines import log_lines
 from slowwave.cli.terminal.output import Output
 from slowwave.consolidation.options import CycleOptions, Review
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbedder
@@ -135,7 +134,6 @@ def maintain(
     Each file is maintained by itself with a budget of its own; the worst exit code is returned. A
     slowwave.toml beside the first file applies to all.
     """
-    log_lines().wanted = settings.log_format == "json"
     if not files:
         raise typer.BadParameter("Name the memory file, or set SLOWWAVE_FILE.")
     phases = old_phases.phases(context, phase)
