@@ -83,10 +83,10 @@ def read_ages(file: MemoryFile, tenants: Sequence[str]) -> Iterator[MemoryAge]:
     """Yield the active memories of the tenants, in the order of ids."""
     chosen = "AND tenant IN (SELECT value FROM json_each(?)) ORDER BY id"
     for row in file.db.conn.execute(f"{_AGES} {chosen}", [json_text(tenants)]):
-        yield _age_of(row)
+        yield _to_age(row)
 
 
-def take_out(
+def retire_memories(
     file: MemoryFile, run_id: str, phase: Phase, planned: Collection[MemoryAge], now: str
 ) -> list[str]:
     """Take memories out of the active ones, in one transaction, and return their ids.
@@ -98,19 +98,19 @@ def take_out(
             f"{_AGES} AND id IN (SELECT value FROM json_each(?)) ORDER BY id",
             [json_text([one.id for one in planned])],
         )
-        still = set(map(_age_of, rows.fetchall()))
+        still = set(map(_to_age, rows.fetchall()))
         going = sorted(one.id for one in planned if one in still)
         changes = {"status": STATUS_AFTER[phase], "updated_at": now}
         update_rows(file, run_id, phase, "memories", [{"id": one} for one in going], changes)
     return going
 
 
-def seconds_of(file: MemoryFile, moment: str) -> int:
+def to_epoch_seconds(file: MemoryFile, moment: str) -> int:
     """Return a moment, as the file writes it, in seconds since 1970."""
     return int(file.value("SELECT strftime('%s', ?)", [moment]))
 
 
-def _age_of(row: tuple[Any, ...]) -> MemoryAge:
+def _to_age(row: tuple[Any, ...]) -> MemoryAge:
     memory_id, tenant, kind, layer, importance, protected, carries, waiting, *rest = row
     flags = (bool(protected), bool(carries), bool(waiting))
     return MemoryAge(memory_id, tenant, kind, layer, importance, *flags, *rest)

@@ -10,9 +10,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from .errors import StoreError
-from .file import open_as_it_is, remove_file
+from .file import open_any_version, remove_file
 from .opening import open_database
-from .sidecar import create_beside, sync_folder
+from .sidecar import create_sidecar, sync_folder
 from .validate import is_memory_file
 
 # What stands behind the memory file's name; under the last one it is made.
@@ -36,9 +36,9 @@ def back_up(path: Path, now: datetime, keep: int) -> Path:
     unfinished = real.with_name(f"{real.name}{_UNFINISHED}")
     try:
         remove_file(unfinished)  # what a killed run left
-        create_beside(real, unfinished.name)
+        create_sidecar(real, unfinished.name)
         try:
-            copy_whole(path, unfinished)
+            copy_verified(path, unfinished)
             done = _free_name(real, now)
             unfinished.rename(done)
             sync_folder(done.parent)
@@ -51,7 +51,7 @@ def back_up(path: Path, now: datetime, keep: int) -> Path:
     return done
 
 
-def backups_of(path: Path) -> list[Path]:
+def list_backups(path: Path) -> list[Path]:
     """Return the backups of this very file, oldest first."""
     real = path.resolve()
     found = [
@@ -65,12 +65,12 @@ def backups_of(path: Path) -> list[Path]:
     return [one for _, _, one in sorted(found)]
 
 
-def copy_whole(path: Path, to: Path, what: str = "backup", hint: str = _HINT) -> None:
+def copy_verified(path: Path, to: Path, what: str = "backup", hint: str = _HINT) -> None:
     """Copy a memory file as it is at one moment, and compare the copy. Raises `StoreError`.
 
     what, hint: what the copy is called in an error, and what can be done then.
     """
-    with open_as_it_is(path) as file:
+    with open_any_version(path) as file:
         source = file.db.conn
         expected = fingerprint(source)  # from here on one picture of the file is read
         try:
@@ -80,10 +80,10 @@ def copy_whole(path: Path, to: Path, what: str = "backup", hint: str = _HINT) ->
                 source.backup(target)
         except sqlite3.DatabaseError as error:
             raise StoreError(f"The {what} of {path} cannot be made: {error}.", hint) from error
-        refuse_difference(path, to, expected)
+        verify_copy(path, to, expected)
 
 
-def refuse_difference(path: Path, copy: Path, expected: Fingerprint) -> None:
+def verify_copy(path: Path, copy: Path, expected: Fingerprint) -> None:
     """Read a copy of `path` anew, and refuse one that is damaged or is not what was copied."""
     try:
         # This one file is read, and nothing is created next to it.
@@ -133,6 +133,6 @@ def _free_name(real: Path, now: datetime) -> Path:
 
 def _remove_oldest(real: Path, done: Path, keep: int) -> None:
     # Not the new one, whatever a clock that was set back has named the others.
-    older = [one for one in backups_of(real) if one != done]
+    older = [one for one in list_backups(real) if one != done]
     for one in older[: max(0, len(older) + 1 - keep)]:
         remove_file(one)

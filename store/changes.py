@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from .file import MemoryFile
-from .journal_form import JournalForm
-from .rows import json_part
+from .journal_form import JournalReader
+from .rows import json_field
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ def read_changes(file: MemoryFile, run_id: str) -> list[TextChange]:
     Also of a run that was taken back since: what it had done then.
     """
     found: dict[tuple[str, str], _Images] = {}
-    form = JournalForm(file)
+    form = JournalReader(file)
     for row in file.rows(
         "SELECT * FROM journal WHERE run_id = ? AND table_name = 'memories' ORDER BY sequence",
         [run_id],
@@ -92,7 +92,7 @@ def _change(
 def _texts_before_later_runs(file: MemoryFile, run_id: str) -> dict[str, str]:
     """Return what memories said when the first later run changed that."""
     rows = file.db.conn.execute(
-        f"SELECT {json_part('row_key', 'id')}, {json_part('before', 'content')} AS content "
+        f"SELECT {json_field('row_key', 'id')}, {json_field('before', 'content')} AS content "
         "FROM journal JOIN runs ON runs.id = run_id "
         "WHERE table_name = 'memories' AND content IS NOT NULL "
         "AND runs.rowid > (SELECT rowid FROM runs WHERE id = ?) "

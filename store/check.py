@@ -7,16 +7,16 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from .connection import connected, is_sealed
+from .connection import connect, is_immutable
 from .errors import UnusableFile
 from .extension_tables import extension_tables
 from .file import MemoryFile, schema_version
-from .journal_form import JournalForm
-from .kept_form import find_fault_of_row
-from .ledger import read_waiting
+from .journal_form import JournalReader
+from .kept_form import find_row_fault
+from .ledger import read_pending
 from .memories import SELECT
-from .records import SAVE, Memory, content_hash, from_row, kept_claims, kept_list, kept_object
-from .schema_of_file import expected_parts, parts_of
+from .records import SAVE, Memory, content_hash, from_row, parse_claims, parse_list, parse_object
+from .schema_of_file import expected_parts, schema_parts
 from .vectors import from_blob, is_sound
 
 # What SQLite says of a value that a column may not have: the pages themselves are sound.
@@ -24,11 +24,11 @@ _VALUES = ("CHECK constraint failed", "NULL value in", "non-")
 _CHANGED = "changed schema"
 # Columns that keep JSON, but for those of memories.
 _JSON: dict[str, dict[str, Callable[[object, str, str], object]]] = {
-    "runs": {"options": kept_object, "report": kept_object},
-    "proposals": {"sources": kept_list, "numbers": kept_object},
-    "derivations": {"claims": kept_claims},
-    "memory_messages": {"quotes": kept_list},
-    "waiting_messages": {"content": kept_object},
+    "runs": {"options": parse_object, "report": parse_object},
+    "proposals": {"sources": parse_list, "numbers": parse_object},
+    "derivations": {"claims": parse_claims},
+    "memory_messages": {"quotes": parse_list},
+    "waiting_messages": {"content": parse_object},
 }
 
 # A problem's name, and a query that gives a line of text for each row that has it.
@@ -138,7 +138,7 @@ def refuse_unreadable(file: MemoryFile) -> None:
         raise UnusableFile(f"{file.path} is damaged: {problem.detail}.", SAVE)
 
 
-def part_spoiled(file: MemoryFile, memories: Iterable[Memory]) -> tuple[list[Memory], list[Memory]]:
+def split_corrupt(file: MemoryFile, memories: Iterable[Memory]) -> tuple[list[Memory], list[Memory]]:
     """Split memories into those whose text is intact and those whose text was spoiled.
 
     Spoiled is what does not fit its hash, or is not UTF-8: not by an agent's edit, since then the
@@ -151,7 +151,7 @@ def part_spoiled(file: MemoryFile, memories: Iterable[Memory]) -> tuple[list[Mem
     return sound, spoiled
 
 
-def count_spoiled(file: MemoryFile) -> int:
+def count_corrupt(file: MemoryFile) -> int:
     """Count the texts that are not UTF-8, or not what their hash was made from."""
     return len(_texts(file))
 
@@ -175,7 +175,7 @@ def _integrity(file: MemoryFile) -> list[Problem]:
     try:
         # Where it may only read, SQLite leaves out the CHECKs. Nothing is written: `query_only`,
         # and as long as `file` is open this connection is not the last one, which tidies up.
-        with connected(file.path, "ro" if is_sealed(file.path) else "rw") as db:
+        with connect(file.path, "ro" if is_immutable(file.path) else "rw") as db:
             db.conn.execute("PRAGMA query_only = ON")
             said = [row[0] for row in db.conn.execute("PRAGMA integrity_check(20)")]
     except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
@@ -205,7 +205,7 @@ def _values(file: MemoryFile) -> list[Problem]:
 def _journal(file: MemoryFile) -> list[Problem]:
     """Read each entry as an undo would."""
     problems = []
-    form = JournalForm(file)
+    form = JournalReader(file)
     for row in file.rows("SELECT * FROM journal"):
         try:
             form.read(row)
@@ -216,7 +216,7 @@ def _journal(file: MemoryFile) -> list[Problem]:
 
 def _schema(file: MemoryFile) -> list[Problem]:
     """Check that all parts of the file are there; what an agent added is its own affair."""
-    kept = parts_of(file.db)
+    kept = schema_parts(file.db)
     problems = []
     for part, columns in expected_parts(kept).items():
         lost = columns - kept.get(part, set())
@@ -273,8 +273,8 @@ def _waiting(file: MemoryFile) -> list[Problem]:
     """Look at what waits for a person, as far as its form goes."""
     return [
         Problem("damaged proposal", f"proposal {one.key}, which waits, cannot be read: {fault}")
-        for one in read_waiting(file)
-        if (fault := find_fault_of_row(one)) is not None
+        for one in read_pending(file)
+        if (fault := find_row_fault(one)) is not None
     ]
 
 

@@ -30,11 +30,11 @@ Result = TypeVar("Result")
 
 
 @contextmanager
-def connected(path: Path, mode: Literal["ro", "rw"]) -> Iterator[Database]:
+def connect(path: Path, mode: Literal["ro", "rw"]) -> Iterator[Database]:
     """Connect to a file that is there, to read or to write."""
     from sqlite_utils import Database
 
-    sealed = mode == "ro" and is_sealed(path)
+    sealed = mode == "ro" and is_immutable(path)
     before = path.stat().st_mtime_ns if sealed else 0
     if mode == "rw":
         _make_log_writable(path)
@@ -54,7 +54,7 @@ def connected(path: Path, mode: Literal["ro", "rw"]) -> Iterator[Database]:
             raise FileHeld(f"{path} was written to while it was read.", "Try again in a moment.")
 
 
-def is_sealed(path: Path) -> bool:
+def is_immutable(path: Path) -> bool:
     """Whether nothing can be created next to a file, and nobody is using it.
 
     Even a reader needs a log next to the file, unless it is promised that nobody writes
@@ -78,7 +78,7 @@ def _make_log_writable(path: Path) -> None:
                 one.chmod(stat.S_IMODE(mode) | stat.S_IWUSR)
 
 
-def patiently(step: Callable[[], Result]) -> Result:
+def retry_while_busy(step: Callable[[], Result]) -> Result:
     """Repeat a step as long as others are in the way, up to the time-out.
 
     For steps that may be repeated: to begin a transaction, to begin to read, and to commit, which
@@ -97,12 +97,12 @@ def patiently(step: Callable[[], Result]) -> Result:
 
 
 @contextmanager
-def explained(path: Path) -> Iterator[None]:
+def translate_errors(path: Path) -> Iterator[None]:
     """Turn SQLite's errors about the file into `StoreError`s."""
     try:
         yield
     except sqlite3.DatabaseError as error:
-        raise _explain(error, path) from error
+        raise _translate(error, path) from error
     except UnicodeDecodeError as error:
         # SQLite speaks of something in the schema, and that is not text any more.
         raise UnusableFile(
@@ -115,7 +115,7 @@ def _is_busy(error: BaseException) -> bool:
     return getattr(error, "sqlite_errorname", "").startswith(("SQLITE_BUSY", "SQLITE_LOCKED"))
 
 
-def _explain(error: sqlite3.DatabaseError, path: Path) -> StoreError:
+def _translate(error: sqlite3.DatabaseError, path: Path) -> StoreError:
     """Turn what SQLite says of the file into what a user can act on.
 
     Anything else, such as a statement that SQLite does not understand, is a defect of ours and
@@ -133,7 +133,7 @@ def _explain(error: sqlite3.DatabaseError, path: Path) -> StoreError:
                 "Whatever opens it for writing sets it right, such as 'slowwave add'.",
             )
         case ["READONLY", "DBMOVED"]:
-            return moved(path)
+            return file_replaced_error(path)
         case ["READONLY", "DIRECTORY"]:
             return UnusableFile(
                 f"{path} cannot be written: its folder is closed to writing.",
@@ -175,7 +175,7 @@ def _explain(error: sqlite3.DatabaseError, path: Path) -> StoreError:
     raise error
 
 
-def moved(path: Path) -> UnusableFile:
+def file_replaced_error(path: Path) -> UnusableFile:
     """Return the error that another file stands at the path of the one that was opened."""
     return UnusableFile(
         f"{path} was removed or replaced while it was in use.",

@@ -18,7 +18,7 @@ from typing import Any
 from .errors import UnusableFile
 from .opening import open_database
 from .records import COLUMNS
-from .repair import readable_copies, with_sound_header
+from .repair import has_sound_header, readable_copies
 
 # A row takes more bytes than this, so that a tree that leads in circles comes to an end.
 _LEAST_BYTES = 8
@@ -85,7 +85,7 @@ def best_view(path: Path) -> Iterator[View]:
 
     Raises `UnusableFile` if there is none.
     """
-    if with_sound_header(path):
+    if has_sound_header(path):
         with _opened(path) as view:
             if view.has_memories():
                 yield view

@@ -34,11 +34,11 @@ def keep_entities(
     )
 
 
-def unite_entities(
+def add_entities(
     file: MemoryFile, run_id: str, proposal: str, memory: Memory, names: Iterable[str]
 ) -> None:
     """Add names to those that a memory mentions, journaled, in the transaction of the caller."""
-    known = {name for name, _ in entities_of(file, memory.id)}
+    known = {name for name, _ in read_memory_entities(file, memory.id)}
     new = sorted(set(names) - known)
     conn = file.db.conn
     conn.executemany(
@@ -72,7 +72,7 @@ def keep_scans(file: MemoryFile, scans: Iterable[tuple[str, str]], run_id: str) 
     )
 
 
-def forget_found(file: MemoryFile, memory_ids: Iterable[str], run_id: str) -> None:
+def delete_found_names(file: MemoryFile, memory_ids: Iterable[str], run_id: str) -> None:
     """Drop the names that runs found in texts that have changed, journaled; given ones stay."""
     found = file.db.conn.execute(
         "SELECT memory_id, entity_id FROM json_each(?) CROSS JOIN memory_entities "
@@ -107,7 +107,7 @@ def read_entities(file: MemoryFile, tenant: str) -> dict[str, list[str]]:
     return {memory_id: names for memory_id, names in found.items() if names}
 
 
-def entities_of(file: MemoryFile, memory_id: str) -> list[tuple[str, bool]]:
+def read_memory_entities(file: MemoryFile, memory_id: str) -> list[tuple[str, bool]]:
     """Return (name, whether it came with the memory) of one memory, sorted."""
     rows = file.rows(
         "SELECT name, m.run_id IS NULL AS given FROM memory_entities m "

@@ -10,16 +10,16 @@ from datetime import datetime
 from itertools import islice
 from typing import Any
 
-from .entities import entities_of, keep_entities
+from .entities import keep_entities, read_memory_entities
 from .errors import InvalidLine, StoreError
 from .file import MemoryFile
 from .history import History, parse_history
-from .jsonl import DEFAULTS, parse_line, reason_of, refuse_long
-from .lineage import add_edges, edges_into
+from .jsonl import DEFAULTS, describe_error, parse_line, refuse_long
+from .lineage import add_edges, read_source_edges
 from .memories import add_memories, read_memories
 from .records import Memory, json_text, timestamp
 from .shared_tenant import refuse_unpublished
-from .vectors import dimensions_of, keep_vectors, numbers_of, to_blob, vectors_of
+from .vectors import keep_vectors, read_dimensions, read_memory_vectors, to_blob, to_numbers
 
 # How many lines are written by one statement: enough to be fast, few enough to stay small.
 _BATCH = 1_000
@@ -51,14 +51,14 @@ def new_memory(fields: dict[str, Any], now: datetime) -> Memory:
         line = json.dumps(fields).encode()
         return parse_line(line).memory(timestamp(now))
     except ValueError as error:
-        raise InvalidLine(f"This is not a memory: {reason_of(error)}.") from error
+        raise InvalidLine(f"This is not a memory: {describe_error(error)}.") from error
     except RecursionError:
         raise InvalidLine(
             "This is not a memory: its values lie too deep within each other."
         ) from None
 
 
-def stated_memory(text: str, fields: dict[str, Any], now: datetime) -> Memory:
+def memory_from_text(text: str, fields: dict[str, Any], now: datetime) -> Memory:
     """Return what somebody asks to remember as a memory. fields: the others of a line.
 
     Raises `InvalidLine`, also if the text is blank or too long.
@@ -92,7 +92,7 @@ def import_lines(
     skipped: list[Skipped] = []
 
     def refuse(number: int, error: ValueError) -> None:
-        reason = reason_of(error)
+        reason = describe_error(error)
         if not skip_invalid:
             raise InvalidLine(
                 f"Line {number} is not valid: {reason}. Nothing was imported.",
@@ -146,7 +146,7 @@ class _LineReader:
     def __init__(self, file: MemoryFile, now: str) -> None:
         self._file = file
         self._now = now
-        self._dimensions = dimensions_of(file)
+        self._dimensions = read_dimensions(file)
         # What lines said that is not in the file yet, by id.
         self._unwritten: dict[str, _Parsed] = {}
         self._successors: list[tuple[int, str, str]] = []
@@ -223,13 +223,13 @@ def _write(file: MemoryFile, parsed: list[_Parsed]) -> None:
 def _exported(
     file: MemoryFile, memory: Memory, everything: bool, with_vectors: bool
 ) -> dict[str, Any]:
-    kept = vars(memory) | {"entities": [name for name, _ in entities_of(file, memory.id)]}
+    kept = vars(memory) | {"entities": [name for name, _ in read_memory_entities(file, memory.id)]}
     del kept["content_hash"]
     if not everything:
         kept |= {"superseded_by": None, "superseded_at": None}
     vectors = [
-        {"model": model, "vector": numbers_of(blob)}
-        for model, of, blob in (vectors_of(file, memory.id) if with_vectors else ())
+        {"model": model, "vector": to_numbers(blob)}
+        for model, of, blob in (read_memory_vectors(file, memory.id) if with_vectors else ())
         if of == memory.content_hash  # otherwise the text has changed since
     ]
     if vectors:
@@ -237,7 +237,7 @@ def _exported(
     kept["more_embeddings"] = vectors[1:]
     kept["synthesized_from"] = [
         {name: value for name, value in edge.items() if name != "derived_id"}
-        for edge in edges_into(file, memory.id, with_texts=not everything)
+        for edge in read_source_edges(file, memory.id, with_texts=not everything)
     ]
     return _without_defaults(kept)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 
-def how_to_install(extra: str) -> str:
+def install_hint(extra: str) -> str:
     """Return how an extra is installed, as the end of a sentence.
 
     From a clone: what an index has under this name may be somebody else's.

@@ -15,11 +15,11 @@ from .undo.undo import undo_proposal
 # What one word of praise or of blame does to the trust in a memory.
 HELPED, MISLED = 0.05, -0.10
 # Below this a memory that a run made is taken back: what it was made from speaks for itself again.
-LEAST_TRUST = 0.2
+MIN_TRUST = 0.2
 
 
 @dataclass(frozen=True)
-class Judged:
+class Feedback:
     """A memory after an agent's word on it."""
 
     # As it was before.
@@ -33,7 +33,7 @@ class Judged:
     why_not: str | None = None
 
 
-def judge(file: MemoryFile, memory_id: str, helpful: bool, now: str) -> Judged:
+def judge(file: MemoryFile, memory_id: str, helpful: bool, now: str) -> Feedback:
     """Move the trust in a memory, whose id may be shortened, and name what was made from it.
 
     Raises `NotFound` or `Ambiguous`.
@@ -46,17 +46,17 @@ def judge(file: MemoryFile, memory_id: str, helpful: bool, now: str) -> Judged:
         file.db.conn.execute(
             "UPDATE memories SET trust = ?, updated_at = ? WHERE id = ?", [trust, now, memory.id]
         )
-        return Judged(memory, trust, () if helpful else tuple(_made_from(file, memory.id)))
+        return Feedback(memory, trust, () if helpful else tuple(_made_from(file, memory.id)))
 
 
-def is_due(judged: Judged) -> bool:
+def must_be_undone(judged: Feedback) -> bool:
     """Whether so little trust is left in what a run made that it is to be taken back."""
     memory = judged.memory
     is_made = memory.generation > 0 and memory.status == "active"
-    return is_made and judged.trust < LEAST_TRUST
+    return is_made and judged.trust < MIN_TRUST
 
 
-def take_back_made(
+def undo_derived(
     file: MemoryFile, memory_id: str, now: str
 ) -> tuple[tuple[str, ...], str | None]:
     """Take back what runs did to a memory that a run made, the latest first.

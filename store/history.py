@@ -11,7 +11,7 @@ from .errors import UnusableFile
 from .extension_tables import ExtensionTables, extension_tables, has_table
 from .file import MemoryFile
 from .records import json_text
-from .rows import Columns, Row, add_rows, decoded, encoded, set_columns
+from .rows import Columns, Row, add_rows, decode_row, encode_row, set_columns
 from .sql_script import run_script
 
 # What a file holds besides memories, vectors and lineage, and each table's order: no row speaks of
@@ -73,7 +73,7 @@ def _of_extensions() -> dict[str, ExtensionTables]:
 
 
 def _line(table: str, row: Row) -> str:
-    return json_text({"table": table, "row": json.loads(encoded(row))})
+    return json_text({"table": table, "row": json.loads(encode_row(row))})
 
 
 def parse_history(line: bytes) -> HistoryRow | None:
@@ -87,7 +87,7 @@ def parse_history(line: bytes) -> HistoryRow | None:
     if table not in (*_WHOLE, *_of_extensions(), _COMPUTED):
         raise ValueError(f"there is no history in a table named {table!r:.60}")
     try:
-        return HistoryRow(table, decoded(json_text(row)))
+        return HistoryRow(table, decode_row(json_text(row)))
     except UnusableFile as error:
         raise ValueError("row: cannot be read") from error
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from .file import MemoryFile
 from .journal import insert_row, insert_rows, update_row
-from .memories import LOADABLE, SELECT, short_ones
-from .records import Memory, json_text, kept_list, kept_object
+from .memories import LOADABLE, SELECT, loadable_memories
+from .records import Memory, json_text, parse_list, parse_object
 from .rows import current_row
 
 _READ = "read_messages"
@@ -82,7 +82,7 @@ def read_chains(file: MemoryFile, tenant: str, chains: Sequence[str]) -> frozens
     return frozenset(chain for (chain,) in rows)
 
 
-def keep_read(file: MemoryFile, run_id: str, tenant: str, chains: Iterable[str]) -> None:
+def mark_as_read(file: MemoryFile, run_id: str, tenant: str, chains: Iterable[str]) -> None:
     """Note messages as read, journaled, within the transaction of the caller."""
     wanted = list(dict.fromkeys(chains))
     known = read_chains(file, tenant, wanted)
@@ -122,14 +122,14 @@ def read_messages_of(file: MemoryFile, ids: Sequence[str]) -> dict[str, list[Kep
         [json_text(list(ids))],
     ):
         memory_id = row.pop("memory_id")
-        quotes = kept_list(row["quotes"], "the quotes", f"memory {memory_id}")
+        quotes = parse_list(row["quotes"], "the quotes", f"memory {memory_id}")
         del row["run_id"]
         message = KeptMessage(**row | {"quotes": tuple(map(str, quotes))})
         found.setdefault(memory_id, []).append(message)
     return found
 
 
-def keep_waiting(file: MemoryFile, run_id: str, waiting: WaitingPart) -> None:
+def queue_part(file: MemoryFile, run_id: str, waiting: WaitingPart) -> None:
     """Let messages wait, journaled, within the transaction of the caller; those that do stay."""
     key = {"id": waiting.id}
     before = current_row(file, _WAITING, key)
@@ -141,7 +141,7 @@ def keep_waiting(file: MemoryFile, run_id: str, waiting: WaitingPart) -> None:
         update_row(file, run_id, "", _WAITING, key, {name: columns[name] for name in anew})
 
 
-def read_waiting_messages(file: MemoryFile, tenants: Sequence[str] = ()) -> list[WaitingPart]:
+def read_waiting_parts(file: MemoryFile, tenants: Sequence[str] = ()) -> list[WaitingPart]:
     """Return what waits, in the tenants named or in all, as it came. Raises `UnusableFile`."""
     rows = file.rows(
         f"SELECT id, tenant, conversation, content, why, queued_at FROM {_WAITING} "
@@ -150,7 +150,7 @@ def read_waiting_messages(file: MemoryFile, tenants: Sequence[str] = ()) -> list
         [json_text(list(tenants))],
     )
     return [
-        WaitingPart(**row | {"content": kept_object(row["content"], "the messages", row["id"])})
+        WaitingPart(**row | {"content": parse_object(row["content"], "the messages", row["id"])})
         for row in rows
     ]
 
@@ -209,10 +209,10 @@ def close_parts_read_elsewhere(file: MemoryFile, run_id: str, tenant: str) -> No
         [tenant],
     )
     for row in list(rows):
-        end_waiting(file, run_id, row["id"])
+        close_part(file, run_id, row["id"])
 
 
-def end_waiting(file: MemoryFile, run_id: str, waiting_id: str) -> None:
+def close_part(file: MemoryFile, run_id: str, waiting_id: str) -> None:
     """Note that what waited was read, or is not to be, within the transaction of the caller."""
     if current_row(file, _WAITING, {"id": waiting_id}) is not None:
         update_row(file, run_id, "", _WAITING, {"id": waiting_id}, {"state": "read"})
@@ -226,4 +226,4 @@ def active_memories(file: MemoryFile, tenant: str, now: str) -> list[Memory]:
     rows = file.db.conn.execute(
         f"{SELECT} WHERE tenant = ? AND status = 'active' AND {LOADABLE} ORDER BY id", [tenant]
     )
-    return [one for one in short_ones(rows) if not one.expired(now)]
+    return [one for one in loadable_memories(rows) if not one.expired(now)]

@@ -8,7 +8,15 @@ from typing import NamedTuple
 from .errors import StoreError
 from .file import MemoryFile
 from .records import json_text
-from .rows import Row, add_rows, current_row, current_rows, encoded, json_part, set_all
+from .rows import (
+    Row,
+    add_rows,
+    current_row,
+    current_rows,
+    encode_row,
+    json_field,
+    set_columns_of_rows,
+)
 
 
 def insert_row(
@@ -41,7 +49,7 @@ def update_rows(
 ) -> None:
     """Update the same columns of several rows, as `update_row` does of one."""
     before = current_rows(file, table, keys)
-    set_all(file, table, keys, changes)
+    set_columns_of_rows(file, table, keys, changes)
     after = current_rows(file, table, keys)
     entries = []
     for key, was, became in zip(keys, before, after, strict=True):
@@ -73,7 +81,7 @@ def keep_images(file: MemoryFile, run_id: str, table: str, keys: Sequence[Row]) 
 def journaled_memories(file: MemoryFile, run_id: str) -> frozenset[str]:
     """Return the ids of the memories whose rows a run changed or deleted."""
     rows = file.db.conn.execute(
-        f"SELECT {json_part('row_key', 'id')} FROM journal "
+        f"SELECT {json_field('row_key', 'id')} FROM journal "
         "WHERE run_id = ? AND table_name = 'memories'",
         [run_id],
     )
@@ -86,10 +94,10 @@ def changed_tenants(file: MemoryFile, run_id: str) -> set[str | None]:
     None stands for that of a memory which has left the file since.
     """
     rows = file.db.conn.execute(
-        f"SELECT tenant FROM journal LEFT JOIN memories ON id = {json_part('row_key', 'id')} "
+        f"SELECT tenant FROM journal LEFT JOIN memories ON id = {json_field('row_key', 'id')} "
         "WHERE run_id = ?1 AND table_name = 'memories' "
         "UNION SELECT tenant FROM journal "
-        f"LEFT JOIN waiting_messages ON id = {json_part('row_key', 'id')} "
+        f"LEFT JOIN waiting_messages ON id = {json_field('row_key', 'id')} "
         "WHERE journal.run_id = ?1 AND table_name = 'waiting_messages' "
         "UNION SELECT tenant FROM read_messages WHERE run_id = ?1",
         [run_id],
@@ -128,9 +136,9 @@ def _record(
                 run_id,
                 proposal,
                 table,
-                encoded(one.key),
-                None if one.before is None else encoded(one.before),
-                encoded(one.after),
+                encode_row(one.key),
+                None if one.before is None else encode_row(one.before),
+                encode_row(one.after),
             )
             for one in entries
         ],

@@ -9,7 +9,7 @@ from typing import Any
 from .errors import UnusableFile
 from .file import MemoryFile
 from .records import COLUMNS, is_possible
-from .rows import Columns, decoded
+from .rows import Columns, decode_row
 
 # What was found in texts. The rows carry the id of the run that wrote them.
 FOUND_IN_TEXTS = ("embeddings", "memory_entities", "entity_scans")
@@ -54,7 +54,7 @@ class JournalEntry:
         return self.before is not None and not self.after
 
 
-class JournalForm:
+class JournalReader:
     """Reads entries of one file's journal, and refuses what no run writes."""
 
     def __init__(self, file: MemoryFile) -> None:
@@ -71,16 +71,16 @@ class JournalForm:
                     row["sequence"],
                     row["proposal"],
                     row["table_name"],
-                    decoded(row["row_key"]),
-                    None if row["before"] is None else decoded(row["before"]),
-                    decoded(row["after"]),
+                    decode_row(row["row_key"]),
+                    None if row["before"] is None else decode_row(row["before"]),
+                    decode_row(row["after"]),
                 )
                 fault = self._fault(entry)
             except UnusableFile:
                 fault = "is not JSON of rows"
             if fault is None:
                 return entry
-        raise not_written(row["run_id"], row["sequence"], fault)
+        raise damaged_entry_error(row["run_id"], row["sequence"], fault)
 
     def _fault(self, entry: JournalEntry) -> str | None:
         before, after = entry.before or {}, entry.after
@@ -95,7 +95,7 @@ class JournalForm:
         return _fault_of_kind(entry)
 
 
-def not_written(run: object, sequence: object, fault: str) -> UnusableFile:
+def damaged_entry_error(run: object, sequence: object, fault: str) -> UnusableFile:
     """Return the error that an entry is not one that a run wrote."""
     place = f"entry {sequence!r:.20} of run {run!r:.60}"
     return UnusableFile(f"The file is damaged: {place} in its journal {fault}.", HINT)

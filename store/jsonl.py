@@ -168,7 +168,7 @@ def parse_line(text: bytes) -> ImportLine:
     return ImportLine.model_validate_json(text)
 
 
-def reason_of(error: ValueError) -> str:
+def describe_error(error: ValueError) -> str:
     """Return in a few words why a line was refused."""
     if not isinstance(error, ValidationError):
         return str(error)

@@ -14,7 +14,7 @@ KEPT = "kept"
 _COLUMNS = ("operation", "tenant", "survivor")
 
 
-def find_fault_of_row(decision: Decision) -> str | None:
+def find_row_fault(decision: Decision) -> str | None:
     """Say why what a row of the ledger keeps cannot be what it kept; None if it may be that."""
     kept = decision.numbers.get(KEPT)
     fault = find_fault(kept)

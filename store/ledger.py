@@ -10,7 +10,7 @@ from .errors import StoreError
 from .file import MemoryFile
 from .lock import is_held
 from .memories import match_prefix, tenants
-from .records import json_text, kept_list, kept_object
+from .records import json_text, parse_list, parse_object
 
 # A cluster with one of these is not proposed again until its members change.
 REMEMBERED = ("pending", "rejected", "declined", "undone")
@@ -113,7 +113,7 @@ def remembered_keys(file: MemoryFile) -> set[str]:
     return {row["key"] for row in rows if row["state"] in REMEMBERED}
 
 
-def read_waiting(file: MemoryFile) -> list[Decision]:
+def read_pending(file: MemoryFile) -> list[Decision]:
     """Return what waits for a person, run by run.
 
     Of a key the latest decision counts: what was applied, or proposed anew, since waits no more.
@@ -124,7 +124,7 @@ def read_waiting(file: MemoryFile) -> list[Decision]:
     return sorted(waiting, key=lambda one: (one.run_id, one.key))
 
 
-def read_waiting_keys(file: MemoryFile, tenants: Sequence[str]) -> dict[str, bool]:
+def read_pending_keys(file: MemoryFile, tenants: Sequence[str]) -> dict[str, bool]:
     """Return the key of each proposal that waits, and whether its sources seem to have changed.
 
     tenants: whose; () means all. No text is read for it: an agent that changes one takes its hash
@@ -153,7 +153,7 @@ def read_latest(file: MemoryFile, key: str) -> Decision | None:
     return next(map(_decision, rows), None)
 
 
-def read_latest_like(file: MemoryFile, prefix: str) -> list[Decision]:
+def read_latest_by_prefix(file: MemoryFile, prefix: str) -> list[Decision]:
     """Return the latest decisions that count about proposals whose keys begin so."""
     keys = file.rows(
         "SELECT DISTINCT key FROM proposals WHERE key >= ? AND substr(key, 1, ?) = ? ORDER BY key",
@@ -163,7 +163,7 @@ def read_latest_like(file: MemoryFile, prefix: str) -> list[Decision]:
     return [one for one in found if one is not None]
 
 
-def read_carried_out(file: MemoryFile, run_id: str) -> dict[str, Decision]:
+def read_applied_approvals(file: MemoryFile, run_id: str) -> dict[str, Decision]:
     """Return, of what a run let wait and a person approved, as what it was applied, by its key."""
     rows = file.rows(
         "SELECT later.* FROM proposals one JOIN proposals later ON later.key = one.key "
@@ -186,7 +186,7 @@ def read_reviewed(file: MemoryFile) -> list[Decision]:
     return list(map(_decision, rows))
 
 
-def decide_waiting(
+def decide_pending(
     file: MemoryFile, key: str, state: str, now: str, why: str | None = None
 ) -> None:
     """Write down what a person decided, within the transaction of the caller.
@@ -200,7 +200,7 @@ def decide_waiting(
     )
 
 
-def let_wait(file: MemoryFile, decision: Decision, now: str) -> None:
+def make_pending(file: MemoryFile, decision: Decision, now: str) -> None:
     """Let a proposal wait as it did, within the transaction of the caller.
 
     decision: as it was when it waited. now: later than what was decided about it since.
@@ -295,13 +295,13 @@ def _run(file: MemoryFile, row: dict[str, Any]) -> Run:
         # It was killed, or had no room to write down its end.
         row["outcome"] = "interrupted"
     kept = row["report"]
-    report = None if kept is None else kept_object(kept, "the report", where)
-    options = kept_object(row["options"], "the options", where)
+    report = None if kept is None else parse_object(kept, "the report", where)
+    options = parse_object(row["options"], "the options", where)
     return Run(**row | {"options": options, "report": report})
 
 
 def _decision(row: dict[str, Any]) -> Decision:
     where = f"proposal {row['key']}"
-    sources = map(str, kept_list(row["sources"], "the sources", where))
-    numbers = kept_object(row["numbers"], "the numbers", where)
+    sources = map(str, parse_list(row["sources"], "the sources", where))
+    numbers = parse_object(row["numbers"], "the numbers", where)
     return Decision(**row | {"sources": tuple(sources), "numbers": numbers})

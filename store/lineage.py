@@ -10,7 +10,7 @@ from typing import Any
 from .errors import NotFound
 from .file import MemoryFile
 from .memories import match_prefix, read_memory
-from .records import Memory, kept_claims
+from .records import Memory, parse_claims
 
 _EDGES_WITH_TENANTS = (
     "(SELECT source_id, tenant FROM synthesized_from JOIN memories ON id = derived_id)"
@@ -64,7 +64,7 @@ def read_edges(file: MemoryFile, tenant: str) -> list[Edge]:
     return [Edge(*row) for row in rows]
 
 
-def edges_into(file: MemoryFile, memory_id: str, with_texts: bool) -> list[dict[str, Any]]:
+def read_source_edges(file: MemoryFile, memory_id: str, with_texts: bool) -> list[dict[str, Any]]:
     """Return the whole rows of the edges into one memory, ordered by source.
 
     `with_texts`: as if the sources that are not active had left the file.
@@ -81,7 +81,7 @@ def edges_into(file: MemoryFile, memory_id: str, with_texts: bool) -> list[dict[
 
 
 def add_edges(file: MemoryFile, rows: Iterable[dict[str, Any]]) -> None:
-    """Insert whole rows, as `edges_into` gives them, in the transaction of the caller."""
+    """Insert whole rows, as `read_source_edges` gives them, in the transaction of the caller."""
     file.db.conn.executemany(
         "INSERT INTO synthesized_from VALUES (:derived_id, :source_id, :operation, :run_id, "
         ":source_hash, :source_content, :created_at) "
@@ -137,12 +137,12 @@ def read_claims(file: MemoryFile, memory_id: str) -> list[KeptClaim]:
     claims: list[KeptClaim] = []
     for text, model in rows:
         before = {one.text: one for one in claims if one.written_by is not None}
-        stated = _kept_claims(text, model, f"memory {memory_id}")
+        stated = _parse_claims(text, model, f"memory {memory_id}")
         claims = [before.get(one.text, one) if one.written_by is None else one for one in stated]
     return claims
 
 
-def read_claims_of(file: MemoryFile, run_id: str) -> dict[str, list[KeptClaim]]:
+def read_run_claims(file: MemoryFile, run_id: str) -> dict[str, list[KeptClaim]]:
     """Return the statements of each text that a run wrote, by the keys of its proposals.
 
     Raises `UnusableFile`.
@@ -153,12 +153,12 @@ def read_claims_of(file: MemoryFile, run_id: str) -> dict[str, list[KeptClaim]]:
         [run_id],
     )
     return {
-        proposal: _kept_claims(claims, model, f"proposal {proposal}")
+        proposal: _parse_claims(claims, model, f"proposal {proposal}")
         for proposal, claims, model in rows
     }
 
 
-def _kept_claims(text: object, model: str | None, where: str) -> list[KeptClaim]:
+def _parse_claims(text: object, model: str | None, where: str) -> list[KeptClaim]:
     return [
         KeptClaim(
             str(one.get("text", "")),
@@ -167,11 +167,11 @@ def _kept_claims(text: object, model: str | None, where: str) -> list[KeptClaim]
             one.get("written_by", model),
             one.get("checked_by"),
         )
-        for one in kept_claims(text, "the claims", where)
+        for one in parse_claims(text, "the claims", where)
     ]
 
 
-def find_traced(file: MemoryFile, prefix: str, tenant: str | None = None) -> Memory | Ancestor:
+def find_memory_or_source(file: MemoryFile, prefix: str, tenant: str | None = None) -> Memory | Ancestor:
     """Return the memory whose id is, or starts with, `prefix`; of one that left, what lineage kept.
 
     tenant: whose it is, or for whom a memory was made from it; None means anybody's. Raises
@@ -193,7 +193,7 @@ def find_traced(file: MemoryFile, prefix: str, tenant: str | None = None) -> Mem
     return Ancestor(gone, "", "", content or "", "gone")
 
 
-def kept_texts(file: MemoryFile, ids: Sequence[str]) -> dict[str, str]:
+def read_source_texts(file: MemoryFile, ids: Sequence[str]) -> dict[str, str]:
     """Return what lineage keeps of memories that have left the file, by their ids."""
     rows = file.db.conn.execute(
         "SELECT source_id, max(source_content) FROM synthesized_from "

@@ -10,8 +10,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from .errors import FileHeld, StoreError
-from .sidecar import create_beside, mode_of, sidecar_path
-from .validate import refuse_what_is_no_database
+from .sidecar import create_sidecar, file_mode, sidecar_path
+from .validate import refuse_non_database
 
 # Who looks whether it is held has the lock for a moment.
 _LOOKED_AT_S = 0.05
@@ -26,11 +26,11 @@ def maintenance_lock(path: Path) -> Iterator[None]:
     """
     import filelock
 
-    refuse_what_is_no_database(path)  # otherwise a wrong name would leave a lock behind
+    refuse_non_database(path)  # otherwise a wrong name would leave a lock behind
     place = sidecar_path(path, ".maintenance.lock")
     try:
         _make_lock_file(path, place)
-        lock = filelock.FileLock(place, mode=mode_of(path) | stat.S_IWUSR)
+        lock = filelock.FileLock(place, mode=file_mode(path) | stat.S_IWUSR)
         lock.acquire(timeout=_LOOKED_AT_S, poll_interval=_LOOKED_AT_S / 5)
     except filelock.Timeout:
         raise FileHeld(
@@ -76,8 +76,8 @@ def _make_lock_file(path: Path, place: Path) -> None:
         # The lock would empty whatever the link leads to.
         raise StoreError(f"{place} is a symbolic link.", "Remove it: nobody needs it.")
     with suppress(FileExistsError):
-        create_beside(path, place.name)
-    mode = mode_of(place)
+        create_sidecar(path, place.name)
+    mode = file_mode(place)
     if not mode & stat.S_IWUSR:
         # Whose it is not may not change it, nor can they lock it: that is said then.
         with suppress(PermissionError):

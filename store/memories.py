@@ -17,7 +17,7 @@ from .records import (
     from_values,
     in_utc,
     json_text,
-    kept_text,
+    require_text,
     to_row,
 )
 from .shared_tenant import SHARED_TENANT, has_log
@@ -141,7 +141,7 @@ def read_memories(
 
 
 @dataclass(frozen=True)
-class Wanted:
+class MemoryFilter:
     """Which memories are to be listed; None and () stand for any."""
 
     status: str | None = None
@@ -152,7 +152,7 @@ class Wanted:
     contains: str | None = None
 
 
-def list_memories(file: MemoryFile, wanted: Wanted, most: int) -> tuple[int, list[Memory]]:
+def list_memories(file: MemoryFile, wanted: MemoryFilter, most: int) -> tuple[int, list[Memory]]:
     """Return how many memories are wanted, and the `most` of them that were observed last.
 
     Of a text that is far too long only the beginning is given, with "…" behind it.
@@ -165,7 +165,7 @@ def list_memories(file: MemoryFile, wanted: Wanted, most: int) -> tuple[int, lis
     return int(count), [from_row(row) for row in rows]
 
 
-def _where(wanted: Wanted) -> tuple[str, list[object]]:
+def _where(wanted: MemoryFilter) -> tuple[str, list[object]]:
     parts: list[str] = []
     values: list[object] = []
     for column in ("status", "layer", "kind"):
@@ -211,7 +211,7 @@ def read_observed(file: MemoryFile, tenant: str, now: str) -> list[Memory]:
         [tenant],
     )
     # Planning walks through them in this order: side by side in memory it is faster by a tenth.
-    memories = short_ones(rows)
+    memories = loadable_memories(rows)
     there = [one for one in memories if one.status != "active" or not one.expired(now)]
     purged = (one for one in read_witnesses(file, tenant) if _is_observed(one))
     return sorted([*there, *purged], key=lambda one: one.id)
@@ -231,10 +231,10 @@ def read_derived(file: MemoryFile, tenant: str) -> list[Memory]:
         "ORDER BY id",
         [tenant],
     )
-    return list(short_ones(rows))
+    return list(loadable_memories(rows))
 
 
-def short_ones(rows: Iterable[tuple[Any, ...]]) -> Iterator[Memory]:
+def loadable_memories(rows: Iterable[tuple[Any, ...]]) -> Iterator[Memory]:
     """Yield the memories of rows that are not too long."""
     return (one for one in map(from_values, rows) if len(one.content) <= MOST_CHARACTERS)
 
@@ -275,11 +275,11 @@ def read_recallable(file: MemoryFile, tenant: str) -> list[Memory]:
         f"AND {LOADABLE} ORDER BY id",
         [tenant],
     )
-    there = short_ones(rows)
+    there = loadable_memories(rows)
     return sorted([*there, *read_witnesses(file, tenant)], key=lambda one: one.id)
 
 
-def read_all_of(file: MemoryFile, tenant: str) -> list[Memory]:
+def read_tenant_memories(file: MemoryFile, tenant: str) -> list[Memory]:
     """Return every memory of a tenant, in the order in which they were observed."""
     rows = file.db.conn.execute(f"{SELECT} WHERE tenant = ? ORDER BY observed_at, id", [tenant])
     return list(map(from_values, rows))
@@ -288,7 +288,7 @@ def read_all_of(file: MemoryFile, tenant: str) -> list[Memory]:
 def tenants(file: MemoryFile) -> list[str]:
     """Return the tenants that have memories, sorted. Raises `UnusableFile`."""
     rows = file.rows("SELECT DISTINCT tenant FROM memories ORDER BY 1")
-    return [kept_text(row["tenant"], "the tenant", "a memory") for row in rows]
+    return [require_text(row["tenant"], "the tenant", "a memory") for row in rows]
 
 
 def largest_tenant(file: MemoryFile) -> tuple[str, int]:
@@ -300,7 +300,7 @@ def largest_tenant(file: MemoryFile) -> tuple[str, int]:
     return next(((row["tenant"], row["n"]) for row in rows), ("", 0))
 
 
-def chosen_tenants(file: MemoryFile, chosen: Sequence[str]) -> list[str]:
+def select_tenants(file: MemoryFile, chosen: Sequence[str]) -> list[str]:
     """Return those of the tenants that are named, or all, sorted. Raises `NotFound`."""
     known = tenants(file)
     for tenant in chosen:
@@ -312,12 +312,12 @@ def chosen_tenants(file: MemoryFile, chosen: Sequence[str]) -> list[str]:
     return [tenant for tenant in known if not chosen or tenant in chosen]
 
 
-def consolidated_tenants(file: MemoryFile, chosen: Sequence[str]) -> list[str]:
+def select_consolidated_tenants(file: MemoryFile, chosen: Sequence[str]) -> list[str]:
     """Return the chosen tenants without that of shared knowledge: its log alone changes that.
 
     Raises `NotFound`, and `StoreError` if it is named.
     """
-    found = chosen_tenants(file, chosen)
+    found = select_tenants(file, chosen)
     if SHARED_TENANT not in found or not has_log(file):
         return found
     if SHARED_TENANT in chosen:
@@ -370,7 +370,7 @@ def read_restorable(file: MemoryFile, tenants: Sequence[str]) -> list[Memory]:
         "ORDER BY tenant, id",
         [json_text(chosen)],
     )
-    return list(short_ones(rows))
+    return list(loadable_memories(rows))
 
 
 def refuse_to_restore(file: MemoryFile, memory: Memory) -> None:

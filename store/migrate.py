@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .connection import connected, explained
+from .connection import connect, translate_errors
 from .errors import StoreError, UnusableFile
 from .records import SAVE
-from .schema_of_file import migrations, newest_version, steps_had
-from .sidecar import create_beside, remove_file
+from .schema_of_file import applied_steps, migrations, newest_version
+from .sidecar import create_sidecar, remove_file
 
 if TYPE_CHECKING:
     from sqlite_utils import Database
@@ -25,7 +25,7 @@ _PAGES = 5_000
 def apply_steps(db: Database) -> None:
     """Take the steps that the file has not had, within the transaction of the caller."""
     migrations().apply(db)
-    db.conn.execute(f"PRAGMA user_version = {len(steps_had(db)):d}")
+    db.conn.execute(f"PRAGMA user_version = {len(applied_steps(db)):d}")
 
 
 def try_on_copy(path: Path, db: Database) -> None:
@@ -34,9 +34,9 @@ def try_on_copy(path: Path, db: Database) -> None:
     Raises `UnusableFile` if the file is damaged, and `StoreError` if the steps cannot be taken.
     `db` is in a transaction that reads: no writer comes between.
     """
-    copy = create_beside(path, f".slowwave-{secrets.token_hex(8)}.copy")
+    copy = create_sidecar(path, f".slowwave-{secrets.token_hex(8)}.copy")
     try:
-        with explained(path), connected(copy, "rw") as other:
+        with translate_errors(path), connect(copy, "rw") as other:
             db.conn.backup(other.conn, pages=_PAGES, progress=lambda *_: None)
             # It need not outlast a crash, nor lay a log of its own.
             other.conn.execute("PRAGMA journal_mode = MEMORY")
@@ -48,7 +48,7 @@ def try_on_copy(path: Path, db: Database) -> None:
 
 def _try_steps(path: Path, copy: Database) -> None:
     try:
-        with explained(path):
+        with translate_errors(path):
             before = _look(copy)
             if before.damage:
                 raise UnusableFile(f"{path} is damaged: {before.damage[0]}.", SAVE)
@@ -57,7 +57,7 @@ def _try_steps(path: Path, copy: Database) -> None:
             apply_steps(copy)
             copy.conn.execute("COMMIT")
             after = _look(copy)
-    # What `explained` knows nothing of: the file holds what the steps cannot deal with.
+    # What `translate_errors` knows nothing of: the file holds what the steps cannot deal with.
     except sqlite3.DatabaseError as error:
         raise _cannot(path, str(error)) from error
     if after.damage:

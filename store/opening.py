@@ -63,7 +63,7 @@ def open_database(path: Path, mode: Mode, wait_s: float = 5.0) -> Iterator[sqlit
 
 
 @contextmanager
-def look_at(path: Path) -> Iterator[sqlite3.Connection]:
+def open_immutable(path: Path) -> Iterator[sqlite3.Connection]:
     """Connect to a file to see what it is: no lock is taken, and nothing is created or changed."""
     with open_database(path, "immutable") as conn:
         # A file that is shorter than its header claims can be looked at all the same.
@@ -76,7 +76,7 @@ def is_database(path: Path) -> bool:
     try:
         if not path.is_file() or path.stat().st_size < HEADER_BYTES:
             return False
-        with look_at(path) as conn:
+        with open_immutable(path) as conn:
             conn.execute("PRAGMA schema_version").fetchone()
     except OSError:
         return False

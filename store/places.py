@@ -150,10 +150,10 @@ def place_kinds() -> list[PlaceKind]:
 
 def place_of(file: Path, format: str | None, state: Path | None) -> Place:
     """Return what FILE is. Raises `StoreError`, and wrong usage where that is not certain."""
-    from .validate import is_of_another_program
+    from .validate import is_foreign_file
 
     is_named = format is not None or state is not None or isinstance(file, Address)
-    if is_named or is_of_another_program(file):
+    if is_named or is_foreign_file(file):
         for kind in place_kinds():
             if (found := kind.find(file, format, state)) is not None:
                 return found

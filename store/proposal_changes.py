@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .entities import keep_entities, keep_scans, unite_entities
+from .entities import add_entities, keep_entities, keep_scans
 from .file import MemoryFile
 from .journal import insert_row, insert_rows, update_row, update_rows, write_row
 from .records import Memory, content_hash, to_row
@@ -54,7 +54,7 @@ class ProposalChanges:
 
     def add_names(self, memory: Memory, names: Collection[str]) -> None:
         """Add to the names that a memory mentions."""
-        unite_entities(self.file, self.run_id, self.proposal, memory, names)
+        add_entities(self.file, self.run_id, self.proposal, memory, names)
 
     def supersede(self, memories: Sequence[Memory], successor: str) -> None:
         """Mark memories as superseded by the one that stands for them now."""

@@ -59,7 +59,7 @@ _UNDOABLE = (
 
 
 @dataclass(frozen=True)
-class Staying:
+class KeptCounts:
     """How many superseded memories stay though their time is over, by what needs them."""
 
     lineage: int = 0
@@ -73,12 +73,12 @@ class Purgeable:
     """Which memories may leave the file for good, and how many stay, and why."""
 
     ids: tuple[str, ...]
-    kept: Staying
-    # Of each that stays, what needs it: one of the fields of `Staying`.
+    kept: KeptCounts
+    # Of each that stays, what needs it: one of the fields of `KeptCounts`.
     staying: Mapping[str, str] = field(default_factory=dict)
 
 
-class Needs:
+class Blockers:
     """What a review, or the undo of a run, still needs: gone through once for all portions.
 
     Only a run could need more, and while one purges no other can begin; whatever else another
@@ -116,14 +116,14 @@ def find_purgeable(file: MemoryFile, tenants: Sequence[str], now: datetime) -> P
     """Return which superseded memories of the tenants may be deleted."""
     chosen = "AND tenant IN (SELECT value FROM json_each(?)) ORDER BY id"
     rows = file.rows(f"{_SUPERSEDED} {chosen}", [json_text(tenants)])
-    reasons = {row["id"]: why for row, why in _judged(file, list(rows), Needs(now))}
+    reasons = {row["id"]: why for row, why in _with_reasons(file, list(rows), Blockers(now))}
     counts = Counter(reasons.values())
-    kept = Staying(**{one.name: counts[one.name] for one in fields(Staying)})
+    kept = KeptCounts(**{one.name: counts[one.name] for one in fields(KeptCounts)})
     staying = {one: reason for one, reason in reasons.items() if reason is not None}
     return Purgeable(tuple(one for one in reasons if one not in staying), kept, staying)
 
 
-def purge(file: MemoryFile, run_id: str, ids: Sequence[str], needs: Needs) -> list[str]:
+def purge(file: MemoryFile, run_id: str, ids: Sequence[str], needs: Blockers) -> list[str]:
     """Delete those of the memories that may still go, in one transaction, and give their ids.
 
     Witnesses stay for them. The journal keeps that they went, and no text. Raises
@@ -132,7 +132,7 @@ def purge(file: MemoryFile, run_id: str, ids: Sequence[str], needs: Needs) -> li
     with file.transaction():
         chosen = "AND id IN (SELECT value FROM json_each(?)) ORDER BY id"
         rows = list(file.rows(f"{_SUPERSEDED} {chosen}", [json_text(ids)]))
-        going = [row for row, reason in _judged(file, rows, needs) if reason is None]
+        going = [row for row, reason in _with_reasons(file, rows, needs) if reason is None]
         gone = [row["id"] for row in going]
         mentioned = _mentioned(file, gone)
         texts = _texts(file, gone)
@@ -167,8 +167,8 @@ def find_purged(file: MemoryFile, prefix: str) -> tuple[str, str, str] | None:
     return None if purge is None else (gone, *purge)
 
 
-def _judged(
-    file: MemoryFile, rows: Sequence[dict[str, Any]], needs: Needs
+def _with_reasons(
+    file: MemoryFile, rows: Sequence[dict[str, Any]], needs: Blockers
 ) -> list[tuple[dict[str, Any], str | None]]:
     """Return each row whose time is over with what needs it, or None if nothing does."""
     old = [row for row in rows if in_utc(row["superseded_at"]) < needs.limit]

@@ -122,7 +122,7 @@ def timestamp(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat()
 
 
-def a_moment_after(moment: str) -> str:
+def next_moment(moment: str) -> str:
     """Return the next moment after one that `timestamp` wrote; as text, too, it is the later."""
     return timestamp(datetime.fromisoformat(moment) + timedelta(microseconds=1))
 
@@ -179,21 +179,21 @@ def from_values(values: tuple[Any, ...]) -> Memory:
     tags, metadata, where = kept[_TAGS], kept[_METADATA], f"memory {values[0]}"
     kept[_PINNED] = bool(kept[_PINNED])
     # Most have none.
-    kept[_TAGS] = () if tags == "[]" else tuple(map(str, kept_list(tags, "the tags", where)))
+    kept[_TAGS] = () if tags == "[]" else tuple(map(str, parse_list(tags, "the tags", where)))
     has_more = metadata != "{}"
-    kept[_METADATA] = kept_object(metadata, "the metadata", where) if has_more else {}
+    kept[_METADATA] = parse_object(metadata, "the metadata", where) if has_more else {}
     kept[_HASH] = kept[_HASH] or content_hash(kept[_CONTENT])
     return Memory(*kept)
 
 
-def kept_text(value: object, what: str, where: str) -> str:
+def require_text(value: object, what: str, where: str) -> str:
     """Return a text that the file keeps. Raises `UnusableFile` if it is not a text."""
     if not isinstance(value, str):
         raise UnusableFile(f"The file is damaged: {what} of {where}: no text.", SAVE)
     return value
 
 
-def kept_object(text: object, what: str, where: str) -> dict[str, Any]:
+def parse_object(text: object, what: str, where: str) -> dict[str, Any]:
     """Return a JSON object that the file keeps. Raises `UnusableFile` if it is not one."""
     found = _json(text)
     if not isinstance(found, dict):
@@ -201,7 +201,7 @@ def kept_object(text: object, what: str, where: str) -> dict[str, Any]:
     return found
 
 
-def kept_list(text: object, what: str, where: str) -> list[Any]:
+def parse_list(text: object, what: str, where: str) -> list[Any]:
     """Return a JSON array that the file keeps. Raises `UnusableFile` if it is not one."""
     found = _json(text)
     if not isinstance(found, list):
@@ -209,9 +209,9 @@ def kept_list(text: object, what: str, where: str) -> list[Any]:
     return found
 
 
-def kept_claims(text: object, what: str, where: str) -> list[dict[str, Any]]:
+def parse_claims(text: object, what: str, where: str) -> list[dict[str, Any]]:
     """Return the statements of a text that the file keeps. Raises `UnusableFile` if damaged."""
-    found = kept_list(text, what, where)
+    found = parse_list(text, what, where)
     if not all(isinstance(one, dict) and isinstance(one.get("sources", []), list) for one in found):
         raise _unreadable(what, where, "array of statements")
     return found

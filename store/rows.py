@@ -8,7 +8,7 @@ from typing import Any
 
 from .errors import UnusableFile
 from .file import MemoryFile
-from .records import SAVE, json_text, kept_object
+from .records import SAVE, json_text, parse_object
 
 Row = Mapping[str, Any]
 
@@ -59,7 +59,7 @@ def set_columns(file: MemoryFile, table: str, key: Row, changes: Row) -> bool:
     return done.rowcount > 0
 
 
-def set_all(file: MemoryFile, table: str, keys: Sequence[Row], changes: Row) -> None:
+def set_columns_of_rows(file: MemoryFile, table: str, keys: Sequence[Row], changes: Row) -> None:
     """Change the same columns of the rows with these keys, which are of the same columns."""
     for first in keys[:1]:
         where, _ = _where(first)
@@ -84,12 +84,12 @@ def delete_row(file: MemoryFile, table: str, key: Row) -> None:
     delete_rows(file, table, [key])
 
 
-def json_part(column: str, name: str) -> str:
+def json_field(column: str, name: str) -> str:
     """Return the SQL of what an object in a column says under a name; NULL if it is not JSON."""
     return f"iif(json_valid({column}), json_extract({column}, '$.{name}'), NULL)"
 
 
-def encoded(row: Row) -> str:
+def encode_row(row: Row) -> str:
     """Return a row as JSON; blobs as hexadecimal digits."""
     return json_text(
         {
@@ -99,9 +99,9 @@ def encoded(row: Row) -> str:
     )
 
 
-def decoded(text: str) -> dict[str, Any]:
-    """Return the row that `encoded` made the text from. Raises `UnusableFile` if it is none."""
-    row = kept_object(text, "a row", "the journal")
+def decode_row(text: str) -> dict[str, Any]:
+    """Return the row that `encode_row` made the text from. Raises `UnusableFile` if it is none."""
+    row = parse_object(text, "a row", "the journal")
     try:
         return {
             name: bytes.fromhex(value["hex"]) if isinstance(value, dict) else value

@@ -16,7 +16,7 @@ from .damaged_rows import EDGES, ENTITIES, MEMORIES, MENTIONS, VECTORS, Row, Vie
 from .errors import UnusableFile
 from .jsonl import parse_line
 from .records import COLUMNS, content_hash, json_text
-from .vectors import is_sound, numbers_of
+from .vectors import is_sound, to_numbers
 
 
 @dataclass
@@ -133,7 +133,7 @@ class _Salvager:
     def _belongings(self, memory_id: str, of: object) -> Row:
         vectors = [self._view.row(VECTORS, key) or {} for key in self._vectors.get(memory_id, ())]
         more = [
-            {"model": model, "vector": numbers_of(row["vector"])}
+            {"model": model, "vector": to_numbers(row["vector"])}
             for row in vectors
             if (model := _text(row.get("model"))) in self._dimensions
             and len(row["vector"]) // 4 == self._dimensions[model]

@@ -27,7 +27,7 @@ def step_names() -> set[str]:
     return {step.__name__ for step in STEPS}
 
 
-def steps_had(db: Database) -> set[str]:
+def applied_steps(db: Database) -> set[str]:
     """Return the names of the steps that a file has had.
 
     By two queries: each opening of a file asks, and `Migrations.applied` reads the whole schema.
@@ -38,9 +38,9 @@ def steps_had(db: Database) -> set[str]:
     return {name for (name,) in had}
 
 
-def is_older(db: Database) -> bool:
+def is_outdated(db: Database) -> bool:
     """Whether a file has not had every step."""
-    return not step_names() <= steps_had(db)
+    return not step_names() <= applied_steps(db)
 
 
 def migrations() -> Migrations:
@@ -53,7 +53,7 @@ def migrations() -> Migrations:
     return steps
 
 
-def parts_of(db: Database) -> dict[str, set[str]]:
+def schema_parts(db: Database) -> dict[str, set[str]]:
     """Return each table, index and trigger, with the columns of the tables."""
     parts: dict[str, set[str]] = {}
     for part, column in db.conn.execute(
@@ -66,21 +66,21 @@ def parts_of(db: Database) -> dict[str, set[str]]:
 
 
 def expected_parts(kept: Mapping[str, set[str]]) -> dict[str, set[str]]:
-    """Return what `parts_of` must give for a file: a new file's parts, and an extension's.
+    """Return what `schema_parts` must give for a file: a new file's parts, and an extension's.
 
     kept: the parts that the file has. Of an extension it has all parts or none.
     """
-    core = fresh_parts()
+    core = expected_parts()
     expected = dict(core)
     for tables in extension_tables():
-        added = {part: names for part, names in fresh_parts(tables).items() if part not in core}
+        added = {part: names for part, names in expected_parts(tables).items() if part not in core}
         if added.keys() & kept.keys():
             expected |= added
     return expected
 
 
-def fresh_parts(*extensions: ExtensionTables) -> dict[str, set[str]]:
-    """Return what `parts_of` gives for a new file to which extensions have written."""
+def expected_parts(*extensions: ExtensionTables) -> dict[str, set[str]]:
+    """Return what `schema_parts` gives for a new file to which extensions have written."""
     from sqlite_utils import Database
 
     db = Database(memory=True, execute_plugins=False)
@@ -89,6 +89,6 @@ def fresh_parts(*extensions: ExtensionTables) -> dict[str, set[str]]:
             step(db)
         for tables in extensions:
             run_script(db, tables.script)
-        return parts_of(db)
+        return schema_parts(db)
     finally:
         db.conn.close()

@@ -18,7 +18,7 @@ def sidecar_path(path: Path, suffix: str) -> Path:
     return real.with_name(f"{real.name}{suffix}")
 
 
-def mode_of(path: Path) -> int:
+def file_mode(path: Path) -> int:
     """Return who may do what with a file, as chmod takes it.
 
     What is written about an address is only for its owner, like the mirror of another file.
@@ -28,7 +28,7 @@ def mode_of(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode) & 0o777
 
 
-def size_of(path: Path) -> int:
+def file_size(path: Path) -> int:
     """Return the length of a file; none has no length."""
     try:
         return path.stat().st_size
@@ -36,7 +36,7 @@ def size_of(path: Path) -> int:
         return 0
 
 
-def create_beside(path: Path, name: str) -> Path:
+def create_sidecar(path: Path, name: str) -> Path:
     """Create an empty file in the folder of `path`, which nobody may read who may not read `path`.
 
     It has the mode of `path`, and its owner and group where we may give them. Raises
@@ -56,7 +56,7 @@ def create_beside(path: Path, name: str) -> Path:
             "The folder of the memory file must be writable, with room in it.",
         ) from error
     try:
-        _make_alike(opened, like)
+        _copy_ownership(opened, like)
     except BaseException:
         made.unlink(missing_ok=True)
         raise
@@ -76,7 +76,7 @@ def remove_file(path: Path) -> None:
             ) from error
 
 
-def put_in_place(made: Path, path: Path) -> None:
+def link_into_place(made: Path, path: Path) -> None:
     """Give a file that is whole, synced and closed its name, which no other file may have.
 
     Raises `FileExistsError`; of two that put theirs in one place, one gets this error.
@@ -109,7 +109,7 @@ def sync_folder(folder: Path) -> None:
         os.close(opened)
 
 
-def _make_alike(opened: int, like: os.stat_result) -> None:
+def _copy_ownership(opened: int, like: os.stat_result) -> None:
     mode = stat.S_IMODE(like.st_mode) & 0o777
     try:
         # Only root may give a file away; to one of their own groups anyone may.

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .errors import UnusableFile
-from .opening import HEADER_BYTES, MAGIC, first_bytes, is_database, look_at
+from .opening import HEADER_BYTES, MAGIC, first_bytes, is_database, open_immutable
 from .records import SAVE
 from .schema import APPLICATION_ID
-from .schema_of_file import step_names, steps_had
-from .sidecar import sidecar_path, size_of
+from .schema_of_file import applied_steps, step_names
+from .sidecar import file_size, sidecar_path
 
 if TYPE_CHECKING:
     from sqlite_utils import Database
@@ -23,13 +23,13 @@ _OUR_INDEX = "memories_by_successor"
 _SCHEMA_WITHIN = 1_000_000
 
 
-def is_of_another_program(path: Path) -> bool:
+def is_foreign_file(path: Path) -> bool:
     """Whether something can be read there that is not a memory file, damaged or not."""
     try:
         if not path.is_file():
             return path.is_dir()
         try:
-            with look_at(path) as conn:
+            with open_immutable(path) as conn:
                 # Where the id is damaged, the index of our schema tells.
                 return not (_application_id(conn) or _has_our_index(conn))
         except sqlite3.DatabaseError:
@@ -60,13 +60,13 @@ def is_memory_file(path: Path) -> bool:
     try:
         if not is_database(path):
             return False
-        with look_at(path) as conn:
+        with open_immutable(path) as conn:
             return _application_id(conn) == APPLICATION_ID
     except sqlite3.DatabaseError:
         return False
 
 
-def refuse_what_is_no_database(path: Path) -> None:
+def refuse_non_database(path: Path) -> None:
     """Refuse what is not there, or is not a SQLite database. Raises `UnusableFile`.
 
     Of a damaged database nothing is refused here: whoever opens it finds out what is damaged.
@@ -104,7 +104,7 @@ def refuse_what_is_no_database(path: Path) -> None:
     )
 
 
-def refuse_what_is_not_ours(db: Database, path: Path) -> None:
+def refuse_unusable(db: Database, path: Path) -> None:
     """Refuse another program's file, a newer one, and one cut off. Raises `UnusableFile`."""
     if _application_id(db.conn) != APPLICATION_ID:
         if _has_our_index(db.conn):
@@ -116,7 +116,7 @@ def refuse_what_is_not_ours(db: Database, path: Path) -> None:
             f"{path} is a SQLite database, but not a memory file of slowwave.",
             "Bring its memories over as JSON lines with 'slowwave import'.",
         )
-    known, applied = step_names(), steps_had(db)
+    known, applied = step_names(), applied_steps(db)
     version = db.conn.execute("PRAGMA user_version").fetchone()[0]
     if applied - known or version > len(known):
         raise UnusableFile(
@@ -128,8 +128,8 @@ def refuse_what_is_not_ours(db: Database, path: Path) -> None:
         db.conn.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "page_size")
     )
     # Less on disk than the header promises, and no log that could hold the rest: cut off.
-    if not size_of(sidecar_path(path, "-wal")) and size_of(path) < pages * size:
+    if not file_size(sidecar_path(path, "-wal")) and file_size(path) < pages * size:
         raise UnusableFile(
-            f"{path} is damaged: {size_of(path)} of {pages * size} bytes are there.",
+            f"{path} is damaged: {file_size(path)} of {pages * size} bytes are there.",
             SAVE,
         )

@@ -63,7 +63,7 @@ def is_sound(blob: object) -> bool:
     return abs(length - 1.0) <= LENGTH_TOLERANCE
 
 
-def of_unit_length(vectors: NDArray[np.float32]) -> NDArray[np.bool_]:
+def have_unit_length(vectors: NDArray[np.float32]) -> NDArray[np.bool_]:
     """Return for each row, shape (n, d), whether `is_sound` holds for its blob."""
     import numpy as np
 
@@ -73,7 +73,7 @@ def of_unit_length(vectors: NDArray[np.float32]) -> NDArray[np.bool_]:
     return near
 
 
-def numbers_of(blob: bytes) -> list[float]:
+def to_numbers(blob: bytes) -> list[float]:
     """Return a kept vector as numbers that bring it back to the bit."""
     # Nine significant digits are enough for every float32 (IEEE 754).
     return [float(f"{value:.9g}") for value in from_blob(blob).tolist()]
@@ -110,7 +110,7 @@ def read_vectors(file: MemoryFile, model: str, tenant: str) -> Iterator[tuple[st
     return chain(there, vectors_of_witnesses(file, model, tenant))
 
 
-def vectors_of(file: MemoryFile, memory_id: str) -> list[tuple[str, str, bytes]]:
+def read_memory_vectors(file: MemoryFile, memory_id: str) -> list[tuple[str, str, bytes]]:
     """Return (model, content hash, blob) of one memory, sorted by model."""
     cursor = file.db.conn.execute(
         "SELECT model, content_hash, vector FROM embeddings WHERE memory_id = ? ORDER BY model",
@@ -119,13 +119,13 @@ def vectors_of(file: MemoryFile, memory_id: str) -> list[tuple[str, str, bytes]]
     return list(cursor)
 
 
-def dimensions_of(file: MemoryFile) -> dict[str, int]:
+def read_dimensions(file: MemoryFile) -> dict[str, int]:
     """Return the number of dimensions that each model's vectors have in this file."""
     rows = file.rows("SELECT model, max(dimensions) AS d FROM embeddings GROUP BY model")
     return {row["model"]: row["d"] for row in rows}
 
 
-def with_vectors(file: MemoryFile, model: str) -> list[str]:
+def ids_with_vectors(file: MemoryFile, model: str) -> list[str]:
     """Return the ids of the active memories that have a vector of a model, sorted."""
     rows = file.db.conn.execute(
         "SELECT memory_id FROM embeddings JOIN memories ON id = memory_id "
@@ -135,7 +135,7 @@ def with_vectors(file: MemoryFile, model: str) -> list[str]:
     return [memory_id for (memory_id,) in rows]
 
 
-def read_vectors_of(
+def read_vectors_by_id(
     file: MemoryFile, model: str, ids: Sequence[str]
 ) -> Iterator[tuple[str, str, bytes]]:
     """Return (memory id, content hash, blob) of one model and of the memories named."""

@@ -18,8 +18,8 @@ from .records import (
     content_hash,
     from_values,
     json_text,
-    kept_list,
-    kept_object,
+    parse_list,
+    parse_object,
 )
 
 # What no plan reads of a superseded memory.
@@ -84,7 +84,7 @@ def read_witnesses(file: MemoryFile, tenant: str) -> list[Memory]:
 
 
 def _memory(memory_id: str, tenant: str, of: str | None, image: str, text: str) -> Memory:
-    kept = kept_object(image, "the image", f"witness {memory_id}")
+    kept = parse_object(image, "the image", f"witness {memory_id}")
     metadata = json_text(kept.pop("metadata", {}))
     row: dict[str, Any] = {
         **{"id": memory_id, "tenant": tenant, "content": text, "content_hash": of},
@@ -99,7 +99,7 @@ def names_of_witnesses(file: MemoryFile, tenant: str) -> dict[str, list[str]]:
     """Return the names that each purged memory mentions, sorted, by its id."""
     rows = file.db.conn.execute("SELECT id, names FROM witnesses WHERE tenant = ?", [tenant])
     return {
-        memory_id: [str(one) for one in kept_list(names, "the names", f"witness {memory_id}")]
+        memory_id: [str(one) for one in parse_list(names, "the names", f"witness {memory_id}")]
         for memory_id, names in rows
     }
 

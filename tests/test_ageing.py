@@ -421,7 +421,7 @@ def test_without_a_model_to_embed_what_has_expired_stands_and_is_said(
 
 
 def test_what_an_agent_changed_since_the_plan_stays(memory_file: Path) -> None:
-    from slowwave.store.ageing import take_out
+    from slowwave.store.ageing import retire_memories
     from slowwave.store.file import open_writing
 
     put(memory_file, stored("one"), stored("two"))
@@ -434,7 +434,7 @@ def test_what_an_agent_changed_since_the_plan_stays(memory_file: Path) -> None:
         timestamp(NOW),
     )
     with open_writing(memory_file) as file:
-        assert take_out(file, "run-1", "limit", planned, timestamp(NOW)) == ["two"]
+        assert retire_memories(file, "run-1", "limit", planned, timestamp(NOW)) == ["two"]
 
 
 def test_what_waits_for_a_person_is_not_archived(

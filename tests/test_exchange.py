@@ -27,7 +27,7 @@ from hypothesis import strategies as st
 from nights import execute, picture, rows
 
 from slowwave.store.check import check_file
-from slowwave.store.entities import entities_of, keep_entities
+from slowwave.store.entities import keep_entities, read_memory_entities
 from slowwave.store.errors import InvalidLine
 from slowwave.store.exchange import Skipped, export_lines, import_lines, new_memory
 from slowwave.store.file import create_file, open_reading, open_writing
@@ -52,7 +52,7 @@ def whole(path: Path) -> dict[str, Any]:
     """Return all that an export must bring over, as agents see it."""
     with open_reading(path) as file:
         names = {
-            memory.id: [name for name, _ in entities_of(file, memory.id)]
+            memory.id: [name for name, _ in read_memory_entities(file, memory.id)]
             for memory in all_memories(path)
         }
         problems = check_file(file).problems
@@ -358,7 +358,7 @@ def test_every_field_of_a_line_arrives(memory_file: Path) -> None:
         "superseded_at": "2026-03-06T10:00:00+00:00",
     }
     with open_reading(memory_file) as file:
-        assert entities_of(file, "m-1") == [("Ada", True), ("billing", True)]
+        assert read_memory_entities(file, "m-1") == [("Ada", True), ("billing", True)]
 
 
 def test_what_is_left_open_follows_from_when_it_was_written(memory_file: Path) -> None:

@@ -35,8 +35,8 @@ from slowwave.store.check import check_file
 from slowwave.store.errors import FileHeld, StoreError, UnusableFile
 from slowwave.store.file import (
     MemoryFile,
-    create_beside,
     create_file,
+    create_sidecar,
     maintenance_lock,
     new_file,
     open_reading,
@@ -44,7 +44,7 @@ from slowwave.store.file import (
     schema_version,
 )
 from slowwave.store.memories import add_memories, read_memories
-from slowwave.store.sidecar import mode_of, put_in_place
+from slowwave.store.sidecar import file_mode, link_into_place
 from slowwave.store.vectors import read_vectors
 
 Opener = Callable[[Path], AbstractContextManager[MemoryFile]]
@@ -245,7 +245,7 @@ def test_a_file_is_put_in_place_over_no_other(tmp_path: Path) -> None:
     made.write_bytes(b"new")
     path.write_bytes(b"notes")
     with pytest.raises(FileExistsError):
-        put_in_place(made, path)
+        link_into_place(made, path)
     assert (made.read_bytes(), path.read_bytes()) == (b"new", b"notes")
 
 
@@ -279,7 +279,7 @@ def test_a_new_file_is_for_whom_the_umask_says(
 ) -> None:
     umask(mask)
     create_file(tmp_path / "memory.db")
-    assert mode_of(tmp_path / "memory.db") == mode
+    assert file_mode(tmp_path / "memory.db") == mode
 
 
 @pytest.mark.parametrize("mode", [0o600, 0o640, 0o660])
@@ -291,8 +291,8 @@ def test_what_lies_beside_a_file_is_for_nobody_else(
     memory_file.with_name("memory.db.maintenance.lock").touch(0o666)
     with maintenance_lock(memory_file), changing(memory_file) as file:
         add_memories(file, [a_memory("m-1")])
-        create_beside(memory_file, "memory.db.copy")
-        found = {one.name: mode_of(one) for one in memory_file.parent.iterdir()}
+        create_sidecar(memory_file, "memory.db.copy")
+        found = {one.name: file_mode(one) for one in memory_file.parent.iterdir()}
     endings = ("", "-wal", "-shm", ".maintenance.lock", ".copy")
     assert found == {f"memory.db{ending}": mode for ending in endings}
 
@@ -306,8 +306,8 @@ def test_the_lock_of_a_read_only_file_opens_once_the_file_is_writable(
     if is_there:
         lock.touch(0o444)
     with maintenance_lock(memory_file):
-        assert mode_of(lock) == 0o644
-    assert mode_of(lock) == 0o644
+        assert file_mode(lock) == 0o644
+    assert file_mode(lock) == 0o644
 
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root may give a file away")
@@ -318,7 +318,7 @@ def test_what_root_lays_beside_a_file_belongs_to_its_owner(memory_file: Path) ->
     os.chown(memory_file, 12345, 23456)
     with maintenance_lock(memory_file), changing(memory_file) as file:
         add_memories(file, [a_memory("m-1")])
-        create_beside(memory_file, "memory.db.copy")
+        create_sidecar(memory_file, "memory.db.copy")
         owners = {(one.stat().st_uid, one.stat().st_gid) for one in memory_file.parent.iterdir()}
     assert owners == {(12345, 23456)}
 
@@ -333,8 +333,8 @@ def test_a_group_that_cannot_be_given_is_given_nothing(group: int, mode: int) ->
         os.chown(path, 12345, group)
         path.chmod(0o664)
         Path(folder).chmod(0o777)
-        assert as_nobody(lambda: create_beside(path, "copy")) == ""
-        assert mode_of(Path(folder, "copy")) == mode
+        assert as_nobody(lambda: create_sidecar(path, "copy")) == ""
+        assert file_mode(Path(folder, "copy")) == mode
 
 
 @as_root
@@ -423,7 +423,7 @@ def test_no_file_is_laid_over_another_or_through_a_link(memory_file: Path) -> No
     link.symlink_to(memory_file.with_name("elsewhere"))
     for name in ("memory.db", "link"):
         with pytest.raises(FileExistsError):
-            create_beside(memory_file, name)
+            create_sidecar(memory_file, name)
     assert not link.exists()
 
 
@@ -451,7 +451,7 @@ def test_what_belongs_to_a_file_behind_a_link_lies_beside_the_file(
     link.symlink_to(memory_file)
     with maintenance_lock(link), changing(link) as file:
         add_memories(file, [a_memory("m-1")])
-        create_beside(link, "copy")
+        create_sidecar(link, "copy")
     assert list(folder.iterdir()) == [link]
     assert memory_file.with_name("copy").exists()
     assert [one.id for one in all_memories(memory_file)] == ["m-1"]

@@ -58,7 +58,7 @@ def import_(
     With --from they come from the memory file of another agent, which is only read.
     """
     from slowwave.store.exchange import import_lines
-    from slowwave.store.file import create_file, open_or_make
+    from slowwave.store.file import create_file, open_or_create
 
     output = Output(json, quiet)
     if empty:
@@ -75,7 +75,7 @@ def import_(
         reading(source)
         if from_format is None
         else lines_of(source, from_format, lambda said: output.note(clean(said))) as lines,
-        open_or_make(file) as opened,
+        open_or_create(file) as opened,
         shown_progress(quiet) as progress,
     ):
         added, skipped = import_lines(

@@ -68,16 +68,16 @@ def show_stats(place: Place, options: StatsOptions, output: Output) -> None:
     from slowwave.consolidation.text.token_count import count_tokens
     from slowwave.store.file import open_reading
     from slowwave.store.intake import read_backlog
-    from slowwave.store.ledger import count_states, read_runs, read_waiting
-    from slowwave.store.memories import chosen_tenants, count_by_status, count_memories
+    from slowwave.store.ledger import count_states, read_pending, read_runs
+    from slowwave.store.memories import count_by_status, count_memories, select_tenants
 
     with place.reading() as memory_file, open_reading(memory_file) as opened:
-        tenants = chosen_tenants(opened, tenant or ())
+        tenants = select_tenants(opened, tenant or ())
         by_status = count_by_status(opened, tenants)
         counts = count_memories(opened, tenants, count_tokens)
         states = count_states(opened)
         backlog = read_backlog(opened, tenant or ())
-        waiting = len(read_waiting(opened))
+        waiting = len(read_pending(opened))
         runs = [
             _run(one, states.get(one.id, {}))
             for one in read_runs(opened)

@@ -82,7 +82,7 @@ def show_lineage(place: Place, memory: str, options: LineageOptions, output: Out
     from slowwave.store.intake import read_messages_of
     from slowwave.store.lineage import (
         Ancestor,
-        find_traced,
+        find_memory_or_source,
         read_claims,
         read_derivations,
         trace_derived,
@@ -90,7 +90,7 @@ def show_lineage(place: Place, memory: str, options: LineageOptions, output: Out
     )
 
     with place.reading() as memory_file, open_reading(memory_file) as opened:
-        found = find_traced(opened, memory)
+        found = find_memory_or_source(opened, memory)
         sources, derived = trace_sources(opened, found.id), trace_derived(opened, found.id)
         claims = read_claims(opened, found.id)
         derivations = read_derivations(opened, found.id)

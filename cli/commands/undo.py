@@ -150,7 +150,7 @@ def undo(
 def _take_back(opened: MemoryFile, which: str | None, since: str | None) -> _TakenBack | Memory:
     """Take back what is chosen; an id that is of a memory alone makes it active again."""
     from slowwave.consolidation.running.review_queue import read_outdated
-    from slowwave.store.ledger import read_waiting
+    from slowwave.store.ledger import read_pending
     from slowwave.store.memories import restore_memory
     from slowwave.store.records import timestamp
 
@@ -170,7 +170,7 @@ def _take_back(opened: MemoryFile, which: str | None, since: str | None) -> _Tak
             sentence = f"There is no run, proposal or memory '{which}' in {opened.path}."
             raise NotFound(sentence, error.hint) from None
     keys = chosen.undo(opened, now)
-    waiting = {proposal.key for proposal in read_waiting(opened)}
+    waiting = {proposal.key for proposal in read_pending(opened)}
     again = [key for key in keys if key in waiting]
     outdated = {proposal.id for proposal in read_outdated(opened, ())[1]} if again else set()
     return _TakenBack(chosen, keys, again, [key for key in again if key in outdated])

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from slowwave.store.places import place_kinds, place_of
-from slowwave.store.validate import is_of_another_program
+from slowwave.store.validate import is_foreign_file
 
 FormatOption = Annotated[
     str | None,
@@ -62,6 +62,6 @@ def on_place(command: Callable[..., None]) -> Callable[..., None]:
 
 def refuse_foreign(file: Path) -> None:
     """Refuse another agent's file where only one of slowwave's own makes sense."""
-    if is_of_another_program(file):
+    if is_foreign_file(file):
         for kind in place_kinds():
             kind.refuse_to_add(file)

@@ -32,7 +32,7 @@ from slowwave.store.cache import forget_cached, keep_cached
 from slowwave.store.file import MemoryFile, open_reading, open_writing
 from slowwave.store.idle import keep_idle_report, read_idle_report, rests_until
 from slowwave.store.intake import count_waiting
-from slowwave.store.memories import consolidated_tenants
+from slowwave.store.memories import select_consolidated_tenants
 from slowwave.store.neighbours import keep_parts
 from slowwave.store.records import json_text
 
@@ -95,7 +95,7 @@ class IdleMarks:
             return None
         rests = [
             rests_until(file, tenant, self._key, self._now)
-            for tenant in consolidated_tenants(file, ())
+            for tenant in select_consolidated_tenants(file, ())
         ]
         ends = [rest[0] for rest in rests if rest is not None]
         if len(ends) < len(rests):
@@ -107,7 +107,7 @@ class IdleMarks:
         with open_reading(self._path) as file:
             return {
                 tenant: _read(read_idle_report(file, tenant, self._key, self._now))
-                for tenant in consolidated_tenants(file, chosen)
+                for tenant in select_consolidated_tenants(file, chosen)
             }
 
     def found(

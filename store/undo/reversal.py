@@ -8,7 +8,13 @@ from typing import Any
 
 from slowwave.store.errors import UnusableFile
 from slowwave.store.file import MemoryFile
-from slowwave.store.journal_form import FOUND_IN_TEXTS, HINT, JournalEntry, JournalForm, not_written
+from slowwave.store.journal_form import (
+    FOUND_IN_TEXTS,
+    HINT,
+    JournalEntry,
+    JournalReader,
+    damaged_entry_error,
+)
 from slowwave.store.records import content_hash
 from slowwave.store.rows import Row, current_row, delete_row, set_columns
 
@@ -51,7 +57,7 @@ class Reversal:
         self._proposals = frozenset(proposals)
         self._images = images
         self._later = LaterChanges(file, run_id, proposals)
-        self._form = JournalForm(file)
+        self._form = JournalReader(file)
 
     def carry_out(self) -> tuple[Obstacle, ...]:
         """Take everything back, and return what stood in the way.
@@ -81,7 +87,7 @@ class Reversal:
             if getattr(error, "sqlite_errorname", "") == "SQLITE_CONSTRAINT_TRIGGER":
                 raise  # an agent's own, or that of shared knowledge, does not let it
             fault = f"does not fit into {entry.table} ({error})"
-            raise not_written(entry.run, entry.sequence, fault) from error
+            raise damaged_entry_error(entry.run, entry.sequence, fault) from error
 
     def _take_back_by_kind(self, entry: JournalEntry) -> Iterator[Obstacle]:
         sequence, table, key, before = entry.sequence, entry.table, entry.key, entry.before
@@ -91,7 +97,7 @@ class Reversal:
             else:
                 self._take_back_found(table, key, before)
         elif entry.is_image:
-            raise not_written(entry.run, sequence, "is of a purge, and the run was not one")
+            raise damaged_entry_error(entry.run, sequence, "is of a purge, and the run was not one")
         elif before is None:
             yield from self._take_back_insert(sequence, table, key, entry.after)
         else:

@@ -8,7 +8,7 @@ from slowwave.store.ageing import STATUS_AFTER
 from slowwave.store.errors import ChangedSince
 from slowwave.store.file import MemoryFile
 from slowwave.store.ledger import DECIDED
-from slowwave.store.records import a_moment_after
+from slowwave.store.records import next_moment
 
 from .before_images import BeforeImages
 from .obstacles import Obstacle
@@ -115,5 +115,5 @@ def _let_wait_again(file: MemoryFile, run_id: str, key: str, now: str) -> None:
         "(SELECT max(run_id) FROM proposals WHERE key = ?2 AND state = 'approved') "
         f"AND (SELECT json_extract(options, '$.{DECIDED}') FROM runs WHERE id = ?3) IS NOT NULL",
         # Of the rows of one key the latest counts.
-        [a_moment_after(now), key, run_id],
+        [next_moment(now), key, run_id],
     )
