@@ -84,7 +84,7 @@ def _refuse_unknown_format(name: str | None) -> None:
     known = [one.name for one in FORMATS]
     if name is not None and name not in known:
         raise typer.BadParameter(
-            f"There is no format of conversations named '{name}'. Known are: {', '.join(known)}."
+            f"Unknown conversation format '{name}'. Known formats: {', '.join(known)}."
         )
 
 
