@@ -360,7 +360,7 @@ def test_undo_takes_a_run_back_by_the_start_of_its_id_and_once_only(filled: Path
     assert rows(filled, "SELECT * FROM memories ORDER BY id") == before
     again = cli("undo", filled, run_id)
     assert again.code == 1
-    assert "taken back already" in again.err
+    assert "already undone" in again.err
 
 
 def test_undo_takes_one_proposal_back(filled: Path, cli: Cli) -> None:

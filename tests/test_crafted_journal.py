@@ -178,7 +178,7 @@ def test_entries_by_which_memories_supersede_each_other_are_not_undone(
     before = picture(night, TABLES)
     (made,) = rows(night, "SELECT id FROM runs")
     ended = cli("undo", night, made["id"])
-    assert (ended.code, "stand for what supersedes it" in ended.err) == (10, True)
+    assert (ended.code, "its own successor" in ended.err) == (10, True)
     assert picture(night, TABLES) == before
 
 

@@ -404,7 +404,7 @@ def test_a_purge_cannot_be_undone_and_says_so(
     assert purge_run is not None
     before = picture(file_of_a_month)
     assert run(["undo", str(file_of_a_month), purge_run]) == 1
-    assert "a purge cannot be taken back" in capsys.readouterr().err
+    assert "which cannot be undone" in capsys.readouterr().err
     assert picture(file_of_a_month) == before
 
 

@@ -19,7 +19,7 @@ from slowwave.cli.terminal.wording import counted
 from slowwave.cli.wiki.writing import WikiOption, refuse_unwritable_wiki, write_after_change
 from slowwave.store.errors import StoreError
 from slowwave.store.intake import DROPPED
-from slowwave.store.undo.undoable import FEWEST, Undoable, find_undoable, find_undoable_since
+from slowwave.store.undo.undoable import MIN_PREFIX, Undoable, find_undoable, find_undoable_since
 
 if TYPE_CHECKING:
     from slowwave.store.file import MemoryFile
@@ -33,7 +33,8 @@ def undo(
     which: Annotated[
         str | None,
         typer.Argument(
-            metavar="[RUN|PROPOSAL]", help=f"Its id, or at least {FEWEST} characters of its start."
+            metavar="[RUN|PROPOSAL]",
+            help=f"Its id, or at least {MIN_PREFIX} characters of its start.",
         ),
     ] = None,
     since_run: Annotated[

@@ -258,7 +258,7 @@ def test_many_changes_are_shown_in_part_and_given_whole_to_programs(
     execute(memory_file, "UPDATE memories SET status = 'archived' WHERE status = 'superseded'")
     assert run(["undo", str(memory_file), run_id]) == 1
     lines = capsys.readouterr().err.splitlines()
-    assert lines[0] == "Error: 12 changes since then stand in the way."
+    assert lines[0] == "Error: 12 later changes prevent the undo."
     assert len([line for line in lines if line.startswith("- Memory")]) == 10
     assert lines[11] == "- and 2 more: --json gives them all."
     assert run(["undo", str(memory_file), run_id, "--json"]) == 1
