@@ -1,4 +1,4 @@
-"""The tables of a memory file, as the steps that make them from version 1 on."""
+"""The schema of a memory file, as a list of migrations."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from sqlite_utils import Database
 
-# "slww" in ASCII: `PRAGMA application_id` tells our files from other SQLite files.
+# "slww" in ASCII: identifies memory files by `PRAGMA application_id`.
 APPLICATION_ID = 0x736C7777
 
 _VERSION_1 = """
@@ -213,7 +213,7 @@ CREATE TABLE answers (
 """
 
 
-# The tables whose operations are a closed list; none is spoken of by a foreign key.
+# The tables with a CHECK of their operations; no foreign key refers to them.
 _WITH_OPERATIONS = ("synthesized_from", "derivations", "proposals")
 _THREE, _FOUR, _FIVE = (
     f"CHECK (operation IN ('merge', 'synthesize', 'extract'{more}))"
@@ -222,40 +222,40 @@ _THREE, _FOUR, _FIVE = (
 
 
 def version_1(db: Database) -> None:
-    """Make every table."""
-    # `executescript` would commit: each statement is run by itself instead.
+    """Create the tables."""
+    # `executescript` would commit.
     for statement in _statements(_VERSION_1):
         db.conn.execute(statement)
 
 
 def version_2(db: Database) -> None:
-    """Allow an operation to be an update.
+    """Allow the operation "update".
 
-    SQLite cannot change a CHECK: each table is made anew beside the old one, filled, and given
-    the indexes and triggers that it had, an agent's own among them.
+    SQLite cannot change a CHECK: each table is recreated, with its indexes and triggers, including
+    an agent's own.
     """
-    _make_all_anew(db, _WITH_OPERATIONS, _FOUR)
+    _recreate_all(db, _WITH_OPERATIONS, _FOUR)
 
 
-def _make_all_anew(db: Database, tables: Sequence[str], operations: str) -> None:
-    # Otherwise the rename would go on into the triggers and views that speak of the table.
+def _recreate_all(db: Database, tables: Sequence[str], operations: str) -> None:
+    # Otherwise the rename would also change triggers and views that refer to the table.
     db.conn.execute("PRAGMA legacy_alter_table = ON")
     try:
         for table in tables:
-            _make_anew(db, table, operations)
+            _recreate(db, table, operations)
     finally:
         db.conn.execute("PRAGMA legacy_alter_table = OFF")
 
 
-def _make_anew(db: Database, table: str, operations: str) -> None:
+def _recreate(db: Database, table: str, operations: str) -> None:
     parts = db.conn.execute(
         "SELECT sql FROM sqlite_schema WHERE tbl_name = ? AND type <> 'table' AND sql IS NOT NULL",
         [table],
     ).fetchall()
     head = f"CREATE TABLE {table} ("
-    made = next(one for one in _statements(_VERSION_1) if head in one)
+    create = next(sql for sql in _statements(_VERSION_1) if head in sql)
     db.conn.execute(f"ALTER TABLE {table} RENAME TO {table}_before")
-    db.conn.execute(made.replace(_THREE, operations))
+    db.conn.execute(create.replace(_THREE, operations))
     db.conn.execute(f"INSERT INTO {table} SELECT * FROM {table}_before")
     db.conn.execute(f"DROP TABLE {table}_before")
     for (sql,) in parts:
@@ -307,22 +307,22 @@ CREATE TABLE standing (
 ) STRICT, WITHOUT ROWID;
 """
 
-# What a plan reads of a memory; how often it was looked up, and such, changes nothing.
+# The columns of a memory on which a plan depends.
 _PLANNED = (
     "id, tenant, content, kind, layer, status, origin, trust, importance, pinned, generation, "
     "session, content_hash, observed_at, expires_at, superseded_by"
 )
 _COUNT = (
-    # What has no WHERE would be taken for a join by the words that follow.
+    # Without WHERE, the parser would take ON for a join.
     "INSERT INTO changes SELECT tenant, 1 FROM ({tenants}) WHERE true "
     "ON CONFLICT (tenant) DO UPDATE SET count = count + 1;"
 )
-# Per table, the tenants that a changed row is about, and the columns that count.
+# By table, the tenants of a changed row, and the columns whose changes count.
 _COUNTED = {
     "memories": ("SELECT {row}.tenant AS tenant", _PLANNED),
     "embeddings": ("SELECT tenant FROM memories WHERE id = {row}.memory_id", ""),
     "memory_entities": ("SELECT tenant FROM memories WHERE id = {row}.memory_id", ""),
-    # And of the memories that mention it, which may have been moved to another tenant.
+    # And the tenants of memories that mention it, which may have changed.
     "entities": (
         "SELECT {row}.tenant AS tenant UNION SELECT m.tenant FROM memory_entities "
         "JOIN memories m ON m.id = memory_id WHERE entity_id = {row}.id",
@@ -337,7 +337,7 @@ _COUNTED = {
 
 
 def version_3(db: Database) -> None:
-    """Keep what a run found out, and count what changes since."""
+    """Cache the findings of runs, and count changes."""
     for statement in _statements(_VERSION_3):
         db.conn.execute(statement)
     for statement in _counting():
@@ -353,7 +353,7 @@ def _counting() -> Iterator[str]:
                 f"CREATE TRIGGER {table}_{event.lower()}_counted AFTER {event}{of} ON {table} "
                 f"BEGIN {counts} END"
             )
-    # SQLite tells no trigger of the rows that INSERT OR REPLACE takes away.
+    # INSERT OR REPLACE deletes rows without firing delete triggers.
     replaced = _COUNT.format(tenants="SELECT tenant FROM memories WHERE id = new.id")
     for event, when in (("INSERT", ""), ("UPDATE OF id", "WHEN new.id IS NOT old.id ")):
         yield (
@@ -382,7 +382,7 @@ END;
 
 
 def version_4(db: Database) -> None:
-    """Bring back what a memory stood for when somebody deletes it."""
+    """Restore the superseded memories when their successor is deleted."""
     for statement in _statements(_VERSION_4):
         db.conn.execute(statement)
 
@@ -412,7 +412,7 @@ CREATE TABLE disputes (
 
 
 def version_5(db: Database) -> None:
-    """Remember which texts a model was shown, and which it took for a conflict."""
+    """Record which texts a model was shown, and its conflicts."""
     for statement in _statements(_VERSION_5):
         db.conn.execute(statement)
 
@@ -441,7 +441,7 @@ CREATE TABLE images (
 
 
 def version_6(db: Database) -> None:
-    """Be the mirror of another agent's file."""
+    """Add tables for mirrors of other agents' files."""
     for statement in _statements(_VERSION_6):
         db.conn.execute(statement)
 
@@ -498,10 +498,10 @@ CREATE TABLE waiting_messages (
 
 
 def version_7(db: Database) -> None:
-    """Take memories from conversations, and keep the messages that they come from."""
+    """Add tables for messages of conversations."""
     for statement in _statements(_VERSION_7):
         db.conn.execute(statement)
-    _make_all_anew(db, ("proposals",), _FIVE)
+    _recreate_all(db, ("proposals",), _FIVE)
 
 
 _VERSION_8 = """
@@ -533,7 +533,7 @@ CREATE TABLE witness_vectors (
 
 
 def version_8(db: Database) -> None:
-    """Keep what nights read of purged memories."""
+    """Add tables for what runs read of purged memories."""
     for statement in _statements(_VERSION_8):
         db.conn.execute(statement)
 
@@ -617,7 +617,7 @@ END;
 
 
 def version_9(db: Database) -> None:
-    """Hold what a whole organisation knows, as a log of what was published and retracted."""
+    """Add the log of shared knowledge."""
     for statement in _statements(_VERSION_9):
         db.conn.execute(statement)
 
@@ -664,12 +664,12 @@ END;
 
 
 def version_10(db: Database) -> None:
-    """Keep the log of shared knowledge, and its facts, from statements that replace rows."""
+    """Protect the log of shared knowledge, and its facts, from statements that replace rows."""
     for statement in _statements(_VERSION_10):
         db.conn.execute(statement)
 
 
-# Oldest first. One is never edited after a release: a change of the schema is a new function.
+# Oldest first. Never edit a released step: add a new one.
 STEPS = (
     version_1,
     version_2,
@@ -685,7 +685,7 @@ STEPS = (
 
 
 def _statements(script: str) -> list[str]:
-    """Split a script where SQLite itself says that a statement is complete."""
+    """Split a script into complete statements."""
     import sqlite3
 
     statements, lines = [], ""

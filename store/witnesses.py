@@ -13,13 +13,13 @@ from typing import Any
 from .file import MemoryFile
 from .records import (
     COLUMNS,
-    MOST_CHARACTERS,
+    MAX_CHARACTERS,
     Memory,
     content_hash,
     from_values,
     json_text,
-    kept_list,
-    kept_object,
+    parse_list,
+    parse_object,
 )
 
 # What no plan reads of a superseded memory.
@@ -31,7 +31,7 @@ _EMPTY = {"source": None, "tags": "[]", "access_count": 0, "accessed_at": None}
 _TEXT = (
     "(SELECT source_content FROM synthesized_from e "
     "WHERE e.source_id = w.id AND source_content IS NOT NULL "
-    f"AND length(CAST(source_content AS BLOB)) <= {4 * MOST_CHARACTERS} LIMIT 1)"
+    f"AND length(CAST(source_content AS BLOB)) <= {4 * MAX_CHARACTERS} LIMIT 1)"
 )
 
 
@@ -79,12 +79,12 @@ def read_witnesses(file: MemoryFile, tenant: str) -> list[Memory]:
     return [
         _memory(memory_id, tenant, of, image, text)
         for memory_id, of, image, text in rows
-        if text is not None and len(text) <= MOST_CHARACTERS
+        if text is not None and len(text) <= MAX_CHARACTERS
     ]
 
 
 def _memory(memory_id: str, tenant: str, of: str | None, image: str, text: str) -> Memory:
-    kept = kept_object(image, "the image", f"witness {memory_id}")
+    kept = parse_object(image, "the image", f"witness {memory_id}")
     metadata = json_text(kept.pop("metadata", {}))
     row: dict[str, Any] = {
         **{"id": memory_id, "tenant": tenant, "content": text, "content_hash": of},
@@ -99,7 +99,7 @@ def names_of_witnesses(file: MemoryFile, tenant: str) -> dict[str, list[str]]:
     """Return the names that each purged memory mentions, sorted, by its id."""
     rows = file.db.conn.execute("SELECT id, names FROM witnesses WHERE tenant = ?", [tenant])
     return {
-        memory_id: [str(one) for one in kept_list(names, "the names", f"witness {memory_id}")]
+        memory_id: [str(one) for one in parse_list(names, "the names", f"witness {memory_id}")]
         for memory_id, names in rows
     }
 
@@ -108,7 +108,7 @@ def vectors_of_witnesses(
     file: MemoryFile, model: str, tenant: str
 ) -> Iterator[tuple[str, str, bytes]]:
     """Return (memory id, content hash, blob) of one model and tenant, one by one."""
-    return file.values_of_rows(
+    return file.tuples(
         "SELECT v.id, v.content_hash, vector FROM witness_vectors v "
         "JOIN witnesses w ON w.id = v.id WHERE model = ? AND tenant = ?",
         [model, tenant],

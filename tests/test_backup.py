@@ -19,7 +19,7 @@ from nights import execute, fill, night, of_one_thing, picture, rows, told
 
 from slowwave.cli.app import run
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
-from slowwave.store.backup import back_up, backups_of, fingerprint, refuse_difference
+from slowwave.store.backup import back_up, fingerprint, list_backups, verify_copy
 from slowwave.store.check import check_file
 from slowwave.store.errors import StoreError, UnusableFile
 from slowwave.store.file import create_file, open_reading
@@ -102,7 +102,7 @@ def test_a_night_with_nothing_to_do_and_a_dry_run_make_no_backup(
     assert night(ripe_file, embedder, dry_run=True, keep_backups=7).backup is None
     night(ripe_file, embedder)
     assert night(ripe_file, embedder, keep_backups=7).backup is None
-    assert backups_of(ripe_file) == []
+    assert list_backups(ripe_file) == []
 
 
 def test_a_night_on_a_backup_does_what_it_did_to_the_file(
@@ -120,7 +120,7 @@ def test_the_command_tells_where_the_backup_lies(
 ) -> None:
     assert run(["maintain", str(ripe_file), "--consolidate", "--backup", "--json"]) == 0
     said = json.loads(capsys.readouterr().out)["backup"]
-    assert [said] == [str(one) for one in backups_of(ripe_file)]
+    assert [said] == [str(one) for one in list_backups(ripe_file)]
     assert run(["check", said, "--quiet"]) == 0
 
 
@@ -153,7 +153,7 @@ def test_two_backups_of_one_second_are_two(full_file: Path) -> None:
     made = [back_up(full_file, NOW, 7) for _ in range(3)]
     stem = "memory.db.backup-20260310T030000Z"
     assert [one.name for one in made] == [stem, f"{stem}-2", f"{stem}-3"]
-    assert backups_of(full_file) == made
+    assert list_backups(full_file) == made
 
 
 def test_the_oldest_backups_go_and_nothing_else(full_file: Path) -> None:
@@ -174,14 +174,14 @@ def test_the_oldest_backups_go_and_nothing_else(full_file: Path) -> None:
     (folder / "memory.db.backup-20200102T000000Z").mkdir()
     strangers = names_beside(full_file)
     made = [back_up(full_file, NOW + timedelta(days=day), 3) for day in range(5)]
-    assert backups_of(full_file) == made[2:]
+    assert list_backups(full_file) == made[2:]
     assert names_beside(full_file) == strangers | {one.name for one in made[2:]}
 
 
 def test_a_clock_that_was_set_back_does_not_cost_the_new_backup(full_file: Path) -> None:
     later = [back_up(full_file, NOW + timedelta(days=day), 2) for day in (1, 2)]
     made = back_up(full_file, NOW, 2)
-    assert backups_of(full_file) == [made, later[1]]
+    assert list_backups(full_file) == [made, later[1]]
 
 
 def test_what_a_killed_backup_left_is_cleared_away(full_file: Path) -> None:
@@ -215,7 +215,7 @@ def test_a_copy_that_differs_is_not_taken_for_a_backup(full_file: Path, tmp_path
     with closing(sqlite3.connect(full_file)) as db:
         expected = fingerprint(db)
     copy = copy_of(full_file, tmp_path / "copy.db")
-    refuse_difference(full_file, copy, expected)
+    verify_copy(full_file, copy, expected)
     for change in (
         "UPDATE memories SET content = 'text 7!' WHERE id = 'm007'",
         "UPDATE memories SET trust = 0.25 WHERE id = 'm007'",
@@ -225,8 +225,8 @@ def test_a_copy_that_differs_is_not_taken_for_a_backup(full_file: Path, tmp_path
         shutil.copyfile(full_file, copy)
         execute(copy, "PRAGMA journal_mode = DELETE")
         execute(copy, change)
-        with pytest.raises(StoreError, match="is not equal"):
-            refuse_difference(full_file, copy, expected)
+        with pytest.raises(StoreError, match="differs from it"):
+            verify_copy(full_file, copy, expected)
 
 
 @pytest.mark.parametrize("size", [0, 1, 5_000, -20_000, -1])
@@ -238,8 +238,8 @@ def test_a_damaged_copy_is_not_taken_for_a_backup(
     content = full_file.read_bytes()
     copy = tmp_path / "copy.db"
     copy.write_bytes(content[:size])
-    with pytest.raises(StoreError, match="is not equal"):
-        refuse_difference(full_file, copy, expected)
+    with pytest.raises(StoreError, match="differs from it"):
+        verify_copy(full_file, copy, expected)
 
 
 def test_without_room_for_a_backup_the_run_does_not_begin(ripe_file: Path) -> None:
@@ -276,7 +276,7 @@ def test_a_damaged_file_is_neither_changed_nor_backed_up(
     with pytest.raises(UnusableFile, match="is damaged"):
         night(ripe_file, embedder, keep_backups=7)
     assert ripe_file.read_bytes() == before
-    assert backups_of(ripe_file) == []
+    assert list_backups(ripe_file) == []
 
 
 def damage_index(path: Path) -> None:

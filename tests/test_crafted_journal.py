@@ -186,7 +186,7 @@ def test_a_change_by_an_entry_that_no_run_writes_is_not_shown(night: Path, cli: 
     add_entry(night, "memories", "{}", None, "{}")
     (made,) = rows(night, "SELECT id FROM runs")
     ended = cli("diff", night, made["id"])
-    assert (ended.code, "in its journal does not name a row" in ended.err) == (10, True)
+    assert (ended.code, "in its journal does not have the key" in ended.err) == (10, True)
 
 
 def test_a_sound_journal_is_whole_and_undone(night: Path, cli: Cli) -> None:

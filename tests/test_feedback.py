@@ -13,7 +13,7 @@ from test_plan import TWINS
 from slowwave.consolidation.agent import AgentMemory
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.errors import NotFound
-from slowwave.store.feedback import Judged
+from slowwave.store.feedback import Feedback
 
 NOW = datetime(2026, 3, 12, 9, 0, tzinfo=UTC)
 
@@ -29,7 +29,7 @@ def made(path: Path) -> str:
     return str(row["id"])
 
 
-def blamed_until_it_falls(memory: AgentMemory, memory_id: str) -> Judged:
+def blamed_until_it_falls(memory: AgentMemory, memory_id: str) -> Feedback:
     """Blame a memory as often as its trust stands above the least."""
     while (judged := memory.feedback(memory_id, helpful=False)).trust >= 0.2:
         assert judged.undone == ()

@@ -35,8 +35,8 @@ from slowwave.store.check import check_file
 from slowwave.store.errors import FileHeld, StoreError, UnusableFile
 from slowwave.store.file import (
     MemoryFile,
-    create_beside,
     create_file,
+    create_sidecar,
     maintenance_lock,
     new_file,
     open_reading,
@@ -44,7 +44,7 @@ from slowwave.store.file import (
     schema_version,
 )
 from slowwave.store.memories import add_memories, read_memories
-from slowwave.store.sidecar import mode_of, put_in_place
+from slowwave.store.sidecar import file_mode, link_into_place
 from slowwave.store.vectors import read_vectors
 
 Opener = Callable[[Path], AbstractContextManager[MemoryFile]]
@@ -120,7 +120,7 @@ def test_a_file_may_have_any_name(tmp_path: Path, name: str) -> None:
 def test_no_file_is_made_over_another(tmp_path: Path, there: bytes) -> None:
     path = tmp_path / "memory.db"
     path.write_bytes(there)
-    with pytest.raises(StoreError, match="exists already") as raised:
+    with pytest.raises(StoreError, match="already exists") as raised:
         create_file(path)
     assert not isinstance(raised.value, UnusableFile)
     assert path.read_bytes() == there
@@ -129,7 +129,7 @@ def test_no_file_is_made_over_another(tmp_path: Path, there: bytes) -> None:
 def test_no_file_is_made_through_a_link_that_leads_nowhere(tmp_path: Path) -> None:
     link = tmp_path / "memory.db"
     link.symlink_to(tmp_path / "elsewhere.db")
-    with pytest.raises(StoreError, match="exists already"):
+    with pytest.raises(StoreError, match="already exists"):
         create_file(link)
     assert not (tmp_path / "elsewhere.db").exists()
 
@@ -160,7 +160,7 @@ def test_a_log_of_a_file_that_is_gone_does_not_get_into_a_new_one(
     path = tmp_path / "memory.db"
     left = tmp_path / f"memory.db{suffix}"
     left.write_bytes(b"what another file still needs")
-    with pytest.raises(StoreError, match="left of another file") as raised:
+    with pytest.raises(StoreError, match="leftover of another file") as raised:
         create_file(path)
     assert raised.value.hint
     assert list(tmp_path.iterdir()) == [left]
@@ -229,12 +229,12 @@ def test_of_several_that_create_one_file_one_does(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [path]
     (memory,) = all_memories(path)
     said.remove(memory.id)
-    assert said == [f"{path} exists already."] * 3
+    assert said == [f"{path} already exists."] * 3
 
 
 def test_what_came_to_stand_there_meanwhile_is_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "memory.db"
-    with pytest.raises(StoreError, match="exists already"), new_file(path):
+    with pytest.raises(StoreError, match="already exists"), new_file(path):
         path.write_bytes(b"notes")
     assert path.read_bytes() == b"notes"
     assert list(tmp_path.iterdir()) == [path]
@@ -245,7 +245,7 @@ def test_a_file_is_put_in_place_over_no_other(tmp_path: Path) -> None:
     made.write_bytes(b"new")
     path.write_bytes(b"notes")
     with pytest.raises(FileExistsError):
-        put_in_place(made, path)
+        link_into_place(made, path)
     assert (made.read_bytes(), path.read_bytes()) == (b"new", b"notes")
 
 
@@ -259,7 +259,7 @@ def test_a_file_is_made_where_there_are_no_hard_links(
     monkeypatch.setattr(os, "link", refusing)
     path = tmp_path / "memory.db"
     create_file(path)
-    with pytest.raises(StoreError, match="exists already"):
+    with pytest.raises(StoreError, match="already exists"):
         create_file(path)
     assert list(tmp_path.iterdir()) == [path]
     assert all_memories(path) == []
@@ -279,7 +279,7 @@ def test_a_new_file_is_for_whom_the_umask_says(
 ) -> None:
     umask(mask)
     create_file(tmp_path / "memory.db")
-    assert mode_of(tmp_path / "memory.db") == mode
+    assert file_mode(tmp_path / "memory.db") == mode
 
 
 @pytest.mark.parametrize("mode", [0o600, 0o640, 0o660])
@@ -291,8 +291,8 @@ def test_what_lies_beside_a_file_is_for_nobody_else(
     memory_file.with_name("memory.db.maintenance.lock").touch(0o666)
     with maintenance_lock(memory_file), changing(memory_file) as file:
         add_memories(file, [a_memory("m-1")])
-        create_beside(memory_file, "memory.db.copy")
-        found = {one.name: mode_of(one) for one in memory_file.parent.iterdir()}
+        create_sidecar(memory_file, "memory.db.copy")
+        found = {one.name: file_mode(one) for one in memory_file.parent.iterdir()}
     endings = ("", "-wal", "-shm", ".maintenance.lock", ".copy")
     assert found == {f"memory.db{ending}": mode for ending in endings}
 
@@ -306,8 +306,8 @@ def test_the_lock_of_a_read_only_file_opens_once_the_file_is_writable(
     if is_there:
         lock.touch(0o444)
     with maintenance_lock(memory_file):
-        assert mode_of(lock) == 0o644
-    assert mode_of(lock) == 0o644
+        assert file_mode(lock) == 0o644
+    assert file_mode(lock) == 0o644
 
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root may give a file away")
@@ -318,7 +318,7 @@ def test_what_root_lays_beside_a_file_belongs_to_its_owner(memory_file: Path) ->
     os.chown(memory_file, 12345, 23456)
     with maintenance_lock(memory_file), changing(memory_file) as file:
         add_memories(file, [a_memory("m-1")])
-        create_beside(memory_file, "memory.db.copy")
+        create_sidecar(memory_file, "memory.db.copy")
         owners = {(one.stat().st_uid, one.stat().st_gid) for one in memory_file.parent.iterdir()}
     assert owners == {(12345, 23456)}
 
@@ -333,8 +333,8 @@ def test_a_group_that_cannot_be_given_is_given_nothing(group: int, mode: int) ->
         os.chown(path, 12345, group)
         path.chmod(0o664)
         Path(folder).chmod(0o777)
-        assert as_nobody(lambda: create_beside(path, "copy")) == ""
-        assert mode_of(Path(folder, "copy")) == mode
+        assert as_nobody(lambda: create_sidecar(path, "copy")) == ""
+        assert file_mode(Path(folder, "copy")) == mode
 
 
 @as_root
@@ -423,7 +423,7 @@ def test_no_file_is_laid_over_another_or_through_a_link(memory_file: Path) -> No
     link.symlink_to(memory_file.with_name("elsewhere"))
     for name in ("memory.db", "link"):
         with pytest.raises(FileExistsError):
-            create_beside(memory_file, name)
+            create_sidecar(memory_file, name)
     assert not link.exists()
 
 
@@ -451,7 +451,7 @@ def test_what_belongs_to_a_file_behind_a_link_lies_beside_the_file(
     link.symlink_to(memory_file)
     with maintenance_lock(link), changing(link) as file:
         add_memories(file, [a_memory("m-1")])
-        create_beside(link, "copy")
+        create_sidecar(link, "copy")
     assert list(folder.iterdir()) == [link]
     assert memory_file.with_name("copy").exists()
     assert [one.id for one in all_memories(memory_file)] == ["m-1"]
@@ -672,7 +672,7 @@ def test_a_file_that_was_left_in_the_middle_of_a_write_is_set_right_by_the_next_
     with process(CRASHING, memory_file):
         pass
     error = refused(open_reading, memory_file)
-    assert "in the middle of a write" in error.message
+    assert "an interrupted write" in error.message
     with open_writing(memory_file) as file:
         assert check_file(file).problems == ()
     assert [one.id for one in all_memories(memory_file)] == ["m-1"]
@@ -694,7 +694,7 @@ def test_a_transaction_that_does_not_end_well_changes_nothing(
 
 def test_a_transaction_that_the_file_refuses_at_its_end_changes_nothing(memory_file: Path) -> None:
     with open_writing(memory_file) as file:
-        with pytest.raises(StoreError, match="refuses the change"), file.transaction():
+        with pytest.raises(StoreError, match="rejects the change"), file.transaction():
             add_memories(file, [a_memory("m-1", superseded_by="nobody")])
         assert not file.db.conn.in_transaction
     assert all_memories(memory_file) == []
@@ -857,13 +857,13 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 from slowwave.store.exchange import import_lines
-from slowwave.store.file import open_or_make
+from slowwave.store.file import open_or_create
 def lines():
     for number in range(5_000):
         yield b'{"content": "one of many"}'
     print("ready", flush=True)
     sys.stdin.read()
-with open_or_make(Path(sys.argv[1])) as file:
+with open_or_create(Path(sys.argv[1])) as file:
     import_lines(file, lines(), datetime.now(UTC))
 """
     path = tmp_path / "memory.db"
@@ -1014,7 +1014,7 @@ def test_rows_that_an_interruption_leaves_unread_say_nothing_when_the_file_is_cl
     monkeypatch.setattr(sys, "unraisablehook", said.append)
     with open_reading(memory_file) as file:
         left = [
-            file.values_of_rows("SELECT name FROM sqlite_master"),
+            file.tuples("SELECT name FROM sqlite_master"),
             read_vectors(file, "any", "default"),
             file.rows("SELECT name FROM sqlite_master"),
         ]

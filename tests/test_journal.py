@@ -28,11 +28,11 @@ from nights import execute, picture, rows
 
 from slowwave.store.check import check_file
 from slowwave.store.entities import (
-    entities_of,
-    forget_found,
+    add_entities,
+    delete_found_names,
     keep_entities,
     keep_scans,
-    unite_entities,
+    read_memory_entities,
 )
 from slowwave.store.errors import ChangedSince, StoreError
 from slowwave.store.file import MemoryFile, create_file, open_reading, open_writing
@@ -159,7 +159,7 @@ def citing(derived: int, source: int, text: str | None) -> Change:
 def uniting(number: int, names: list[str]) -> Change:
     def change(file: MemoryFile, proposal: str) -> None:
         memory = read_memory(file, known(file, number))
-        unite_entities(file, RUN, proposal, memory, names)
+        add_entities(file, RUN, proposal, memory, names)
 
     return change
 
@@ -265,7 +265,7 @@ def after_a_night(memory_file: Path) -> Path:
         _derive(file, "rule", "r", ["e", "d"])
         changes = {"tags": '["both"]', "access_count": 4, "updated_at": LATER}
         update_row(file, RUN, "merge", "memories", {"id": "s"}, changes)
-        unite_entities(file, RUN, "merge", read_memory(file, "s"), ["Bo"])
+        add_entities(file, RUN, "merge", read_memory(file, "s"), ["Bo"])
         _supersede(file, "merge", ["t"], "s")
     decide(memory_file, *(a_decision(key=one) for one in ("synthesis", "rule", "merge")))
     return memory_file
@@ -361,8 +361,8 @@ def test_one_proposal_leaves_the_others_and_what_was_found_in_texts(after_a_nigh
     assert states["a"] == ("superseded", "d")
     assert states["r"] == ("active", None)
     with open_reading(after_a_night) as file:
-        assert entities_of(file, "s") == []
-        assert entities_of(file, "t") == [("Bo", False)]
+        assert read_memory_entities(file, "s") == []
+        assert read_memory_entities(file, "t") == [("Bo", False)]
     assert len(rows(after_a_night, "SELECT * FROM embeddings")) == 5
 
 
@@ -375,7 +375,7 @@ def test_another_runs_changes_stay(after_a_night: Path) -> None:
     undo(after_a_night)
     with open_reading(after_a_night) as file:
         assert read_memory(file, "e").tags == ("later",)
-        assert entities_of(file, "e") == [("Ada", False)]
+        assert read_memory_entities(file, "e") == [("Ada", False)]
     assert rows(after_a_night, "SELECT memory_id FROM embeddings") == [{"memory_id": "e"}]
 
 
@@ -645,7 +645,7 @@ def search_again(path: Path, run_id: str, names: list[str], of: str) -> None:
     """Let a run search the text of m-1, which has changed, for names."""
     a_run(path, run_id)
     with changing(path) as file:
-        forget_found(file, ["m-1"], run_id)
+        delete_found_names(file, ["m-1"], run_id)
         keep_entities(file, "default", [("m-1", names)], run_id)
         keep_scans(file, [("m-1", of)], run_id)
 
@@ -672,7 +672,7 @@ def test_names_of_a_text_that_two_runs_searched_again_come_back_in_whatever_orde
     search_again(searched, "run-2", ["Dee"], "h-2")
     undo(searched, order[0])
     with open_reading(searched) as file:
-        names = [name for name, _ in entities_of(file, "m-1")]
+        names = [name for name, _ in read_memory_entities(file, "m-1")]
         assert check_file(file).problems == ()
     if order[0] == "run-2":
         assert picture(searched, TABLES) == between
@@ -687,7 +687,7 @@ def test_a_name_of_a_run_that_was_undone_before_does_not_come_back(searched: Pat
     undo(searched, "run-0")
     undo(searched, "run-1")
     with open_reading(searched) as file:
-        assert entities_of(file, "m-1") == [("given", True)]
+        assert read_memory_entities(file, "m-1") == [("given", True)]
     assert rows(searched, "SELECT name FROM entities") == [{"name": "given"}]
 
 
@@ -870,7 +870,7 @@ def test_an_entry_holds_what_changed_and_what_changed_with_it(memory_file: Path)
 
 def test_a_row_that_is_not_there_cannot_be_updated(memory_file: Path) -> None:
     a_run(memory_file)
-    with pytest.raises(StoreError, match="not there"), changing(memory_file) as file:
+    with pytest.raises(StoreError, match="does not have the row"), changing(memory_file) as file:
         update_row(file, RUN, PROPOSAL, "memories", {"id": "nobody"}, {"trust": 1})
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from slowwave.store.schema_of_file import fresh_parts
+from slowwave.store.schema_of_file import expected_parts
 
 ROOT = Path(__file__).parents[1]
 FOLDERS = ("cli", "consolidation", "store")
@@ -58,7 +58,7 @@ def test_beside_the_folders_of_consolidation_stand_six_files_at_most() -> None:
 
 
 def test_consolidation_names_no_table_of_the_file() -> None:
-    tables = {one.split()[1] for one in fresh_parts() if one.startswith("table ")}
+    tables = {one.split()[1] for one in expected_parts() if one.startswith("table ")}
     # The others have names that are words of ours, too.
     named = {one for one in tables if "_" in one} | {"embeddings", "journal", "derivations"}
     assert len(named & tables) > 5

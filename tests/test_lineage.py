@@ -21,8 +21,8 @@ from slowwave.store.lineage import (
     Edge,
     Lineage,
     add_edges,
-    edges_into,
     read_edges,
+    read_source_edges,
     trace_derived,
     trace_sources,
 )
@@ -212,9 +212,9 @@ def test_edges_come_with_the_texts_of_sources_that_are_not_active_where_asked(fa
     execute(family, "UPDATE memories SET status = 'superseded' WHERE id = 'a'")
     execute(family, "DELETE FROM memories WHERE id = 'b'")
     with open_reading(family) as file:
-        as_kept = [row["source_content"] for row in edges_into(file, "d", with_texts=False)]
-        whole = [row["source_content"] for row in edges_into(file, "d", with_texts=True)]
-        others = [row["source_content"] for row in edges_into(file, "f", with_texts=True)]
+        as_kept = [row["source_content"] for row in read_source_edges(file, "d", with_texts=False)]
+        whole = [row["source_content"] for row in read_source_edges(file, "d", with_texts=True)]
+        others = [row["source_content"] for row in read_source_edges(file, "f", with_texts=True)]
     assert as_kept == [None, "text b"]
     assert whole == ["text a", "text b"]
     assert others == [None, None]

@@ -16,13 +16,13 @@ from nights import execute, rows
 
 from slowwave.store.check import check_file
 from slowwave.store.entities import (
-    entities_of,
-    forget_found,
+    add_entities,
+    delete_found_names,
     keep_entities,
     keep_scans,
     read_entities,
+    read_memory_entities,
     read_scans,
-    unite_entities,
 )
 from slowwave.store.errors import Ambiguous, NotFound, StoreError
 from slowwave.store.file import open_reading, open_writing
@@ -39,12 +39,12 @@ from slowwave.store.memories import (
 )
 from slowwave.store.records import content_hash, json_text, new_id, timestamp
 from slowwave.store.vectors import (
-    dimensions_of,
     from_blob,
     keep_vectors,
+    read_dimensions,
+    read_memory_vectors,
     read_vectors,
     to_blob,
-    vectors_of,
 )
 
 # ---- the values ----
@@ -214,7 +214,7 @@ def test_a_memory_that_is_restored_is_active_and_does_not_end_at_once(
 
 def test_an_active_memory_is_not_restored(memory_file: Path) -> None:
     put(memory_file, a_memory("m-1"))
-    with open_writing(memory_file) as file, pytest.raises(StoreError, match="active already"):
+    with open_writing(memory_file) as file, pytest.raises(StoreError, match="already active"):
         restore_memory(file, "m-1", LATER)
     assert all_memories(memory_file) == [a_memory("m-1")]
 
@@ -259,11 +259,11 @@ def test_vectors_of_models_stand_side_by_side_and_a_new_one_replaces_its_own(
         keep_vectors(file, "b", [("m-1", "h", to_blob([1, 0]))], None)
         keep_vectors(file, "a", [("m-1", "h", to_blob([0, 1, 0]))], None)
         keep_vectors(file, "b", [("m-1", "h2", to_blob([0, 1])), ("m-2", "h", b"\0" * 8)], None)
-        assert vectors_of(file, "m-1") == [
+        assert read_memory_vectors(file, "m-1") == [
             ("a", "h", to_blob([0, 1, 0])),
             ("b", "h2", to_blob([0, 1])),
         ]
-        assert dimensions_of(file) == {"a": 3, "b": 2}
+        assert read_dimensions(file) == {"a": 3, "b": 2}
         assert list(read_vectors(file, "b", "default")) == [("m-1", "h2", to_blob([0, 1]))]
 
 
@@ -272,7 +272,7 @@ def test_a_memory_that_was_deleted_meanwhile_gets_no_vector_and_no_names(memory_
         keep_vectors(file, "m", [("nobody", "h", to_blob([1.0]))], "run-1")
         keep_entities(file, "default", [("nobody", ["Ada"])], "run-1")
         keep_scans(file, [("nobody", "h")], "run-1")
-        assert dimensions_of(file) == {}
+        assert read_dimensions(file) == {}
         assert read_entities(file, "default") == read_scans(file, "default") == {}
 
 
@@ -287,7 +287,7 @@ def test_names_are_kept_by_memory_and_tenant(memory_file: Path) -> None:
         keep_entities(file, "other", [("m-3", ["Ada"])], "run-1")
         assert read_entities(file, "default") == {"m-1": ["Ada", "Bo", "Cy"]}
         assert read_entities(file, "other") == {"m-3": ["Ada"]}
-        assert entities_of(file, "m-1") == [("Ada", True), ("Bo", True), ("Cy", False)]
+        assert read_memory_entities(file, "m-1") == [("Ada", True), ("Bo", True), ("Cy", False)]
     assert len(rows(memory_file, "SELECT * FROM entities WHERE name = 'Ada'")) == 2
 
 
@@ -297,7 +297,7 @@ def test_names_that_were_found_can_be_forgotten_and_given_ones_stay(memory_file:
     with changing(memory_file) as file:
         keep_entities(file, "default", [("m-1", ["given"])], None)
         keep_entities(file, "default", [("m-1", ["found"]), ("m-2", ["found"])], run_id)
-        forget_found(file, ["m-1"], run_id)
+        delete_found_names(file, ["m-1"], run_id)
         assert read_entities(file, "default") == {"m-1": ["given"], "m-2": ["found"]}
 
 
@@ -306,8 +306,8 @@ def test_a_survivor_takes_over_the_names_that_it_did_not_have(memory_file: Path)
     execute(memory_file, "INSERT INTO runs VALUES ('run-1', '', NULL, '', '{}', '', 'done', NULL)")
     with changing(memory_file) as file:
         keep_entities(file, "default", [("m-1", ["Ada"])], None)
-        unite_entities(file, "run-1", "p", read_memory(file, "m-1"), ["Bo", "Ada", "Bo"])
-        assert entities_of(file, "m-1") == [("Ada", True), ("Bo", False)]
+        add_entities(file, "run-1", "p", read_memory(file, "m-1"), ["Bo", "Ada", "Bo"])
+        assert read_memory_entities(file, "m-1") == [("Ada", True), ("Bo", False)]
     assert len(rows(memory_file, "SELECT * FROM journal")) == 1
 
 

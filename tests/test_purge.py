@@ -30,7 +30,7 @@ from slowwave.store.errors import StoreError
 from slowwave.store.exchange import export_lines, import_lines
 from slowwave.store.file import create_file, open_reading, open_writing
 from slowwave.store.history import history_lines
-from slowwave.store.purge import KEPT_DAYS, Needs, Staying, find_purgeable, purge, purged_by
+from slowwave.store.purge import KEPT_DAYS, Blockers, KeptCounts, find_purgeable, purge, purged_by
 from slowwave.store.records import Memory, timestamp
 
 __all__ = ["cli"]  # a fixture of test_cli, asked for by name
@@ -60,7 +60,7 @@ def path(memory_file: Path) -> Path:
     return memory_file
 
 
-def purged(path: Path, now: datetime = NOW) -> tuple[tuple[str, ...], Staying]:
+def purged(path: Path, now: datetime = NOW) -> tuple[tuple[str, ...], KeptCounts]:
     with open_reading(path) as file:
         found = find_purgeable(file, ["default"], now)
     return found.ids, found.kept
@@ -76,11 +76,11 @@ def only_purge(path: Path, embedder: SentenceEmbedder, now: datetime = NOW) -> O
 
 
 def test_what_was_superseded_long_ago_goes(path: Path) -> None:
-    assert purged(path) == (("old",), Staying())
+    assert purged(path) == (("old",), KeptCounts())
 
 
 def test_what_was_superseded_thirty_days_ago_to_the_second_stays(path: Path) -> None:
-    assert purged(path, NOW - timedelta(seconds=1)) == ((), Staying())
+    assert purged(path, NOW - timedelta(seconds=1)) == ((), KeptCounts())
 
 
 @pytest.mark.parametrize(
@@ -88,45 +88,45 @@ def test_what_was_superseded_thirty_days_ago_to_the_second_stays(path: Path) -> 
 )
 def test_a_time_that_an_agent_wrote_its_own_way_is_understood(path: Path, at: str) -> None:
     execute(path, "UPDATE memories SET superseded_at = ? WHERE id = 'old'", at)
-    assert purged(path) == (("old",), Staying())
-    assert purged(path, NOW - timedelta(seconds=2)) == ((), Staying())
+    assert purged(path) == (("old",), KeptCounts())
+    assert purged(path, NOW - timedelta(seconds=2)) == ((), KeptCounts())
 
 
 @pytest.mark.parametrize("status", ["active", "archived", "expired"])
 def test_only_what_is_superseded_goes(path: Path, status: str) -> None:
     execute(path, "UPDATE memories SET status = ? WHERE id = 'old'", status)
-    assert purged(path) == ((), Staying())
+    assert purged(path) == ((), KeptCounts())
 
 
 def test_a_pinned_memory_stays(path: Path) -> None:
     execute(path, "UPDATE memories SET pinned = 1 WHERE id = 'old'")
-    assert purged(path) == ((), Staying(pinned=1))
+    assert purged(path) == ((), KeptCounts(pinned=1))
 
 
 def test_what_was_itself_made_from_others_stays(path: Path) -> None:
     put(path, a_memory("source"))
     cite(path, "old", "source")
-    assert purged(path) == ((), Staying(lineage=1))
+    assert purged(path) == ((), KeptCounts(lineage=1))
 
 
 def test_what_another_memory_names_as_its_successor_stays(path: Path) -> None:
     put(path, gone("older", by="old"))
-    assert purged(path) == ((), Staying(lineage=2))
+    assert purged(path) == ((), KeptCounts(lineage=2))
 
 
 def test_what_stands_in_no_lineage_stays(path: Path) -> None:
     put(path, gone("by hand"))
-    assert purged(path) == (("old",), Staying(lineage=1))
+    assert purged(path) == (("old",), KeptCounts(lineage=1))
 
 
 def test_to_be_the_evidence_of_a_rule_is_not_enough_to_go(path: Path) -> None:
     execute(path, "UPDATE synthesized_from SET operation = 'extract'")
-    assert purged(path) == ((), Staying(lineage=1))
+    assert purged(path) == ((), KeptCounts(lineage=1))
 
 
 def test_a_text_that_lineage_tells_otherwise_stays(path: Path) -> None:
     execute(path, "UPDATE synthesized_from SET source_content = 'something else'")
-    assert purged(path) == ((), Staying(lineage=1))
+    assert purged(path) == ((), KeptCounts(lineage=1))
 
 
 @pytest.mark.parametrize("named", [{"sources": ("old", "x")}, {"survivor": "old"}])
@@ -135,18 +135,18 @@ def test_what_a_review_names_stays_however_old_it_is_until_somebody_decides(
 ) -> None:
     a_run(path, now=NOW - timedelta(days=400))
     decide(path, a_decision(state="pending", **named))
-    assert purged(path) == ((), Staying(review=1))
+    assert purged(path) == ((), KeptCounts(review=1))
     execute(path, "UPDATE proposals SET state = 'approved'")
-    assert purged(path) == (("old",), Staying())
+    assert purged(path) == (("old",), KeptCounts())
 
 
 def test_what_a_run_of_the_last_thirty_days_may_need_for_its_undo_stays(path: Path) -> None:
     a_run(path, now=NOW - timedelta(days=KEPT_DAYS))
     decide(path, a_decision(sources=("old",)))
-    assert purged(path) == ((), Staying(undo=1))
-    assert purged(path, NOW + timedelta(seconds=1)) == (("old",), Staying())
+    assert purged(path) == ((), KeptCounts(undo=1))
+    assert purged(path, NOW + timedelta(seconds=1)) == (("old",), KeptCounts())
     execute(path, "UPDATE runs SET outcome = 'undone'")
-    assert purged(path) == (("old",), Staying())
+    assert purged(path) == (("old",), KeptCounts())
 
 
 @pytest.mark.parametrize(
@@ -167,20 +167,20 @@ def test_what_the_journal_of_the_last_thirty_days_names_stays(
         table,
         json.dumps(key),
     )
-    assert purged(path) == ((), Staying(undo=1))
+    assert purged(path) == ((), KeptCounts(undo=1))
 
 
 def test_other_tenants_are_left_alone(path: Path) -> None:
     put(path, a_memory("theirs", tenant="other"), gone("old one", by="theirs", tenant="other"))
     cite(path, "theirs", "old one")
-    assert purged(path) == (("old",), Staying())
+    assert purged(path) == (("old",), KeptCounts())
 
 
 def test_what_an_agent_took_up_again_meanwhile_stays(path: Path) -> None:
     a_run(path)
     execute(path, "UPDATE memories SET status = 'active' WHERE id = 'old'")
     with open_writing(path) as file:
-        assert purge(file, "run-1", ["old"], Needs(NOW)) == []
+        assert purge(file, "run-1", ["old"], Blockers(NOW)) == []
     assert rows(path, "SELECT id FROM memories WHERE id = 'old'")
 
 
@@ -194,7 +194,7 @@ def test_all_that_was_found_in_it_goes_along(path: Path) -> None:
         conn.execute("INSERT INTO entity_scans VALUES ('old', 'hash', 'run-0')")
         conn.execute("INSERT INTO embeddings VALUES ('old', 'm', 1, x'0000803f', 'hash', 'run-0')")
     with open_writing(path) as file:
-        assert purge(file, "run-1", ["old"], Needs(NOW)) == ["old"]
+        assert purge(file, "run-1", ["old"], Blockers(NOW)) == ["old"]
     for table in ("memory_entities", "entity_scans", "embeddings"):
         assert rows(path, f"SELECT * FROM {table}") == []
     # What an agent named itself is the agent's.
@@ -209,7 +209,7 @@ def test_a_text_that_is_no_utf8_stands_in_the_lineage_to_the_byte(path: Path) ->
     a_run(path)
     execute(path, "UPDATE memories SET content = CAST(x'4f6bff41' AS TEXT) WHERE id = 'old'")
     with open_writing(path) as file:
-        assert purge(file, "run-1", ["old"], Needs(NOW)) == ["old"]
+        assert purge(file, "run-1", ["old"], Blockers(NOW)) == ["old"]
     kept = rows(path, "SELECT hex(source_content) AS text FROM synthesized_from")
     assert kept == [{"text": "4F6BFF41"}]
 
@@ -218,15 +218,15 @@ def test_without_the_trigger_that_keeps_the_text_nothing_goes(path: Path) -> Non
     a_run(path)
     execute(path, "DROP TRIGGER memories_leave")
     before = picture(path)
-    with pytest.raises(StoreError, match="would be gone"), open_writing(path) as file:
-        purge(file, "run-1", ["old"], Needs(NOW))
+    with pytest.raises(StoreError, match="would be lost"), open_writing(path) as file:
+        purge(file, "run-1", ["old"], Blockers(NOW))
     assert picture(path) == before
 
 
 def test_the_journal_says_who_purged_it_and_keeps_no_text(path: Path) -> None:
     a_run(path)
     with open_writing(path) as file:
-        purge(file, "run-1", ["old"], Needs(NOW))
+        purge(file, "run-1", ["old"], Blockers(NOW))
     with open_reading(path) as file:
         assert purged_by(file, "old") == ("run-1", timestamp(NOW))
         assert purged_by(file, "stays") is None

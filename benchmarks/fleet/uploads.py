@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from slowwave.store.exchange import import_lines
-from slowwave.store.file import fold_log, open_writing
+from slowwave.store.file import checkpoint_log, open_writing
 from slowwave.store.fleet.archive import Archive
 from slowwave.store.fleet.object_store import Changed
 
@@ -93,7 +93,7 @@ def _changed(trial: Trial, paths: list[Path]) -> dict[str, Path]:
         changed = Path(shutil.copy(path, folder))
         with open_writing(changed) as file:
             import_lines(file, [json.dumps({"content": _news(path.name)}).encode()], _NOW)
-        fold_log(changed)
+        checkpoint_log(changed)
     return {path.name: folder / path.name for path in paths}
 
 

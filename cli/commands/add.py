@@ -41,14 +41,14 @@ def add(
     quiet: QuietOption = False,
 ) -> None:
     """Add one memory."""
-    from slowwave.store.exchange import stated_memory
+    from slowwave.store.exchange import memory_from_text
     from slowwave.store.file import open_writing
     from slowwave.store.memories import add_memories
     from slowwave.store.shared_tenant import refuse_unpublished
 
     refuse_foreign(file)
     refuse_unpublished(tenant)
-    memory = stated_memory(
+    memory = memory_from_text(
         text,
         {
             "tenant": tenant,

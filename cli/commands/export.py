@@ -50,7 +50,7 @@ def export(
     and decided, so that a run can be undone in the file that an import makes. Of a damaged file
     what can be read is written, and the exit code is 10.
     """
-    from slowwave.store.check import count_spoiled, refuse_unreadable
+    from slowwave.store.check import count_corrupt, refuse_unreadable
     from slowwave.store.exchange import export_lines
     from slowwave.store.file import open_reading
     from slowwave.store.history import history_lines
@@ -72,7 +72,7 @@ def export(
                     history_lines(opened) if all else (),
                 )
             )
-            spoiled = count_spoiled(opened)
+            spoiled = count_corrupt(opened)
     except UnusableFile as error:
         _salvage(file, all, output, error)
         raise typer.Exit(Code.UNUSABLE_FILE) from None

@@ -51,7 +51,7 @@ def import_(
     agent, which is only read.
     """
     from slowwave.store.exchange import import_lines
-    from slowwave.store.file import open_or_make
+    from slowwave.store.file import open_or_create
 
     refuse_foreign(file)
     output = Output(json, quiet)
@@ -59,7 +59,7 @@ def import_(
         reading(source)
         if from_format is None
         else _lines_from(source, from_format, output) as lines,
-        open_or_make(file) as opened,
+        open_or_create(file) as opened,
         shown_progress(quiet) as progress,
     ):
         added, skipped = import_lines(

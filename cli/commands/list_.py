@@ -44,14 +44,14 @@ def list_(
 ) -> None:
     """List memories, the latest first: id, day, layer and text."""
     from slowwave.store.file import open_reading
-    from slowwave.store.memories import Wanted, chosen_tenants, list_memories
+    from slowwave.store.memories import MemoryFilter, list_memories, select_tenants
 
     with (
         place_of(file, format, state, writes=False).reading() as memory_file,
         open_reading(memory_file) as opened,
     ):
-        tenants = chosen_tenants(opened, tenant) if tenant else ()
-        wanted = Wanted(None if status == "any" else status, layer, kind, tenants, contains)
+        tenants = select_tenants(opened, tenant) if tenant else ()
+        wanted = MemoryFilter(None if status == "any" else status, layer, kind, tenants, contains)
         count, memories = list_memories(opened, wanted, limit or -1)
     output = Output(json, quiet)
     output.result(

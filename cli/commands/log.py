@@ -59,12 +59,12 @@ def log(
     from slowwave.store.file import open_reading
     from slowwave.store.ledger import (
         count_states,
-        read_carried_out,
+        read_applied_approvals,
         read_decisions,
         read_run,
         read_runs,
     )
-    from slowwave.store.lineage import read_claims_of
+    from slowwave.store.lineage import read_run_claims
 
     output = Output(json, quiet)
     with place_of(file, format, state, writes=False).reading() as memory_file:
@@ -84,8 +84,8 @@ def log(
                 return
             found = read_run(opened, run)
             decisions = read_decisions(opened, found.id)
-            carried_out = read_carried_out(opened, found.id)
-            changes, claims = read_changes(opened, found.id), read_claims_of(opened, found.id)
+            carried_out = read_applied_approvals(opened, found.id)
+            changes, claims = read_changes(opened, found.id), read_run_claims(opened, found.id)
         output.result(
             {
                 "command": "log",

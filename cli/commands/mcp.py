@@ -27,7 +27,7 @@ from slowwave.cli.arguments.writers import make_writer
 from slowwave.cli.files.foreign import refuse_foreign
 from slowwave.cli.terminal.output import Output, clean
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbedder
-from slowwave.store.extras import how_to_install
+from slowwave.store.extras import install_hint
 
 if TYPE_CHECKING:
     from mcp.server.mcpserver import MCPServer
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 _TOKEN = "SLOWWAVE_MCP_TOKEN"  # noqa: S105 - the name of a variable
 _BUDGETS = ("max_calls", "max_tokens", "max_cost", "max_time")
-_MISSING = f"The MCP server needs the package mcp; {how_to_install('mcp')}."
+_MISSING = f"The MCP server needs the package mcp; {install_hint('mcp')}."
 
 
 def mcp(
@@ -155,13 +155,13 @@ def _is_loopback(host: str) -> bool:
 def _opened(file: Path, tenant: str, embedder: str, writes: bool) -> AgentMemory:
     """Return the memories to serve. Raises `StoreError` at once if the file is none."""
     from slowwave.consolidation.agent import AgentMemory
-    from slowwave.store.file import bring_up_to_date, open_reading
+    from slowwave.store.file import migrate_file, open_reading
 
     if not writes:
         with open_reading(file):
             pass
     elif file.exists():
-        bring_up_to_date(file)
+        migrate_file(file)
     return AgentMemory(file, tenant, SentenceEmbedder(embedder))
 
 

@@ -132,7 +132,7 @@ def _refuse_wrong_usage(
 def _show(place: Place, choice: Choice, action: Action, output: Output) -> None:
     from slowwave.consolidation.running.review_queue import read_queue
     from slowwave.store.file import open_reading
-    from slowwave.store.ledger import read_carried_out
+    from slowwave.store.ledger import read_applied_approvals
 
     with place.reading() as memory_file:
         with open_reading(memory_file) as opened:
@@ -142,7 +142,7 @@ def _show(place: Place, choice: Choice, action: Action, output: Output) -> None:
                 one.id: found
                 for one in chosen
                 if one.decision.state == "approved"
-                and (found := read_carried_out(opened, one.decision.run_id).get(one.id))
+                and (found := read_applied_approvals(opened, one.decision.run_id).get(one.id))
             }
         output.result(
             {

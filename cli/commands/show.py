@@ -41,18 +41,18 @@ def show(
 
     Where it came from is shown by trace.
     """
-    from slowwave.store.entities import entities_of
+    from slowwave.store.entities import read_memory_entities
     from slowwave.store.file import open_reading
     from slowwave.store.lineage import read_derivations
-    from slowwave.store.vectors import vectors_of
+    from slowwave.store.vectors import read_memory_vectors
 
     with (
         place_of(file, format, state, writes=False).reading() as memory_file,
         open_reading(memory_file) as opened,
     ):
         found = _read(opened, memory, file)
-        names = [name for name, _ in entities_of(opened, found.id)]
-        vectors = [model for model, of, _ in vectors_of(opened, found.id)]
+        names = [name for name, _ in read_memory_entities(opened, found.id)]
+        vectors = [model for model, of, _ in read_memory_vectors(opened, found.id)]
         derivations = read_derivations(opened, found.id)
     output = Output(json, quiet)
     fields = asdict(found) | {

@@ -47,13 +47,13 @@ def stats(
     from slowwave.store.file import open_reading
     from slowwave.store.intake import read_backlog
     from slowwave.store.ledger import count_states, read_runs
-    from slowwave.store.memories import chosen_tenants, count_by_status, count_memories
+    from slowwave.store.memories import count_by_status, count_memories, select_tenants
 
     with (
         place_of(file, format, state, writes=False).reading() as memory_file,
         open_reading(memory_file) as opened,
     ):
-        tenants = chosen_tenants(opened, tenant or ())
+        tenants = select_tenants(opened, tenant or ())
         by_status = count_by_status(opened, tenants)
         counts = count_memories(opened, tenants, count_tokens)
         states = count_states(opened)

@@ -69,7 +69,7 @@ def trace(
     from slowwave.store.intake import read_messages_of
     from slowwave.store.lineage import (
         Ancestor,
-        find_traced,
+        find_memory_or_source,
         read_claims,
         read_derivations,
         trace_derived,
@@ -80,7 +80,7 @@ def trace(
         place_of(file, format, state, writes=False).reading() as memory_file,
         open_reading(memory_file) as opened,
     ):
-        found = find_traced(opened, memory)
+        found = find_memory_or_source(opened, memory)
         sources, derived = trace_sources(opened, found.id), trace_derived(opened, found.id)
         claims = read_claims(opened, found.id)
         derivations = read_derivations(opened, found.id)

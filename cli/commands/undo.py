@@ -60,7 +60,7 @@ def undo(
     """
     from slowwave.consolidation.running.review_queue import read_outdated
     from slowwave.store.file import open_writing
-    from slowwave.store.ledger import read_waiting
+    from slowwave.store.ledger import read_pending
     from slowwave.store.records import timestamp
 
     if (which is None) == (since_run is None):
@@ -73,7 +73,7 @@ def undo(
     def take_back(opened: MemoryFile) -> tuple[Undoable, list[str], list[str], list[str]]:
         chosen = _choose(opened, which, since_run)
         keys = chosen.undo(opened, timestamp(datetime.now(UTC)))
-        waiting = {one.key for one in read_waiting(opened)}
+        waiting = {one.key for one in read_pending(opened)}
         again = [one for one in keys if one in waiting]
         outdated = {one.id for one in read_outdated(opened, ())[1]} if again else set()
         return chosen, keys, again, [one for one in again if one in outdated]
@@ -157,7 +157,7 @@ def _ask_first(chosen: Undoable, output: Output) -> None:
 def _choose(file: MemoryFile, which: str | None, since: str | None) -> Undoable:
     find = find_undoable_since if which is None else find_undoable
     chosen = find(file, which or since or "")
-    if chosen.is_nothing:
+    if chosen.is_empty:
         raise StoreError(f"Run {chosen.run_id} applied nothing: nothing to take back.")
     return chosen
 

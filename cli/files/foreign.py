@@ -161,9 +161,9 @@ def _changed(memory_file: Path, do: Callable[[MemoryFile], Done]) -> Done:
 def refuse_foreign(file: Path) -> None:
     """Refuse another agent's file where only one of slowwave's own makes sense."""
     from slowwave.store.formats.known_formats import recognised
-    from slowwave.store.validate import is_of_another_program
+    from slowwave.store.validate import is_foreign_file
 
-    if is_of_another_program(file) and (found := recognised(file)):
+    if is_foreign_file(file) and (found := recognised(file)):
         raise typer.BadParameter(
             f"{file} looks like {found[0].name}, {found[0].about}: only its own agent adds to it."
         )
@@ -192,12 +192,12 @@ def _place_of(file: Path, format: str | None, state: Path | None, writes: bool) 
     from slowwave.store.formats.known_formats import format_named, recognised
     from slowwave.store.mirror.mirror import Mirror, mirrored_format, state_beside
     from slowwave.store.postgres.url import DatabaseUrl
-    from slowwave.store.validate import is_of_another_program
+    from slowwave.store.validate import is_foreign_file
 
     if isinstance(file, DatabaseUrl):
         tenant = mirror_of_tenant(file, format, state, writes)
         return Place(tenant.path, tenant)
-    if format is None and state is None and not is_of_another_program(file):
+    if format is None and state is None and not is_foreign_file(file):
         return Place(file, None)  # the store says what is wrong with it, if anything is
     state = state or state_beside(file)
     known = mirrored_format(state)

@@ -11,7 +11,7 @@ from slowwave.consolidation.proposals import Result
 from slowwave.consolidation.recall.hit import Hit
 from slowwave.consolidation.running.review_queue import WaitingProposal
 from slowwave.consolidation.text.injection import commands
-from slowwave.store.feedback import LEAST_TRUST, Judged
+from slowwave.store.feedback import MIN_TRUST, Feedback
 from slowwave.store.ledger import Decision, Run
 
 
@@ -108,7 +108,7 @@ def _decision(decision: Decision) -> dict[str, Any]:
     return {"id": decision.key} | {name: getattr(decision, name) for name in names}
 
 
-def judged_as_json(judged: Judged) -> dict[str, Any]:
+def judged_as_json(judged: Feedback) -> dict[str, Any]:
     """Return what came of an agent's word on a memory."""
     return {
         "memory": judged.memory.id,
@@ -120,12 +120,12 @@ def judged_as_json(judged: Judged) -> dict[str, Any]:
     }
 
 
-def _said(judged: Judged) -> Iterable[str]:
+def _said(judged: Feedback) -> Iterable[str]:
     """Say what follows from an agent's word on a memory."""
     yield f"Trust in it is {judged.trust:.2f} now; it was {judged.memory.trust:.2f}."
     if judged.derived:
         yield f"{len(judged.derived)} made from it may mislead as well: look at them."
     if judged.undone:
-        yield f"That is below {LEAST_TRUST}: what the run had made of its sources was undone."
+        yield f"That is below {MIN_TRUST}: what the run had made of its sources was undone."
     if judged.why_not is not None:
-        yield f"That is below {LEAST_TRUST}, but it could not be undone: {judged.why_not}"
+        yield f"That is below {MIN_TRUST}, but it could not be undone: {judged.why_not}"

@@ -301,10 +301,10 @@ class Night:
 def _waiting(memory_file: Path) -> int:
     """Count what waits for a person."""
     from slowwave.store.file import open_reading
-    from slowwave.store.ledger import read_waiting
+    from slowwave.store.ledger import read_pending
 
     with open_reading(memory_file) as file:
-        return len(read_waiting(file))
+        return len(read_pending(file))
 
 
 def _rules_for_nobody(memory_file: Path, options: CycleOptions) -> list[Rule]:

@@ -54,14 +54,14 @@ def account_of_run(memory_file: Path, named: Path, prefix: str | None) -> Accoun
     """
     from slowwave.store.changes import read_changes
     from slowwave.store.file import open_reading
-    from slowwave.store.ledger import read_carried_out, read_decisions
-    from slowwave.store.lineage import read_claims_of
+    from slowwave.store.ledger import read_applied_approvals, read_decisions
+    from slowwave.store.lineage import read_run_claims
 
     with open_reading(memory_file) as file:
         run = _chosen(file, prefix)
         decisions = read_decisions(file, run.id)
-        carried_out = read_carried_out(file, run.id)
-        changes, claims = read_changes(file, run.id), read_claims_of(file, run.id)
+        carried_out = read_applied_approvals(file, run.id)
+        changes, claims = read_changes(file, run.id), read_run_claims(file, run.id)
         history = _history(file, run, run.id)
     shown = decisions[:MOST_ITEMS]
     of_each: dict[str, list[TextChange]] = defaultdict(list)

@@ -64,18 +64,23 @@ def draw_map(memory_file: Path, model: str, items: Sequence[ShownProposal]) -> M
     Of more memories than can be drawn, one in so many is, besides those that changed.
     """
     from slowwave.store.file import open_reading
-    from slowwave.store.vectors import dimensions_of, is_sound, read_vectors_of, with_vectors
+    from slowwave.store.vectors import (
+        ids_with_vectors,
+        is_sound,
+        read_dimensions,
+        read_vectors_by_id,
+    )
 
     effective = [one for one in items if one.is_effective]
     with open_reading(memory_file) as file:
-        models = dimensions_of(file)
+        models = read_dimensions(file)
         if not models:
             return None
         model = model if model in models else min(models)
-        active = with_vectors(file, model)
+        active = ids_with_vectors(file, model)
         touched = sorted({each for one in effective for each in _memories_of(one)})
         chosen = _sampled(touched, active)
-        kept = read_vectors_of(file, model, chosen)
+        kept = read_vectors_by_id(file, model, chosen)
         blobs = {one: blob for one, _, blob in kept if is_sound(blob)}
     size = max(map(len, blobs.values()), default=0)
     places = _flat({one: blob for one, blob in blobs.items() if len(blob) == size})

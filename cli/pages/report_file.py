@@ -11,7 +11,7 @@ from slowwave.cli.files.writable import refuse_unwritable_folder
 from slowwave.cli.terminal.output import writing_to_stdout
 from slowwave.store.errors import StoreError
 from slowwave.store.opening import is_database
-from slowwave.store.sidecar import mode_of, sync_folder
+from slowwave.store.sidecar import file_mode, sync_folder
 
 # What each report begins with, as HTML and as Markdown: a comment that a reader does not see.
 MARK = "<!-- a report of slowwave -->"
@@ -48,7 +48,7 @@ def write_report(path: Path, text: str, memory_file: Path) -> None:
     real = path.resolve()
     made = real.with_name(f".{real.name}.{os.getpid()}")
     try:
-        _write(made, text, mode_of(memory_file) & 0o666)
+        _write(made, text, file_mode(memory_file) & 0o666)
         made.replace(real)
         sync_folder(real.parent)
     except OSError as error:

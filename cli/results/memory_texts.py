@@ -9,7 +9,7 @@ from pathlib import Path
 from slowwave.cli.terminal.wording import day_of, shortened_for_stdout
 from slowwave.store.errors import StoreError
 from slowwave.store.file import open_reading
-from slowwave.store.lineage import kept_texts
+from slowwave.store.lineage import read_source_texts
 from slowwave.store.memories import read_memories
 
 PURGED = " (purged)"
@@ -45,7 +45,7 @@ class MemoryTexts:
                     one.id: ShownMemory(one.content, one.observed_at)
                     for one in read_memories(file, wanted)
                 }
-                left = kept_texts(file, [one for one in wanted if one not in there])
+                left = read_source_texts(file, [one for one in wanted if one not in there])
         except StoreError:
             return {}
         return there | {one: ShownMemory(f"{text}{PURGED}", "") for one, text in left.items()}

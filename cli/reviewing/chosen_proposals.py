@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from slowwave.store.errors import Ambiguous, NotFound, StoreError
-from slowwave.store.ledger import read_latest_like
+from slowwave.store.ledger import read_latest_by_prefix
 
 from .decided_before import what_became
 
@@ -54,7 +54,7 @@ class Choice:
 
 def decline(place: Place, choice: Choice, reason: str | None) -> list[WaitingProposal]:
     """Decline what is chosen, and return it as it is then. Raises `StoreError`."""
-    from slowwave.store.ledger import decide_waiting
+    from slowwave.store.ledger import decide_pending
     from slowwave.store.records import timestamp
 
     now = timestamp(datetime.now(UTC))
@@ -64,7 +64,7 @@ def decline(place: Place, choice: Choice, reason: str | None) -> list[WaitingPro
         chosen = chosen_of(opened, choice)
         with opened.transaction():
             for one in chosen:
-                decide_waiting(opened, one.id, "declined", now, why)
+                decide_pending(opened, one.id, "declined", now, why)
         return chosen
 
     return [one.decided("declined", why, now) for one in place.change(do)]
@@ -160,7 +160,7 @@ def _refuse_decided(opened: MemoryFile, prefix: str, queue: Sequence[WaitingProp
     """Say of what waits no more what became of it. Raises `NotFound`."""
     if len(prefix) < _FEWEST or any(one.id.startswith(prefix) for one in queue):
         return
-    found = read_latest_like(opened, prefix)
+    found = read_latest_by_prefix(opened, prefix)
     if len(found) == 1:
         said, hint = what_became(found[0])
         raise NotFound(f"{said} It waits no more.", hint)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from slowwave.store.extras import how_to_install
+from slowwave.store.extras import install_hint
 
 if TYPE_CHECKING:
     from slowwave.cli.files.foreign import Place
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from slowwave.consolidation.vectors.embedder import Embedder
 
 _MISSING = (
-    f"The screen needs the package textual; {how_to_install('tui')}. "
+    f"The screen needs the package textual; {install_hint('tui')}. "
     "Without it: 'slowwave review FILE'."
 )
 

@@ -9,7 +9,7 @@ from functools import cached_property
 from slowwave.store.entities import read_entities
 from slowwave.store.file import MemoryFile
 from slowwave.store.lineage import Edge, read_edges
-from slowwave.store.memories import read_all_of
+from slowwave.store.memories import read_tenant_memories
 from slowwave.store.records import Memory
 
 
@@ -53,5 +53,5 @@ def read_tenant(file: MemoryFile, tenant: str) -> TenantPicture:
     for edge in read_edges(file, tenant):
         sources.setdefault(edge.derived_id, []).append(edge)
         derived.setdefault(edge.source_id, []).append(edge)
-    memories = {one.id: one for one in read_all_of(file, tenant)}
+    memories = {one.id: one for one in read_tenant_memories(file, tenant)}
     return TenantPicture(tenant, memories, sources, derived, read_entities(file, tenant))

@@ -59,7 +59,7 @@ def write_out(memory_file: Path, folder: Path, readers: Path) -> WrittenPages:
     """
     from slowwave.store.check import refuse_unreadable
     from slowwave.store.file import open_reading
-    from slowwave.store.sidecar import mode_of
+    from slowwave.store.sidecar import file_mode
 
     from .folder import write_wiki
     from .pages import all_pages
@@ -68,7 +68,7 @@ def write_out(memory_file: Path, folder: Path, readers: Path) -> WrittenPages:
         refuse_unreadable(opened)
         # Another agent's file may be a folder: what lets one enter that is no matter of pages.
         file = readers.absolute().name
-        return write_wiki(folder, all_pages(opened, file), file, mode_of(readers) & 0o666)
+        return write_wiki(folder, all_pages(opened, file), file, file_mode(readers) & 0o666)
 
 
 @dataclass(frozen=True)

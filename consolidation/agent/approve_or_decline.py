@@ -13,7 +13,7 @@ from slowwave.consolidation.vectors.embedder import Embedder
 from slowwave.store.check import refuse_damaged
 from slowwave.store.errors import Ambiguous, NotFound, StoreError
 from slowwave.store.file import MemoryFile, maintenance_lock, open_reading, open_writing
-from slowwave.store.ledger import REMEMBERED, Decision, decide_waiting, read_latest_like
+from slowwave.store.ledger import REMEMBERED, Decision, decide_pending, read_latest_by_prefix
 from slowwave.store.records import timestamp
 from slowwave.store.undo.undoable import MIN_PREFIX
 
@@ -57,7 +57,7 @@ def decline_waiting(path: Path, tenant: str, proposal_id: str, reason: str, now:
         if waiting is None:
             return False
         with file.transaction():
-            decide_waiting(file, waiting.key, "declined", timestamp(now), reason)
+            decide_pending(file, waiting.key, "declined", timestamp(now), reason)
         return True
 
 
@@ -97,7 +97,7 @@ def not_planned(proposal_id: str, shown: Collection[str] = ()) -> StoreError:
 
 def _open_decision(file: MemoryFile, tenant: str, proposal_id: str) -> Decision | None:
     """Return a decision that waits; None if the ledger does not know it, or it may be planned."""
-    known = read_latest_like(file, proposal_id) if len(proposal_id) >= MIN_PREFIX else []
+    known = read_latest_by_prefix(file, proposal_id) if len(proposal_id) >= MIN_PREFIX else []
     mine = [one for one in known if one.tenant == tenant]
     waiting = [one for one in mine if one.state == "pending"]
     if len(waiting) > 1:

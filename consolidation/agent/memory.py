@@ -36,8 +36,8 @@ from slowwave.consolidation.vectors.embedder import Embedder, SentenceEmbedder
 from slowwave.consolidation.writing.writer import BuiltInWriter, Writer
 from slowwave.store.check import refuse_damaged
 from slowwave.store.errors import InvalidLine, StoreError
-from slowwave.store.exchange import stated_memory
-from slowwave.store.feedback import Judged, is_due, judge, take_back_made
+from slowwave.store.exchange import memory_from_text
+from slowwave.store.feedback import Feedback, judge, must_be_undone, undo_derived
 from slowwave.store.file import (
     MemoryFile,
     create_file,
@@ -47,7 +47,7 @@ from slowwave.store.file import (
 )
 from slowwave.store.ledger import Decision, Run, read_decisions, read_last_run
 from slowwave.store.lineage import (
-    find_traced,
+    find_memory_or_source,
     read_claims,
     read_derivations,
     trace_derived,
@@ -125,7 +125,7 @@ class AgentMemory:
         if not fields.keys().isdisjoint({"content", "tenant"}):
             raise InvalidLine("The text, and whose memory it is, are no further fields.")
         refuse_unpublished(self._tenant)
-        memory = stated_memory(text, {"tenant": self._tenant, **fields}, self._clock())
+        memory = memory_from_text(text, {"tenant": self._tenant, **fields}, self._clock())
         with open_writing(self._path) as file, file.transaction():
             add_memories(file, [memory])
         return memory.id
@@ -248,7 +248,7 @@ class AgentMemory:
         name = self._embedder.name
         return declined(self._path, planned, no, name, self._clock(), options.shown)
 
-    def feedback(self, memory_id: str, helpful: bool) -> Judged:
+    def feedback(self, memory_id: str, helpful: bool) -> Feedback:
         """Say that a memory helped, or that it misled; its id may be shortened.
 
         Trust goes up a little or down twice that. What a run made is taken back when too little is
@@ -257,11 +257,11 @@ class AgentMemory:
         now = timestamp(self._clock())
         with open_writing(self._path) as file:
             judged = judge(file, find_id(file, memory_id, self._tenant), helpful, now)
-        if helpful or not is_due(judged):
+        if helpful or not must_be_undone(judged):
             return judged
         with maintenance_lock(self._path), open_writing(self._path) as file:
             refuse_damaged(file)
-            undone, why_not = take_back_made(file, judged.memory.id, now)
+            undone, why_not = undo_derived(file, judged.memory.id, now)
         return replace(judged, undone=undone, why_not=why_not)
 
     def trace(self, memory_id: str) -> Trace:
@@ -270,7 +270,7 @@ class AgentMemory:
         Raises `StoreError`.
         """
         with open_reading(self._path) as file:
-            found = find_traced(file, memory_id, self._tenant)
+            found = find_memory_or_source(file, memory_id, self._tenant)
             return Trace(
                 found,
                 tuple(read_claims(file, found.id)),

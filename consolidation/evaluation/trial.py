@@ -22,10 +22,10 @@ from slowwave.consolidation.running.outcome import Outcome
 from slowwave.consolidation.runtime.interruption import InterruptedEarly, Interruption
 from slowwave.consolidation.vectors.embedder import Embedder
 from slowwave.consolidation.writing.writer import Writer
-from slowwave.store.backup import copy_whole
-from slowwave.store.file import bring_up_to_date, open_as_it_is, open_reading, open_writing
-from slowwave.store.lineage import kept_texts
-from slowwave.store.memories import chosen_tenants
+from slowwave.store.backup import copy_verified
+from slowwave.store.file import migrate_file, open_any_version, open_reading, open_writing
+from slowwave.store.lineage import read_source_texts
+from slowwave.store.memories import select_tenants
 from slowwave.store.model_answers import KeptAnswer, keep_answers, read_answers
 from slowwave.store.records import Memory, timestamp
 
@@ -83,9 +83,9 @@ class Trials:
         those named. kept_hits: how many hits of each question are kept, for who looks at them.
         Raises `StoreError` and `EmbedderError`.
         """
-        with open_as_it_is(path) as file:
+        with open_any_version(path) as file:
             # A tenant that is not there is said of the file itself, not of a copy.
-            chosen_tenants(file, tenants)
+            select_tenants(file, tenants)
         self._kept_hits = kept_hits
         self._path = path
         self._embedder = _Remembering(embedder)
@@ -100,7 +100,7 @@ class Trials:
             wanted = questions_of(_active(index, timestamp(now))) if asked is None else asked
             gone = {one for each in wanted for one in each.evidence_ids} - texts.keys()
             with open_reading(copy) as file:
-                self._texts: Mapping[str, str] = texts | kept_texts(file, sorted(gone))
+                self._texts: Mapping[str, str] = texts | read_source_texts(file, sorted(gone))
             self.questions = [
                 known
                 for question in wanted
@@ -151,8 +151,8 @@ class Trials:
     def _copy(self) -> Iterator[Path]:
         with tempfile.TemporaryDirectory(prefix="slowwave-") as folder:
             copy = Path(folder) / "memory.db"
-            copy_whole(self._path, copy, "copy", f"It is made in {folder}: see TMPDIR.")
-            bring_up_to_date(copy)
+            copy_verified(self._path, copy, "copy", f"It is made in {folder}: see TMPDIR.")
+            migrate_file(copy)
             yield copy
 
     def _index(self, copy: Path) -> RecallIndex:

@@ -28,10 +28,10 @@ from slowwave.store.file import MemoryFile, maintenance_lock, open_reading, open
 from slowwave.store.ledger import remembered_keys
 from slowwave.store.memories import (
     Counts,
-    consolidated_tenants,
     count_memories,
     read_derived,
     read_raw_experiences,
+    select_consolidated_tenants,
     tenants,
 )
 from slowwave.store.records import Memory
@@ -138,7 +138,7 @@ def _due(file: MemoryFile, tenants: Sequence[str]) -> _Due:
 
 def _chosen(file: MemoryFile, chosen: Sequence[str]) -> list[str]:
     """Return the tenants whose traces are meant; in a file without a memory none, and no error."""
-    return consolidated_tenants(file, chosen) if tenants(file) else []
+    return select_consolidated_tenants(file, chosen) if tenants(file) else []
 
 
 def _rehearsed(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from slowwave.consolidation.proposals import Usage
 from slowwave.store.errors import StoreError
-from slowwave.store.file import fold_log, open_writing
+from slowwave.store.file import checkpoint_log, open_writing
 from slowwave.store.fleet.object_store import Changed, Gone, Objects
 from slowwave.store.fleet.receipt import Receipt
 from slowwave.store.model_answers import KeptAnswer, keep_answers, read_answers
@@ -54,7 +54,7 @@ def night_of_object(worker: Worker, job: FleetJob, item: Item, now: datetime) ->
             receipt = replace(_with(receipt, wasted), version=version, tries=tried)
             if before.issuperset(receipt.runs) or job.dry_run:
                 return receipt
-            fold_log(path)
+            checkpoint_log(path)
             try:
                 return replace(receipt, version=objects.replace(item.key, path, version))
             except (Changed, Gone):

@@ -12,7 +12,7 @@ from typing import Any
 from slowwave.consolidation.errors import ConsolidationError
 from slowwave.consolidation.model.portions import Portion
 from slowwave.consolidation.runtime.interruption import Interruption
-from slowwave.store.extras import how_to_install
+from slowwave.store.extras import install_hint
 from slowwave.store.fleet.receipt import Receipt
 
 from .budget_owners import OwnerInMemory
@@ -157,6 +157,6 @@ def _ray() -> Any:
         import ray.data
     except ImportError as error:
         raise ConsolidationError(
-            "The package ray is not installed.", f"Install it {how_to_install('ray')}"
+            "The package ray is not installed.", f"Install it {install_hint('ray')}"
         ) from error
     return ray

@@ -16,7 +16,7 @@ from slowwave.store.file import MemoryFile, open_reading
 from slowwave.store.fleet.disk import version_of
 from slowwave.store.fleet.receipt import Became, Receipt
 from slowwave.store.ledger import Run, count_states, read_runs
-from slowwave.store.memories import consolidated_tenants, count_memories
+from slowwave.store.memories import count_memories, select_consolidated_tenants
 
 from .fleet_job import OPTION, Item
 
@@ -142,7 +142,7 @@ def _states(file: MemoryFile, runs: Sequence[Run], after: str | None) -> Counter
 def _counted(file: MemoryFile, runs: Sequence[Run]) -> Counted:
     if not runs or None not in _reported(runs[-1], "after"):
         return None, None
-    counted = count_memories(file, consolidated_tenants(file, ()), count_tokens)
+    counted = count_memories(file, select_consolidated_tenants(file, ()), count_tokens)
     return counted.active, counted.tokens
 
 

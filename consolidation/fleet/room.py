@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from slowwave.store.errors import StoreError
-from slowwave.store.file import open_as_it_is
+from slowwave.store.file import open_any_version
 from slowwave.store.memories import largest_tenant
 
 # What a night takes for each active memory of a tenant, beside what it takes anyway: of 100,000 it
@@ -35,7 +35,7 @@ def refuse_what_has_no_room(path: Path, workers: int) -> None:
     try:
         if path.stat().st_size < _SMALL_FILE:
             return
-        with open_as_it_is(path) as file:
+        with open_any_version(path) as file:
             tenant, memories = largest_tenant(file)
     except (OSError, StoreError):
         return  # the night says what is wrong with it

@@ -31,8 +31,8 @@ from slowwave.store.fleet.disk import refuse_shared_log, version_of
 from slowwave.store.fleet.object_store import Gone
 from slowwave.store.fleet.receipt import Became, Receipt
 from slowwave.store.records import timestamp
-from slowwave.store.sidecar import size_of
-from slowwave.store.validate import is_of_another_program
+from slowwave.store.sidecar import file_size
+from slowwave.store.validate import is_foreign_file
 
 from .fleet_job import FleetJob, Item
 from .receipt_from_file import receipt_of
@@ -98,7 +98,7 @@ class Worker:
         if not path.exists():
             return _gone(item)
         # Of an empty one the night says that it is.
-        if size_of(path) and is_of_another_program(path):
+        if file_size(path) and is_foreign_file(path):
             if item.last_run is not None:
                 said = "a run was made in it before, and it is no memory file any more"
                 return Receipt(item.key, "unusable", said, last_run=item.last_run)

@@ -17,10 +17,10 @@ from slowwave.store.intake import (
     DROPPED,
     Tries,
     WaitingPart,
-    end_waiting,
-    keep_read,
+    close_part,
+    mark_as_read,
+    read_queued_parts,
     read_tries,
-    read_waiting_messages,
 )
 from slowwave.store.memories import count_memories
 from slowwave.store.records import new_id
@@ -59,7 +59,7 @@ def list_waiting(file: MemoryFile, tenants: Sequence[str] = ()) -> list[Waiting]
     tries = read_tries(file)
     return [
         Waiting(one, waiting_part(one, IngestOptions(tenant=one.tenant)), tries.get(one.id))
-        for one in read_waiting_messages(file, tenants)
+        for one in read_queued_parts(file, tenants)
     ]
 
 
@@ -93,8 +93,8 @@ def _drop(file: MemoryFile, chosen: Dropped, now: datetime) -> Dropped:
     with run.begun(file, options):
         with file.transaction():
             for one in chosen.parts:
-                keep_read(file, run.run_id, one.row.tenant, one.part.chains)
-                end_waiting(file, run.run_id, one.row.id)
+                mark_as_read(file, run.run_id, one.row.tenant, one.part.chains)
+                close_part(file, run.run_id, one.row.id)
         counts = count_memories(file, tenants, count_tokens)
         report = run_report(counts, counts, (), Usage()) | {DROPPED: len(rows)}
         run.end(file, "done", report)

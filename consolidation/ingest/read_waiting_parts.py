@@ -15,7 +15,7 @@ from slowwave.consolidation.runtime.interruption import Interruption
 from slowwave.store.errors import StoreError
 from slowwave.store.file import open_reading
 from slowwave.store.intake import count_waiting, read_backlog
-from slowwave.store.memories import consolidated_tenants, tenants
+from slowwave.store.memories import select_consolidated_tenants, tenants
 
 from .options import IngestOptions
 
@@ -37,7 +37,7 @@ def read_waiting_parts(
         if night.writer.model is None or not waiting:
             return TakenUp(read_backlog(file, chosen))
         known = set(tenants(file)).intersection(chosen)
-        counted = consolidated_tenants(file, sorted(known)) if known or not chosen else []
+        counted = select_consolidated_tenants(file, sorted(known)) if known or not chosen else []
     taking = _Taking()
     for tenant in waiting:
         options = IngestOptions(

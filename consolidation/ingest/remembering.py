@@ -14,11 +14,11 @@ from slowwave.store.file import MemoryFile
 from slowwave.store.intake import (
     KeptMessage,
     WaitingPart,
+    close_part,
     close_parts_read_elsewhere,
-    end_waiting,
     keep_messages_of,
-    keep_read,
-    keep_waiting,
+    mark_as_read,
+    queue_part,
     read_messages_of,
 )
 from slowwave.store.jsonl import DEFAULTS
@@ -89,9 +89,9 @@ class Remembering:
             found.append(self._carry_out(file, run_id, move))
         for one in self._others(read):
             found.append(self._write_raw(file, run_id, read, one) if one.state == "raw" else one)
-        keep_read(file, run_id, self._tenant, read.part.chains)
+        mark_as_read(file, run_id, self._tenant, read.part.chains)
         if read.part.waiting is not None:
-            end_waiting(file, run_id, read.part.waiting)
+            close_part(file, run_id, read.part.waiting)
         close_parts_read_elsewhere(file, run_id, self._tenant)
         written = [
             replace(one, proposal=self._key(one.content, one.messages, one.state)) for one in found
@@ -111,7 +111,7 @@ class Remembering:
             read.why or "",
             timestamp(self._now),
         )
-        keep_waiting(file, run_id, waiting)
+        queue_part(file, run_id, waiting)
 
     def _move(self, file: MemoryFile, one: Candidate, part: Part, is_written: bool) -> _Move:
         """Decide what becomes of a candidate.

@@ -13,7 +13,7 @@ from slowwave.consolidation.snapshot.snapshot import read_sound
 from slowwave.consolidation.text.reading import read
 from slowwave.consolidation.thresholds import COMMON_WORD, RIVAL_MATTER
 from slowwave.store.file import open_reading
-from slowwave.store.memories import chosen_tenants
+from slowwave.store.memories import select_tenants
 from slowwave.store.records import Memory
 from slowwave.store.shown_to_model import Dispute, read_disputes
 
@@ -26,7 +26,7 @@ def current_conflicts(path: Path, chosen: Sequence[str], now: str) -> list[Confl
     found: list[Conflict] = []
     lengths: dict[str, int] = {}
     with open_reading(path) as file:
-        for tenant in chosen_tenants(file, chosen):
+        for tenant in select_tenants(file, chosen):
             observed, derived, _ = read_sound(file, tenant, now)
             active = [memory for memory in (*observed, *derived) if memory.status == "active"]
             found += find_conflicts(active, read_disputes(file, tenant), Cache())

@@ -13,7 +13,7 @@ from slowwave.consolidation.vectors.embedder import Embedder
 from slowwave.consolidation.vectors.matrix import TextVectors
 from slowwave.store.file import open_reading
 from slowwave.store.lineage import Edge, read_edges
-from slowwave.store.memories import chosen_tenants, read_recallable, read_restorable
+from slowwave.store.memories import read_recallable, read_restorable, select_tenants
 from slowwave.store.records import LAYERS, Memory
 from slowwave.store.shown_to_model import Dispute, read_disputes
 from slowwave.store.vectors import read_vectors
@@ -44,7 +44,7 @@ def read_recallable_of(path: Path, chosen: Sequence[str], model: str) -> Recalla
     The file is open only as long as it takes to read.
     """
     with open_reading(path) as file:
-        tenants = chosen_tenants(file, chosen)
+        tenants = select_tenants(file, chosen)
         memories = [one for tenant in tenants for one in read_recallable(file, tenant)]
         return Recallable(
             tuple(memories),
@@ -66,7 +66,7 @@ def read_archived_of(
     Raises `StoreError`.
     """
     with open_reading(path) as file:
-        tenants = chosen_tenants(file, chosen)
+        tenants = select_tenants(file, chosen)
         found = read_restorable(file, tenants)
         memories = [replace(one, status="active", expires_at=None) for one in found]
         vectors = (one for tenant in tenants for one in read_vectors(file, model, tenant))

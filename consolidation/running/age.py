@@ -8,7 +8,7 @@ from typing import Any
 
 from slowwave.consolidation.ageing.choosing import AgeingChoice, LeavingMemory
 from slowwave.consolidation.runtime.interruption import Interruption
-from slowwave.store.ageing import PHASE, PORTION, STATUS_AFTER, Phase, take_out
+from slowwave.store.ageing import PHASE, PORTION, STATUS_AFTER, Phase, retire_memories
 from slowwave.store.file import MemoryFile
 from slowwave.store.records import timestamp
 
@@ -49,7 +49,7 @@ def age(
     planned = {one.id: one.memory for one in choice.leaving}
 
     def treat(file: MemoryFile, run_id: str, ids: Sequence[str]) -> None:
-        take_out(file, run_id, phase, [planned[one] for one in ids], timestamp(night.now))
+        retire_memories(file, run_id, phase, [planned[one] for one in ids], timestamp(night.now))
 
     def report(done: frozenset[str]) -> dict[str, Any]:
         counts = {"kept": dict(choice.kept), "above": dict(choice.above)}

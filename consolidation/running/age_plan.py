@@ -15,9 +15,9 @@ from slowwave.consolidation.ageing.choosing import (
 from slowwave.consolidation.ageing.decay import LayerScores, scores_by_layer
 from slowwave.consolidation.proposals import Proposal
 from slowwave.consolidation.text.token_count import count_tokens
-from slowwave.store.ageing import read_ages, seconds_of
+from slowwave.store.ageing import read_ages, to_epoch_seconds
 from slowwave.store.file import open_reading
-from slowwave.store.memories import Counts, consolidated_tenants, read_memories
+from slowwave.store.memories import Counts, read_memories, select_consolidated_tenants
 from slowwave.store.records import timestamp
 
 from .night_inputs import NightInputs
@@ -36,18 +36,18 @@ class AgePlan:
     def tenants(self) -> list[str]:
         """The tenants that the run is about, never shared knowledge. Raises `StoreError`."""
         with open_reading(self._path) as file:
-            return consolidated_tenants(file, self._options.tenants)
+            return select_consolidated_tenants(file, self._options.tenants)
 
     def expiring(self) -> AgeingChoice | None:
         """Return what has come to its end; None where that is not wanted. Raises `StoreError`."""
         if not self._options.expire:
             return None
         with open_reading(self._path) as file:
-            tenants = consolidated_tenants(file, self._options.tenants)
+            tenants = select_consolidated_tenants(file, self._options.tenants)
             return choose_expired(
                 read_ages(file, tenants),
                 self._options.retention,
-                seconds_of(file, self._now),
+                to_epoch_seconds(file, self._now),
                 self._options.include_protected,
             )
 
@@ -60,9 +60,9 @@ class AgePlan:
             return None
         gone = _ids(without)
         with open_reading(self._path) as file:
-            tenants = consolidated_tenants(file, self._options.tenants)
+            tenants = select_consolidated_tenants(file, self._options.tenants)
             staying = (one for one in read_ages(file, tenants) if one.id not in gone)
-            return scores_by_layer(staying, seconds_of(file, self._now))
+            return scores_by_layer(staying, to_epoch_seconds(file, self._now))
 
     def excess(
         self, without: AgeingChoice | None = None, proposals: Sequence[Proposal] = ()
@@ -80,9 +80,9 @@ class AgePlan:
         made = (one for one in proposals if one.operation != "merge" and one.survivor is None)
         coming = Counter(one.tenant for one in made)
         with open_reading(self._path) as file:
-            tenants = consolidated_tenants(file, self._options.tenants)
+            tenants = select_consolidated_tenants(file, self._options.tenants)
             staying = (one for one in read_ages(file, tenants) if one.id not in gone)
-            now = seconds_of(file, self._now)
+            now = to_epoch_seconds(file, self._now)
             return choose_excess(staying, self._options.limit, now, needed, coming)
 
     def counts_without(self, counts: Counts, *choices: AgeingChoice | None) -> Counts:

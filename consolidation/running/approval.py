@@ -23,9 +23,9 @@ from slowwave.consolidation.vectors.embedder import Embedder
 from slowwave.store.entities import read_entities
 from slowwave.store.errors import StoreError
 from slowwave.store.file import MemoryFile
-from slowwave.store.ledger import DECIDED, Decision, decide_waiting, let_wait, read_latest
+from slowwave.store.ledger import DECIDED, Decision, decide_pending, make_pending, read_latest
 from slowwave.store.memories import count_memories
-from slowwave.store.records import MOST_CHARACTERS, new_id, timestamp
+from slowwave.store.records import MAX_CHARACTERS, new_id, timestamp
 from slowwave.store.undo.undo import undo_proposal_within
 
 from .apply import RunContext, apply_written, record
@@ -92,7 +92,7 @@ def let_wait_again(file: MemoryFile, decision: Decision, run_id: str | None, now
         if run_id is not None:
             undo_proposal_within(file, run_id, decision.key, timestamp(now))
         else:
-            let_wait(file, decision, timestamp(now))
+            make_pending(file, decision, timestamp(now))
 
 
 def reworded(kept: KeptProposal, text: str, memories: Sequence[Memory]) -> KeptProposal:
@@ -110,9 +110,9 @@ def reworded(kept: KeptProposal, text: str, memories: Sequence[Memory]) -> KeptP
             "Approve or decline it.",
         )
     said = " ".join(text.split())
-    if len(said) > MOST_CHARACTERS:
+    if len(said) > MAX_CHARACTERS:
         raise StoreError(
-            f"The text has {len(said):,} characters; a memory has at most {MOST_CHARACTERS:,}.",
+            f"The text has {len(said):,} characters; a memory has at most {MAX_CHARACTERS:,}.",
             "Keep it as a document, and write what matters in it.",
         )
     if said == proposal.draft.text:
@@ -197,7 +197,7 @@ def _apply_or_report(
         return result
     result = apply_written(file, run, written, ready.vector, names[proposal.tenant])
     if result.state == "applied":
-        decide_waiting(file, proposal.id, "approved", timestamp(run.now))
+        decide_pending(file, proposal.id, "approved", timestamp(run.now))
         taken.update(dict.fromkeys(_changed_by(proposal), proposal))
     return result
 

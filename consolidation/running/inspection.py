@@ -17,7 +17,7 @@ from slowwave.consolidation.vectors.embedder import (
 from slowwave.consolidation.vectors.matrix import TextVectors
 from slowwave.store.file import MemoryFile
 from slowwave.store.memories import read_memories
-from slowwave.store.vectors import read_vectors_of
+from slowwave.store.vectors import read_vectors_by_id
 
 from .apply import find_outdated
 from .kept_proposal import KeptProposal
@@ -95,7 +95,7 @@ class _Check:
         self._is_vouched = is_vouched
         ids = sorted({one for kept in writing for one in kept.proposal.sources})
         known = [memories[one] for one in ids]
-        self._source_vectors = TextVectors(known, read_vectors_of(file, embedder.name, ids))
+        self._source_vectors = TextVectors(known, read_vectors_by_id(file, embedder.name, ids))
         self._source_vectors.complete(embedder, lambda _: None, Progress())
         self._drafts = {
             kept.proposal.id: vector

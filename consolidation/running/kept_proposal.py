@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 from msgspec import ValidationError, convert
 
 from slowwave.consolidation.proposals import Claim, Draft, Operation, Proposal, Usage
-from slowwave.store.kept_form import KEPT, find_fault, find_fault_of_row
+from slowwave.store.kept_form import KEPT, find_fault, find_row_fault
 from slowwave.store.vectors import from_blob, is_sound, to_blob
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def read_kept(found: object) -> KeptProposal:
 def kept_of(decision: Decision) -> KeptProposal:
     """Return the proposal that a row of the ledger keeps, an unreadable one if it is damaged."""
     try:
-        fault = find_fault_of_row(decision)
+        fault = find_row_fault(decision)
         if fault is not None:
             raise ValueError(fault)
         return _converted(decision.numbers[KEPT])

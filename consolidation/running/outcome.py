@@ -14,7 +14,7 @@ from slowwave.consolidation.proposals import AskedWindow, Conflict, Plan, Result
 from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.store.errors import StoreError
 from slowwave.store.file import open_reading
-from slowwave.store.memories import Counts, consolidated_tenants, count_memories
+from slowwave.store.memories import Counts, count_memories, select_consolidated_tenants
 
 from .age import Aged
 from .purge import Purged
@@ -155,5 +155,5 @@ def without_stale(
         for one in outcome.results
     ]
     with open_reading(path) as file:
-        after = count_memories(file, consolidated_tenants(file, tenants), count_tokens)
+        after = count_memories(file, select_consolidated_tenants(file, tenants), count_tokens)
     return replace(outcome, results=tuple(results), after=after)

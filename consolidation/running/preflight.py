@@ -8,7 +8,7 @@ from typing import Any
 
 from slowwave.store import check
 from slowwave.store.backup import back_up
-from slowwave.store.file import bring_up_to_date, migration_due, open_as_it_is
+from slowwave.store.file import migrate_file, needs_migration, open_any_version
 
 
 class Preflight:
@@ -27,7 +27,7 @@ class Preflight:
     def refuse_damaged(self) -> None:
         """Refuse a damaged file, the first time only. Raises `UnusableFile`."""
         if not self._checked:
-            with open_as_it_is(self._path) as file:
+            with open_any_version(self._path) as file:
                 check.refuse_damaged(file)
             self._checked = True
 
@@ -45,9 +45,9 @@ class Preflight:
 
     def bring_up_to_date(self) -> None:
         """Bring an older schema up to date: a change like any other."""
-        if migration_due(self._path):
+        if needs_migration(self._path):
             self.check_and_back_up()
-            bring_up_to_date(self._path)
+            migrate_file(self._path)
 
     def as_option(self) -> dict[str, Any]:
         """Return where the backup is, for the record of a run; nothing where there is none."""

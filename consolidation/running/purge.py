@@ -10,11 +10,19 @@ from typing import Any
 
 from slowwave.consolidation.runtime.interruption import Interruption
 from slowwave.store.file import MemoryFile, open_reading
-from slowwave.store.purge import OPTION, PORTION, Needs, Purgeable, Staying, find_purgeable, purge
+from slowwave.store.purge import (
+    OPTION,
+    PORTION,
+    Blockers,
+    KeptCounts,
+    Purgeable,
+    find_purgeable,
+    purge,
+)
 
 from .in_portions import Work, treat_in_portions
 
-NOTHING = Purgeable((), Staying())
+NOTHING = Purgeable((), KeptCounts())
 
 
 @dataclass(frozen=True)
@@ -22,7 +30,7 @@ class Purged:
     """What a purge deleted, or in a dry run would delete, and what stays and why."""
 
     ids: tuple[str, ...] = ()
-    kept: Staying = field(default_factory=Staying)
+    kept: KeptCounts = field(default_factory=KeptCounts)
     # Of each that stays, what needs it.
     staying: Mapping[str, str] = field(default_factory=dict)
     # None where none was begun.
@@ -53,7 +61,7 @@ def carry_out_purge(
     """
     if not purgeable.ids:
         return Purged(kept=purgeable.kept, staying=purgeable.staying)
-    needs = Needs(now)
+    needs = Blockers(now)
 
     def treat(file: MemoryFile, run_id: str, ids: Sequence[str]) -> None:
         purge(file, run_id, ids, needs)

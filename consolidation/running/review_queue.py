@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from slowwave.store.file import MemoryFile
 from slowwave.store.ledger import (
     Decision,
+    read_pending,
+    read_pending_keys,
     read_reviewed,
-    read_waiting,
-    read_waiting_keys,
 )
 from slowwave.store.memories import read_memories
 from slowwave.store.records import Memory
@@ -47,7 +47,7 @@ def read_queue(opened: MemoryFile, decided: bool = False) -> list[WaitingProposa
 
     decided: also what a person has decided about since.
     """
-    found = read_waiting(opened)
+    found = read_pending(opened)
     if decided:
         known = {one.key for one in found}
         latest = {one.key: one for one in read_reviewed(opened) if one.key not in known}
@@ -67,8 +67,8 @@ def read_outdated(opened: MemoryFile, tenants: Sequence[str]) -> tuple[int, list
     tenants: whose; () means all. The latter, whose sources have changed or which are damaged, in
     the order of runs and ids.
     """
-    changed = read_waiting_keys(opened, tenants)
-    waiting = [(one, kept_of(one)) for one in read_waiting(opened) if one.key in changed]
+    changed = read_pending_keys(opened, tenants)
+    waiting = [(one, kept_of(one)) for one in read_pending(opened) if one.key in changed]
     suspected = [(one, kept) for one, kept in waiting if kept.fault or changed[one.key]]
     outdated = [one for one in _with_sources(opened, suspected) if one.stale is not None]
     return len(changed) - len(outdated), outdated

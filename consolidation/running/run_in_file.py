@@ -10,7 +10,7 @@ from typing import Any
 
 from slowwave.consolidation.vectors.embedder import Embedder
 from slowwave.consolidation.writing.writer import Writer
-from slowwave.store.entities import forget_found, keep_entities, keep_scans
+from slowwave.store.entities import delete_found_names, keep_entities, keep_scans
 from slowwave.store.file import Identity, MemoryFile, open_reading, open_writing
 from slowwave.store.ledger import Decision, has_run, read_decision
 from slowwave.store.records import new_id
@@ -73,7 +73,7 @@ class RunInFile:
             for start in range(0, len(scans), _PORTION):
                 part = scans[start : start + _PORTION]
                 with file.transaction():
-                    forget_found(file, (one for one, _, _ in part), self.context.run_id)
+                    delete_found_names(file, (one for one, _, _ in part), self.context.run_id)
                     mentions = [(one, names) for one, _, names in part]
                     keep_entities(file, tenant, mentions, self.context.run_id)
                     keep_scans(file, [(one, of) for one, of, _ in part], self.context.run_id)

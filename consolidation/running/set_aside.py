@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from slowwave.store.file import MemoryFile, open_reading, open_writing
-from slowwave.store.ledger import decide_waiting
+from slowwave.store.ledger import decide_pending
 
 from .preflight import Preflight
 from .review_queue import read_outdated
@@ -58,7 +58,7 @@ def set_aside_outdated(
         # An agent may have changed things since.
         found = _earlier(file, tenants)
         for one in found.outdated:
-            decide_waiting(file, one.proposal, "stale", now, one.why)
+            decide_pending(file, one.proposal, "stale", now, one.why)
     return found
 
 

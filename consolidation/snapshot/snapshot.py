@@ -15,23 +15,21 @@ from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.consolidation.thresholds import DUPLICATE_SIMILARITY
 from slowwave.consolidation.vectors.embedder import Embedder
 from slowwave.consolidation.vectors.matrix import TextVectors
-from slowwave.store.cache import read_cached
-from slowwave.store.check import part_spoiled
+from slowwave.store.cache import count_changes, read_cached, read_parts
+from slowwave.store.check import split_corrupt
 from slowwave.store.entities import read_entities, read_scans
 from slowwave.store.file import MemoryFile, open_reading
-from slowwave.store.idle import changes_of
-from slowwave.store.ledger import read_waiting_keys, remembered_keys
+from slowwave.store.ledger import read_pending_keys, remembered_keys
 from slowwave.store.lineage import Edge, read_edges
 from slowwave.store.memories import (
     Counts,
     LongMemory,
-    consolidated_tenants,
     count_memories,
     read_derived,
     read_observed,
     read_too_long,
+    select_consolidated_tenants,
 )
-from slowwave.store.neighbours import read_parts
 from slowwave.store.records import Memory
 from slowwave.store.shown_to_model import read_asked
 from slowwave.store.vectors import read_vectors
@@ -114,7 +112,7 @@ def read_snapshot(
     `StoreError`.
     """
     with open_reading(path) as file:
-        tenants = consolidated_tenants(file, chosen)
+        tenants = select_consolidated_tenants(file, chosen)
         wanted = [tenant for tenant in tenants if tenant not in resting]
         tenants_rows = tuple(
             TenantRows(
@@ -127,7 +125,7 @@ def read_snapshot(
                 read_scans(file, tenant),
                 tuple(read_edges(file, tenant)),
                 () if full else tuple(read_parts(file, tenant, basis_of(model))),
-                changes_of(file, tenant),
+                count_changes(file, tenant),
             )
             for tenant in wanted
             for observed, derived, damaged in [read_sound(file, tenant, now, leaving)]
@@ -139,7 +137,7 @@ def read_snapshot(
             tenants_rows,
             count_memories(file, tenants, count_tokens),
             frozenset(remembered_keys(file) if wanted else ()),
-            frozenset(read_waiting_keys(file, wanted) if wanted else ()),
+            frozenset(read_pending_keys(file, wanted) if wanted else ()),
             read_asked(file, model_key) if wanted and model_key else frozenset(),
             TextVectors(
                 [memory for tenant_rows in tenants_rows for memory in tenant_rows.memories],
@@ -163,8 +161,8 @@ def read_sound(
     What an active damaged memory was made from is left out too: it stands for them still, and
     nothing else is to be made of them.
     """
-    observed, spoiled = part_spoiled(file, read_observed(file, tenant, now))
-    derived, broken = part_spoiled(file, read_derived(file, tenant))
+    observed, spoiled = split_corrupt(file, read_observed(file, tenant, now))
+    derived, broken = split_corrupt(file, read_derived(file, tenant))
     damaged = {memory.id for memory in spoiled + broken}
     waiting: set[str] = (
         {edge.source_id for edge in read_edges(file, tenant) if edge.derived_id in damaged}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from slowwave.consolidation.progress import Progress
 from slowwave.store.records import Memory
-from slowwave.store.vectors import from_blob, of_unit_length, to_blob
+from slowwave.store.vectors import from_blob, have_unit_length, to_blob
 
 from .embedder import Embedder, encode_portions
 
@@ -108,7 +108,7 @@ class TextVectors:
     def _take(self, part: Sequence[Kept], vectors: NDArray[np.float32]) -> None:
         import numpy as np
 
-        sound = of_unit_length(vectors)
+        sound = have_unit_length(vectors)
         rows = np.array([self._texts[of] for _, of, _ in part])
         self._served.update(one[0] for one, good in zip(part, sound, strict=True) if good)
         new = np.flatnonzero(sound & ~self._there[rows])

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from slowwave.store.errors import StoreError
-from slowwave.store.extras import how_to_install
+from slowwave.store.extras import install_hint
 
 if TYPE_CHECKING:
     from obstore import UpdateVersion
@@ -130,7 +130,7 @@ def _hint() -> str:
 def missing(package: str) -> StoreError:
     """Return the error that a package of the extra is not there."""
     return StoreError(
-        f"The package {package} is not installed.", f"Install it {how_to_install('fleet')}"
+        f"The package {package} is not installed.", f"Install it {install_hint('fleet')}"
     )
 
 

@@ -14,7 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from slowwave.store.connection import explained, patiently
+from slowwave.store.connection import retry_while_busy, translate_errors
 from slowwave.store.opening import is_database, open_database
 
 from .base import Change, ChangedMeanwhile, Image, New, Record, Unreadable, Written
@@ -24,7 +24,7 @@ from .rows import Leaving, changed, refuse_other_vectors
 if TYPE_CHECKING:
     from .lent_model import LentModel
 
-# How long we wait for the agent's own writes, in seconds at a time; `patiently` tries again.
+# How long we wait for the agent's own writes, in seconds at a time; `retry_while_busy` tries again.
 _SECONDS = 0.2
 
 
@@ -118,8 +118,8 @@ class SqliteFormat(DatabaseFormat):
             raise Unreadable(f"{path} is not a SQLite database.")
         if writes and self.is_only_read:
             raise Unreadable(f"{path} is only read, since it is of {self.about}.")
-        with explained(path), open_database(path, "rw" if writes else "ro", _SECONDS) as db:
-            patiently(lambda: db.execute("BEGIN IMMEDIATE" if writes else "BEGIN"))
+        with translate_errors(path), open_database(path, "rw" if writes else "ro", _SECONDS) as db:
+            retry_while_busy(lambda: db.execute("BEGIN IMMEDIATE" if writes else "BEGIN"))
             if not self._has_tables(db):
                 raise Unreadable(f"{path} is not a database of {self.about}.")
             try:
@@ -147,7 +147,7 @@ class _OpenSqlite(OpenDatabase):
     def prepare(self, change: Change) -> Written:
         """Do it within the transaction."""
         # The caller has another file open, which is not the one to be named.
-        with explained(self._path):
+        with translate_errors(self._path):
             return changed(self, change, self.records)
 
     def samples(self) -> list[tuple[str, bytes]] | None:
@@ -182,8 +182,8 @@ class _OpenSqlite(OpenDatabase):
         """Let others see it, unless another file has been put in its place."""
         if _place(self._path) != self._place:
             raise ChangedMeanwhile(self._path)
-        with explained(self._path):
-            patiently(lambda: self._db.execute("COMMIT"))
+        with translate_errors(self._path):
+            retry_while_busy(lambda: self._db.execute("COMMIT"))
 
 
 def _place(path: Path) -> tuple[int, int] | None:

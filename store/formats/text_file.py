@@ -11,7 +11,7 @@ from pathlib import Path
 
 from slowwave.store.errors import StoreError
 from slowwave.store.opening import open_text
-from slowwave.store.sidecar import create_beside, remove_file, sync_folder
+from slowwave.store.sidecar import create_sidecar, remove_file, sync_folder
 
 from .base import Change, ChangedMeanwhile, Format, New, OpenFile, Unreadable, Written
 from .document import Document, Editor
@@ -94,7 +94,7 @@ def write_in_place(path: Path, content: bytes, expected: bytes | None, like: Pat
     real = path.resolve()
     made = real.with_name(f".{real.name}.slowwave-unfinished")
     remove_file(made)  # what a killed run left
-    create_beside(like, made.name)
+    create_sidecar(like, made.name)
     try:
         with made.open("wb") as stream:
             stream.write(content)

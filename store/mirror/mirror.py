@@ -11,7 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from slowwave.store.errors import ChangedSince, StoreError, UnusableFile
-from slowwave.store.file import maintenance_lock, new_file, open_as_it_is, open_writing
+from slowwave.store.file import maintenance_lock, new_file, open_any_version, open_writing
 from slowwave.store.formats.base import ChangedMeanwhile, Format, OpenFile, TooFull
 from slowwave.store.formats.coming_back import CannotComeBack
 from slowwave.store.opening import open_database
@@ -43,7 +43,7 @@ def mirrored_format(state: Path) -> str | None:
     """Return the format that a mirror was made for; None without one. Raises `UnusableFile`."""
     if not state.exists():
         return None
-    with open_as_it_is(state) as file:
+    with open_any_version(state) as file:
         name = format_of(file)
     if name is None:
         raise UnusableFile(
@@ -148,7 +148,7 @@ class Mirror:
             copy = Mirror(self.path, self.format, Path(folder) / "mirror.db")
             if self.state.exists():
                 with (
-                    open_as_it_is(self.state) as file,
+                    open_any_version(self.state) as file,
                     open_database(copy.state, "rwc") as target,
                 ):
                     file.db.conn.backup(target)

@@ -7,7 +7,7 @@ from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from slowwave.store.errors import FileHeld, StoreError, UnusableFile
-from slowwave.store.extras import how_to_install
+from slowwave.store.extras import install_hint
 from slowwave.store.formats.base import ChangedMeanwhile
 
 from .url import DatabaseUrl
@@ -33,7 +33,7 @@ def connected(url: DatabaseUrl) -> Iterator[Connection[tuple[Any, ...]]]:
         from psycopg.conninfo import conninfo_to_dict, make_conninfo
     except ImportError as error:
         raise StoreError(
-            "The package psycopg is not installed.", f"Install it {how_to_install('postgres')}"
+            "The package psycopg is not installed.", f"Install it {install_hint('postgres')}"
         ) from error
     try:
         said = conninfo_to_dict(url.conninfo)

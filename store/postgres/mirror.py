@@ -11,7 +11,7 @@ from pathlib import Path
 from secrets import token_hex
 from tempfile import TemporaryDirectory, gettempdir
 
-from slowwave.store.file import fold_log, open_as_it_is, open_writing
+from slowwave.store.file import checkpoint_log, open_any_version, open_writing
 from slowwave.store.mirror.mirror import Mirror, as_long_as_others_write, naming
 from slowwave.store.mirror.pull import Pulled
 from slowwave.store.mirror.push import (
@@ -92,9 +92,9 @@ class TenantMirror(Mirror):
             self.format.opened(self.path, writes=True) as tenant,
         ):
             copy = Mirror(self.path, self.format, Path(folder) / self.state.name)
-            fold_log(self.state)
+            checkpoint_log(self.state)
             # A copy to the byte, so that a night that changes nothing keeps the same mirror.
-            with open_as_it_is(self.state) as file:
+            with open_any_version(self.state) as file:
                 _write_new(copy.state, file.db.conn.serialize())
             pulled = copy.pull(tenant, now)
             with open_writing(copy.state) as file:
@@ -106,8 +106,8 @@ class TenantMirror(Mirror):
                         keep_what_was_written(file, change, written)
                 with file.transaction():
                     link_what_is_said_already(file, tenant.read())
-            fold_log(copy.state)
-            with open_as_it_is(copy.state) as file:
+            checkpoint_log(copy.state)
+            with open_any_version(copy.state) as file:
                 tenant.keep_mirror(self.lease, file.db.conn.serialize())
             tenant.commit()
             copy.state.replace(self.state)

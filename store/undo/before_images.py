@@ -8,11 +8,11 @@ replaced instead, so that runs can be undone in any order.
 from __future__ import annotations
 
 from slowwave.store.file import MemoryFile
-from slowwave.store.journal_form import FOUND_IN_TEXTS, JournalForm
-from slowwave.store.rows import Row, encoded, json_part, set_columns
+from slowwave.store.journal_form import FOUND_IN_TEXTS, JournalReader
+from slowwave.store.rows import Row, encode_row, json_field, set_columns
 
 # An image of a row with a run's id; the `after` of an image is empty.
-_IMAGE_OF = f"after = '{{}}' AND {json_part('before', 'run_id')} = ?"
+_IMAGE_OF = f"after = '{{}}' AND {json_field('before', 'run_id')} = ?"
 
 
 class BeforeImages:
@@ -27,14 +27,14 @@ class BeforeImages:
         self._scanned_again: dict[str, str] = {}
         # (run, sequence) of the journal entries with images of this run's rows, by table and key.
         self._of_mine: dict[tuple[str, str], list[tuple[str, int]]] = {}
-        form = JournalForm(file)
+        form = JournalReader(file)
         for row in file.rows(
             f"SELECT journal.*, outcome FROM journal LEFT JOIN runs ON id = run_id "
             f"WHERE {_IMAGE_OF}",
             [run_id],
         ):
             entry = form.read(row)
-            place = entry.table, encoded(entry.key)
+            place = entry.table, encode_row(entry.key)
             self._of_mine.setdefault(place, []).append((entry.run, entry.sequence))
             if entry.table == "entity_scans" and row["outcome"] != "undone":
                 self._scanned_again[entry.key["memory_id"]] = entry.run
@@ -46,7 +46,7 @@ class BeforeImages:
         elif not set_columns(self._file, table, {**key, "run_id": self._run_id}, image):
             self._file.db.conn.executemany(
                 "UPDATE journal SET before = ? WHERE run_id = ? AND sequence = ?",
-                [(encoded(image), *place) for place in self._pop_images(table, key)],
+                [(encode_row(image), *place) for place in self._pop_images(table, key)],
             )
 
     def _put_back_mention(self, sequence: int, key: Row, image: Row) -> None:
@@ -78,9 +78,9 @@ class BeforeImages:
 
     def _pop_images(self, table: str, key: Row) -> list[tuple[str, int]]:
         """Pop (run, sequence) of each image of a row: the caller moves or deletes them."""
-        return self._of_mine.pop((table, encoded(key)), [])
+        return self._of_mine.pop((table, encode_row(key)), [])
 
-    def drop_what_was_found(self) -> None:
+    def delete_findings(self) -> None:
         """Delete all vectors and names of the run, and the images that later runs kept of them."""
         for table in FOUND_IN_TEXTS:
             self._file.db.conn.execute(f"DELETE FROM {table} WHERE run_id = ?", [self._run_id])

@@ -9,10 +9,10 @@ from typing import Any
 
 from slowwave.store.ageing import STATUS_AFTER
 from slowwave.store.file import MemoryFile
-from slowwave.store.journal_form import JournalForm
+from slowwave.store.journal_form import JournalReader
 from slowwave.store.purge import purged_by
 from slowwave.store.records import json_text
-from slowwave.store.rows import Row, encoded, json_part
+from slowwave.store.rows import Row, encode_row, json_field
 
 # How many characters of a text an obstacle shows.
 _EXCERPT = 60
@@ -64,7 +64,7 @@ class LaterChanges:
 
     def of(self, sequence: int, table: str, key: Row) -> list[LaterChange]:
         """Return the changes of a row after an entry, oldest first."""
-        return self._after(sequence, self._by_row.get((table, encoded(key)), []))
+        return self._after(sequence, self._by_row.get((table, encode_row(key)), []))
 
     def into(self, sequence: int, memory_id: str) -> list[LaterChange]:
         """Return the edges by which a memory absorbed others after an entry."""
@@ -89,7 +89,7 @@ class LaterChanges:
             [self._run_id, json_text(list(STATUS_AFTER))],
         )
         found: dict[tuple[str, str], list[LaterChange]] = {}
-        form = JournalForm(self._file)
+        form = JournalReader(self._file)
         for row in rows:
             if row["run_id"] == self._run_id and row["proposal"] in self._proposals:
                 continue
@@ -102,7 +102,7 @@ class LaterChanges:
                 entry.before is None,
                 entry.after,
             )
-            found.setdefault((entry.table, encoded(entry.key)), []).append(change)
+            found.setdefault((entry.table, encode_row(entry.key)), []).append(change)
         return found
 
     @cached_property
@@ -158,13 +158,13 @@ def memory_passed_on(file: MemoryFile, memory_id: str, dependent: str) -> Obstac
     None if no successor was deleted. Runs never delete the successor of a memory.
     """
     before = file.value(
-        f"SELECT {json_part('j.after', 'superseded_by')} FROM journal j "
+        f"SELECT {json_field('j.after', 'superseded_by')} FROM journal j "
         "JOIN runs r ON r.id = j.run_id "
         "JOIN proposals p ON p.run_id = j.run_id AND p.key = proposal "
         "WHERE state = 'applied' AND table_name = 'memories' AND row_key = ? "
-        f"AND {json_part('j.after', 'superseded_by')} IS NOT NULL "
+        f"AND {json_field('j.after', 'superseded_by')} IS NOT NULL "
         "ORDER BY r.rowid DESC, sequence DESC LIMIT 1",
-        [encoded({"id": dependent})],
+        [encode_row({"id": dependent})],
     )
     is_there = file.value("SELECT count(*) FROM memories WHERE id = ?", [before])
     if before in (None, memory_id) or is_there:

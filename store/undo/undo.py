@@ -9,9 +9,15 @@ from typing import Any
 from slowwave.store.ageing import STATUS_AFTER
 from slowwave.store.errors import ChangedSince, UnusableFile
 from slowwave.store.file import MemoryFile
-from slowwave.store.journal_form import FOUND_IN_TEXTS, HINT, JournalEntry, JournalForm, not_written
+from slowwave.store.journal_form import (
+    FOUND_IN_TEXTS,
+    HINT,
+    JournalEntry,
+    JournalReader,
+    damaged_entry_error,
+)
 from slowwave.store.ledger import DECIDED
-from slowwave.store.records import a_moment_after, content_hash
+from slowwave.store.records import content_hash, next_moment
 from slowwave.store.rows import Row, current_row, delete_row, set_columns
 
 from .before_images import BeforeImages
@@ -59,8 +65,8 @@ def undo_runs(file: MemoryFile, run_ids: Sequence[str], now: str) -> list[str]:
 def _undo_run(file: MemoryFile, run_id: str, now: str) -> list[str]:
     keys = _applied(file, run_id)
     images = BeforeImages(file, run_id)
-    _take_back(file, run_id, [*keys, *STATUS_AFTER, ""], images)
-    images.drop_what_was_found()
+    _reverse(file, run_id, [*keys, *STATUS_AFTER, ""], images)
+    images.delete_findings()
     file.db.conn.execute("UPDATE runs SET outcome = 'undone' WHERE id = ?", [run_id])
     _mark_undone(file, run_id, keys, now)
     return keys
@@ -74,7 +80,7 @@ def undo_proposal(file: MemoryFile, run_id: str, key: str, now: str) -> None:
 
 def undo_proposal_within(file: MemoryFile, run_id: str, key: str, now: str) -> None:
     """Undo an applied proposal in the caller's transaction, and its run if nothing else is left."""
-    _take_back(file, run_id, [key], BeforeImages(file, run_id))
+    _reverse(file, run_id, [key], BeforeImages(file, run_id))
     _mark_undone(file, run_id, [key], now)
     if not _applied(file, run_id):
         _undo_run(file, run_id, now)
@@ -88,7 +94,7 @@ def undo_proposal_in_savepoint(file: MemoryFile, run_id: str, key: str, now: str
     conn = file.db.conn
     conn.execute("SAVEPOINT taking_back")
     try:
-        _take_back(file, run_id, [key], BeforeImages(file, run_id))
+        _reverse(file, run_id, [key], BeforeImages(file, run_id))
         _mark_undone(file, run_id, [key], now)
     except ChangedSince:
         conn.execute("ROLLBACK TO taking_back")
@@ -102,7 +108,7 @@ def _applied(file: MemoryFile, run_id: str) -> list[str]:
     return [row["key"] for row in rows]
 
 
-def _take_back(file: MemoryFile, run_id: str, proposals: list[str], images: BeforeImages) -> None:
+def _reverse(file: MemoryFile, run_id: str, proposals: list[str], images: BeforeImages) -> None:
     obstacles = _Reversal(file, run_id, proposals, images).carry_out()
     if obstacles:
         hint = _HINT_OF_PURGED if any(obstacle.is_purged for obstacle in obstacles) else _HINT
@@ -137,7 +143,7 @@ def _reopen(file: MemoryFile, run_id: str, key: str, now: str) -> None:
         "(SELECT max(run_id) FROM proposals WHERE key = ?2 AND state = 'approved') "
         f"AND (SELECT json_extract(options, '$.{DECIDED}') FROM runs WHERE id = ?3) IS NOT NULL",
         # The latest row of a key counts.
-        [a_moment_after(now), key, run_id],
+        [next_moment(now), key, run_id],
     )
 
 
@@ -156,12 +162,12 @@ class _Reversal:
         self._proposals = frozenset(proposals)
         self._images = images
         self._later = LaterChanges(file, run_id, proposals)
-        self._form = JournalForm(file)
+        self._form = JournalReader(file)
 
     def carry_out(self) -> tuple[Obstacle, ...]:
         """Undo the entries; return the obstacles. Raises `UnusableFile` for a damaged journal."""
         chosen = (entry for entry in self._entries() if entry.proposal in self._proposals)
-        return tuple(obstacle for entry in chosen for obstacle in self._take_back(entry))
+        return tuple(obstacle for entry in chosen for obstacle in self._reverse(entry))
 
     def _entries(self) -> Iterator[JournalEntry]:
         """Yield the run's entries, latest first, in batches: an undo may renumber others."""
@@ -176,30 +182,30 @@ class _Reversal:
             last = part[-1]["sequence"]
             yield from map(self._form.read, part)
 
-    def _take_back(self, entry: JournalEntry) -> Iterator[Obstacle]:
+    def _reverse(self, entry: JournalEntry) -> Iterator[Obstacle]:
         try:
-            yield from self._take_back_by_kind(entry)
+            yield from self._reverse_by_kind(entry)
         except (sqlite3.IntegrityError, OverflowError) as error:
             if getattr(error, "sqlite_errorname", "") == "SQLITE_CONSTRAINT_TRIGGER":
                 raise  # a trigger of an agent, or of shared knowledge, refuses the change
             fault = f"does not fit into {entry.table} ({error})"
-            raise not_written(entry.run, entry.sequence, fault) from error
+            raise damaged_entry_error(entry.run, entry.sequence, fault) from error
 
-    def _take_back_by_kind(self, entry: JournalEntry) -> Iterator[Obstacle]:
+    def _reverse_by_kind(self, entry: JournalEntry) -> Iterator[Obstacle]:
         sequence, table, key, before = entry.sequence, entry.table, entry.key, entry.before
         if table in FOUND_IN_TEXTS:
             if before is not None and entry.is_image:
                 self._images.put_back(sequence, table, key, before)
             else:
-                self._take_back_found(table, key, before)
+                self._reverse_found(table, key, before)
         elif entry.is_image:
-            raise not_written(entry.run, sequence, "belongs to a purge, unlike the run")
+            raise damaged_entry_error(entry.run, sequence, "belongs to a purge, unlike the run")
         elif before is None:
-            yield from self._take_back_insert(sequence, table, key, entry.after)
+            yield from self._reverse_insert(sequence, table, key, entry.after)
         else:
-            yield from self._take_back_update(sequence, table, key, before, entry.after)
+            yield from self._reverse_update(sequence, table, key, before, entry.after)
 
-    def _take_back_found(self, table: str, key: Row, before: Row | None) -> None:
+    def _reverse_found(self, table: str, key: Row, before: Row | None) -> None:
         """Undo a vector, name or scan; one that was replaced since stays."""
         now = current_row(self._file, table, key)
         if now is None or now["run_id"] != self._run_id:
@@ -209,7 +215,7 @@ class _Reversal:
         else:
             set_columns(self._file, table, key, before)
 
-    def _take_back_insert(
+    def _reverse_insert(
         self, sequence: int, table: str, key: Row, after: Row
     ) -> Iterator[Obstacle]:
         now = current_row(self._file, table, key)
@@ -247,7 +253,7 @@ class _Reversal:
             if source not in superseded:
                 yield memory_needed(memory_id, source, False, absorbed.get(source))
 
-    def _take_back_update(
+    def _reverse_update(
         self, sequence: int, table: str, key: Row, before: Row, after: Row
     ) -> Iterator[Obstacle]:
         """Restore the columns of a memory, the only kind of row that proposals update."""

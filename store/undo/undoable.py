@@ -41,7 +41,7 @@ class Undoable:
     messages: int = 0
 
     @property
-    def is_nothing(self) -> bool:
+    def is_empty(self) -> bool:
         """Whether there is nothing to undo."""
         return not (self.applied or self.aged or self.messages)
 
@@ -75,7 +75,7 @@ def find_undoable(file: MemoryFile, which: str, tenant: str | None = None) -> Un
             raise StoreError(
                 f"Run {run.id} was not for tenant '{tenant}' alone.",
                 "Nothing was undone. Its proposals for this tenant can be undone one by one; "
-                "'slowwave undo' takes back the whole run.",
+                "'slowwave undo' undoes the whole run.",
             )
         return _of_runs(file, [run])
     if proposal is not None:
