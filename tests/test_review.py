@@ -951,7 +951,7 @@ def test_the_next_night_withdraws_what_is_damaged_and_proposes_it_anew(
             f"WHERE key LIKE '{UPDATE}%'",
         )
     found = cli("check", waiting)
-    assert (found.code, "damaged proposal: proposal " + UPDATE in found.out) == (10, True)
+    assert (found.code, "damaged proposal: pending proposal " + UPDATE in found.out) == (10, True)
     dry = cli("maintain", waiting, "--consolidate", "--dry-run", "--review", "always")
     assert (
         f"1 proposal that waited would be withdrawn, since the file is damaged there: {UPDATE} "

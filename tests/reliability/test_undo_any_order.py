@@ -165,7 +165,7 @@ def _has_passed(obstacle: Obstacle, history: History) -> bool:
     """Say whether the one that leans on a memory does so since an agent deleted another."""
     leaning = rows(history.path, "SELECT id FROM memories WHERE superseded_by = ?", obstacle.row)
     told = [row["id"] for row in leaning if f"Memory {row['id']} passed to" in obstacle.why]
-    deleted = any(f"since memory {one}, " in obstacle.why for one in history.deleted)
+    deleted = any(f"its successor, memory {one}, " in obstacle.why for one in history.deleted)
     return deleted and bool(told) and (told[0], "superseded_by") in history.by_hand
 
 
