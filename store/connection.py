@@ -116,7 +116,7 @@ def _is_busy(error: BaseException) -> bool:
 
 
 def _translate(error: sqlite3.DatabaseError, path: Path) -> StoreError:
-    """Translate an SQLite error into one that a user can act on.
+    """Translate a SQLite error into one that a user can act on.
 
     Other errors, such as a syntax error, are bugs and are raised unchanged.
     """

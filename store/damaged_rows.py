@@ -98,12 +98,12 @@ def best_view(path: Path) -> Iterator[View]:
 
     Raises `UnusableFile` if there is none.
     """
-    if has_sound_header(path):
+    if _has_sound_header(path):
         with _opened(path) as view:
             if view.has_memories():
                 yield view
                 return
-    with readable_copies(path) as copies:
+    with _readable_copies(path) as copies:
         for copy in copies:
             with _opened(copy) as view:
                 if view.has_memories():
@@ -185,7 +185,7 @@ class View:
                 return
 
 
-def has_sound_header(path: Path) -> bool:
+def _has_sound_header(path: Path) -> bool:
     """Whether the header has the values that every memory file has."""
     head = first_bytes(path, HEADER_BYTES)
     return (
@@ -197,7 +197,7 @@ def has_sound_header(path: Path) -> bool:
 
 
 @contextmanager
-def readable_copies(path: Path) -> Iterator[Iterator[Path]]:
+def _readable_copies(path: Path) -> Iterator[Iterator[Path]]:
     """Make repaired copies, one after the other, in a temporary folder."""
     with tempfile.TemporaryDirectory() as folder:
         yield _copies(path, Path(folder))

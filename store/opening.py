@@ -71,7 +71,7 @@ def open_immutable(path: Path) -> Iterator[sqlite3.Connection]:
 
 
 def is_database(path: Path) -> bool:
-    """Whether a file has the header of an SQLite database; the rest may be damaged."""
+    """Whether a file has the header of a SQLite database; the rest may be damaged."""
     try:
         if not path.is_file() or path.stat().st_size < HEADER_BYTES:
             return False

@@ -66,7 +66,7 @@ def is_memory_file(path: Path) -> bool:
 
 
 def refuse_non_database(path: Path) -> None:
-    """Raise `UnusableFile` for a path that is not an SQLite database.
+    """Raise `UnusableFile` for a path that is not a SQLite database.
 
     Damaged databases pass, unless their header is missing: opening them reports the damage.
     """
@@ -111,7 +111,7 @@ def refuse_unusable(db: Database, path: Path) -> None:
                 SAVE,
             )
         raise UnusableFile(
-            f"{path} is an SQLite database, but not a memory file.",
+            f"{path} is a SQLite database, but not a memory file.",
             "Import its memories as JSON lines with 'slowwave import'.",
         )
     known, applied = step_names(), applied_steps(db)
