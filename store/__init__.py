@@ -1,5 +1,5 @@
-"""The memory file: everything that knows SQLite, and nothing that knows what a memory means.
+"""The memory file: all code that knows SQLite, and none that knows what memories mean.
 
-Public functions take a `MemoryFile` and give plain frozen values. They are the seam behind
-which another store could stand; nothing outside this folder sees SQL.
+Public functions take a `MemoryFile` and return frozen values. Another store could implement them;
+no SQL is outside this folder.
 """

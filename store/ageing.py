@@ -1,4 +1,4 @@
-"""What an active memory's age is told by, and how it leaves the active ones."""
+"""The age of active memories, and how they expire or are archived."""
 
 from __future__ import annotations
 
@@ -10,31 +10,31 @@ from .file import MemoryFile
 from .journal import update_rows
 from .records import Status, json_text
 
-# What takes memories out of the active ones. In a run's options it tells which one a run was; in
-# the journal its entries stand under it, where those of a proposal stand under its key.
+# The key in a run's options of the phase that expires or archives memories. The journal has the
+# phase in place of a proposal's key.
 PHASE = "phase"
 Phase = Literal["expire", "limit"]
-# What a memory is afterwards.
+# The status of a memory after each phase.
 STATUS_AFTER: dict[Phase, Status] = {"expire": "expired", "limit": "archived"}
-# How many memories leave in one transaction: a moment's work.
+# How many memories change in one transaction, so that agents do not wait.
 PORTION = 200
 
 
 def _seconds(column: str) -> str:
-    """Return the SQL of a time as seconds since 1970; of one that nobody can read, of its day."""
+    """Return the SQL of a time in seconds since 1970; of its date if the time is unreadable."""
     return (
         f"coalesce(CAST(strftime('%s', {column}) AS INTEGER), "
         f"CAST(strftime('%s', substr({column}, 1, 10)) AS INTEGER))"
     )
 
 
-# A memory that took in another was said again when that happened.
+# Absorbing another memory counts as restating a memory.
 _TOOK_IN = (
     f"coalesce((SELECT max({_seconds('e.created_at')}) FROM synthesized_from e "
     "WHERE e.derived_id = m.id AND e.operation <> 'extract'), 0)"
 )
 _SAID = f"max({_seconds('m.created_at')}, {_seconds('m.updated_at')}, {_TOOK_IN})"
-# What superseded memories said stands in it, or a rule rests on it.
+# It supersedes others, or supports an active rule.
 _CARRIES = (
     "EXISTS (SELECT 1 FROM memories s WHERE s.superseded_by = m.id) "
     "OR EXISTS (SELECT 1 FROM synthesized_from e WHERE e.derived_id = m.id) "
@@ -45,7 +45,6 @@ _WAITING = (
     "m.id IN (SELECT value FROM proposals, json_each(sources) WHERE state = 'pending' "
     "UNION SELECT survivor FROM proposals WHERE state = 'pending' AND survivor IS NOT NULL)"
 )
-# Of every row by one statement.
 _AGES = (
     "SELECT id, tenant, kind, layer, importance, "
     "origin = 'human' OR pinned OR layer = 'core', "
@@ -57,30 +56,30 @@ _AGES = (
 
 @dataclass(frozen=True)
 class MemoryAge:
-    """An active memory as far as its age goes. Times are seconds since 1970."""
+    """What decides about the age of an active memory. Times are seconds since 1970."""
 
     id: str
     tenant: str
     kind: str
     layer: str
     importance: int
-    # By origin, pin or layer: no run takes it out by a rule of its own.
+    # By origin, pin or layer: no rule expires or archives it.
     protected: bool
-    # What others said stands in it, or a rule rests on it.
-    carries: bool
-    # A person has yet to decide about it.
-    waiting: bool
-    # Its own end; None without one.
-    ends: int | None
-    # When it was stored, changed or restored last, or took in another that says the same.
-    said: int
-    # The same, or when it was looked up last.
-    used: int
-    accesses: int
+    # It supersedes others, or supports an active rule.
+    has_dependents: bool
+    # A pending proposal refers to it.
+    under_review: bool
+    # None: it does not expire.
+    expires: int | None
+    # When it was last stored, changed or restored, or absorbed another memory.
+    last_stated: int
+    # The same, or when it was last accessed.
+    last_used: int
+    access_count: int
 
 
 def read_ages(file: MemoryFile, tenants: Sequence[str]) -> Iterator[MemoryAge]:
-    """Yield the active memories of the tenants, in the order of ids."""
+    """Yield the active memories of the tenants, ordered by id."""
     chosen = "AND tenant IN (SELECT value FROM json_each(?)) ORDER BY id"
     for row in file.db.conn.execute(f"{_AGES} {chosen}", [json_text(tenants)]):
         yield _to_age(row)
@@ -89,28 +88,29 @@ def read_ages(file: MemoryFile, tenants: Sequence[str]) -> Iterator[MemoryAge]:
 def retire_memories(
     file: MemoryFile, run_id: str, phase: Phase, planned: Collection[MemoryAge], now: str
 ) -> list[str]:
-    """Take memories out of the active ones, in one transaction, and return their ids.
+    """Expire or archive memories in one transaction, journaled, and return their ids.
 
-    One that is not what it was when that was planned stays as it is. All of it is journaled.
+    Memories that have changed since they were planned are skipped.
     """
     with file.transaction():
         rows = file.db.conn.execute(
             f"{_AGES} AND id IN (SELECT value FROM json_each(?)) ORDER BY id",
-            [json_text([one.id for one in planned])],
+            [json_text([memory.id for memory in planned])],
         )
-        still = set(map(_to_age, rows.fetchall()))
-        going = sorted(one.id for one in planned if one in still)
+        unchanged = set(map(_to_age, rows.fetchall()))
+        retired = sorted(memory.id for memory in planned if memory in unchanged)
         changes = {"status": STATUS_AFTER[phase], "updated_at": now}
-        update_rows(file, run_id, phase, "memories", [{"id": one} for one in going], changes)
-    return going
+        keys = [{"id": memory_id} for memory_id in retired]
+        update_rows(file, run_id, phase, "memories", keys, changes)
+    return retired
 
 
 def to_epoch_seconds(file: MemoryFile, moment: str) -> int:
-    """Return a moment, as the file writes it, in seconds since 1970."""
+    """Return a time of the file in seconds since 1970."""
     return int(file.value("SELECT strftime('%s', ?)", [moment]))
 
 
 def _to_age(row: tuple[Any, ...]) -> MemoryAge:
-    memory_id, tenant, kind, layer, importance, protected, carries, waiting, *rest = row
-    flags = (bool(protected), bool(carries), bool(waiting))
+    memory_id, tenant, kind, layer, importance, protected, has_dependents, under_review, *rest = row
+    flags = (bool(protected), bool(has_dependents), bool(under_review))
     return MemoryAge(memory_id, tenant, kind, layer, importance, *flags, *rest)

@@ -1,4 +1,4 @@
-"""A whole copy of a memory file next to it, trusted only after it was compared."""
+"""Verified backups next to a memory file."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from .opening import open_database
 from .sidecar import create_sidecar, sync_folder
 from .validate import is_memory_file
 
-# What stands behind the memory file's name; under the last one it is made.
+# Suffixes of the memory file's name; an unfinished backup has the last one.
 _STAMP = "%Y%m%dT%H%M%SZ"
 _PATTERN = r"\.backup-([0-9]{8}T[0-9]{6}Z)(?:-([0-9]+))?"
 _UNFINISHED = ".backup-unfinished"
 
-_HINT = "Nothing was changed. Set that right, or run without --backup."
+_HINT = "Nothing was changed. Fix that, or run without --backup."
 
-# Per table the number of its rows, and the sha256 of the memories.
+# The number of rows by table, and the sha256 of the memories.
 Fingerprint = tuple[dict[str, int], str]
 
 
 def back_up(path: Path, now: datetime, keep: int) -> Path:
     """Make a verified backup next to the file itself, and remove the oldest beyond `keep`.
 
-    The caller holds the maintenance lock. In WAL mode, agents read and write
-    meanwhile. Raises `StoreError`, with no half backup left.
+    The caller holds the maintenance lock; agents can read and write meanwhile. Raises `StoreError`
+    without leaving a partial backup.
     """
     real = path.resolve()
     unfinished = real.with_name(f"{real.name}{_UNFINISHED}")
     try:
-        remove_file(unfinished)  # what a killed run left
+        remove_file(unfinished)  # of a killed run
         create_sidecar(real, unfinished.name)
         try:
             copy_verified(path, unfinished)
@@ -52,30 +52,29 @@ def back_up(path: Path, now: datetime, keep: int) -> Path:
 
 
 def list_backups(path: Path) -> list[Path]:
-    """Return the backups of this very file, oldest first."""
+    """Return the backups of a file, oldest first."""
     real = path.resolve()
     found = [
-        (match[1], int(match[2] or 1), one)
-        for one in real.parent.iterdir()
-        if (match := re.fullmatch(re.escape(real.name) + _PATTERN, one.name))
-        and not one.is_symlink()
-        # Others with such a name are left alone.
-        and is_memory_file(one)
+        (match[1], int(match[2] or 1), backup)
+        for backup in real.parent.iterdir()
+        if (match := re.fullmatch(re.escape(real.name) + _PATTERN, backup.name))
+        and not backup.is_symlink()
+        and is_memory_file(backup)
     ]
-    return [one for _, _, one in sorted(found)]
+    return [backup for _, _, backup in sorted(found)]
 
 
 def copy_verified(path: Path, to: Path, what: str = "backup", hint: str = _HINT) -> None:
-    """Copy a memory file as it is at one moment, and compare the copy. Raises `StoreError`.
+    """Copy a memory file as one consistent snapshot, and verify the copy. Raises `StoreError`.
 
-    what, hint: what the copy is called in an error, and what can be done then.
+    what, hint: the name of the copy, and the hint, in an error.
     """
     with open_any_version(path) as file:
         source = file.db.conn
-        expected = fingerprint(source)  # from here on one picture of the file is read
+        expected = fingerprint(source)  # starts the snapshot
         try:
             with open_database(to, "rwc") as target:
-                # The copy is synced whole, even by an SQLite that is built for less.
+                # Do not rely on the default with which SQLite was built.
                 target.execute("PRAGMA synchronous = FULL")
                 source.backup(target)
         except sqlite3.DatabaseError as error:
@@ -84,21 +83,20 @@ def copy_verified(path: Path, to: Path, what: str = "backup", hint: str = _HINT)
 
 
 def verify_copy(path: Path, copy: Path, expected: Fingerprint) -> None:
-    """Read a copy of `path` anew, and refuse one that is damaged or is not what was copied."""
+    """Raise `StoreError` if a copy of `path` is damaged or differs from what was copied."""
     try:
-        # This one file is read, and nothing is created next to it.
         with open_database(copy, "immutable") as db:
-            said = db.execute("PRAGMA integrity_check(1)").fetchone()[0]
-            equal = said == "ok" and fingerprint(db) == expected
-    except sqlite3.DatabaseError:  # a copy that cannot even be read
+            integrity = db.execute("PRAGMA integrity_check(1)").fetchone()[0]
+            equal = integrity == "ok" and fingerprint(db) == expected
+    except sqlite3.DatabaseError:
         equal = False
     if not equal:
-        raise StoreError(f"The backup of {path} is not equal to it.", _HINT)
+        raise StoreError(f"The backup of {path} differs from it.", _HINT)
 
 
 def fingerprint(db: sqlite3.Connection) -> Fingerprint:
-    """Return what a copy must have in common with what it was made from."""
-    # Not the virtual tables: an agent's may need a module that is not here.
+    """Return the fingerprint by which a copy is compared with its original."""
+    # Not virtual tables: an agent's may need a missing module.
     names = [
         row[0]
         for row in db.execute(
@@ -109,7 +107,7 @@ def fingerprint(db: sqlite3.Connection) -> Fingerprint:
         name: db.execute(f"SELECT count(*) FROM {_quoted(name)}").fetchone()[0] for name in names
     }
     columns = [row[1] for row in db.execute("PRAGMA table_info(memories)")]
-    # As bytes: a text that is not valid UTF-8 must be the same, too.
+    # As bytes, because a text may be invalid UTF-8.
     values = ", ".join(f"CAST({_quoted(name)} AS BLOB)" for name in columns)
     digest = hashlib.sha256()
     for row in db.execute(f"SELECT {values} FROM memories ORDER BY rowid"):
@@ -132,7 +130,7 @@ def _free_name(real: Path, now: datetime) -> Path:
 
 
 def _remove_oldest(real: Path, done: Path, keep: int) -> None:
-    # Not the new one, whatever a clock that was set back has named the others.
-    older = [one for one in list_backups(real) if one != done]
-    for one in older[: max(0, len(older) + 1 - keep)]:
-        remove_file(one)
+    # Never the new backup, even if the clock was set back.
+    older = [backup for backup in list_backups(real) if backup != done]
+    for backup in older[: max(0, len(older) + 1 - keep)]:
+        remove_file(backup)

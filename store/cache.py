@@ -1,26 +1,29 @@
-"""Results that depend on texts alone, kept so that later runs need not compute them again."""
+"""Results that runs keep for later runs; all of it can be deleted at any time.
+
+Findings in texts, pairs of similar texts, and the reports of tenants with nothing left to do.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import TypeVar
 
 from .file import MemoryFile
 
-# Rows of one transaction: a moment's work, where a row holds a thousand findings.
+# How many rows to write in one transaction: a row can hold a thousand findings.
 _PORTION = 32
 
 T = TypeVar("T")
 
 
 def read_cached(file: MemoryFile) -> list[tuple[str, bytes, str]]:
-    """Return all that is kept, as (kind, key, value)."""
+    """Return all findings as (kind, key, value)."""
     return file.db.conn.execute("SELECT kind, key, value FROM memos").fetchall()
 
 
 def keep_cached(file: MemoryFile, memos: Iterable[tuple[str, bytes, str]]) -> None:
-    """Keep (kind, key, value), in short transactions."""
+    """Store findings as (kind, key, value), in short transactions."""
     for part in _portions(memos):
         with file.transaction():
             file.db.conn.executemany(
@@ -30,14 +33,82 @@ def keep_cached(file: MemoryFile, memos: Iterable[tuple[str, bytes, str]]) -> No
             )
 
 
-def forget_cached(file: MemoryFile, places: Iterable[tuple[str, bytes]]) -> None:
-    """Drop what is kept under (kind, key), in short transactions."""
-    for part in _portions(places):
+def forget_cached(file: MemoryFile, keys: Iterable[tuple[str, bytes]]) -> None:
+    """Delete findings by (kind, key), in short transactions."""
+    for part in _portions(keys):
         with file.transaction():
             file.db.conn.executemany("DELETE FROM memos WHERE kind = ? AND key = ?", part)
 
 
 def _portions(items: Iterable[T]) -> Iterator[list[T]]:
-    waiting = iter(items)
-    while part := list(islice(waiting, _PORTION)):
+    remaining = iter(items)
+    while part := list(islice(remaining, _PORTION)):
         yield part
+
+
+def read_parts(file: MemoryFile, tenant: str, basis: str) -> list[bytes]:
+    """Return the parts of a tenant's similar pairs in order; none if their basis differs."""
+    rows = file.db.conn.execute(
+        "SELECT content, basis FROM neighbours WHERE tenant = ? ORDER BY part", [tenant]
+    ).fetchall()
+    return [row[0] for row in rows] if all(row[1] == basis for row in rows) else []
+
+
+def keep_parts(
+    file: MemoryFile, tenant: str, basis: str, staying: int, parts: Sequence[bytes]
+) -> None:
+    """Keep the first `staying` parts, and replace the rest, each in a transaction of its own."""
+    with file.transaction():
+        file.db.conn.execute(
+            "DELETE FROM neighbours WHERE tenant = ? AND part >= ?", [tenant, staying]
+        )
+    for number, content in enumerate(parts, start=staying):
+        with file.transaction():
+            file.db.conn.execute(
+                "INSERT INTO neighbours (tenant, part, basis, content) VALUES (?, ?, ?, ?)",
+                [tenant, number, basis, content],
+            )
+
+
+def count_changes(file: MemoryFile, tenant: str) -> int:
+    """Return how many changes a tenant has had on which a plan depends."""
+    return int(file.value("SELECT count FROM changes WHERE tenant = ?", [tenant]) or 0)
+
+
+def read_idle_report(file: MemoryFile, tenant: str, key: str, now: str) -> bytes | None:
+    """Return the report that is still valid for these options; None if there is none."""
+    report = file.value(
+        "SELECT report FROM standing WHERE tenant = ? AND key = ? AND changes = ? "
+        "AND (until IS NULL OR until > ?)",
+        [tenant, key, count_changes(file, tenant), now],
+    )
+    return report if isinstance(report, bytes) else None
+
+
+def read_idle_until(file: MemoryFile, tenant: str, key: str, now: str) -> tuple[str | None] | None:
+    """Return (until,) of a report that is still valid; None if there is none.
+
+    until: None means until something changes.
+    """
+    rows = file.rows(
+        "SELECT until FROM standing WHERE tenant = ? AND key = ? AND changes = ? "
+        "AND (until IS NULL OR until > ?)",
+        [tenant, key, count_changes(file, tenant), now],
+    )
+    return next(((row["until"],) for row in rows), None)
+
+
+def keep_idle_report(
+    file: MemoryFile, tenant: str, key: str, changes: int, until: str | None, report: bytes
+) -> None:
+    """Store a report, unless something has changed since it was made."""
+    with file.transaction():
+        if count_changes(file, tenant) == changes:
+            file.db.conn.execute(
+                "DELETE FROM standing WHERE tenant = ? AND (changes <> ? OR key = ?)",
+                [tenant, changes, key],
+            )
+            file.db.conn.execute(
+                "INSERT INTO standing (tenant, key, changes, until, report) VALUES (?, ?, ?, ?, ?)",
+                [tenant, key, changes, until, report],
+            )

@@ -1,8 +1,9 @@
-"""What a run changed in what agents read: the active texts before it and after it."""
+"""The active texts before and after a run."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import Any
 
 from .file import MemoryFile
@@ -12,33 +13,30 @@ from .rows import json_field
 
 @dataclass(frozen=True)
 class TextChange:
-    """One memory whose text became active, stopped being so, or is another since a proposal."""
+    """A memory whose text a proposal activated, deactivated or changed."""
 
     memory: str
     proposal: str
     tenant: str
     observed_at: str
-    # The active text before and after; None where there was none.
+    # The active text before and after; None: not active.
     before: str | None
     after: str | None
-    # What became of the proposal: applied, or undone since.
+    # The state of the proposal: applied, or undone since.
     state: str = "applied"
 
 
 @dataclass
 class _Images:
-    """The columns of one memory, as the first and the last entry of a proposal have them."""
+    """The columns of a memory in the first and in the last journal entry of a proposal."""
 
-    was_there: bool
+    existed: bool
     before: dict[str, Any]
     after: dict[str, Any]
 
 
 def read_changes(file: MemoryFile, run_id: str) -> list[TextChange]:
-    """Return what a run changed, in the order in which the memories were observed.
-
-    Also of a run that was taken back since: what it had done then.
-    """
+    """Return the changes of a run, even if it was undone since, ordered by observation time."""
     found: dict[tuple[str, str], _Images] = {}
     form = JournalReader(file)
     for row in file.rows(
@@ -59,27 +57,27 @@ def read_changes(file: MemoryFile, run_id: str) -> list[TextChange]:
         row["key"]: row["state"]
         for row in file.rows("SELECT key, state FROM proposals WHERE run_id = ?", [run_id])
     }
-    with_states = (
-        replace(one, state=states.get(one.proposal, one.state))
-        for one in changes
-        if one is not None
+    changed = (
+        replace(change, state=states.get(change.proposal, change.state))
+        for change in changes
+        if change is not None
     )
-    return sorted(with_states, key=lambda one: (one.observed_at, one.memory, one.proposal))
+    return sorted(changed, key=attrgetter("observed_at", "memory", "proposal"))
 
 
 def _change(
     file: MemoryFile, memory: str, proposal: str, images: _Images, later: str | None
 ) -> TextChange | None:
-    """Return what became of a memory; None if what agents read of it is as it was.
+    """Return the change of a memory; None if its active text is the same.
 
-    later: what a later run found it to say, if one changed that.
+    later: its text when the first later run changed it; None if none did.
     """
     rows = file.rows("SELECT tenant, observed_at, content FROM memories WHERE id = ?", [memory])
     now = next(rows, {})
     left = images.after.get("content") or later or now.get("content") or _purged(file, memory)
     was = images.before.get("content", left)
-    # What a run changes is active, or it says otherwise.
-    before = was if images.was_there and images.before.get("status", "active") == "active" else None
+    # A run changes active memories, unless its entry has another status.
+    before = was if images.existed and images.before.get("status", "active") == "active" else None
     after = left if images.after.get("status", "active") == "active" else None
     if before == after:
         return None
@@ -90,7 +88,7 @@ def _change(
 
 
 def _texts_before_later_runs(file: MemoryFile, run_id: str) -> dict[str, str]:
-    """Return what memories said when the first later run changed that."""
+    """Return the texts of memories when the first later run changed them."""
     rows = file.db.conn.execute(
         f"SELECT {json_field('row_key', 'id')}, {json_field('before', 'content')} AS content "
         "FROM journal JOIN runs ON runs.id = run_id "
@@ -103,7 +101,7 @@ def _texts_before_later_runs(file: MemoryFile, run_id: str) -> dict[str, str]:
 
 
 def _purged(file: MemoryFile, memory: str) -> str | None:
-    """Return what the lineage keeps of a memory that has left the file."""
+    """Return the text that lineage keeps of a deleted memory."""
     text = file.value(
         "SELECT source_content FROM synthesized_from "
         "WHERE source_id = ? AND source_content IS NOT NULL",

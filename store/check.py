@@ -1,4 +1,4 @@
-"""Is the file whole? Every test that needs no knowledge of what memories mean."""
+"""Check the integrity of a file, independent of the meaning of its memories."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from .records import SAVE, Memory, content_hash, from_row, parse_claims, parse_l
 from .schema_of_file import expected_parts, schema_parts
 from .vectors import from_blob, is_sound
 
-# What SQLite says of a value that a column may not have: the pages themselves are sound.
+# SQLite's messages for values that violate a constraint; the pages themselves are intact.
 _VALUES = ("CHECK constraint failed", "NULL value in", "non-")
 _CHANGED = "changed schema"
-# Columns that keep JSON, but for those of memories.
+# Columns with JSON, except those of `memories`.
 _JSON: dict[str, dict[str, Callable[[object, str, str], object]]] = {
     "runs": {"options": parse_object, "report": parse_object},
     "proposals": {"sources": parse_list, "numbers": parse_object},
@@ -31,35 +31,35 @@ _JSON: dict[str, dict[str, Callable[[object, str, str], object]]] = {
     "waiting_messages": {"content": parse_object},
 }
 
-# A problem's name, and a query that gives a line of text for each row that has it.
+# By the name of a problem, a query that returns a message for each row that has it.
 _QUERIES = {
     "dangling reference": (
         "SELECT 'memory ' || m.id || ' is superseded by ' || m.superseded_by || "
-        "', which is not there' FROM memories m LEFT JOIN memories s ON s.id = m.superseded_by "
+        "', which is missing' FROM memories m LEFT JOIN memories s ON s.id = m.superseded_by "
         "WHERE m.superseded_by IS NOT NULL AND s.id IS NULL"
     ),
     "dangling lineage": (
-        "SELECT derived_id || ' cites ' || source_id || ', which is gone without its text' "
+        "SELECT derived_id || ' cites ' || source_id || ', which is missing, and so is its text' "
         "FROM synthesized_from LEFT JOIN memories ON id = source_id "
         "WHERE id IS NULL AND source_content IS NULL"
     ),
     "lost descendant": (
-        "SELECT 'lineage speaks of ' || derived_id || ', which is gone' "
+        "SELECT 'lineage names ' || derived_id || ', which is missing' "
         "FROM synthesized_from AS edge LEFT JOIN memories ON id = derived_id "
-        # One that somebody deleted may lead on to others, or hold the only text of a source.
+        # A deleted memory may link to others, or hold the only text of a source.
         "WHERE id IS NULL AND source_content IS NULL AND NOT EXISTS (SELECT 1 FROM "
         "synthesized_from WHERE source_id = edge.derived_id AND source_content IS NOT NULL) "
         "GROUP BY derived_id"
     ),
     "derived without sources": (
-        "SELECT 'memory ' || id || ' says it was derived, but cites nothing' FROM memories "
+        "SELECT 'memory ' || id || ' is derived, but has no sources' FROM memories "
         "WHERE generation > 0 AND id NOT IN (SELECT derived_id FROM synthesized_from)"
     ),
     "superseded by an inactive memory": (
         "WITH RECURSIVE up (id, at) AS (SELECT id, superseded_by FROM memories "
         "WHERE status = 'superseded' UNION SELECT up.id, m.superseded_by FROM up "
         "JOIN memories m ON m.id = up.at WHERE m.status = 'superseded') "
-        "SELECT 'what memory ' || id || ' says stands in no active memory' FROM up "
+        "SELECT 'memory ' || id || ' is superseded, but not by an active memory' FROM up "
         "GROUP BY id HAVING max(at IS NOT NULL AND at IN "
         "(SELECT id FROM memories WHERE status <> 'superseded')) = 0"
     ),
@@ -69,7 +69,7 @@ _QUERIES = {
         "JOIN memories s ON s.id = source_id WHERE d.tenant <> s.tenant"
     ),
     "lost witness": (
-        "SELECT 'memory ' || id || ' was purged, and lineage has not its text any more' "
+        "SELECT 'memory ' || id || ' was purged, and lineage has lost its text' "
         "FROM witnesses WHERE NOT EXISTS (SELECT 1 FROM synthesized_from "
         "WHERE source_id = id AND source_content IS NOT NULL)"
     ),
@@ -83,7 +83,7 @@ _QUERIES = {
 
 @dataclass(frozen=True, order=True)
 class Problem:
-    """One thing that is not as it should be."""
+    """A problem that a check found."""
 
     name: str
     detail: str
@@ -91,7 +91,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class Health:
-    """What `check_file` found; the file is whole if there are no problems."""
+    """The result of `check_file`; the file is intact if there are no problems."""
 
     schema_version: int
     memories: int
@@ -101,13 +101,13 @@ class Health:
 
 
 def check_file(file: MemoryFile) -> Health:
-    """Look at the whole file: SQLite's own integrity, references, lineage, hashes, vectors."""
+    """Check SQLite's integrity, references, lineage, hashes and vectors."""
     problems = _integrity(file)
-    if all(one.detail.startswith(_VALUES) for one in problems):
+    if all(problem.detail.startswith(_VALUES) for problem in problems):
         problems += _schema(file) or _values(file)
-    if problems:  # queries on damaged pages or missing tables would only repeat it
-        if all(one.name == _CHANGED for one in problems):
-            problems += _extensions_as_far_as_readable(file)
+    if problems:  # queries on damaged pages or missing tables would repeat them
+        if all(problem.name == _CHANGED for problem in problems):
+            problems += _readable_extensions(file)
         return Health(schema_version(file), 0, 0, 0, tuple(problems))
     for name, sql in _QUERIES.items():
         problems += [Problem(name, row[0]) for row in file.db.conn.execute(sql)]
@@ -116,52 +116,53 @@ def check_file(file: MemoryFile) -> Health:
         file.value(f"SELECT count(*) FROM {table}")
         for table in ("memories", "embeddings", "synthesized_from")
     )
-    problems.sort()  # two files that hold the same say the same
+    problems.sort()  # the same for files with the same content
     return Health(schema_version(file), memories, embeddings, edges, tuple(problems))
 
 
 def refuse_damaged(file: MemoryFile) -> None:
-    """Raise `UnusableFile` if SQLite finds the file damaged: a write could make it worse."""
+    """Raise `UnusableFile` if SQLite finds the file damaged, before a write makes it worse."""
     problems = _integrity(file)
     if problems:
         raise UnusableFile(
             f"{file.path} is damaged: {problems[0].detail}.",
-            "Nothing was changed. Restore it from a backup, or save what can be read with "
+            "Nothing was changed. Restore it from a backup, or save the readable part with "
             "'slowwave export'.",
         )
 
 
 def refuse_unreadable(file: MemoryFile) -> None:
-    """Raise `UnusableFile` if pages, or values in them, cannot be read as what they must be."""
+    """Raise `UnusableFile` if pages are damaged or values are invalid."""
     refuse_damaged(file)
     for problem in _schema(file) + _values(file):
         raise UnusableFile(f"{file.path} is damaged: {problem.detail}.", SAVE)
 
 
-def split_corrupt(file: MemoryFile, memories: Iterable[Memory]) -> tuple[list[Memory], list[Memory]]:
-    """Split memories into those whose text is intact and those whose text was spoiled.
+def split_corrupt(
+    file: MemoryFile, memories: Iterable[Memory]
+) -> tuple[list[Memory], list[Memory]]:
+    """Split memories into those with intact and those with corrupt text.
 
-    Spoiled is what does not fit its hash, or is not UTF-8: not by an agent's edit, since then the
-    hash goes.
+    A corrupt text does not match its hash, or is not UTF-8. Edits by an agent remove the hash.
     """
-    sound: list[Memory] = []
-    spoiled: list[Memory] = []
+    intact: list[Memory] = []
+    corrupt: list[Memory] = []
     for memory in memories:
-        (sound if _is_sound_text(file, memory) else spoiled).append(memory)
-    return sound, spoiled
+        (intact if _has_intact_text(file, memory) else corrupt).append(memory)
+    return intact, corrupt
 
 
 def count_corrupt(file: MemoryFile) -> int:
-    """Count the texts that are not UTF-8, or not what their hash was made from."""
+    """Count the texts that are not UTF-8, or do not match their hash."""
     return len(_texts(file))
 
 
-def _is_sound_text(file: MemoryFile, memory: Memory) -> bool:
+def _has_intact_text(file: MemoryFile, memory: Memory) -> bool:
     if memory.content_hash != content_hash(memory.content):
         return False
     if "\ufffd" not in memory.content:
         return True
-    # It may stand for bytes that are no text, or be there itself.
+    # The replacement character, itself or for invalid bytes.
     kept = file.value(
         "SELECT CAST(content AS BLOB) FROM memories WHERE id = ?1 UNION ALL "
         "SELECT CAST(source_content AS BLOB) FROM synthesized_from "
@@ -173,18 +174,18 @@ def _is_sound_text(file: MemoryFile, memory: Memory) -> bool:
 
 def _integrity(file: MemoryFile) -> list[Problem]:
     try:
-        # Where it may only read, SQLite leaves out the CHECKs. Nothing is written: `query_only`,
-        # and as long as `file` is open this connection is not the last one, which tidies up.
+        # A read-only connection skips the CHECKs. Nothing is written: `query_only` is set, and
+        # `file` keeps this connection from being the last one, which would clean up the log.
         with connect(file.path, "ro" if is_immutable(file.path) else "rw") as db:
             db.conn.execute("PRAGMA query_only = ON")
-            said = [row[0] for row in db.conn.execute("PRAGMA integrity_check(20)")]
+            messages = [row[0] for row in db.conn.execute("PRAGMA integrity_check(20)")]
     except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
-        said = [str(error)]
-    return [Problem("damaged", line) for line in said if line != "ok"]
+        messages = [str(error)]
+    return [Problem("damaged", line) for line in messages if line != "ok"]
 
 
 def _values(file: MemoryFile) -> list[Problem]:
-    """Look for values that cannot be read as what they must be, and name the rows."""
+    """Find the rows with invalid values."""
     problems = []
     for row in file.rows(SELECT):
         try:
@@ -203,7 +204,7 @@ def _values(file: MemoryFile) -> list[Problem]:
 
 
 def _journal(file: MemoryFile) -> list[Problem]:
-    """Read each entry as an undo would."""
+    """Read each entry of the journal as undo would."""
     problems = []
     form = JournalReader(file)
     for row in file.rows("SELECT * FROM journal"):
@@ -215,15 +216,15 @@ def _journal(file: MemoryFile) -> list[Problem]:
 
 
 def _schema(file: MemoryFile) -> list[Problem]:
-    """Check that all parts of the file are there; what an agent added is its own affair."""
+    """Find missing tables, columns, indexes and triggers; an agent may add its own."""
     kept = schema_parts(file.db)
     problems = []
     for part, columns in expected_parts(kept).items():
         lost = columns - kept.get(part, set())
         if part not in kept:
-            problems.append(Problem(_CHANGED, f"{part} is gone"))
+            problems.append(Problem(_CHANGED, f"{part} is missing"))
         elif lost:
-            problems.append(Problem(_CHANGED, f"{part} has lost {', '.join(sorted(lost))}"))
+            problems.append(Problem(_CHANGED, f"{part} lacks {', '.join(sorted(lost))}"))
     return problems
 
 
@@ -231,7 +232,7 @@ def _orphans(file: MemoryFile) -> list[Problem]:
     rows = file.db.conn.execute("PRAGMA foreign_key_check")
     counts = Counter((row[0], row[2]) for row in rows if row[0] != "memories")
     return [
-        Problem("dangling reference", f"{table} refers to {parent} that are gone, {count} times")
+        Problem("dangling reference", f"{table} refers to missing rows of {parent}, {count} times")
         for (table, parent), count in sorted(counts.items())
     ]
 
@@ -244,16 +245,16 @@ def _texts(file: MemoryFile) -> list[Problem]:
         try:
             text = raw.decode()
         except UnicodeDecodeError:
-            problems.append(Problem("not UTF-8", f"memory {memory_id} is not readable throughout"))
+            problems.append(Problem("not UTF-8", f"memory {memory_id} has invalid bytes"))
             continue
         if kept not in (None, content_hash(text)):
-            wrong = f"memory {memory_id} is not the text that its hash was made from"
+            wrong = f"the text of memory {memory_id} does not match its hash"
             problems.append(Problem("wrong hash", wrong))
     return problems
 
 
 def _extensions(file: MemoryFile) -> list[Problem]:
-    """Look at what extensions keep in the file."""
+    """Check what extensions keep in the file."""
     return [
         Problem(name, detail)
         for tables in extension_tables()
@@ -261,20 +262,20 @@ def _extensions(file: MemoryFile) -> list[Problem]:
     ]
 
 
-def _extensions_as_far_as_readable(file: MemoryFile) -> list[Problem]:
-    """Look at what extensions keep where a part is gone, such as a trigger that protects it."""
+def _readable_extensions(file: MemoryFile) -> list[Problem]:
+    """Check what extensions keep if the changed schema allows that."""
     try:
         return _extensions(file)
     except sqlite3.DatabaseError:
-        return []  # it is a table of theirs, or a column, that is gone: that was said
+        return []  # `_schema` has reported its missing parts
 
 
 def _waiting(file: MemoryFile) -> list[Problem]:
-    """Look at what waits for a person, as far as its form goes."""
+    """Check the form of pending proposals."""
     return [
-        Problem("damaged proposal", f"proposal {one.key}, which waits, cannot be read: {fault}")
-        for one in read_pending(file)
-        if (fault := find_row_fault(one)) is not None
+        Problem("damaged proposal", f"pending proposal {decision.key} is invalid: {fault}")
+        for decision in read_pending(file)
+        if (fault := find_row_fault(decision)) is not None
     ]
 
 

@@ -1,13 +1,14 @@
-"""The rows of a damaged file, as far as they can be read.
+"""Read as many rows of a damaged file as possible.
 
-SQLite itself reads, row by row: from the front and from the back of each table and of its
-indexes as far as it gets, and every row in between by its key. Nothing is written to the file;
-where its header is spoiled a private copy is mended instead.
+SQLite reads each table and its indexes from both ends up to the damage, and every row in between by
+its key. Nothing is written to the file: if its first page is damaged, a temporary copy is repaired.
 """
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
+import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -16,24 +17,36 @@ from pathlib import Path
 from typing import Any
 
 from .errors import UnusableFile
-from .opening import open_database
+from .file import create_file
+from .opening import HEADER_BYTES, MAGIC, copy_bytes, first_bytes, open_database
 from .records import COLUMNS
-from .repair import has_sound_header, readable_copies
 
-# A row takes more bytes than this, so that a tree that leads in circles comes to an end.
-_LEAST_BYTES = 8
+# A row takes more bytes than this: the limit on rows ends the reading of a cyclic tree.
+_MIN_ROW_BYTES = 8
+_PAGE = 4096
+# Bytes of the header that all memory files share: https://sqlite.org/fileformat.html.
+_CONSTANT = {
+    0: MAGIC,
+    20: bytes([0, 64, 32, 32]),
+    44: (4).to_bytes(4, "big"),
+    52: bytes(4),
+    56: (1).to_bytes(4, "big"),
+    64: bytes(4),
+    72: bytes(20),
+}
+_VERSIONS = (b"\x01\x01", b"\x02\x02")
 
 Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table, by what its rows are found, and the indexes that name them, with their columns."""
+    """A table: its key, its columns, and its indexes with their columns."""
 
     name: str
     key: str
     columns: str
-    ways: tuple[tuple[str, str], ...]
+    access_paths: tuple[tuple[str, str], ...]
 
 
 MEMORIES = Table(
@@ -81,23 +94,23 @@ EDGES = Table(
 
 @contextmanager
 def best_view(path: Path) -> Iterator[View]:
-    """Provide the file, or the first mended copy of it in which memories can be read.
+    """Open the file, or its first repaired copy, in which memories can be read.
 
     Raises `UnusableFile` if there is none.
     """
-    if has_sound_header(path):
+    if _has_sound_header(path):
         with _opened(path) as view:
             if view.has_memories():
                 yield view
                 return
-    with readable_copies(path) as copies:
+    with _readable_copies(path) as copies:
         for copy in copies:
             with _opened(copy) as view:
                 if view.has_memories():
                     yield view
                     return
     raise UnusableFile(
-        f"{path} is damaged, and not one memory in it can be read.", "Restore it from a backup."
+        f"{path} is damaged, and none of its memories can be read.", "Restore it from a backup."
     )
 
 
@@ -105,18 +118,18 @@ def best_view(path: Path) -> Iterator[View]:
 def _opened(path: Path) -> Iterator[View]:
     with open_database(path, "ro") as conn:
         conn.text_factory = bytes
-        # Lets SQLite open what is shorter than its header says, and overlook what it can.
+        # Allows reading files that are shorter than their header claims.
         conn.execute("PRAGMA writable_schema = ON")
         yield View(conn, path.stat().st_size)
 
 
 class View:
-    """Rows as far as SQLite can read them."""
+    """The rows that SQLite can read."""
 
     def __init__(self, conn: sqlite3.Connection, size: int) -> None:
-        """Take how many bytes the file has."""
+        """Set the connection and the size of the file in bytes."""
         self._conn = conn
-        self._most_rows = size // _LEAST_BYTES + 1_000
+        self._most_rows = size // _MIN_ROW_BYTES + 1_000
 
     def has_memories(self) -> bool:
         """Whether at least one row of memories has an id and a text."""
@@ -125,7 +138,7 @@ class View:
         )
 
     def keys(self, table: Table) -> list[tuple[Any, ...]]:
-        """Return the keys of a table's rows, from wherever they are to be had, in order."""
+        """Return the possible keys of a table's rows, sorted."""
         found = self.known(table)
         if table.key == "rowid" and found:
             highest = max(key[0] for key in found if key[0] <= self._most_rows)
@@ -133,40 +146,121 @@ class View:
         return sorted(found, key=repr if table.key != "rowid" else None)
 
     def known(self, table: Table) -> set[tuple[Any, ...]]:
-        """Return the keys that the table or one of its indexes names."""
+        """Return the keys in the table and in its indexes."""
         return set(self._found(table))
 
     def row(self, table: Table, key: tuple[Any, ...]) -> Row | None:
-        """Return a row, or the columns of it that can be read; None if there is none."""
+        """Return the readable columns of a row; None if there is no such row."""
         whole = self._row(table, key, table.columns)
-        if whole is not None or not self._is_there(table, key):
+        if whole is not None or not self._exists(table, key):
             return whole
         parts = (self._row(table, key, column) for column in table.columns.split(", "))
         return {name: value for part in parts if part for name, value in part.items()}
 
     def _found(self, table: Table) -> Iterator[tuple[Any, ...]]:
-        for way, columns in table.ways:
+        for index, columns in table.access_paths:
             for direction in ("ASC", "DESC"):
                 order = ", ".join(f"{column} {direction}" for column in columns.split(", "))
                 yield from self._read(
-                    f"SELECT {table.key} FROM {table.name} {way} ORDER BY {order}"
+                    f"SELECT {table.key} FROM {table.name} {index} ORDER BY {order}"
                 )
 
-    def _is_there(self, table: Table, key: tuple[Any, ...]) -> bool:
+    def _exists(self, table: Table, key: tuple[Any, ...]) -> bool:
         return self._row(table, key, table.key.split(", ")[0]) is not None
 
     def _row(self, table: Table, key: tuple[Any, ...], columns: str) -> Row | None:
-        # Texts were read as bytes, and bytes are equal to no text.
-        marks = ("CAST(? AS TEXT)" if isinstance(one, bytes) else "?" for one in key)
+        # Text keys were read as bytes.
+        marks = ("CAST(? AS TEXT)" if isinstance(part, bytes) else "?" for part in key)
         where = " AND ".join(map("{} = {}".format, table.key.split(", "), marks))
         sql = f"SELECT {columns} FROM {table.name} NOT INDEXED WHERE {where}"
         found = next(self._read(sql, key), None)
         return None if found is None else dict(zip(columns.split(", "), found, strict=True))
 
     def _read(self, sql: str, values: Iterable[Any] = ()) -> Iterator[tuple[Any, ...]]:
-        """Yield rows up to the first that cannot be read: what is missing is counted by the key."""
+        """Yield the rows before the first one that cannot be read."""
         with closing(self._conn.cursor()) as cursor:
             try:
                 yield from islice(cursor.execute(sql, tuple(values)), self._most_rows)
             except (sqlite3.Error, MemoryError, OverflowError, UnicodeDecodeError):
                 return
+
+
+def _has_sound_header(path: Path) -> bool:
+    """Whether the header has the values that every memory file has."""
+    head = first_bytes(path, HEADER_BYTES)
+    return (
+        len(head) == HEADER_BYTES
+        and all(head[at : at + len(part)] == part for at, part in _CONSTANT.items())
+        and head[18:20] in _VERSIONS
+        and _is_page_size(head)
+    )
+
+
+@contextmanager
+def _readable_copies(path: Path) -> Iterator[Iterator[Path]]:
+    """Make repaired copies, one after the other, in a temporary folder."""
+    with tempfile.TemporaryDirectory() as folder:
+        yield _copies(path, Path(folder))
+
+
+def _copies(path: Path, folder: Path) -> Iterator[Path]:
+    copy = folder / "copy.db"
+    copy_bytes(path, copy)
+    log = Path(f"{path.resolve()}-wal")
+    if log.exists():
+        copy_bytes(log, Path(f"{copy}-wal"))
+    _set_header(copy)
+    yield copy
+    # The log does not match a replaced first page.
+    Path(f"{copy}-wal").unlink(missing_ok=True)
+    fresh = folder / "fresh.db"
+    create_file(fresh)
+    for compact in (False, True):
+        if compact:
+            with open_database(fresh, "rw") as db:
+                db.execute("VACUUM")
+        repaired = folder / f"repaired-{compact}.db"
+        shutil.copyfile(copy, repaired)
+        _replace_first_page(repaired, fresh)
+        yield repaired
+
+
+def _is_page_size(head: bytes | bytearray) -> bool:
+    size = int.from_bytes(head[16:18], "big")
+    return size == 1 or (512 <= size <= 32_768 and size & (size - 1) == 0)
+
+
+def _set_header(copy: Path) -> None:
+    data = copy.read_bytes().ljust(_PAGE, b"\0")
+    head = bytearray(data[:HEADER_BYTES])
+    for at, part in _CONSTANT.items():
+        head[at : at + len(part)] = part
+    if bytes(head[18:20]) not in _VERSIONS:
+        head[18:20] = _VERSIONS[1]
+    if not _is_page_size(head):
+        head[16:18] = _PAGE.to_bytes(2, "big")
+    with copy.open("r+b") as stream:
+        stream.write(head)
+
+
+def _replace_first_page(copy: Path, fresh: Path) -> None:
+    """Give a copy a first page with the schema, and root pages, of a new memory file."""
+    with open_database(fresh, "ro") as db:
+        parts = db.execute(
+            "SELECT type, name, tbl_name, rootpage, sql FROM sqlite_schema WHERE rootpage > 0"
+        ).fetchall()
+    pages = max(1, -(-copy.stat().st_size // _PAGE))
+    empty = copy.with_suffix(".empty")
+    with open_database(empty, "rwc") as db:
+        db.execute(f"PRAGMA page_size = {_PAGE:d}")
+        db.execute("VACUUM")
+    first = bytearray(empty.read_bytes()[:_PAGE])
+    first[28:32] = pages.to_bytes(4, "big")
+    with copy.open("r+b") as stream:
+        stream.write(first)
+        stream.truncate(pages * _PAGE)
+    with open_database(copy, "rw") as db:
+        db.execute("PRAGMA writable_schema = ON")
+        db.execute("BEGIN")
+        db.executemany("INSERT INTO sqlite_schema VALUES (?, ?, ?, ?, ?)", parts)
+        db.execute("COMMIT")

@@ -1,4 +1,4 @@
-"""Keep and read which names a memory mentions."""
+"""Store and read the names that memories mention."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from .witnesses import names_of_witnesses, scans_of_witnesses
 def keep_entities(
     file: MemoryFile, tenant: str, mentions: Iterable[tuple[str, Sequence[str]]], run_id: str | None
 ) -> None:
-    """Keep (memory id, names) within the transaction of the caller.
+    """Store (memory id, names) in the caller's transaction.
 
-    `run_id` is None for names that came with the memory.
+    run_id: None for names that were supplied with the memory.
     """
     pairs = [(memory_id, name) for memory_id, names in mentions for name in names]
     conn = file.db.conn
@@ -37,7 +37,7 @@ def keep_entities(
 def add_entities(
     file: MemoryFile, run_id: str, proposal: str, memory: Memory, names: Iterable[str]
 ) -> None:
-    """Add names to those that a memory mentions, journaled, in the transaction of the caller."""
+    """Add names to a memory, journaled, in the caller's transaction."""
     known = {name for name, _ in read_memory_entities(file, memory.id)}
     new = sorted(set(names) - known)
     conn = file.db.conn
@@ -57,12 +57,12 @@ def add_entities(
 
 
 def keep_scans(file: MemoryFile, scans: Iterable[tuple[str, str]], run_id: str) -> None:
-    """Remember (memory id, content hash) of texts that were searched for names.
+    """Record (memory id, content hash) of texts that were searched for names.
 
-    An earlier search, of a text that has changed, is journaled.
+    Replaced records of earlier texts are journaled.
     """
     scans = list(scans)
-    keep_images(file, run_id, "entity_scans", [{"memory_id": one} for one, _ in scans])
+    keep_images(file, run_id, "entity_scans", [{"memory_id": memory_id} for memory_id, _ in scans])
     file.db.conn.executemany(
         "INSERT INTO entity_scans (memory_id, content_hash, run_id) "
         "SELECT ?1, ?2, ?3 WHERE EXISTS (SELECT 1 FROM memories WHERE id = ?1) "
@@ -73,7 +73,7 @@ def keep_scans(file: MemoryFile, scans: Iterable[tuple[str, str]], run_id: str) 
 
 
 def delete_found_names(file: MemoryFile, memory_ids: Iterable[str], run_id: str) -> None:
-    """Drop the names that runs found in texts that have changed, journaled; given ones stay."""
+    """Delete the names that runs found in changed texts, journaled; supplied names stay."""
     found = file.db.conn.execute(
         "SELECT memory_id, entity_id FROM json_each(?) CROSS JOIN memory_entities "
         "ON memory_id = value WHERE run_id IS NOT NULL",
@@ -85,7 +85,7 @@ def delete_found_names(file: MemoryFile, memory_ids: Iterable[str], run_id: str)
 
 
 def read_scans(file: MemoryFile, tenant: str) -> dict[str, str]:
-    """Give, per memory id, the hash of the text that was searched for names, purged ones too."""
+    """Return the hashes of the texts searched for names, by memory id, including purged ones."""
     rows = file.db.conn.execute(
         "SELECT memory_id, s.content_hash FROM entity_scans s "
         "JOIN memories m ON m.id = s.memory_id WHERE tenant = ?",
@@ -95,7 +95,7 @@ def read_scans(file: MemoryFile, tenant: str) -> dict[str, str]:
 
 
 def read_entities(file: MemoryFile, tenant: str) -> dict[str, list[str]]:
-    """Give, per memory id, the names it mentions, sorted; of purged ones, too."""
+    """Return the names that memories mention, sorted, by memory id, including purged ones."""
     found = names_of_witnesses(file, tenant)
     rows = file.db.conn.execute(
         "SELECT memory_id, name FROM memory_entities JOIN entities ON id = entity_id "
@@ -108,7 +108,7 @@ def read_entities(file: MemoryFile, tenant: str) -> dict[str, list[str]]:
 
 
 def read_memory_entities(file: MemoryFile, memory_id: str) -> list[tuple[str, bool]]:
-    """Return (name, whether it came with the memory) of one memory, sorted."""
+    """Return (name, whether it was supplied with the memory) of a memory, sorted."""
     rows = file.rows(
         "SELECT name, m.run_id IS NULL AS given FROM memory_entities m "
         "JOIN entities ON id = entity_id WHERE memory_id = ? ORDER BY name",

@@ -1,4 +1,4 @@
-"""What can be wrong with a memory file or with what is asked of it."""
+"""Errors of memory files and of requests to them."""
 
 from __future__ import annotations
 
@@ -9,24 +9,21 @@ if TYPE_CHECKING:
 
 
 class StoreError(Exception):
-    """The request cannot be carried out; nothing was changed.
-
-    `hint` says what the user can do about it.
-    """
+    """The request failed; nothing was changed. `hint` tells the user what to do."""
 
     def __init__(self, message: str, hint: str = "") -> None:
-        """Keep the message and the hint apart, so that each can be shown in its place."""
+        """Set the message and the hint."""
         super().__init__(message)
         self.message = message
         self.hint = hint
 
 
 class UnusableFile(StoreError):
-    """No such file, not a memory file, damaged, or of a newer schema."""
+    """The file is missing, damaged, not a memory file, or has a newer schema."""
 
 
 class FileHeld(StoreError):
-    """Another maintenance run, or a long write, holds the file."""
+    """Another maintenance run, or a long write, has locked the file."""
 
 
 class InvalidLine(StoreError):
@@ -34,20 +31,17 @@ class InvalidLine(StoreError):
 
 
 class NotFound(StoreError):
-    """No memory, run, proposal or tenant goes by that name."""
+    """No memory, run, proposal or tenant has that name."""
 
 
 class Ambiguous(StoreError):
-    """More than one goes by that name."""
+    """More than one object has that name."""
 
 
 class ChangedSince(StoreError):
-    """Rows are no longer what a run left, so the run cannot be taken back.
-
-    `obstacles` names each change that stands in the way.
-    """
+    """Rows have changed since a run, so that it cannot be undone; `obstacles` lists the changes."""
 
     def __init__(self, message: str, hint: str, obstacles: tuple[Obstacle, ...]) -> None:
-        """Keep what stands in the way apart, so that a program can read it."""
+        """Set the message, the hint and the obstacles."""
         super().__init__(message, hint)
         self.obstacles = obstacles

@@ -1,4 +1,4 @@
-"""Memories as JSON lines: the way in from other tools, and the way out."""
+"""Import and export memories as JSON lines."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from .records import Memory, json_text, timestamp
 from .shared_tenant import refuse_unpublished
 from .vectors import keep_vectors, read_dimensions, read_memory_vectors, to_blob, to_numbers
 
-# How many lines are written by one statement: enough to be fast, few enough to stay small.
+# How many lines are written by one statement.
 _BATCH = 1_000
 _HISTORY_LEFT_OUT = (
-    "it and those like it tell what runs did, which only a new file can take; the memories came in"
+    "it is history of runs, which only a new file can import; the memories were imported"
 )
 
 
@@ -38,28 +38,26 @@ class _Parsed:
 
 @dataclass(frozen=True)
 class Skipped:
-    """A line that was left out, and why."""
+    """A skipped line and the reason."""
 
     line: int
     reason: str
 
 
 def new_memory(fields: dict[str, Any], now: datetime) -> Memory:
-    """Return a memory from the fields of a line. Raises `InvalidLine` with the reason."""
+    """Return a memory from the fields of a line. Raises `InvalidLine`."""
     try:
-        # By way of JSON, so that one memory is held to what a line is held to.
+        # Through JSON, so that the same checks apply as to a line.
         line = json.dumps(fields).encode()
         return parse_line(line).memory(timestamp(now))
     except ValueError as error:
         raise InvalidLine(f"This is not a memory: {describe_error(error)}.") from error
     except RecursionError:
-        raise InvalidLine(
-            "This is not a memory: its values lie too deep within each other."
-        ) from None
+        raise InvalidLine("This is not a memory: its values are nested too deeply.") from None
 
 
 def memory_from_text(text: str, fields: dict[str, Any], now: datetime) -> Memory:
-    """Return what somebody asks to remember as a memory. fields: the others of a line.
+    """Return a memory from its text and the other fields of a line.
 
     Raises `InvalidLine`, also if the text is blank or too long.
     """
@@ -79,12 +77,12 @@ def import_lines(
     skip_invalid: bool = False,
     progress: Callable[[int], None] = lambda lines: None,
 ) -> tuple[int, list[Skipped]]:
-    """Add one memory a line, streaming, all of them in one transaction.
+    """Add a memory per line, streaming, in one transaction.
 
-    `progress` is told the number of lines read so far. Returns how many memories were added and
-    the lines left out. Raises `InvalidLine` at the first bad line, with nothing added, unless
-    such lines are to be skipped. What runs did goes into a new file only; elsewhere its lines are
-    left out, told of as one.
+    progress: called with the number of lines read so far. Returns the number of added memories, and
+    the skipped lines. Raises `InvalidLine` at the first invalid line, with nothing added, unless
+    `skip_invalid`. Only a new file can import the history of runs; otherwise its lines are skipped
+    and reported once.
     """
     reader = _LineReader(file, timestamp(now))
     history = History(file)
@@ -96,7 +94,7 @@ def import_lines(
         if not skip_invalid:
             raise InvalidLine(
                 f"Line {number} is not valid: {reason}. Nothing was imported.",
-                "Correct the line, or pass --skip-invalid to import the others.",
+                "Correct the line, or pass --skip-invalid to import the rest.",
             ) from error
         skipped.append(Skipped(number, reason))
 
@@ -120,46 +118,45 @@ def import_lines(
             added -= 1
     if history.first_skipped is not None:
         skipped.append(Skipped(history.first_skipped, _HISTORY_LEFT_OUT))
-    return added, sorted(skipped, key=lambda one: one.line)
+    return added, sorted(skipped, key=lambda skip: skip.line)
 
 
 def _without_mark(lines: Iterable[bytes]) -> Iterator[bytes]:
-    """Drop the byte order mark that some editors put in front of a file."""
+    """Remove the byte order mark that some editors add."""
     for number, line in enumerate(lines):
         yield line.removeprefix(codecs.BOM_UTF8) if number == 0 else line
 
 
 def export_lines(file: MemoryFile, everything: bool, with_vectors: bool = True) -> Iterator[str]:
-    """Yield one JSON line a memory, in the order of ids: the active ones, or every one.
+    """Yield a JSON line per memory, ordered by id: of the active memories, or of all.
 
-    A line holds all that belongs to the memory, so that importing the lines of `everything`
-    into a new file gives the same memories, vectors, names and lineage. Of the sources that are
-    not active, the lines of the active ones hold the texts.
+    Importing the lines of `everything` into a new file gives the same memories, vectors, names and
+    lineage. The lines of active memories include the texts of their inactive sources.
     """
     for memory in read_memories(file, status=None if everything else "active"):
         yield json_text(_exported(file, memory, everything, with_vectors))
 
 
 class _LineReader:
-    """Turns lines into values, and knows what earlier lines and the file have said."""
+    """Parses lines, and checks them against earlier lines and the file."""
 
     def __init__(self, file: MemoryFile, now: str) -> None:
         self._file = file
         self._now = now
         self._dimensions = read_dimensions(file)
-        # What lines said that is not in the file yet, by id.
+        # Parsed lines that are not in the file yet, by id.
         self._unwritten: dict[str, _Parsed] = {}
         self._successors: list[tuple[int, str, str]] = []
 
     def parse(self, number: int, text: bytes) -> None:
-        """Read a line. Raises ValueError with the reason if it is not valid."""
+        """Parse a line. Raises ValueError with the reason."""
         line = parse_line(text)
-        if line.updated_at is None:  # else another file had it, and an export wrote the line
+        if line.updated_at is None:  # not written by an export
             _refuse_unpublished(line.tenant)
             refuse_long(line.content)
         memory = line.memory(self._now)
         if memory.id in self._unwritten or _knows(self._file, memory.id):
-            raise ValueError(f"a memory with the id {memory.id} exists already")
+            raise ValueError(f"a memory with the id {memory.id} already exists")
         vectors = line.vectors()
         for model, vector in vectors.items():
             expected = self._dimensions.get(model, len(vector))
@@ -169,7 +166,7 @@ class _LineReader:
                     f"but {model} has {expected} in this file"
                 )
         blobs = {model: to_blob(vector) for model, vector in vectors.items()}
-        # From here on the line is good, and later ones are held to what it says.
+        # The line is valid: later lines must have the same dimensions.
         self._dimensions |= {model: len(vector) for model, vector in vectors.items()}
         self._unwritten[memory.id] = _Parsed(
             memory, tuple(line.entities), blobs, line.edges(memory.id)
@@ -178,19 +175,19 @@ class _LineReader:
             self._successors.append((number, memory.id, memory.superseded_by))
 
     def write(self) -> int:
-        """Write what lines have said since the last time, and say how many memories that is."""
+        """Write the lines parsed since the last call, and return their number."""
         _write(self._file, list(self._unwritten.values()))
         written = len(self._unwritten)
         self._unwritten.clear()
         return written
 
     def leave_out_orphans(self) -> Iterator[tuple[int, ValueError]]:
-        """Delete what is superseded by a memory that never came, and give the lines."""
-        while orphans := {one for one in self._successors if not _knows(self._file, one[2])}:
-            self._successors = [one for one in self._successors if one not in orphans]
+        """Delete memories whose successor is missing, and yield (line number, error)."""
+        while orphans := {link for link in self._successors if not _knows(self._file, link[2])}:
+            self._successors = [link for link in self._successors if link not in orphans]
             for number, memory_id, successor in sorted(orphans):
                 self._file.db.conn.execute("DELETE FROM memories WHERE id = ?", [memory_id])
-                yield number, ValueError(f"it is superseded by {successor}, which is not there")
+                yield number, ValueError(f"it is superseded by {successor}, which is missing")
 
 
 def _refuse_unpublished(tenant: str) -> None:
@@ -205,19 +202,19 @@ def _knows(file: MemoryFile, memory_id: str) -> bool:
 
 
 def _write(file: MemoryFile, parsed: list[_Parsed]) -> None:
-    add_memories(file, (one.memory for one in parsed))
+    add_memories(file, (line.memory for line in parsed))
     by_model: dict[str, list[tuple[str, str, bytes]]] = {}
     by_tenant: dict[str, list[tuple[str, tuple[str, ...]]]] = {}
-    for one in parsed:
-        for model, blob in one.blobs.items():
-            by_model.setdefault(model, []).append((one.memory.id, one.memory.content_hash, blob))
-        if one.entities:
-            by_tenant.setdefault(one.memory.tenant, []).append((one.memory.id, one.entities))
+    for line in parsed:
+        for model, blob in line.blobs.items():
+            by_model.setdefault(model, []).append((line.memory.id, line.memory.content_hash, blob))
+        if line.entities:
+            by_tenant.setdefault(line.memory.tenant, []).append((line.memory.id, line.entities))
     for model, vectors in by_model.items():
         keep_vectors(file, model, vectors, run_id=None)
     for tenant, mentions in by_tenant.items():
         keep_entities(file, tenant, mentions, run_id=None)
-    add_edges(file, (edge for one in parsed for edge in one.edges))
+    add_edges(file, (edge for line in parsed for edge in line.edges))
 
 
 def _exported(
@@ -243,7 +240,7 @@ def _exported(
 
 
 def _without_defaults(kept: dict[str, Any]) -> dict[str, Any]:
-    """Remove the defaults that an import fills in, so that people can read a line."""
+    """Remove default values, which an import fills in."""
     return {
         name: value
         for name, value in kept.items()

@@ -1,11 +1,11 @@
-"""What slowwave needs beside itself for some of its commands, and where that is had from."""
+"""Optional dependencies."""
 
 from __future__ import annotations
 
 
 def install_hint(extra: str) -> str:
-    """Return how an extra is installed, as the end of a sentence.
+    """Return how to install an extra, as the end of a sentence.
 
-    From a clone: what an index has under this name may be somebody else's.
+    From a clone, because a package index may have another project under this name.
     """
     return f"in the clone of slowwave: pip install -c constraints.txt '.[{extra}]'"

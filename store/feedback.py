@@ -1,4 +1,4 @@
-"""What an agent says of a memory: it helped, or it did not; and what follows from that."""
+"""An agent's feedback on a memory, helpful or misleading, and its effect on trust."""
 
 from __future__ import annotations
 
@@ -12,37 +12,36 @@ from .memories import read_memory
 from .records import Memory
 from .undo.undo import undo_proposal
 
-# What one word of praise or of blame does to the trust in a memory.
+# The change of trust for each feedback.
 HELPED, MISLED = 0.05, -0.10
-# Below this a memory that a run made is taken back: what it was made from speaks for itself again.
+# A derived memory with less trust is undone, so that its sources are active again.
 MIN_TRUST = 0.2
 
 
 @dataclass(frozen=True)
 class Feedback:
-    """A memory after an agent's word on it."""
+    """A memory and its trust after feedback."""
 
-    # As it was before.
+    # As it was before the feedback.
     memory: Memory
     trust: float
-    # Where it was blamed: what stands in the file and was made from it, nearest first.
+    # After negative feedback: the active memories derived from it, nearest first.
     derived: tuple[Ancestor, ...] = ()
-    # The proposals that were taken back since too little trust was left, the latest first.
+    # The undone proposals, the latest first.
     undone: tuple[str, ...] = ()
-    # Why not all of them could be.
+    # Why not all of them could be undone.
     why_not: str | None = None
 
 
 def judge(file: MemoryFile, memory_id: str, helpful: bool, now: str) -> Feedback:
-    """Move the trust in a memory, whose id may be shortened, and name what was made from it.
+    """Change the trust in the memory whose id is, or starts with, `memory_id`.
 
     Raises `NotFound` or `Ambiguous`.
     """
     with file.transaction():
         memory = read_memory(file, memory_id)
-        moved = memory.trust + (HELPED if helpful else MISLED)
-        # A sum of tenths is none to the last digit.
-        trust = round(min(1.0, max(0.0, moved)), 4)
+        changed = memory.trust + (HELPED if helpful else MISLED)
+        trust = round(min(1.0, max(0.0, changed)), 4)
         file.db.conn.execute(
             "UPDATE memories SET trust = ?, updated_at = ? WHERE id = ?", [trust, now, memory.id]
         )
@@ -50,18 +49,17 @@ def judge(file: MemoryFile, memory_id: str, helpful: bool, now: str) -> Feedback
 
 
 def must_be_undone(judged: Feedback) -> bool:
-    """Whether so little trust is left in what a run made that it is to be taken back."""
+    """Whether a derived memory has too little trust left, and must be undone."""
     memory = judged.memory
     is_made = memory.generation > 0 and memory.status == "active"
     return is_made and judged.trust < MIN_TRUST
 
 
-def undo_derived(
-    file: MemoryFile, memory_id: str, now: str
-) -> tuple[tuple[str, ...], str | None]:
-    """Take back what runs did to a memory that a run made, the latest first.
+def undo_derived(file: MemoryFile, memory_id: str, now: str) -> tuple[tuple[str, ...], str | None]:
+    """Undo the proposals that made and changed a derived memory, the latest first.
 
-    Gives the proposals taken back, and why the rest could not be. The caller has the lock.
+    Returns the undone proposals, and why the rest could not be undone. The caller holds the
+    maintenance lock.
     """
     undone: list[str] = []
     for run_id, key in _proposals_of(file, memory_id):
@@ -74,20 +72,20 @@ def undo_derived(
 
 
 def _made_from(file: MemoryFile, memory_id: str) -> list[Ancestor]:
-    """Return what stands in the file and was made from a memory, each once, nearest first."""
+    """Return the active memories derived from a memory, nearest first."""
     steps = trace_derived(file, memory_id).steps
     found: dict[str, Ancestor] = {}
-    waiting = [memory_id]
-    while waiting:
-        for one in steps.get(waiting.pop(0), ()):
-            if one.id not in found:
-                found[one.id] = one
-                waiting.append(one.id)
-    return [one for one in found.values() if one.status == "active"]
+    queue = [memory_id]
+    while queue:
+        for derived in steps.get(queue.pop(0), ()):
+            if derived.id not in found:
+                found[derived.id] = derived
+                queue.append(derived.id)
+    return [derived for derived in found.values() if derived.status == "active"]
 
 
 def _proposals_of(file: MemoryFile, memory_id: str) -> Sequence[tuple[str, str]]:
-    """Return the run and the key of each proposal that stands and changed a memory."""
+    """Return (run id, key) of each applied proposal that changed a memory, the latest first."""
     rows = file.db.conn.execute(
         "SELECT d.run_id, d.proposal FROM derivations d "
         "JOIN proposals p ON p.run_id = d.run_id AND p.key = d.proposal "

@@ -1,4 +1,4 @@
-"""What runs did and decided, as JSON lines among the memories: so that undo works elsewhere."""
+"""Export and import the history of runs as JSON lines, so that undo works in the new file."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from .records import json_text
 from .rows import Columns, Row, add_rows, decode_row, encode_row, set_columns
 from .sql_script import run_script
 
-# What a file holds besides memories, vectors and lineage, and each table's order: no row speaks of
-# one that comes later. What may be emptied at any time is left out.
+# The tables besides memories, vectors and lineage, and their order: rows refer only to earlier
+# rows. Caches, and tables that only mirrors use, are not exported.
 _WHOLE = {
-    "runs": "rowid",  # which of two runs came later
+    "runs": "rowid",  # keeps their order
     "proposals": "run_id, key",
     "journal": "run_id, sequence",
     "derivations": "memory_id, run_id, proposal",
@@ -33,22 +33,22 @@ _WHOLE = {
     "memory_messages": "memory_id, chain",
     "waiting_messages": "id",
 }
-# A memory's line holds its vectors, but not which run computed them.
+# A memory's line has its vectors, but not the run that computed them.
 _COMPUTED = "embeddings"
-_OF_A_VECTOR = "memory_id, model"
+_VECTOR_KEY = "memory_id, model"
 
 
 class HistoryRow(NamedTuple):
-    """One row of what runs did."""
+    """A row of the history."""
 
     table: str
     row: dict[str, Any]
 
 
 def history_lines(file: MemoryFile) -> Iterator[str]:
-    """Yield a JSON line for each row of what runs did: `{"table": NAME, "row": {...}}`.
+    """Yield a JSON line for each row of the history: `{"table": NAME, "row": {...}}`.
 
-    None of a file in which no run has been, and in which no extension keeps anything.
+    Yields nothing for a file without runs in which no extension keeps anything.
     """
     of_extensions = {
         table: tables.order[table]
@@ -61,8 +61,8 @@ def history_lines(file: MemoryFile) -> Iterator[str]:
         for row in file.rows(f"SELECT * FROM {table} ORDER BY {order}"):
             yield _line(table, row)
     for row in file.rows(
-        f"SELECT {_OF_A_VECTOR}, run_id FROM {_COMPUTED} WHERE run_id IS NOT NULL "
-        f"ORDER BY {_OF_A_VECTOR}"
+        f"SELECT {_VECTOR_KEY}, run_id FROM {_COMPUTED} WHERE run_id IS NOT NULL "
+        f"ORDER BY {_VECTOR_KEY}"
     ):
         yield _line(_COMPUTED, row)
 
@@ -77,15 +77,15 @@ def _line(table: str, row: Row) -> str:
 
 
 def parse_history(line: bytes) -> HistoryRow | None:
-    """Return the row of a line; None if it is a memory's. Raises ValueError with the reason."""
-    if b'"table"' not in line or b'"row"' not in line:  # without parsing 100,000 of them twice
+    """Return the row of a line; None for a memory's line. Raises ValueError with the reason."""
+    if b'"table"' not in line or b'"row"' not in line:  # faster than parsing each line
         return None
     fields = json.loads(line)
     if not isinstance(fields, dict) or fields.keys() != {"table", "row"}:
         return None
     table, row = fields["table"], fields["row"]
     if table not in (*_WHOLE, *_of_extensions(), _COMPUTED):
-        raise ValueError(f"there is no history in a table named {table!r:.60}")
+        raise ValueError(f"unknown table of the history: {table!r:.60}")
     try:
         return HistoryRow(table, decode_row(json_text(row)))
     except UnusableFile as error:
@@ -93,48 +93,47 @@ def parse_history(line: bytes) -> HistoryRow | None:
 
 
 class History:
-    """Takes in the history of one file, whose memories come in the same transaction."""
+    """Imports the history of a file, in the same transaction as its memories."""
 
     def __init__(self, file: MemoryFile) -> None:
-        """Expect a file to which nothing has been added in this transaction yet."""
+        """Set the file, to which nothing has been added in this transaction yet."""
         self._file = file
         self._columns = Columns(file)
         self._can_take = not _has_rows(file, "runs") and not _has_rows(file, "memories")
         self._emptied: set[str] = set()
         self._of_extensions = _of_extensions()
-        # The number of the first line that was not taken in.
+        # The number of the first skipped line.
         self.first_skipped: int | None = None
 
     def memory_follows(self) -> None:
-        """Note that a memory's line came: after rows of history it begins another file's lines."""
+        """Note a memory's line: after history, it begins the lines of another file."""
         self._can_take = self._can_take and not self._emptied
 
-    def add(self, number: int, of: HistoryRow) -> None:
-        """Add the row of a line within the transaction, after the memories that came before it.
+    def add(self, number: int, row: HistoryRow) -> None:
+        """Add a row after the memories before it, if the file is new, or else skip it.
 
-        In a new file, the rows of one other: ids of names and runs would be mixed up elsewhere.
-        Raises ValueError if the file cannot hold it.
+        Ids of different files could collide. Raises ValueError for an invalid row.
         """
         if not self._can_take:
             self.first_skipped = self.first_skipped or number
             return
-        if of.table in self._of_extensions and of.table not in self._emptied:
-            run_script(self._file.db, self._of_extensions[of.table].script)
+        if row.table in self._of_extensions and row.table not in self._emptied:
+            run_script(self._file.db, self._of_extensions[row.table].script)
         try:
-            self._columns.refuse_unknown(of.table, of.row)
-            if of.table == _COMPUTED:
-                key = {name: of.row.get(name) for name in _OF_A_VECTOR.split(", ")}
-                set_columns(self._file, _COMPUTED, key, {"run_id": of.row.get("run_id")})
+            self._columns.refuse_unknown(row.table, row.row)
+            if row.table == _COMPUTED:
+                key = {name: row.row.get(name) for name in _VECTOR_KEY.split(", ")}
+                set_columns(self._file, _COMPUTED, key, {"run_id": row.row.get("run_id")})
             else:
-                self._empty(of.table)
-                add_rows(self._file, of.table, [of.row])
+                self._empty(row.table)
+                add_rows(self._file, row.table, [row.row])
         except UnusableFile as error:
-            raise ValueError(f"row: {of.table} has no such columns") from error
+            raise ValueError(f"row: {row.table} does not have these columns") from error
         except _DOES_NOT_FIT as error:
-            raise ValueError(f"row: does not fit into {of.table} ({error})") from error
+            raise ValueError(f"row: does not fit into {row.table} ({error})") from error
 
     def _empty(self, table: str) -> None:
-        """Drop what the lines of memories put there: it says less, as who found a name."""
+        """Delete the rows that memories' lines added, which lack the run that found a name."""
         if table not in self._emptied:
             self._emptied.add(table)
             self._file.db.conn.execute(f"DELETE FROM {table}")

@@ -1,4 +1,4 @@
-"""What an ingest keeps: messages that were read, those behind a memory, and those that wait."""
+"""Messages of conversations: read ones, sources of memories, and parts that wait for a model."""
 
 from __future__ import annotations
 
@@ -15,35 +15,35 @@ from .rows import current_row
 _READ = "read_messages"
 _BEHIND = "memory_messages"
 _WAITING = "waiting_messages"
-# In a run's report the parts that it could not read: each with its id, its state and the reason.
+# The key in a run's report of the parts that it could not read, with id, state and reason.
 UNREAD = "unread"
-# In the options of a run that read conversations, which.
+# The key in a run's options of the conversations that it read.
 INGESTED = "ingest"
-# In the options of a run that threw away what waited, the conversations; in its report how many
-# parts of them.
+# The key in a run's options of the conversations that it dropped, and in its report of the number
+# of their parts.
 DROPPED = "dropped"
 
 
 @dataclass(frozen=True)
 class KeptMessage:
-    """A message that a memory was taken from."""
+    """A message that is the source of a memory."""
 
     chain: str
     conversation: str
-    # From 1 on.
+    # The number of the message in its conversation, from 1.
     place: int
     role: str
     speaker: str | None
     said_at: str | None
     content: str
     quotes: tuple[str, ...]
-    # Who read it; None without a model.
+    # The model that read it; None without a model.
     model: str | None
 
 
 @dataclass(frozen=True)
 class WaitingPart:
-    """A part of a conversation that a model was to read and could not."""
+    """A part of a conversation that waits for a model to read it."""
 
     id: str
     tenant: str
@@ -55,26 +55,25 @@ class WaitingPart:
 
 @dataclass(frozen=True)
 class Tries:
-    """How often a model was asked about a part that waits."""
+    """How often a model failed to read a part that waits."""
 
     count: int
     last_at: str
-    # Why it did not read it the last time.
+    # The reason of the last failure.
     why: str
 
 
 @dataclass(frozen=True)
 class Backlog:
-    """How many parts wait, since when the first of them does, and how often it was tried."""
+    """How many parts wait, since when, and the most tries of any of them."""
 
     parts: int = 0
     since: str | None = None
-    # The most of them all.
     tries: int = 0
 
 
 def read_chains(file: MemoryFile, tenant: str, chains: Sequence[str]) -> frozenset[str]:
-    """Return those of some messages, by their hashes, that were read before."""
+    """Return the hashes of those messages that were already read."""
     rows = file.db.conn.execute(
         f"SELECT chain FROM {_READ} WHERE tenant = ? AND chain IN (SELECT value FROM json_each(?))",
         [tenant, json_text(list(chains))],
@@ -83,35 +82,35 @@ def read_chains(file: MemoryFile, tenant: str, chains: Sequence[str]) -> frozens
 
 
 def mark_as_read(file: MemoryFile, run_id: str, tenant: str, chains: Iterable[str]) -> None:
-    """Note messages as read, journaled, within the transaction of the caller."""
+    """Mark messages as read, journaled, in the caller's transaction."""
     wanted = list(dict.fromkeys(chains))
     known = read_chains(file, tenant, wanted)
     rows = [
-        ({"tenant": tenant, "chain": one, "run_id": run_id}, {"tenant": tenant, "chain": one})
-        for one in wanted
-        if one not in known
+        ({"tenant": tenant, "chain": chain, "run_id": run_id}, {"tenant": tenant, "chain": chain})
+        for chain in wanted
+        if chain not in known
     ]
     insert_rows(file, run_id, "", _READ, rows)
 
 
 def count_newly_read(file: MemoryFile, run_id: str) -> int:
-    """Return how many messages count as read since a run."""
+    """Return how many messages a run marked as read."""
     return int(file.value(f"SELECT count(*) FROM {_READ} WHERE run_id = ?", [run_id]))
 
 
 def keep_messages_of(
     file: MemoryFile, run_id: str, proposal: str, memory_id: str, messages: Sequence[KeptMessage]
 ) -> None:
-    """Keep the messages behind a memory, journaled, within the transaction of the caller."""
-    for one in messages:
-        key = {"memory_id": memory_id, "chain": one.chain}
+    """Store the messages behind a memory, journaled, in the caller's transaction."""
+    for message in messages:
+        key = {"memory_id": memory_id, "chain": message.chain}
         if current_row(file, _BEHIND, key) is None:
-            columns = vars(one) | {"quotes": json_text(one.quotes), "run_id": run_id}
+            columns = vars(message) | {"quotes": json_text(message.quotes), "run_id": run_id}
             insert_row(file, run_id, proposal, _BEHIND, key | columns, key)
 
 
 def read_messages_of(file: MemoryFile, ids: Sequence[str]) -> dict[str, list[KeptMessage]]:
-    """Return the messages behind memories, by their ids, in the order of each conversation.
+    """Return the messages behind memories, by memory id, in the order of each conversation.
 
     Raises `UnusableFile`.
     """
@@ -130,19 +129,22 @@ def read_messages_of(file: MemoryFile, ids: Sequence[str]) -> dict[str, list[Kep
 
 
 def queue_part(file: MemoryFile, run_id: str, waiting: WaitingPart) -> None:
-    """Let messages wait, journaled, within the transaction of the caller; those that do stay."""
+    """Queue a part unless it already waits, journaled, in the caller's transaction."""
     key = {"id": waiting.id}
     before = current_row(file, _WAITING, key)
     columns = vars(waiting) | {"content": json_text(waiting.content), "state": "waiting"}
     if before is None:
         insert_row(file, run_id, "", _WAITING, columns | {"run_id": run_id}, key)
     elif before["state"] != "waiting":
-        anew = ("state", "why", "content", "queued_at")
-        update_row(file, run_id, "", _WAITING, key, {name: columns[name] for name in anew})
+        names = ("state", "why", "content", "queued_at")
+        update_row(file, run_id, "", _WAITING, key, {name: columns[name] for name in names})
 
 
-def read_waiting_parts(file: MemoryFile, tenants: Sequence[str] = ()) -> list[WaitingPart]:
-    """Return what waits, in the tenants named or in all, as it came. Raises `UnusableFile`."""
+def read_queued_parts(file: MemoryFile, tenants: Sequence[str] = ()) -> list[WaitingPart]:
+    """Return the parts that wait, oldest first, of the given tenants or of all.
+
+    Raises `UnusableFile`.
+    """
     rows = file.rows(
         f"SELECT id, tenant, conversation, content, why, queued_at FROM {_WAITING} "
         "WHERE state = 'waiting' AND (?1 = '[]' OR tenant IN (SELECT value FROM json_each(?1))) "
@@ -156,7 +158,7 @@ def read_waiting_parts(file: MemoryFile, tenants: Sequence[str] = ()) -> list[Wa
 
 
 def count_waiting(file: MemoryFile, tenants: Sequence[str] = ()) -> dict[str, int]:
-    """Return how many parts wait, by tenant, of those named or of all. Raises `UnusableFile`."""
+    """Return how many parts wait, by tenant, for the given tenants or for all."""
     rows = file.rows(
         f"SELECT tenant, count(*) AS n FROM {_WAITING} WHERE state = 'waiting' "
         "GROUP BY tenant ORDER BY tenant"
@@ -165,9 +167,9 @@ def count_waiting(file: MemoryFile, tenants: Sequence[str] = ()) -> dict[str, in
 
 
 def read_tries(file: MemoryFile) -> dict[str, Tries]:
-    """Return how often a model was asked about each part that it could not read, by their ids.
+    """Return the failed tries of each part, by its id, from the reports of runs.
 
-    Each run says so itself; one that its budget kept from asking does not count.
+    A run whose budget kept it from asking a model does not count.
     """
     rows = file.rows(
         # SQLite takes the reason from the row that has the latest time.
@@ -180,7 +182,7 @@ def read_tries(file: MemoryFile) -> dict[str, Tries]:
 
 
 def read_backlog(file: MemoryFile, tenants: Sequence[str] = ()) -> Backlog:
-    """Return how many parts wait, of the tenants named or of all, and for how long."""
+    """Return how many parts wait, and for how long, of the given tenants or of all."""
     rows = list(
         file.rows(
             f"SELECT id, queued_at FROM {_WAITING} WHERE state = 'waiting' AND "
@@ -191,14 +193,14 @@ def read_backlog(file: MemoryFile, tenants: Sequence[str] = ()) -> Backlog:
     if not rows:
         return Backlog()
     tries = read_tries(file)
-    most = max(tries[one["id"]].count if one["id"] in tries else 0 for one in rows)
-    return Backlog(len(rows), min(one["queued_at"] for one in rows), most)
+    most = max(tries[row["id"]].count if row["id"] in tries else 0 for row in rows)
+    return Backlog(len(rows), min(row["queued_at"] for row in rows), most)
 
 
 def close_parts_read_elsewhere(file: MemoryFile, run_id: str, tenant: str) -> None:
-    """Close the parts that wait and were read elsewhere, within the transaction of the caller.
+    """Close the parts whose messages were all read elsewhere, in the caller's transaction.
 
-    What is to be read again waits for that, however often it was read before.
+    Parts with the option `again` stay open.
     """
     rows = file.rows(
         f"SELECT id FROM {_WAITING} w WHERE state = 'waiting' AND tenant = ?1 "
@@ -213,17 +215,14 @@ def close_parts_read_elsewhere(file: MemoryFile, run_id: str, tenant: str) -> No
 
 
 def close_part(file: MemoryFile, run_id: str, waiting_id: str) -> None:
-    """Note that what waited was read, or is not to be, within the transaction of the caller."""
+    """Close a part that was read or dropped, in the caller's transaction."""
     if current_row(file, _WAITING, {"id": waiting_id}) is not None:
         update_row(file, run_id, "", _WAITING, {"id": waiting_id}, {"state": "read"})
 
 
 def active_memories(file: MemoryFile, tenant: str, now: str) -> list[Memory]:
-    """Return the active memories of a tenant that have not expired, in the order of ids.
-
-    What is too long is left out.
-    """
+    """Return the active, unexpired memories of a tenant, ordered by id, without too long ones."""
     rows = file.db.conn.execute(
         f"{SELECT} WHERE tenant = ? AND status = 'active' AND {LOADABLE} ORDER BY id", [tenant]
     )
-    return [one for one in loadable_memories(rows) if not one.expired(now)]
+    return [memory for memory in loadable_memories(rows) if not memory.expired(now)]

@@ -1,4 +1,4 @@
-"""Change rows so that the change can be taken back to the bit: each with its image before."""
+"""Change rows and journal their before-images, so that undo restores them bit for bit."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from .rows import (
 def insert_row(
     file: MemoryFile, run_id: str, proposal: str, table: str, row: Row, key: Row
 ) -> None:
-    """Insert a row within the transaction of the caller, and journal it."""
+    """Insert and journal a row in the caller's transaction."""
     insert_rows(file, run_id, proposal, table, [(row, key)])
 
 
 def insert_rows(
     file: MemoryFile, run_id: str, proposal: str, table: str, rows: Sequence[tuple[Row, Row]]
 ) -> None:
-    """Insert (row, key) within the transaction of the caller, and journal them."""
+    """Insert and journal (row, key) in the caller's transaction."""
     add_rows(file, table, [row for row, _ in rows])
     _record(file, run_id, proposal, table, [_JournalEntry(key, None, row) for row, key in rows])
 
@@ -37,9 +37,9 @@ def insert_rows(
 def update_row(
     file: MemoryFile, run_id: str, proposal: str, table: str, key: Row, changes: Row
 ) -> None:
-    """Update columns of one row within the transaction of the caller, and journal them.
+    """Update and journal columns of a row in the caller's transaction.
 
-    What the file's triggers change along with them is journaled too.
+    Changes of the row by triggers are journaled too.
     """
     update_rows(file, run_id, proposal, table, [key], changes)
 
@@ -47,14 +47,14 @@ def update_row(
 def update_rows(
     file: MemoryFile, run_id: str, proposal: str, table: str, keys: Sequence[Row], changes: Row
 ) -> None:
-    """Update the same columns of several rows, as `update_row` does of one."""
+    """Update and journal the same columns of rows, as `update_row` does."""
     before = current_rows(file, table, keys)
     set_columns_of_rows(file, table, keys, changes)
     after = current_rows(file, table, keys)
     entries = []
     for key, was, became in zip(keys, before, after, strict=True):
         if was is None:
-            raise StoreError(f"A row of {table} that is to change is not there: {dict(key)}.")
+            raise StoreError(f"{table} does not have the row {dict(key)}.")
         left = {name: value for name, value in (became or {}).items() if value != was[name]}
         if left:
             entries.append(_JournalEntry(key, {name: was[name] for name in left}, left))
@@ -64,7 +64,7 @@ def update_rows(
 def write_row(
     file: MemoryFile, run_id: str, proposal: str, table: str, key: Row, columns: Row
 ) -> None:
-    """Update the row with this key, or insert it if it is not there, and journal it."""
+    """Update the row with this key, or insert it if it does not exist, and journal it."""
     if current_row(file, table, key) is None:
         insert_row(file, run_id, proposal, table, {**key, **columns}, key)
     else:
@@ -72,14 +72,14 @@ def write_row(
 
 
 def keep_images(file: MemoryFile, run_id: str, table: str, keys: Sequence[Row]) -> None:
-    """Journal rows that are about to go, or to be replaced by some that carry the run's id."""
+    """Journal rows that the run is about to delete or replace."""
     found = zip(keys, current_rows(file, table, keys), strict=True)
     entries = [_JournalEntry(key, row, {}) for key, row in found if row is not None]
     _record(file, run_id, "", table, entries)
 
 
 def journaled_memories(file: MemoryFile, run_id: str) -> frozenset[str]:
-    """Return the ids of the memories whose rows a run changed or deleted."""
+    """Return the ids of the memories that a run changed or deleted."""
     rows = file.db.conn.execute(
         f"SELECT {json_field('row_key', 'id')} FROM journal "
         "WHERE run_id = ? AND table_name = 'memories'",
@@ -91,7 +91,7 @@ def journaled_memories(file: MemoryFile, run_id: str) -> frozenset[str]:
 def changed_tenants(file: MemoryFile, run_id: str) -> set[str | None]:
     """Return the tenants of the memories and messages that a run changed.
 
-    None stands for that of a memory which has left the file since.
+    None is the tenant of a memory that was deleted since.
     """
     rows = file.db.conn.execute(
         f"SELECT tenant FROM journal LEFT JOIN memories ON id = {json_field('row_key', 'id')} "
@@ -106,7 +106,7 @@ def changed_tenants(file: MemoryFile, run_id: str) -> set[str | None]:
 
 
 def drop_unused_entities(file: MemoryFile, entities: Sequence[int]) -> None:
-    """Remove those of the names that runs found and nothing mentions any more."""
+    """Delete those of the names that runs found and nothing mentions any longer."""
     file.db.conn.execute(
         "DELETE FROM entities WHERE id IN (SELECT value FROM json_each(?)) "
         "AND run_id IS NOT NULL "
@@ -116,7 +116,7 @@ def drop_unused_entities(file: MemoryFile, entities: Sequence[int]) -> None:
 
 
 class _JournalEntry(NamedTuple):
-    """What the journal keeps of one row: as it was, None if it was not there, and as it became."""
+    """A row before, None if it did not exist, and after a change."""
 
     key: Row
     before: Row | None
@@ -128,7 +128,7 @@ def _record(
 ) -> None:
     file.db.conn.executemany(
         "INSERT INTO journal (run_id, sequence, proposal, table_name, row_key, before, after) "
-        # The greatest number of a run is the last entry of an index: no row is gone through.
+        # max() reads the last entry of the primary key, not all rows of the run.
         "VALUES (?1, (SELECT coalesce(max(sequence), 0) + 1 FROM journal WHERE run_id = ?1), "
         "?2, ?3, ?4, ?5, ?6)",
         [
@@ -136,10 +136,10 @@ def _record(
                 run_id,
                 proposal,
                 table,
-                encode_row(one.key),
-                None if one.before is None else encode_row(one.before),
-                encode_row(one.after),
+                encode_row(entry.key),
+                None if entry.before is None else encode_row(entry.before),
+                encode_row(entry.after),
             )
-            for one in entries
+            for entry in entries
         ],
     )

@@ -1,4 +1,4 @@
-"""Whether an entry of the journal is one that a run wrote: looked at before SQL sees any of it."""
+"""Read and validate journal entries, before any part of them reaches SQL."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from .file import MemoryFile
 from .records import COLUMNS, is_possible
 from .rows import Columns, decode_row
 
-# What was found in texts. The rows carry the id of the run that wrote them.
+# Tables of vectors and names found in texts; their rows have the id of the run.
 FOUND_IN_TEXTS = ("embeddings", "memory_entities", "entity_scans")
-# The proposal under which a purge journals what went.
+# In place of a proposal's key, in the entries of a purge.
 PURGED = "purge"
 
-# The tables that runs write to, with the columns by which the journal names a row.
+# The tables that runs write to, and the key columns in the journal.
 _KEYS: dict[str, frozenset[str]] = {
     "memories": frozenset({"id"}),
     "embeddings": frozenset({"memory_id", "model"}),
@@ -29,40 +29,38 @@ _KEYS: dict[str, frozenset[str]] = {
     "waiting_messages": frozenset({"id"}),
 }
 _UPDATED = ("memories", "waiting_messages", *FOUND_IN_TEXTS)
-HINT = (
-    "Nothing was changed. Restore the file from a backup; 'slowwave check' names what is damaged."
-)
+HINT = "Nothing was changed. Restore the file from a backup; 'slowwave check' lists the damage."
 
 
 @dataclass(frozen=True)
 class JournalEntry:
-    """One row that a run inserted, updated, or kept an image of, by table and key."""
+    """A row that a run inserted, updated, deleted or replaced."""
 
     run: str
     sequence: int
     proposal: str
     table: str
     key: dict[str, Any]
-    # None: the row was not there.
+    # None: the row did not exist.
     before: dict[str, Any] | None
-    # Empty: `before` is the image of a row that went, or was replaced.
+    # Empty: `before` is the image of a row that was deleted or replaced.
     after: dict[str, Any]
 
     @property
     def is_image(self) -> bool:
-        """Whether it only says what stood there."""
+        """Whether it only has an image of the row before."""
         return self.before is not None and not self.after
 
 
 class JournalReader:
-    """Reads entries of one file's journal, and refuses what no run writes."""
+    """Reads the entries of a file's journal, and rejects invalid ones."""
 
     def __init__(self, file: MemoryFile) -> None:
-        """Read nothing yet."""
+        """Set the file; nothing is read yet."""
         self._columns = Columns(file)
 
     def read(self, row: Mapping[str, Any]) -> JournalEntry:
-        """Return a row of the table `journal` as an entry. Raises `UnusableFile`."""
+        """Return the entry of a row of `journal`. Raises `UnusableFile`."""
         fault: str | None = _fault_of_place(row)
         if fault is None:
             try:
@@ -77,7 +75,7 @@ class JournalReader:
                 )
                 fault = self._fault(entry)
             except UnusableFile:
-                fault = "is not JSON of rows"
+                fault = "does not hold rows as JSON"
             if fault is None:
                 return entry
         raise damaged_entry_error(row["run_id"], row["sequence"], fault)
@@ -85,34 +83,34 @@ class JournalReader:
     def _fault(self, entry: JournalEntry) -> str | None:
         before, after = entry.before or {}, entry.after
         if entry.key.keys() != _KEYS[entry.table]:
-            return f"does not name a row of {entry.table} by its key"
+            return f"does not have the key of a row of {entry.table}"
         images = [entry.key, before, after]
         for name, value in ((name, image[name]) for image in images for name in image):
             if not self._columns.can_hold(entry.table, name, value):
-                return f"says of {name!r:.60} what {entry.table} cannot hold"
+                return f"has an impossible {name!r:.60} for {entry.table}"
             if entry.table == "memories" and name in COLUMNS and not is_possible(name, value):
-                return f"says of {name} what no memory can be"
+                return f"has an impossible {name} for a memory"
         return _fault_of_kind(entry)
 
 
 def damaged_entry_error(run: object, sequence: object, fault: str) -> UnusableFile:
-    """Return the error that an entry is not one that a run wrote."""
+    """Return the error for an entry that no run wrote."""
     place = f"entry {sequence!r:.20} of run {run!r:.60}"
     return UnusableFile(f"The file is damaged: {place} in its journal {fault}.", HINT)
 
 
 def _fault_of_place(row: Mapping[str, Any]) -> str | None:
     if not (isinstance(row["sequence"], int) and isinstance(row["run_id"], str)):
-        return "has no place among the others"
+        return "does not have a run and a number"
     if not isinstance(row["proposal"], str):
-        return "belongs to no proposal"
+        return "does not have a proposal"
     if row["table_name"] not in _KEYS:
-        return f"names the table {row['table_name']!r:.60}, to which no run writes"
+        return f"names the table {row['table_name']!r:.60}, which no run changes"
     return None
 
 
 def _fault_of_kind(entry: JournalEntry) -> str | None:
-    """Say why an entry is neither an insert, nor an update, nor an image of a row."""
+    """Return why an entry is not an insert, an update or an image of a row; None if it is."""
     table, key, before, after = entry.table, entry.key, entry.before, entry.after
     if before is None:
         whole = key.items() <= after.items()
@@ -128,5 +126,5 @@ def _fault_of_kind(entry: JournalEntry) -> str | None:
     elif table not in _UPDATED or before.keys() != after.keys() or key.keys() & before.keys():
         return f"is not an update of a row of {table}"
     elif before.get("superseded_by", "") == key.get("id"):
-        return "lets a memory be superseded by itself"
+        return "makes a memory supersede itself"
     return None

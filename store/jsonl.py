@@ -1,4 +1,4 @@
-"""What one JSON line may say about a memory, and why a line is refused."""
+"""The fields of a memory's JSON line, and the errors of invalid lines."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from pydantic_core import PydanticCustomError
 
 from .records import (
-    MOST_CHARACTERS,
+    MAX_CHARACTERS,
     Kind,
     Layer,
     Memory,
@@ -23,7 +23,7 @@ from .records import (
 
 
 def _without_nul(text: str) -> str:
-    if "\x00" in text:  # where many a program would take the text to end
+    if "\x00" in text:  # many programs would truncate the text there
         raise PydanticCustomError("nul", "holds a NUL character")
     return text
 
@@ -40,10 +40,10 @@ def _in_utc(text: str) -> str:
 
 def refuse_long(text: str) -> None:
     """Raise ValueError if a text is too long for a memory."""
-    if len(text) > MOST_CHARACTERS:
+    if len(text) > MAX_CHARACTERS:
         raise ValueError(
-            f"its text has {len(text):,} characters, and a memory has at most {MOST_CHARACTERS:,}; "
-            "keep it as a document, and remember what matters in it"
+            f"its text has {len(text):,} characters, but a memory has at most {MAX_CHARACTERS:,}; "
+            "store it as a document, and remember its essence"
         )
 
 
@@ -55,10 +55,10 @@ def _plain(value: dict[str, Any]) -> dict[str, Any]:
     return value
 
 
-# What is said may hold anything, as it may in the file; what things are called may not.
+# Texts may contain NUL characters, names may not.
 _Text = str
 _Name = Annotated[str, Field(min_length=1), AfterValidator(_without_nul)]
-# ISO 8601, brought to UTC.
+# ISO 8601, converted to UTC.
 Moment = Annotated[str, AfterValidator(_in_utc)]
 _Count = Annotated[int, Field(ge=0, lt=2**63)]
 _Numbers = Annotated[list[float], Field(min_length=1)]
@@ -83,7 +83,7 @@ class _EdgeFields(_Fields):
 
 
 class ImportLine(_Fields):
-    """One line. All but `content` is optional; what `export` adds stands at the end."""
+    """A line. All fields but `content` are optional; the last group is written by exports."""
 
     content: Annotated[str, Field(min_length=1)]
     id: _Name | None = None
@@ -116,7 +116,7 @@ class ImportLine(_Fields):
     synthesized_from: list[_EdgeFields] = []
 
     def memory(self, now: str) -> Memory:
-        """Return the memory, with what the line leaves open filled in."""
+        """Return the memory, with defaults for missing fields."""
         created = self.created_at or now
         return Memory(
             id=self.id or new_id(),
@@ -146,36 +146,35 @@ class ImportLine(_Fields):
         )
 
     def vectors(self) -> dict[str, list[float]]:
-        """Return the vectors by model. Raises ValueError if the two fields do not go together."""
+        """Return the vectors by model. Raises ValueError if `embedding` or its model is missing."""
         if (self.embedding is None) != (self.embedding_model is None):
-            raise ValueError("embedding and embedding_model go together")
-        more = {one.model: one.vector for one in self.more_embeddings}
+            raise ValueError("embedding and embedding_model require each other")
+        more = {item.model: item.vector for item in self.more_embeddings}
         if self.embedding is None or self.embedding_model is None:
             return more
         return {self.embedding_model: self.embedding} | more
 
     def edges(self, memory_id: str) -> list[dict[str, Any]]:
-        """Return the edges of lineage into the memory."""
+        """Return the lineage edges from the memory to its sources."""
         return [{"derived_id": memory_id, **edge.model_dump()} for edge in self.synthesized_from]
 
 
-# What a line need not say.
 DEFAULTS = {name: field.default for name, field in ImportLine.model_fields.items()}
 
 
 def parse_line(text: bytes) -> ImportLine:
-    """Return what a line says. Raises ValueError if it is not valid."""
+    """Parse a line. Raises ValueError if it is invalid."""
     return ImportLine.model_validate_json(text)
 
 
 def describe_error(error: ValueError) -> str:
-    """Return in a few words why a line was refused."""
+    """Return the reason why a line is invalid."""
     if not isinstance(error, ValidationError):
         return str(error)
     first = error.errors(include_url=False, include_input=False)[0]
     if "recursion limit" in first["msg"]:
-        return "its values lie too deep within each other"
+        return "its values are nested too deeply"
     where = ".".join(str(part) for part in first["loc"])
-    said = first["msg"][:1].lower() + first["msg"][1:]
-    # The parser sees one line only, and does not know which.
-    return f"{where}: {said}" if where else said.replace("at line 1 column", "at column")
+    message = first["msg"][:1].lower() + first["msg"][1:]
+    # The parser sees a single line and does not know its number.
+    return f"{where}: {message}" if where else message.replace("at line 1 column", "at column")

@@ -1,4 +1,4 @@
-"""Whether a proposal that waits is still what was kept, as far as its form shows."""
+"""Validate the form of pending proposals in the ledger."""
 
 from __future__ import annotations
 
@@ -8,43 +8,43 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 if TYPE_CHECKING:
     from .ledger import Decision
 
-# Under which the numbers of a row of the ledger hold it.
+# The key of the proposal in the column `numbers`.
 KEPT = "kept"
-# What the ledger says of a proposal in columns of its own.
+# Fields of a proposal that the ledger also has as columns.
 _COLUMNS = ("operation", "tenant", "survivor")
 
 
 def find_row_fault(decision: Decision) -> str | None:
-    """Say why what a row of the ledger keeps cannot be what it kept; None if it may be that."""
+    """Return why the proposal of a row of the ledger is invalid; None if it is valid."""
     kept = decision.numbers.get(KEPT)
     fault = find_fault(kept)
     if fault is not None or not isinstance(kept, dict):
         return fault
     proposal = kept["proposal"]
-    told = {name: getattr(decision, name) for name in _COLUMNS}
-    told |= {"id": decision.key, "sources": list(decision.sources)}
-    for name, value in told.items():
+    expected = {name: getattr(decision, name) for name in _COLUMNS}
+    expected |= {"id": decision.key, "sources": list(decision.sources)}
+    for name, value in expected.items():
         if proposal[name] != value:
-            return f"its {name} is not what the ledger says"
+            return f"its {name} differs from the ledger"
     if " ".join(claim["text"] for claim in proposal["draft"]["claims"]) != decision.draft:
-        return "its draft is not what the ledger says"
+        return "its draft differs from the ledger"
     return None
 
 
 def find_fault(kept: object) -> str | None:
-    """Say why a kept proposal, as JSON has it, is not one; None if it is consistent in itself."""
+    """Return why a proposal from JSON is invalid; None if it is consistent in itself."""
     proposal = kept.get("proposal") if isinstance(kept, dict) else None
     if not isinstance(proposal, dict):
-        return "nothing is kept of it" if kept is None else "what is kept is no proposal"
+        return "it was not stored" if kept is None else "it is not a proposal"
     for name in ("id", *_COLUMNS):
         if not isinstance(proposal.get(name), str) and (
             name != "survivor" or proposal.get(name, "") is not None
         ):
-            return f"its {name} is no text"
+            return f"its {name} is not a text"
     lists = {name: proposal.get(name) for name in ("sources", "source_hashes", "leaving")}
     for name, found in lists.items():
         if not _are_texts(found):
-            return f"its {name} are no list of texts"
+            return f"its {name} are not a list of texts"
     return _wrong_draft(proposal) or _wrong_sources(proposal)
 
 
@@ -58,26 +58,26 @@ def _wrong_draft(proposal: Mapping[str, Any]) -> str | None:
             return "a claim of its draft has no text"
         cited = claim.get("sources")
         if not _are_texts(cited) or not set(cited) <= set(proposal["sources"]):
-            return "a claim of its draft cites what is none of its sources"
+            return "a claim of its draft cites something other than its sources"
     return None
 
 
 def _wrong_sources(proposal: Mapping[str, Any]) -> str | None:
     sources, leaving, survivor = set(proposal["sources"]), proposal["leaving"], proposal["survivor"]
     if not sources or len(sources) != len(proposal["sources"]):
-        return "its sources are none, or one of them twice"
+        return "its sources are missing or repeated"
     if len(proposal["source_hashes"]) != len(sources):
-        return "it has not as many hashes as sources"
+        return "it has more or fewer hashes than sources"
     if not set(leaving) <= sources or len(set(leaving)) != len(leaving):
-        return "what would leave is none of its sources, or there twice"
+        return "the memories to supersede are not its sources, or are repeated"
     if survivor is not None and survivor not in sources:
-        return "the memory that stays is none of its sources"
+        return "its survivor is not one of its sources"
     if survivor in leaving:
-        return "the memory that stays would leave, too"
+        return "its survivor would be superseded"
     if proposal["operation"] == "merge" and (survivor is None or len(leaving) != len(sources) - 1):
-        return "of a merge one memory stays, and all others leave"
+        return "a merge must supersede all of its sources but the survivor"
     return None
 
 
 def _are_texts(found: object) -> TypeGuard[list[str]]:
-    return isinstance(found, list) and all(isinstance(one, str) for one in found)
+    return isinstance(found, list) and all(isinstance(item, str) for item in found)

@@ -1,4 +1,4 @@
-"""The ledger: what runs did and decided, as rows of `runs` and `proposals`."""
+"""The ledger: runs and their decisions, in `runs` and `proposals`."""
 
 from __future__ import annotations
 
@@ -12,21 +12,19 @@ from .lock import is_held
 from .memories import match_prefix, tenants
 from .records import json_text, parse_list, parse_object
 
-# A cluster with one of these is not proposed again until its members change.
+# A proposal in one of these states is not made again until its sources change.
 REMEMBERED = ("pending", "rejected", "declined", "undone")
 
-# What tells a run that carried out a person's decisions from others, in its options.
+# The key in the options of a run that carried out a person's decisions.
 DECIDED = "decided"
 
-
-# Of each key the latest decision that counts.
+# The latest decision that counts, by key.
 _LATEST = (
     "SELECT *, max(decided_at || run_id) AS latest FROM proposals "
     "WHERE state NOT IN ('failed', 'skipped', 'stale') GROUP BY key"
 )
 
-
-# Each run with each tenant that it was for. One whose options name no tenant was for all of them.
+# Each run with each of its tenants: all tenants, unless its options have some.
 _RUNS_WITH_TENANTS = (
     "(SELECT runs.id, named.value AS tenant FROM runs, json_each(options, '$.tenant') named "
     "UNION SELECT run_id, tenant FROM proposals "
@@ -37,14 +35,14 @@ _RUNS_WITH_TENANTS = (
 
 @dataclass(frozen=True)
 class Run:
-    """One row of `runs`; `report` holds "before", "after" and "model", or None if interrupted."""
+    """A row of `runs`; `report` has "before", "after" and "model", or is None if interrupted."""
 
     id: str
     started_at: str
     finished_at: str | None
     version: str
     options: dict[str, Any]
-    # The digest of the plan; None if the run did not end by itself.
+    # The digest of the plan; None if the run was interrupted.
     plan: str | None
     outcome: str
     report: dict[str, Any] | None
@@ -52,7 +50,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Decision:
-    """One row of `proposals`: what a run decided about one proposal."""
+    """A row of `proposals`: the decision of a run about a proposal."""
 
     run_id: str
     key: str
@@ -72,7 +70,7 @@ class Decision:
 def begin_run(
     file: MemoryFile, run_id: str, now: str, version: str, options: dict[str, Any]
 ) -> None:
-    """Write down that a run has begun, and that a killed one before it has ended."""
+    """Record the start of a run, and mark killed runs as interrupted."""
     with file.transaction():
         file.db.conn.execute("UPDATE runs SET outcome = 'interrupted' WHERE outcome = 'running'")
         file.db.conn.execute(
@@ -84,7 +82,7 @@ def begin_run(
 def end_run(
     file: MemoryFile, run_id: str, now: str, outcome: str, plan: str | None, report: dict[str, Any]
 ) -> None:
-    """Write down how a run ended; `plan` is the digest of what it had planned, if it had."""
+    """Record the end of a run; `plan` is the digest of its plan, if it has one."""
     with file.transaction():
         file.db.conn.execute(
             "UPDATE runs SET finished_at = ?, outcome = ?, plan = ?, report = ? WHERE id = ?",
@@ -93,7 +91,7 @@ def end_run(
 
 
 def keep_decision(file: MemoryFile, decision: Decision) -> None:
-    """Write a decision into the ledger, within the transaction of the caller."""
+    """Record a decision in the caller's transaction."""
     row = vars(decision) | {
         "sources": json_text(decision.sources),
         "numbers": json_text(decision.numbers),
@@ -104,8 +102,8 @@ def keep_decision(file: MemoryFile, decision: Decision) -> None:
 
 
 def remembered_keys(file: MemoryFile) -> set[str]:
-    """Return the keys whose latest decision says that they are not to be proposed again."""
-    # Of a key's rows, SQLite gives the one that has the maximum; runs' ids sort by time.
+    """Return the keys of the proposals that must not be made again."""
+    # SQLite returns the row of each key that has the maximum; ids of runs sort by time.
     rows = file.rows(
         "SELECT key, state, max(decided_at || run_id) FROM proposals "
         "WHERE state NOT IN ('failed', 'skipped', 'stale') GROUP BY key"
@@ -114,23 +112,23 @@ def remembered_keys(file: MemoryFile) -> set[str]:
 
 
 def read_pending(file: MemoryFile) -> list[Decision]:
-    """Return what waits for a person, run by run.
+    """Return the pending proposals, ordered by run.
 
-    Of a key the latest decision counts: what was applied, or proposed anew, since waits no more.
-    What is damaged waits, too, although it cannot be carried out.
+    The latest decision of a key counts. Damaged proposals are included, although they cannot be
+    applied.
     """
     rows = file.rows(f"SELECT * FROM ({_LATEST}) WHERE state = 'pending'")
-    waiting = [_decision(row) for row in rows if row.pop("latest")]
-    return sorted(waiting, key=lambda one: (one.run_id, one.key))
+    pending = [_decision(row) for row in rows if row.pop("latest")]
+    return sorted(pending, key=lambda decision: (decision.run_id, decision.key))
 
 
 def read_pending_keys(file: MemoryFile, tenants: Sequence[str]) -> dict[str, bool]:
-    """Return the key of each proposal that waits, and whether its sources seem to have changed.
+    """Return the key of each pending proposal, and whether its sources may have changed.
 
-    tenants: whose; () means all. No text is read for it: an agent that changes one takes its hash
-    away, and may have put the same text there again.
+    tenants: () means all. Compares hashes, not texts: an agent's edit removes the hash, even if the
+    text is the same.
     """
-    rows = file.values_of_rows(
+    rows = file.tuples(
         "SELECT key, EXISTS (SELECT 1 FROM json_each(numbers, '$.kept.proposal.sources') source "
         "LEFT JOIN memories m ON m.id = source.value WHERE m.id IS NULL OR m.status <> 'active' "
         "OR m.tenant <> waiting.tenant OR m.pinned OR m.layer = 'core' OR m.origin = 'human' "
@@ -144,7 +142,7 @@ def read_pending_keys(file: MemoryFile, tenants: Sequence[str]) -> dict[str, boo
 
 
 def read_latest(file: MemoryFile, key: str) -> Decision | None:
-    """Return the latest decision about a proposal that counts; None if there is none."""
+    """Return the latest decision that counts about a proposal; None if there is none."""
     rows = file.rows(
         "SELECT * FROM proposals WHERE key = ? AND state NOT IN ('failed', 'skipped', 'stale') "
         "ORDER BY decided_at || run_id DESC LIMIT 1",
@@ -154,30 +152,30 @@ def read_latest(file: MemoryFile, key: str) -> Decision | None:
 
 
 def read_latest_by_prefix(file: MemoryFile, prefix: str) -> list[Decision]:
-    """Return the latest decisions that count about proposals whose keys begin so."""
+    """Return the latest decisions that count about the proposals whose keys have a prefix."""
     keys = file.rows(
         "SELECT DISTINCT key FROM proposals WHERE key >= ? AND substr(key, 1, ?) = ? ORDER BY key",
         [prefix, len(prefix), prefix],
     )
     found = [read_latest(file, row["key"]) for row in list(keys)]
-    return [one for one in found if one is not None]
+    return [decision for decision in found if decision is not None]
 
 
 def read_applied_approvals(file: MemoryFile, run_id: str) -> dict[str, Decision]:
-    """Return, of what a run let wait and a person approved, as what it was applied, by its key."""
+    """Return the applied decisions, by key, about the approved proposals of a run."""
     rows = file.rows(
         "SELECT later.* FROM proposals one JOIN proposals later ON later.key = one.key "
         "WHERE one.run_id = ? AND one.state = 'approved' AND later.state = 'applied' "
         "ORDER BY later.decided_at, later.run_id",
         [run_id],
     )
-    return {one.key: one for one in map(_decision, rows)}
+    return {decision.key: decision for decision in map(_decision, rows)}
 
 
 def read_reviewed(file: MemoryFile) -> list[Decision]:
-    """Return what waited and does no more, in the order in which it was proposed.
+    """Return the decisions about formerly pending proposals, in the order of the proposals.
 
-    A person decided about it, or its sources changed.
+    A person decided about them, or their sources changed.
     """
     rows = file.rows(
         "SELECT * FROM proposals WHERE json_extract(numbers, '$.kept') IS NOT NULL "
@@ -189,9 +187,9 @@ def read_reviewed(file: MemoryFile) -> list[Decision]:
 def decide_pending(
     file: MemoryFile, key: str, state: str, now: str, why: str | None = None
 ) -> None:
-    """Write down what a person decided, within the transaction of the caller.
+    """Record a person's decision in the caller's transaction.
 
-    why: None leaves what is said there.
+    why: None keeps the reason of the proposal.
     """
     file.db.conn.execute(
         "UPDATE proposals SET state = ?, decided_at = ?, why = coalesce(?, why) "
@@ -201,9 +199,9 @@ def decide_pending(
 
 
 def make_pending(file: MemoryFile, decision: Decision, now: str) -> None:
-    """Let a proposal wait as it did, within the transaction of the caller.
+    """Make a proposal pending again in the caller's transaction.
 
-    decision: as it was when it waited. now: later than what was decided about it since.
+    decision: as it was while pending. now: later than the decisions about it since.
     """
     file.db.conn.execute(
         "UPDATE proposals SET state = 'pending', decided_at = ?, why = ? "
@@ -213,16 +211,16 @@ def make_pending(file: MemoryFile, decision: Decision, now: str) -> None:
 
 
 def read_runs(file: MemoryFile, after: str = "") -> list[Run]:
-    """Return every run, or those that began after the one with this id, in the order they began.
+    """Return all runs, or those after the run with this id, in the order in which they began.
 
-    That is the order of their rows: the clock of the machine may have gone back in between.
+    This is the order of their rows, because the clock may have been set back.
     """
     rows = file.rows("SELECT * FROM runs WHERE id > ? ORDER BY rowid", [after])
     return [_run(file, row) for row in rows]
 
 
 def count_states(file: MemoryFile, after: str = "") -> dict[str, dict[str, int]]:
-    """Count the proposals of each run by what became of them; `after` is as in `read_runs`."""
+    """Count the proposals of each run by state; `after` is as in `read_runs`."""
     counts: dict[str, dict[str, int]] = {}
     sql = "SELECT run_id, state, count(*) AS n FROM proposals WHERE run_id > ? GROUP BY 1, 2"
     for row in file.rows(sql, [after]):
@@ -233,7 +231,7 @@ def count_states(file: MemoryFile, after: str = "") -> dict[str, dict[str, int]]
 def read_run(file: MemoryFile, prefix: str, tenant: str | None = None) -> Run:
     """Return the run whose id is, or starts with, `prefix`.
 
-    tenant: for whom it was; None means anybody. Raises `NotFound` or `Ambiguous`.
+    tenant: only runs for this tenant; None means all. Raises `NotFound` or `Ambiguous`.
     """
     runs = "runs" if tenant is None else _RUNS_WITH_TENANTS
     run_id = match_prefix(file, runs, "id", prefix, "run", tenant)
@@ -241,9 +239,9 @@ def read_run(file: MemoryFile, prefix: str, tenant: str | None = None) -> Run:
 
 
 def read_last_run(file: MemoryFile, tenant: str) -> Run | None:
-    """Return the last run that was for a tenant; None if none was.
+    """Return the last run for a tenant; None if there is none.
 
-    Its report is left out where it also counts memories of other tenants.
+    The report is None if it also counts memories of other tenants.
     """
     rows = file.rows(
         f"SELECT * FROM runs WHERE id IN (SELECT id FROM {_RUNS_WITH_TENANTS} WHERE tenant = ?) "
@@ -257,18 +255,18 @@ def read_last_run(file: MemoryFile, tenant: str) -> Run | None:
 
 
 def read_decisions(file: MemoryFile, run_id: str) -> list[Decision]:
-    """Return what one run decided, in a fixed order."""
+    """Return the decisions of a run, in a fixed order."""
     rows = file.rows("SELECT * FROM proposals WHERE run_id = ? ORDER BY operation, key", [run_id])
     return [_decision(row) for row in rows]
 
 
 def has_run(file: MemoryFile, run_id: str) -> bool:
-    """Whether a run has begun, as far as the file knows."""
+    """Whether the ledger has a run."""
     return file.value("SELECT 1 FROM runs WHERE id = ?", [run_id]) is not None
 
 
 def read_decision(file: MemoryFile, run_id: str, key: str) -> Decision | None:
-    """Return what a run decided about one proposal; None if that does not stand in the file."""
+    """Return the decision of a run about a proposal; None if there is none."""
     rows = file.rows("SELECT * FROM proposals WHERE run_id = ? AND key = ?", [run_id, key])
     return next((_decision(row) for row in rows), None)
 
@@ -276,7 +274,7 @@ def read_decision(file: MemoryFile, run_id: str, key: str) -> Decision | None:
 def find_applied(file: MemoryFile, prefix: str, tenant: str | None = None) -> Decision:
     """Return the applied proposal whose key is, or starts with, `prefix`.
 
-    tenant: for whom it was made; None means anybody. Raises `NotFound`, `Ambiguous`, or
+    tenant: only proposals for this tenant; None means all. Raises `NotFound`, `Ambiguous`, or
     `StoreError` if it is not applied.
     """
     key = match_prefix(file, "proposals", "key", prefix, "proposal", tenant)
@@ -292,7 +290,7 @@ def find_applied(file: MemoryFile, prefix: str, tenant: str | None = None) -> De
 def _run(file: MemoryFile, row: dict[str, Any]) -> Run:
     where = f"run {row['id']}"
     if row["outcome"] == "running" and not is_held(file.path):
-        # It was killed, or had no room to write down its end.
+        # It was killed, or the disk was full when it ended.
         row["outcome"] = "interrupted"
     kept = row["report"]
     report = None if kept is None else parse_object(kept, "the report", where)

@@ -1,4 +1,4 @@
-"""Which memory was made from which, and the walk along those edges."""
+"""Lineage: which memories were derived from which."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _EDGES_WITH_TENANTS = (
 
 @dataclass(frozen=True)
 class Edge:
-    """One row of `synthesized_from`."""
+    """A row of `synthesized_from`."""
 
     derived_id: str
     source_id: str
@@ -42,19 +42,18 @@ class Ancestor:
 
 @dataclass(frozen=True)
 class Lineage:
-    """All that can be reached from one memory, one way.
+    """All ancestors, or all descendants, of a memory.
 
-    A graph and not a tree: a memory may be reached on more ways than can be counted, and through
-    more generations than a tree can be nested.
+    A graph, because the paths in it can be too many, and too long, for a tree.
     """
 
     start: str
-    # Per memory that has any: what it was made from, or what was made from it.
+    # By memory id: its sources, or the memories derived from it.
     steps: Mapping[str, Sequence[Ancestor]]
 
 
 def read_edges(file: MemoryFile, tenant: str) -> list[Edge]:
-    """Return the edges into the memories of a tenant."""
+    """Return the edges to the sources of a tenant's memories."""
     rows = file.db.conn.execute(
         "SELECT derived_id, source_id, operation, run_id, source_hash, source_content "
         "FROM synthesized_from JOIN memories ON id = derived_id WHERE tenant = ? "
@@ -65,9 +64,9 @@ def read_edges(file: MemoryFile, tenant: str) -> list[Edge]:
 
 
 def read_source_edges(file: MemoryFile, memory_id: str, with_texts: bool) -> list[dict[str, Any]]:
-    """Return the whole rows of the edges into one memory, ordered by source.
+    """Return the rows of the edges to the sources of a memory, ordered by source.
 
-    `with_texts`: as if the sources that are not active had left the file.
+    with_texts: include the texts of inactive sources.
     """
     rows = file.rows(
         "SELECT derived_id, source_id, operation, run_id, source_hash, coalesce(source_content, "
@@ -81,7 +80,7 @@ def read_source_edges(file: MemoryFile, memory_id: str, with_texts: bool) -> lis
 
 
 def add_edges(file: MemoryFile, rows: Iterable[dict[str, Any]]) -> None:
-    """Insert whole rows, as `read_source_edges` gives them, in the transaction of the caller."""
+    """Insert rows, as `read_source_edges` returns them, in the caller's transaction."""
     file.db.conn.executemany(
         "INSERT INTO synthesized_from VALUES (:derived_id, :source_id, :operation, :run_id, "
         ":source_hash, :source_content, :created_at) "
@@ -92,19 +91,18 @@ def add_edges(file: MemoryFile, rows: Iterable[dict[str, Any]]) -> None:
 
 @dataclass(frozen=True)
 class KeptClaim:
-    """One statement of a memory that a run made or let stand for others."""
+    """A statement of a memory that a run made, or made the successor of others."""
 
     text: str
     sources: tuple[str, ...]
-    # The model that worded it, and the one that gave a second opinion on it; None where a source
-    # says it word for word.
+    # The models that wrote and checked it; None where it is a sentence of a source.
     written_by: str | None
     checked_by: str | None
 
 
 @dataclass(frozen=True)
 class Derivation:
-    """How a run made a memory, or let it replace others."""
+    """How a run made a memory, or made it the successor of others."""
 
     run_id: str
     operation: str
@@ -115,7 +113,7 @@ class Derivation:
 
 
 def read_derivations(file: MemoryFile, memory_id: str) -> list[Derivation]:
-    """Return how a memory came about, in the order of runs; nothing of one that was observed."""
+    """Return the derivations of a memory, in the order of runs; none for an observed memory."""
     rows = file.db.conn.execute(
         "SELECT run_id, operation, writer, model, prompt_hash FROM derivations "
         "WHERE memory_id = ? ORDER BY run_id",
@@ -125,9 +123,9 @@ def read_derivations(file: MemoryFile, memory_id: str) -> list[Derivation]:
 
 
 def read_claims(file: MemoryFile, memory_id: str) -> list[KeptClaim]:
-    """Return the statements of a memory, as the last run that changed it left them.
+    """Return the statements of a memory after the last run that changed it.
 
-    Statements from before it grew keep the author that they had. Raises `UnusableFile`.
+    Statements from earlier runs keep their authors. Raises `UnusableFile`.
     """
     rows = file.db.conn.execute(
         "SELECT claims, CASE writer WHEN 'model' THEN model END FROM derivations "
@@ -136,14 +134,16 @@ def read_claims(file: MemoryFile, memory_id: str) -> list[KeptClaim]:
     )
     claims: list[KeptClaim] = []
     for text, model in rows:
-        before = {one.text: one for one in claims if one.written_by is not None}
-        stated = _parse_claims(text, model, f"memory {memory_id}")
-        claims = [before.get(one.text, one) if one.written_by is None else one for one in stated]
+        before = {claim.text: claim for claim in claims if claim.written_by is not None}
+        claims = [
+            before.get(claim.text, claim) if claim.written_by is None else claim
+            for claim in _parse_claims(text, model, f"memory {memory_id}")
+        ]
     return claims
 
 
 def read_run_claims(file: MemoryFile, run_id: str) -> dict[str, list[KeptClaim]]:
-    """Return the statements of each text that a run wrote, by the keys of its proposals.
+    """Return the statements of the texts that a run wrote, by proposal key.
 
     Raises `UnusableFile`.
     """
@@ -161,20 +161,22 @@ def read_run_claims(file: MemoryFile, run_id: str) -> dict[str, list[KeptClaim]]
 def _parse_claims(text: object, model: str | None, where: str) -> list[KeptClaim]:
     return [
         KeptClaim(
-            str(one.get("text", "")),
-            tuple(map(str, one.get("sources", ()))),
-            # Until schema version 5 nothing was said of a single claim.
-            one.get("written_by", model),
-            one.get("checked_by"),
+            str(claim.get("text", "")),
+            tuple(map(str, claim.get("sources", ()))),
+            # Until schema version 5, claims did not have authors of their own.
+            claim.get("written_by", model),
+            claim.get("checked_by"),
         )
-        for one in parse_claims(text, "the claims", where)
+        for claim in parse_claims(text, "the claims", where)
     ]
 
 
-def find_memory_or_source(file: MemoryFile, prefix: str, tenant: str | None = None) -> Memory | Ancestor:
-    """Return the memory whose id is, or starts with, `prefix`; of one that left, what lineage kept.
+def find_memory_or_source(
+    file: MemoryFile, prefix: str, tenant: str | None = None
+) -> Memory | Ancestor:
+    """Return the memory whose id is, or starts with, `prefix`, or a deleted one from lineage.
 
-    tenant: whose it is, or for whom a memory was made from it; None means anybody's. Raises
+    tenant: only memories of this tenant, or sources of such memories; None means all. Raises
     `NotFound` or `Ambiguous`.
     """
     try:
@@ -194,7 +196,7 @@ def find_memory_or_source(file: MemoryFile, prefix: str, tenant: str | None = No
 
 
 def read_source_texts(file: MemoryFile, ids: Sequence[str]) -> dict[str, str]:
-    """Return what lineage keeps of memories that have left the file, by their ids."""
+    """Return the texts that lineage keeps of deleted memories, by id."""
     rows = file.db.conn.execute(
         "SELECT source_id, max(source_content) FROM synthesized_from "
         "WHERE source_id IN (SELECT value FROM json_each(?)) AND source_content IS NOT NULL "
@@ -205,17 +207,17 @@ def read_source_texts(file: MemoryFile, ids: Sequence[str]) -> dict[str, str]:
 
 
 def trace_sources(file: MemoryFile, memory_id: str) -> Lineage:
-    """Return what a memory was made from, to every depth."""
+    """Return all ancestors of a memory."""
     return _walk(file, memory_id, "derived_id", "source_id")
 
 
 def trace_derived(file: MemoryFile, memory_id: str) -> Lineage:
-    """Return what was made from a memory, to every depth."""
+    """Return all descendants of a memory."""
     return _walk(file, memory_id, "source_id", "derived_id")
 
 
 def _walk(file: MemoryFile, start: str, near: str, far: str) -> Lineage:
-    # One recursive query for all edges, UNION so that each memory is reached but once.
+    # UNION visits each memory only once.
     rows = file.rows(
         f"WITH RECURSIVE reached (id) AS (SELECT ? UNION "
         f"SELECT {far} FROM synthesized_from JOIN reached ON {near} = reached.id) "

@@ -1,4 +1,4 @@
-"""One maintenance run at a time, whatever agents do meanwhile."""
+"""The lock that allows one maintenance run at a time; agents are not blocked."""
 
 from __future__ import annotations
 
@@ -13,34 +13,33 @@ from .errors import FileHeld, StoreError
 from .sidecar import create_sidecar, file_mode, sidecar_path
 from .validate import refuse_non_database
 
-# Who looks whether it is held has the lock for a moment.
-_LOOKED_AT_S = 0.05
+# `is_held` takes the lock for a moment.
+_ACQUIRE_TIMEOUT_S = 0.05
 
 
 @contextmanager
 def maintenance_lock(path: Path) -> Iterator[None]:
-    """Hold the file against other maintenance runs, not against agents.
+    """Lock a file against other maintenance runs, but not against agents.
 
-    The operating system lets go of the lock when its process ends, however it ends. Raises
-    `FileHeld` at once when another run has it.
+    The operating system releases the lock when the process ends. Raises `FileHeld` at once if
+    another run has the lock.
     """
     import filelock
 
-    refuse_non_database(path)  # otherwise a wrong name would leave a lock behind
+    refuse_non_database(path)  # do not leave a lock for a wrong path
     place = sidecar_path(path, ".maintenance.lock")
     try:
         _make_lock_file(path, place)
         lock = filelock.FileLock(place, mode=file_mode(path) | stat.S_IWUSR)
-        lock.acquire(timeout=_LOOKED_AT_S, poll_interval=_LOOKED_AT_S / 5)
+        lock.acquire(timeout=_ACQUIRE_TIMEOUT_S, poll_interval=_ACQUIRE_TIMEOUT_S / 5)
     except filelock.Timeout:
         raise FileHeld(
-            f"Another maintenance run holds {path}.", "Wait until it has ended, then try again."
+            f"Another maintenance run has locked {path}.", "Wait until it ends, then try again."
         ) from None
     except OSError as error:
         raise StoreError(
             f"Cannot lock {path}: {place} cannot be opened: {error.strerror}.",
-            "It must be writable for you: change its owner or its mode, or remove it while nothing "
-            "runs.",
+            "You need write permission: change its owner or mode, or remove it while nothing runs.",
         ) from error
     try:
         yield
@@ -49,7 +48,7 @@ def maintenance_lock(path: Path) -> Iterator[None]:
 
 
 def is_held(path: Path) -> bool:
-    """Whether a maintenance run holds the file now, as far as this user may look; makes nothing."""
+    """Whether a maintenance run has locked a file, or this user may not tell; creates nothing."""
     place = sidecar_path(path, ".maintenance.lock")
     try:
         opened = os.open(place, os.O_RDONLY | os.O_NOFOLLOW)
@@ -67,25 +66,24 @@ def is_held(path: Path) -> bool:
 
 
 def _make_lock_file(path: Path, place: Path) -> None:
-    """Make the file to lock if there is none; it has the memory file's owner and mode.
+    """Create the lock file, if missing, with the memory file's owner and mode.
 
-    Its owner may write it whatever that mode is: it must open once the memory file is writable, and
-    says nothing.
+    The owner can always write it, even if the memory file is read-only for now.
     """
     if place.is_symlink():
-        # The lock would empty whatever the link leads to.
-        raise StoreError(f"{place} is a symbolic link.", "Remove it: nobody needs it.")
+        # Locking would truncate the target of the link.
+        raise StoreError(f"{place} is a symbolic link.", "Remove it.")
     with suppress(FileExistsError):
         create_sidecar(path, place.name)
     mode = file_mode(place)
     if not mode & stat.S_IWUSR:
-        # Whose it is not may not change it, nor can they lock it: that is said then.
+        # Others than the owner cannot change the mode; locking reports that.
         with suppress(PermissionError):
             _set_mode(place, mode | stat.S_IWUSR)
 
 
 def _set_mode(place: Path, mode: int) -> None:
-    # What came to lie there since is followed nowhere.
+    # O_NOFOLLOW: a link may have been created since the check.
     opened = os.open(place, os.O_RDONLY | os.O_NOFOLLOW)
     try:
         os.fchmod(opened, mode)

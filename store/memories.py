@@ -1,4 +1,4 @@
-"""Read and add memories."""
+"""Read, add and restore memories."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .file import MemoryFile
 from .records import (
     COLUMNS,
     LAYERS,
-    MOST_CHARACTERS,
+    MAX_CHARACTERS,
     Memory,
     from_row,
     from_values,
@@ -28,35 +28,35 @@ _INSERT = (
     f"INSERT INTO memories ({', '.join(COLUMNS)}) "
     f"VALUES ({', '.join(':' + name for name in COLUMNS)})"
 )
-# In the metadata of a memory that keeps the trace of a task: for audit, and for nothing else.
+# The key in the metadata of a memory that is the trace of a task, kept only for audits.
 RAW_EXPERIENCE = "raw_experience"
 NO_RAW_EXPERIENCE = f"instr(metadata, '\"{RAW_EXPERIENCE}\":') = 0"
-# How SQLite counts what a text takes; `length` alone ends at a NUL character.
+# The bytes of a text; `length(content)` stops at a NUL character.
 _BYTES = "length(CAST(content AS BLOB))"
-# Whether a text may be short enough: no character takes more than four bytes. What is longer is
-# never handed over to Python, which would take several times as much memory.
-LOADABLE = f"{_BYTES} <= {4 * MOST_CHARACTERS}"
-_CUT = f"CASE WHEN {LOADABLE} THEN content ELSE substr(content, 1, {MOST_CHARACTERS}) || '…' END"
+# Whether a text may be short enough: a character has at most four bytes. Longer texts are not
+# loaded into Python, where they would take several times as much memory.
+LOADABLE = f"{_BYTES} <= {4 * MAX_CHARACTERS}"
+_CUT = f"CASE WHEN {LOADABLE} THEN content ELSE substr(content, 1, {MAX_CHARACTERS}) || '…' END"
 _SELECT_CUT = SELECT.replace(" content,", f" {_CUT} AS content,", 1)
-# An id may be shortened to any prefix that names one memory; shorter ones are mostly accidents.
-_SHORTEST_PREFIX = 4
+# The fewest characters of an id that a user may specify.
+_MIN_PREFIX = 4
 
 
 @dataclass(frozen=True)
 class Counts:
-    """How many memories are active, per layer, how many were superseded, how much they say."""
+    """The numbers of active memories, by layer, and superseded ones, and the size of the texts."""
 
     active: int
     superseded: int
     layers: dict[str, int]
-    # Of the active ones.
+    # Of the active memories.
     characters: int
     tokens: int
 
 
 @dataclass(frozen=True)
 class LongMemory:
-    """A memory that is longer than a night reads, without its text."""
+    """A memory that is too long to process, without its text."""
 
     id: str
     characters: int
@@ -64,23 +64,23 @@ class LongMemory:
 
 
 def add_memories(file: MemoryFile, memories: Iterable[Memory]) -> None:
-    """Insert memories, streaming, within the transaction of the caller."""
+    """Insert memories, streaming, in the caller's transaction."""
     file.db.conn.executemany(_INSERT, (to_row(memory) for memory in memories))
 
 
 def read_memory(file: MemoryFile, memory_id: str, tenant: str | None = None) -> Memory:
-    """Return the one memory with this id, or with an id that starts with it.
+    """Return the memory whose id is, or starts with, `memory_id`.
 
-    tenant: whose; None means anybody's. Raises `NotFound` or `Ambiguous`.
+    tenant: only memories of this tenant; None means all. Raises `NotFound` or `Ambiguous`.
     """
     whole = find_id(file, memory_id, tenant)
     return next(from_row(row) for row in file.rows(f"{SELECT} WHERE id = ?", [whole]))
 
 
 def find_id(file: MemoryFile, prefix: str, tenant: str | None = None) -> str:
-    """Return the id of the one memory whose id is, or starts with, `prefix`.
+    """Return the id of the memory whose id is, or starts with, `prefix`.
 
-    tenant: whose; None means anybody's. Raises `NotFound` or `Ambiguous`.
+    tenant: only memories of this tenant; None means all. Raises `NotFound` or `Ambiguous`.
     """
     return match_prefix(file, "memories", "id", prefix, "memory", tenant)
 
@@ -88,11 +88,10 @@ def find_id(file: MemoryFile, prefix: str, tenant: str | None = None) -> str:
 def match_prefix(
     file: MemoryFile, table: str, column: str, prefix: str, what: str, tenant: str | None = None
 ) -> str:
-    """Return the one value of `column` that is, or starts with, `prefix`.
+    """Return the only value of `column` that is, or starts with, `prefix`.
 
-    table: its name, or a sub-select. tenant: the rows of other tenants, by a column of that name,
-    are as if they were not there; None means all rows. Several rows may have that value. Raises
-    `NotFound` or `Ambiguous`.
+    table: its name, or a subquery. what: the name of such a row in an error. tenant: only rows of
+    this tenant; None means all. Raises `NotFound` or `Ambiguous`.
     """
     select = f"SELECT DISTINCT {column} FROM {table} WHERE"
     whose = []
@@ -102,14 +101,15 @@ def match_prefix(
     if exact is not None:
         return str(exact)
     found = []
-    if len(prefix) >= _SHORTEST_PREFIX:
+    if len(prefix) >= _MIN_PREFIX:
         rows = file.db.conn.execute(
             f"{select} substr({column}, 1, ?) = ? LIMIT 2", [*whose, len(prefix), prefix]
         )
         found = [str(row[0]) for row in rows]
     if len(found) > 1:
         raise Ambiguous(
-            f"More than one {what} has an id that starts with '{prefix}'.", "Give more of the id."
+            f"More than one {what} has an id that starts with '{prefix}'.",
+            "Specify more of the id.",
         )
     if not found:
         of = "" if tenant is None else f"of tenant '{tenant}' "
@@ -118,49 +118,49 @@ def match_prefix(
 
 
 def _hint(prefix: str, what: str) -> str:
-    if len(prefix) < _SHORTEST_PREFIX:
-        return f"Give the whole id, or at least its first {_SHORTEST_PREFIX} characters."
+    if len(prefix) < _MIN_PREFIX:
+        return f"Specify the whole id, or at least its first {_MIN_PREFIX} characters."
     lister = "list --status any" if what == "memory" else "log"
-    return f"'slowwave {lister}' shows what there is."
+    return f"'slowwave {lister}' lists them."
 
 
 def read_memories(
     file: MemoryFile, ids: Sequence[str] | None = None, status: str | None = None
 ) -> Iterator[Memory]:
-    """Yield memories in the order of their ids: all, those named, or those of one status."""
+    """Yield memories ordered by id: all, those with the given ids, or those of a status."""
     if ids is not None:
         wanted = sorted(ids)
         for start in range(0, len(wanted), 500):
             part = wanted[start : start + 500]
             marks = ", ".join("?" * len(part))
-            rows = file.values_of_rows(f"{SELECT} WHERE id IN ({marks}) ORDER BY id", part)
+            rows = file.tuples(f"{SELECT} WHERE id IN ({marks}) ORDER BY id", part)
             yield from map(from_values, rows)
         return
     where, values = ("WHERE status = ?", [status]) if status else ("", [])
-    yield from map(from_values, file.values_of_rows(f"{SELECT} {where} ORDER BY id", values))
+    yield from map(from_values, file.tuples(f"{SELECT} {where} ORDER BY id", values))
 
 
 @dataclass(frozen=True)
 class MemoryFilter:
-    """Which memories are to be listed; None and () stand for any."""
+    """A filter of memories; None and () match all."""
 
     status: str | None = None
     layer: str | None = None
     kind: str | None = None
     tenants: Sequence[str] = ()
-    # A part of the text, in any case of its ASCII letters.
+    # A part of the text; ignores the case of ASCII letters.
     contains: str | None = None
 
 
-def list_memories(file: MemoryFile, wanted: MemoryFilter, most: int) -> tuple[int, list[Memory]]:
-    """Return how many memories are wanted, and the `most` of them that were observed last.
+def list_memories(file: MemoryFile, wanted: MemoryFilter, limit: int) -> tuple[int, list[Memory]]:
+    """Return the number of matching memories, and the `limit` latest observed of them.
 
-    Of a text that is far too long only the beginning is given, with "…" behind it.
+    Texts that are far too long are truncated, and end with "…".
     """
     where, values = _where(wanted)
     count = file.value(f"SELECT count(*) FROM memories {where}", values)
     rows = file.rows(
-        f"{_SELECT_CUT} {where} ORDER BY observed_at DESC, id DESC LIMIT ?", [*values, most]
+        f"{_SELECT_CUT} {where} ORDER BY observed_at DESC, id DESC LIMIT ?", [*values, limit]
     )
     return int(count), [from_row(row) for row in rows]
 
@@ -177,14 +177,14 @@ def _where(wanted: MemoryFilter) -> tuple[str, list[object]]:
         parts.append(f"tenant IN ({', '.join('?' * len(wanted.tenants))})")
         values += wanted.tenants
     if wanted.contains is not None:
-        # Not LIKE: there "%" and "_" would stand for anything.
+        # LIKE would treat "%" and "_" as wildcards.
         parts.append("instr(lower(content), lower(?))")
         values.append(wanted.contains)
     return (f"WHERE {' AND '.join(parts)}" if parts else ""), values
 
 
 def count_by_status(file: MemoryFile, chosen: Sequence[str]) -> dict[str, dict[str, int]]:
-    """Count the memories of the tenants named, by status and by layer within it."""
+    """Count the memories of the given tenants by status and layer."""
     marks = ", ".join("?" * len(chosen))
     found: dict[str, dict[str, int]] = {}
     for row in file.rows(
@@ -197,11 +197,10 @@ def count_by_status(file: MemoryFile, chosen: Sequence[str]) -> dict[str, dict[s
 
 
 def read_observed(file: MemoryFile, tenant: str, now: str) -> list[Memory]:
-    """Return what was observed and not derived in a tenant, in the order of ids.
+    """Return the observed memories of a tenant, not the derived ones, ordered by id.
 
-    Active memories, and superseded ones: those go on telling which memories belong together,
-    whether they are still there or were purged; and so does what a limit archived. What has expired
-    by `now`, and what is too long, is left out.
+    Includes active memories, and those that were superseded, purged or archived by a limit, because
+    these still determine the clusters. Omits expired and too long memories.
     """
     rows = file.db.conn.execute(
         f"{SELECT} WHERE tenant = ? AND generation = 0 AND origin <> 'consolidation' "
@@ -210,11 +209,13 @@ def read_observed(file: MemoryFile, tenant: str, now: str) -> list[Memory]:
         "(SELECT json_extract(row_key, '$.id') FROM journal WHERE proposal = 'limit')) ORDER BY id",
         [tenant],
     )
-    # Planning walks through them in this order: side by side in memory it is faster by a tenth.
-    memories = loadable_memories(rows)
-    there = [one for one in memories if one.status != "active" or not one.expired(now)]
-    purged = (one for one in read_witnesses(file, tenant) if _is_observed(one))
-    return sorted([*there, *purged], key=lambda one: one.id)
+    memories = [
+        memory
+        for memory in loadable_memories(rows)
+        if memory.status != "active" or not memory.expired(now)
+    ]
+    purged = (memory for memory in read_witnesses(file, tenant) if _is_observed(memory))
+    return sorted([*memories, *purged], key=lambda memory: memory.id)
 
 
 def _is_observed(memory: Memory) -> bool:
@@ -222,10 +223,7 @@ def _is_observed(memory: Memory) -> bool:
 
 
 def read_derived(file: MemoryFile, tenant: str) -> list[Memory]:
-    """Return the active memories of a tenant that consolidation made, in the order of ids.
-
-    What is too long is left out.
-    """
+    """Return the active derived memories of a tenant, ordered by id, without too long ones."""
     rows = file.db.conn.execute(
         f"{SELECT} WHERE tenant = ? AND generation > 0 AND status = 'active' AND {LOADABLE} "
         "ORDER BY id",
@@ -235,20 +233,18 @@ def read_derived(file: MemoryFile, tenant: str) -> list[Memory]:
 
 
 def loadable_memories(rows: Iterable[tuple[Any, ...]]) -> Iterator[Memory]:
-    """Yield the memories of rows that are not too long."""
-    return (one for one in map(from_values, rows) if len(one.content) <= MOST_CHARACTERS)
+    """Yield the memories of rows, without too long ones."""
+    memories = map(from_values, rows)
+    return (memory for memory in memories if len(memory.content) <= MAX_CHARACTERS)
 
 
 def read_too_long(file: MemoryFile, tenant: str, now: str) -> list[LongMemory]:
-    """Return the active memories of a tenant that are too long to be read, in the order of ids.
-
-    What has expired by `now` is left out.
-    """
+    """Return the active, unexpired memories of a tenant that are too long, ordered by id."""
     rows = file.db.conn.execute(
         f"SELECT id, expires_at, CASE WHEN {LOADABLE} THEN content END, "
         f"max(length(content), {_BYTES} / 4) FROM memories WHERE tenant = ? "
         "AND status = 'active' AND (generation > 0 OR origin <> 'consolidation') "
-        f"AND {NO_RAW_EXPERIENCE} AND {_BYTES} > {MOST_CHARACTERS} "
+        f"AND {NO_RAW_EXPERIENCE} AND {_BYTES} > {MAX_CHARACTERS} "
         "ORDER BY id",
         [tenant],
     )
@@ -259,40 +255,40 @@ def read_too_long(file: MemoryFile, tenant: str, now: str) -> list[LongMemory]:
     return [
         memory
         for memory in found
-        if memory.characters > MOST_CHARACTERS
+        if memory.characters > MAX_CHARACTERS
         and not (memory.expires_at is not None and memory.expires_at <= now)
     ]
 
 
 def read_recallable(file: MemoryFile, tenant: str) -> list[Memory]:
-    """Return all memories of a tenant but archived and too long ones, in the order of ids.
+    """Return the memories of a tenant that recall searches, ordered by id.
 
-    What was superseded is still a key of what replaced it, and tells what was so in its time,
-    also after it was purged.
+    Omits archived and too long memories. Includes superseded and purged ones: they lead to their
+    successors, and answer questions about the past.
     """
     rows = file.db.conn.execute(
         f"{SELECT} WHERE tenant = ? AND status <> 'archived' AND {NO_RAW_EXPERIENCE} "
         f"AND {LOADABLE} ORDER BY id",
         [tenant],
     )
-    there = loadable_memories(rows)
-    return sorted([*there, *read_witnesses(file, tenant)], key=lambda one: one.id)
+    memories = [*loadable_memories(rows), *read_witnesses(file, tenant)]
+    return sorted(memories, key=lambda memory: memory.id)
 
 
 def read_tenant_memories(file: MemoryFile, tenant: str) -> list[Memory]:
-    """Return every memory of a tenant, in the order in which they were observed."""
+    """Return all memories of a tenant, ordered by observation time."""
     rows = file.db.conn.execute(f"{SELECT} WHERE tenant = ? ORDER BY observed_at, id", [tenant])
     return list(map(from_values, rows))
 
 
 def tenants(file: MemoryFile) -> list[str]:
-    """Return the tenants that have memories, sorted. Raises `UnusableFile`."""
+    """Return all tenants, sorted. Raises `UnusableFile`."""
     rows = file.rows("SELECT DISTINCT tenant FROM memories ORDER BY 1")
     return [require_text(row["tenant"], "the tenant", "a memory") for row in rows]
 
 
 def largest_tenant(file: MemoryFile) -> tuple[str, int]:
-    """Return the tenant with the most active memories, and how many it has; none has no name."""
+    """Return the tenant with the most active memories, and their number; ("", 0) if none."""
     rows = file.rows(
         "SELECT tenant, count(*) AS n FROM memories WHERE status = 'active' GROUP BY tenant "
         "ORDER BY n DESC, tenant LIMIT 1"
@@ -301,7 +297,7 @@ def largest_tenant(file: MemoryFile) -> tuple[str, int]:
 
 
 def select_tenants(file: MemoryFile, chosen: Sequence[str]) -> list[str]:
-    """Return those of the tenants that are named, or all, sorted. Raises `NotFound`."""
+    """Return the chosen tenants, or all, sorted. Raises `NotFound`."""
     known = tenants(file)
     for tenant in chosen:
         if tenant not in known:
@@ -313,16 +309,16 @@ def select_tenants(file: MemoryFile, chosen: Sequence[str]) -> list[str]:
 
 
 def select_consolidated_tenants(file: MemoryFile, chosen: Sequence[str]) -> list[str]:
-    """Return the chosen tenants without that of shared knowledge: its log alone changes that.
+    """Return the chosen tenants, or all, without the tenant of shared knowledge.
 
-    Raises `NotFound`, and `StoreError` if it is named.
+    Raises `NotFound`, and `StoreError` if shared knowledge is chosen.
     """
     found = select_tenants(file, chosen)
     if SHARED_TENANT not in found or not has_log(file):
         return found
     if SHARED_TENANT in chosen:
         raise StoreError(
-            f"The tenant '{SHARED_TENANT}' holds shared knowledge, which no run changes.",
+            f"The tenant '{SHARED_TENANT}' holds shared knowledge, which runs do not change.",
             "Publish and retract its facts with 'slowwave shared'.",
         )
     return [tenant for tenant in found if tenant != SHARED_TENANT]
@@ -331,9 +327,9 @@ def select_consolidated_tenants(file: MemoryFile, chosen: Sequence[str]) -> list
 def count_memories(
     file: MemoryFile, chosen: Sequence[str], tokens_of: Callable[[str], int]
 ) -> Counts:
-    """Count the memories of the tenants named, and what the active ones say.
+    """Count the memories of the given tenants, and the size of the active ones.
 
-    The tokens of a text that is far too long are estimated from its beginning.
+    The tokens of texts that are far too long are estimated.
     """
     layers: dict[str, int] = dict.fromkeys(LAYERS, 0)
     superseded = 0
@@ -359,11 +355,11 @@ def count_memories(
 
 
 def read_restorable(file: MemoryFile, tenants: Sequence[str]) -> list[Memory]:
-    """Return what was archived or has expired and may be active again, by tenant, in id order.
+    """Return the archived and expired memories that can be restored, by tenant and id.
 
-    What is too long is left out.
+    Omits too long memories.
     """
-    chosen = [one for one in tenants if one != SHARED_TENANT or not has_log(file)]
+    chosen = [tenant for tenant in tenants if tenant != SHARED_TENANT or not has_log(file)]
     rows = file.db.conn.execute(
         f"{SELECT} WHERE tenant IN (SELECT value FROM json_each(?)) "
         f"AND status IN ('archived', 'expired') AND {NO_RAW_EXPERIENCE} AND {LOADABLE} "
@@ -374,7 +370,7 @@ def read_restorable(file: MemoryFile, tenants: Sequence[str]) -> list[Memory]:
 
 
 def refuse_to_restore(file: MemoryFile, memory: Memory) -> None:
-    """Raise `StoreError` for what is never active again: shared facts that ended, and traces."""
+    """Raise `StoreError` for earlier versions of shared facts, and traces of tasks."""
     if memory.tenant == SHARED_TENANT and has_log(file):
         raise StoreError(
             f"Memory {memory.id} is an earlier version of a shared fact.",
@@ -382,7 +378,7 @@ def refuse_to_restore(file: MemoryFile, memory: Memory) -> None:
         )
     if RAW_EXPERIENCE in memory.metadata:
         raise StoreError(
-            f"Memory {memory.id} is a trace of a task: it is kept for audit, and never active.",
+            f"Memory {memory.id} is a trace of a task, kept only for audits.",
             "Nothing was changed.",
         )
 
@@ -390,14 +386,14 @@ def refuse_to_restore(file: MemoryFile, memory: Memory) -> None:
 def restore_memory(file: MemoryFile, prefix: str, now: str) -> Memory:
     """Make a superseded, archived or expired memory active again; its lineage stays.
 
-    Raises `NotFound`, `Ambiguous`, or `StoreError` if it is active already.
+    Raises `NotFound`, `Ambiguous`, or `StoreError` if it is already active.
     """
     with file.transaction():
         memory = read_memory(file, prefix)
         if memory.status == "active":
-            raise StoreError(f"Memory {memory.id} is active already.", "Nothing was changed.")
+            raise StoreError(f"Memory {memory.id} is already active.", "Nothing was changed.")
         refuse_to_restore(file, memory)
-        # An end that has passed would take it away again at once.
+        # Otherwise it would expire again at once.
         expires_at = None if memory.expired(now) else memory.expires_at
         file.db.conn.execute(
             "UPDATE memories SET status = 'active', superseded_by = NULL, superseded_at = NULL, "

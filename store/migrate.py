@@ -1,4 +1,4 @@
-"""An older file brought up to date: tried on a copy first, then done in one transaction."""
+"""Migrate older files, after a trial on a copy."""
 
 from __future__ import annotations
 
@@ -18,32 +18,32 @@ from .sidecar import create_sidecar, remove_file
 if TYPE_CHECKING:
     from sqlite_utils import Database
 
-# Some thousand pages at a time: between them Ctrl-C is heard.
+# How many pages to copy at a time: Ctrl-C is handled in between.
 _PAGES = 5_000
 
 
 def apply_steps(db: Database) -> None:
-    """Take the steps that the file has not had, within the transaction of the caller."""
+    """Apply the pending migrations in the caller's transaction."""
     migrations().apply(db)
     db.conn.execute(f"PRAGMA user_version = {len(applied_steps(db)):d}")
 
 
 def try_on_copy(path: Path, db: Database) -> None:
-    """Take the steps on a copy of what `db` reads, and see that nothing is lost by it.
+    """Migrate a copy of what `db` reads, and check that nothing is lost.
 
-    Raises `UnusableFile` if the file is damaged, and `StoreError` if the steps cannot be taken.
-    `db` is in a transaction that reads: no writer comes between.
+    `db` is in a reading transaction, so that the copy is consistent. Raises `UnusableFile` if the
+    file is damaged, and `StoreError` if it cannot be migrated.
     """
-    copy = create_sidecar(path, f".slowwave-{secrets.token_hex(8)}.copy")
+    copy_path = create_sidecar(path, f".slowwave-{secrets.token_hex(8)}.copy")
     try:
-        with translate_errors(path), connect(copy, "rw") as other:
-            db.conn.backup(other.conn, pages=_PAGES, progress=lambda *_: None)
-            # It need not outlast a crash, nor lay a log of its own.
-            other.conn.execute("PRAGMA journal_mode = MEMORY")
-            other.conn.execute("PRAGMA synchronous = OFF")
-            _try_steps(path, other)
+        with translate_errors(path), connect(copy_path, "rw") as copy:
+            db.conn.backup(copy.conn, pages=_PAGES, progress=lambda *_: None)
+            # The copy need not survive a crash.
+            copy.conn.execute("PRAGMA journal_mode = MEMORY")
+            copy.conn.execute("PRAGMA synchronous = OFF")
+            _try_steps(path, copy)
     finally:
-        remove_file(copy)
+        remove_file(copy_path)
 
 
 def _try_steps(path: Path, copy: Database) -> None:
@@ -57,36 +57,36 @@ def _try_steps(path: Path, copy: Database) -> None:
             apply_steps(copy)
             copy.conn.execute("COMMIT")
             after = _look(copy)
-    # What `translate_errors` knows nothing of: the file holds what the steps cannot deal with.
+    # The file contains something that the migration cannot handle.
     except sqlite3.DatabaseError as error:
         raise _cannot(path, str(error)) from error
     if after.damage:
         raise _cannot(path, after.damage[0])
     for table, count in before.rows.items():
         if after.rows.get(table) != count:
-            raise _cannot(path, f"{table} would not keep its {count} rows")
+            raise _cannot(path, f"{table} would lose some of its {count} rows")
     if after.dangling != before.dangling:
-        raise _cannot(path, "rows would refer to others that are not there")
+        raise _cannot(path, "rows would refer to missing rows")
 
 
 @dataclass(frozen=True)
 class _Look:
     damage: list[str]
-    # Of each table, an agent's own too.
+    # By table, including an agent's own tables.
     rows: dict[str, int]
-    # How many rows of a table refer to rows of another that are not there.
+    # How many rows of a table refer to missing rows of another.
     dangling: Counter[tuple[str, str]]
 
 
 def _look(db: Database) -> _Look:
-    said = [row[0] for row in db.conn.execute("PRAGMA integrity_check(1)")]
+    messages = [row[0] for row in db.conn.execute("PRAGMA integrity_check(1)")]
     tables = db.conn.execute(
         "SELECT name FROM sqlite_schema WHERE type = 'table' AND name <> '_sqlite_migrations' "
-        # Not the virtual ones: an agent's may need a module that is not here.
+        # Not virtual tables: an agent's may need a missing module.
         "AND sql LIKE 'CREATE TABLE%'"
     ).fetchall()
     return _Look(
-        [line for line in said if line != "ok"],
+        [line for line in messages if line != "ok"],
         {name: _count(db, name) for (name,) in tables},
         Counter((row[0], row[2]) for row in db.conn.execute("PRAGMA foreign_key_check")),
     )
@@ -99,6 +99,6 @@ def _count(db: Database, table: str) -> int:
 
 def _cannot(path: Path, why: str) -> StoreError:
     return StoreError(
-        f"{path} cannot be brought up to schema version {newest_version()}: {why}.",
-        "That was tried on a copy; the file is as it was.",
+        f"{path} cannot be migrated to schema version {newest_version()}: {why}.",
+        "This was tried on a copy; the file is unchanged.",
     )

@@ -1,4 +1,4 @@
-"""The answers that models gave, kept in the file: nothing is paid for twice."""
+"""Cached answers of models, so that no question is paid for twice."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .file import MemoryFile
 
 @dataclass(frozen=True)
 class Answer:
-    """What a model answered, and what it took."""
+    """An answer of a model, and its cost."""
 
     answer: str
     prompt_tokens: int
@@ -18,12 +18,12 @@ class Answer:
     cost_usd: float | None
 
 
-# The key of a question, the model that was asked, and what it answered.
+# The key of a question, the model, and its answer.
 KeptAnswer = tuple[str, str, Answer]
 
 
 def read_answer(file: MemoryFile, key: str) -> Answer | None:
-    """Return the kept answer to a question, or None."""
+    """Return the cached answer to a question, or None."""
     rows = file.rows(
         "SELECT answer, prompt_tokens, completion_tokens, cost_usd FROM answers WHERE key = ?",
         [key],
@@ -32,7 +32,7 @@ def read_answer(file: MemoryFile, key: str) -> Answer | None:
 
 
 def read_answers(file: MemoryFile) -> list[KeptAnswer]:
-    """Return all that models answered, as `keep_answers` takes it."""
+    """Return all cached answers."""
     rows = file.db.conn.execute(
         "SELECT key, model, answer, prompt_tokens, completion_tokens, cost_usd FROM answers "
         "ORDER BY key"
@@ -41,7 +41,7 @@ def read_answers(file: MemoryFile) -> list[KeptAnswer]:
 
 
 def keep_answers(file: MemoryFile, answers: Sequence[KeptAnswer], now: str) -> None:
-    """Keep what a model answered, in one transaction."""
+    """Cache answers, in one transaction."""
     with file.transaction():
         file.db.conn.executemany(
             "INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?, ?, ?, ?)",

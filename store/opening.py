@@ -1,10 +1,9 @@
-"""How a file that may be a SQLite database is opened: by SQLite, through this module alone.
+"""Open files that may be SQLite databases. All such files must be opened by this module.
 
-Closing any descriptor of a file drops every POSIX lock that the process holds on it, those of other
-threads' connections and of an agent's own included. Another process then takes the log away, and
-what they commit is lost (https://sqlite.org/howtocorrupt.html, 2.2). SQLite knows its own
-connections, and closes no descriptor that one of them still needs. The bytes of a file that SQLite
-refuses are read by a child process, whose descriptors hold no locks of this one.
+Closing any descriptor of a file drops all POSIX locks that the process holds on it, including those
+of connections in other threads. Another process could then delete the log, and commits would be
+lost (https://sqlite.org/howtocorrupt.html, 2.2). SQLite keeps its own descriptors open as long as
+needed. A child process reads the bytes of files that SQLite refuses.
 """
 
 from __future__ import annotations
@@ -19,15 +18,15 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import IO, Literal
 
-# SQLite's own modes, and one that takes no lock and creates nothing beside the file: it reads the
-# file as if nobody wrote to it, without its log.
+# SQLite's modes, and "immutable", which reads a file without locks, without its log, and without
+# creating files next to it.
 Mode = Literal["ro", "rw", "rwc", "immutable"]
-# How each database begins, and how long its header is: https://sqlite.org/fileformat.html.
+# The header of a database: https://sqlite.org/fileformat.html.
 MAGIC = b"SQLite format 3\x00"
 HEADER_BYTES = 100
-# After how many instructions of SQLite's machine a statement lets Python handle a signal: some
-# milliseconds of work, which costs nothing that can be measured.
-_DEAF_INSTRUCTIONS = 100_000
+# How many instructions of SQLite's virtual machine run between checks for signals: a few
+# milliseconds.
+_SIGNAL_INTERVAL = 100_000
 
 _READ = """
 import sys
@@ -48,31 +47,31 @@ except OSError as error:
 
 @contextmanager
 def open_database(path: Path, mode: Mode, wait_s: float = 5.0) -> Iterator[sqlite3.Connection]:
-    """Connect to a database file; transactions begin where the caller says so.
+    """Connect to a database file without implicit transactions.
 
-    wait_s: how long a statement waits for another's lock. Raises `sqlite3.DatabaseError`.
+    wait_s: how long a statement waits for a lock. Raises `sqlite3.DatabaseError`.
     """
     asked = "ro&immutable=1" if mode == "immutable" else mode
     uri = f"{path.absolute().as_uri()}?mode={asked}"
     conn = sqlite3.connect(uri, uri=True, timeout=wait_s, isolation_level=None)
-    # Python runs the handlers of signals between its own instructions only. SQLite calls one here
-    # now and then, so that a signal ends a statement that a view or a trigger keeps busy.
-    conn.set_progress_handler(lambda: 0, _DEAF_INSTRUCTIONS)
+    # Python handles signals only while it executes Python code: without a callback, Ctrl-C could
+    # not stop a long statement.
+    conn.set_progress_handler(lambda: 0, _SIGNAL_INTERVAL)
     with closing(conn):
         yield conn
 
 
 @contextmanager
 def open_immutable(path: Path) -> Iterator[sqlite3.Connection]:
-    """Connect to a file to see what it is: no lock is taken, and nothing is created or changed."""
+    """Connect to a file without locks, creating and changing nothing."""
     with open_database(path, "immutable") as conn:
-        # A file that is shorter than its header claims can be looked at all the same.
+        # Allows reading files that are shorter than their header claims.
         conn.execute("PRAGMA writable_schema = ON")
         yield conn
 
 
 def is_database(path: Path) -> bool:
-    """Whether SQLite takes a file for a database: its header is sound, whatever follows that."""
+    """Whether a file has the header of a SQLite database; the rest may be damaged."""
     try:
         if not path.is_file() or path.stat().st_size < HEADER_BYTES:
             return False
@@ -86,13 +85,13 @@ def is_database(path: Path) -> bool:
 
 
 def refuse_database(path: Path) -> None:
-    """Refuse a database where a text file is meant. Raises OSError."""
+    """Raise OSError if a file is a database instead of a text file."""
     if is_database(path):
         raise OSError(errno.EINVAL, "it is a SQLite database", str(path))
 
 
 def open_text(path: Path) -> IO[bytes]:
-    """Open a file that a user named as text. Raises OSError, also if it is a database."""
+    """Open a text file. Raises OSError, also if it is a database."""
     refuse_database(path)
     return path.open("rb")
 
@@ -103,21 +102,21 @@ def read_text(path: Path, encoding: str = "utf-8") -> str:
         return stream.read()
 
 
-def first_bytes(path: Path, most: int) -> bytes:
-    """Return how a file begins, read by a child process. Raises OSError."""
-    return _in_a_child(_READ, path, str(most))
+def first_bytes(path: Path, limit: int) -> bytes:
+    """Return the first bytes of a file, read by a child process. Raises OSError."""
+    return _run_in_child(_READ, path, str(limit))
 
 
 def copy_bytes(path: Path, to: Path) -> None:
-    """Copy a file as it is, by a child process. Raises OSError."""
-    _in_a_child(_COPY, path, str(to))
+    """Copy the bytes of a file, in a child process. Raises OSError."""
+    _run_in_child(_COPY, path, str(to))
 
 
-def _in_a_child(code: str, path: Path, argument: str) -> bytes:
+def _run_in_child(code: str, path: Path, argument: str) -> bytes:
     import subprocess
 
-    path.stat()  # what is not there is said so
-    # What this process may not read a child must not read for it: root's has all rights again.
+    path.stat()  # raises FileNotFoundError
+    # A child of root may have more rights than this process, and must not bypass permissions.
     if not os.access(path, os.R_OK, effective_ids=True):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
     done = subprocess.run(  # noqa: S603 - this Python, with code of this module

@@ -1,7 +1,7 @@
-"""Delete superseded memories for good, once nothing needs their rows any more.
+"""Delete superseded memories permanently, once nothing needs their rows.
 
-What a purged memory said stays in the lineage of the memory that replaced it, and what nights
-compare others with stays as a witness.
+The text of a purged memory stays in the lineage of its successor, and what runs compare with other
+memories stays in `witnesses`.
 """
 
 from __future__ import annotations
@@ -20,16 +20,15 @@ from .memories import match_prefix
 from .records import in_utc, json_text, timestamp
 from .witnesses import keep_witnesses
 
-# How long a superseded memory stays in the file, and a run can be taken back whole: what the
-# README promises. A month, so that somebody has the time to notice.
+# How long superseded memories stay, and runs can be undone completely, as the README promises.
 KEPT_DAYS = 30
-# How many memories leave in one transaction: a moment's work.
+# How many memories are deleted in one transaction, so that agents do not wait.
 PORTION = 200
-# What tells the run of a purge from other runs, in its options.
+# The key in the options of a run that is a purge.
 OPTION = "purge"
 
-# What it says stands in the lineage of the memory that replaced it, and goes on standing there.
-# To support a rule is not enough: a rule is undone without its support, edges and all.
+# The lineage of the successor has the text. The lineage of a rule is not enough, because undoing
+# the rule deletes its edges.
 _TEXT_STAYS = (
     "EXISTS (SELECT 1 FROM synthesized_from WHERE source_id = m.id "
     "AND derived_id = m.superseded_by AND operation <> 'extract') "
@@ -47,7 +46,7 @@ _UNDER_REVIEW = (
     "SELECT value AS id FROM proposals, json_each(sources) WHERE state = 'pending' "
     "UNION SELECT survivor FROM proposals WHERE state = 'pending'"
 )
-# Undoing puts vectors and scans back for the memories that are there: they need none.
+# Undo restores vectors and scans only for existing memories: they do not need any.
 _UNDOABLE = (
     "SELECT value AS id FROM runs JOIN proposals ON run_id = runs.id, json_each(sources) "
     "WHERE state = 'applied' AND outcome <> 'undone' AND started_at >= :limit "
@@ -60,7 +59,7 @@ _UNDOABLE = (
 
 @dataclass(frozen=True)
 class KeptCounts:
-    """How many superseded memories stay though their time is over, by what needs them."""
+    """How many superseded memories past `KEPT_DAYS` stay, by what needs them."""
 
     lineage: int = 0
     review: int = 0
@@ -70,30 +69,29 @@ class KeptCounts:
 
 @dataclass(frozen=True)
 class Purgeable:
-    """Which memories may leave the file for good, and how many stay, and why."""
+    """Which memories can be purged, and which stay and why."""
 
     ids: tuple[str, ...]
     kept: KeptCounts
-    # Of each that stays, what needs it: one of the fields of `KeptCounts`.
+    # By id of a memory that stays, what needs it: a field name of `KeptCounts`.
     staying: Mapping[str, str] = field(default_factory=dict)
 
 
 class Blockers:
-    """What a review, or the undo of a run, still needs: gone through once for all portions.
+    """The memories that a review, or the undo of a run, still needs.
 
-    Only a run could need more, and while one purges no other can begin; whatever else another
-    program has written, it is looked up again.
+    Cached for all portions of a purge; read again if another program has written since.
     """
 
     def __init__(self, now: datetime) -> None:
-        """Read nothing yet."""
+        """Set the time; nothing is read yet."""
         self.limit = timestamp(now - timedelta(days=KEPT_DAYS))
         self._seen: int | None = None
         self._review: set[str] = set()
         self._undo: set[str] = set()
 
     def reason(self, row: dict[str, Any]) -> str | None:
-        """Return what needs a row; None if nothing does."""
+        """Return what needs a memory; None if nothing does."""
         if row["pinned"]:
             return "pinned"
         if row["id"] in self._review:
@@ -102,8 +100,8 @@ class Blockers:
             return "undo"
         return "lineage" if row["needed_by_lineage"] else None
 
-    def look_again(self, file: MemoryFile) -> None:
-        """Look up what is needed, if another program has written since."""
+    def refresh(self, file: MemoryFile) -> None:
+        """Read the needed memories, unless nothing was written since the last time."""
         version = file.value("PRAGMA data_version")
         if version != self._seen:
             self._seen = version
@@ -113,39 +111,39 @@ class Blockers:
 
 
 def find_purgeable(file: MemoryFile, tenants: Sequence[str], now: datetime) -> Purgeable:
-    """Return which superseded memories of the tenants may be deleted."""
+    """Return the superseded memories of the tenants that can be deleted."""
     chosen = "AND tenant IN (SELECT value FROM json_each(?)) ORDER BY id"
     rows = file.rows(f"{_SUPERSEDED} {chosen}", [json_text(tenants)])
     reasons = {row["id"]: why for row, why in _with_reasons(file, list(rows), Blockers(now))}
     counts = Counter(reasons.values())
-    kept = KeptCounts(**{one.name: counts[one.name] for one in fields(KeptCounts)})
-    staying = {one: reason for one, reason in reasons.items() if reason is not None}
-    return Purgeable(tuple(one for one in reasons if one not in staying), kept, staying)
+    kept = KeptCounts(**{needed.name: counts[needed.name] for needed in fields(KeptCounts)})
+    staying = {key: reason for key, reason in reasons.items() if reason is not None}
+    return Purgeable(tuple(key for key in reasons if key not in staying), kept, staying)
 
 
 def purge(file: MemoryFile, run_id: str, ids: Sequence[str], needs: Blockers) -> list[str]:
-    """Delete those of the memories that may still go, in one transaction, and give their ids.
+    """Delete those of the memories that can still be purged, and return their ids.
 
-    Witnesses stay for them. The journal keeps that they went, and no text. Raises
-    `StoreError`, with nothing changed, if a text would be gone from the file.
+    One transaction, which also writes their witnesses, and journals their keys but not their texts.
+    Raises `StoreError`, with nothing changed, if a text would be lost.
     """
     with file.transaction():
         chosen = "AND id IN (SELECT value FROM json_each(?)) ORDER BY id"
         rows = list(file.rows(f"{_SUPERSEDED} {chosen}", [json_text(ids)]))
-        going = [row for row, reason in _with_reasons(file, rows, needs) if reason is None]
-        gone = [row["id"] for row in going]
+        purged = [row for row, reason in _with_reasons(file, rows, needs) if reason is None]
+        gone = [row["id"] for row in purged]
         mentioned = _mentioned(file, gone)
         texts = _texts(file, gone)
-        _journal(file, run_id, going)
+        _journal(file, run_id, purged)
         keep_witnesses(file, gone, run_id)
-        file.db.conn.executemany("DELETE FROM memories WHERE id = ?", [(one,) for one in gone])
+        file.db.conn.executemany("DELETE FROM memories WHERE id = ?", [(key,) for key in gone])
         _refuse_loss(file, texts)
         drop_unused_entities(file, mentioned)
     return gone
 
 
 def purged_by(file: MemoryFile, memory_id: str) -> tuple[str, str] | None:
-    """Return the run that purged a memory, and when it began; None if none did."""
+    """Return (run id, start time) of the purge of a memory; None if it was not purged."""
     rows = file.rows(
         "SELECT run_id, started_at FROM journal JOIN runs ON id = run_id "
         "WHERE proposal = ? AND row_key = ? ORDER BY started_at DESC",
@@ -155,30 +153,30 @@ def purged_by(file: MemoryFile, memory_id: str) -> tuple[str, str] | None:
 
 
 def find_purged(file: MemoryFile, prefix: str) -> tuple[str, str, str] | None:
-    """Return a purged memory, whose id is or starts with `prefix`, its purge and when that began.
+    """Return (memory id, run id, start time) of a purged memory, by a prefix of its id.
 
     None if there is no such memory. Raises `Ambiguous`.
     """
     try:
-        gone = match_prefix(file, "synthesized_from", "source_id", prefix, "memory")
+        memory_id = match_prefix(file, "synthesized_from", "source_id", prefix, "memory")
     except NotFound:
         return None
-    purge = purged_by(file, gone)
-    return None if purge is None else (gone, *purge)
+    purge = purged_by(file, memory_id)
+    return None if purge is None else (memory_id, *purge)
 
 
 def _with_reasons(
     file: MemoryFile, rows: Sequence[dict[str, Any]], needs: Blockers
 ) -> list[tuple[dict[str, Any], str | None]]:
-    """Return each row whose time is over with what needs it, or None if nothing does."""
+    """Return each row past `KEPT_DAYS` with what needs it, or None if nothing does."""
     old = [row for row in rows if in_utc(row["superseded_at"]) < needs.limit]
     if old:
-        needs.look_again(file)
+        needs.refresh(file)
     return [(row, needs.reason(row)) for row in old]
 
 
 def _mentioned(file: MemoryFile, ids: Sequence[str]) -> list[int]:
-    """Return the names that memories mention."""
+    """Return the ids of the names that memories mention."""
     rows = file.db.conn.execute(
         "SELECT DISTINCT entity_id FROM memory_entities "
         "WHERE memory_id IN (SELECT value FROM json_each(?))",
@@ -187,7 +185,7 @@ def _mentioned(file: MemoryFile, ids: Sequence[str]) -> list[int]:
     return [row[0] for row in rows]
 
 
-def _journal(file: MemoryFile, run_id: str, going: Sequence[dict[str, Any]]) -> None:
+def _journal(file: MemoryFile, run_id: str, purged: Sequence[dict[str, Any]]) -> None:
     image = ("content_hash", "superseded_at", "superseded_by")
     file.db.conn.executemany(
         "INSERT INTO journal (run_id, sequence, proposal, table_name, row_key, before, after) "
@@ -195,13 +193,13 @@ def _journal(file: MemoryFile, run_id: str, going: Sequence[dict[str, Any]]) -> 
         "FROM journal WHERE run_id = ?1",
         [
             (run_id, PURGED, json_text({"id": row["id"]}), json_text({n: row[n] for n in image}))
-            for row in going
+            for row in purged
         ],
     )
 
 
 def _texts(file: MemoryFile, ids: Sequence[str]) -> dict[str, bytes]:
-    # As bytes: not every text that an agent wrote is valid UTF-8.
+    # As bytes, because a text may be invalid UTF-8.
     rows = file.db.conn.execute(
         "SELECT id, CAST(content AS BLOB) FROM memories "
         "WHERE id IN (SELECT value FROM json_each(?))",
@@ -211,16 +209,16 @@ def _texts(file: MemoryFile, ids: Sequence[str]) -> dict[str, bytes]:
 
 
 def _refuse_loss(file: MemoryFile, texts: dict[str, bytes]) -> None:
-    """Refuse a purge after which a text does not stand in the lineage, to the byte."""
+    """Raise `StoreError` if the lineage does not have a text byte for byte."""
     rows = file.db.conn.execute(
         "SELECT source_id, CAST(source_content AS BLOB) FROM synthesized_from "
         "WHERE source_id IN (SELECT value FROM json_each(?))",
         [json_text(sorted(texts))],
     )
-    held = set(rows)
+    kept = set(rows)
     for memory_id, text in texts.items():
-        if (memory_id, text) not in held:
+        if (memory_id, text) not in kept:
             raise StoreError(
-                f"What memory {memory_id} says would be gone from {file.path}.",
-                "Nothing was purged. 'slowwave check' says whether the file lacks a trigger.",
+                f"The text of memory {memory_id} would be lost from {file.path}.",
+                "Nothing was purged. 'slowwave check' shows whether a trigger is missing.",
             )

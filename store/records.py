@@ -1,4 +1,4 @@
-"""The values that go into and come out of a memory file, and the words they may use."""
+"""The values of a memory file: memories, their columns and their validation."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ Kind = Literal["fact", "preference", "instruction", "context"]
 Layer = Literal["ephemeral", "working", "stable", "core"]
 Status = Literal["active", "superseded", "archived", "expired"]
 Origin = Literal["human", "agent", "consolidation"]
-# From the least to the most settled.
+# From the least to the most stable.
 LAYERS: tuple[Layer, ...] = get_args(Layer)
-# When something was observed of which nobody says when: files of other agents may hold such
-# memories. It sorts before every day, and no two of them follow one another.
+# The observation time of memories without one, from other agents' files. It sorts before all
+# others, and does not order such memories among each other.
 UNDATED = "1970-01-01T00:00:00+00:00"
 
 
 @dataclass(frozen=True)
 class Memory:
-    """One row of `memories`. Times are ISO 8601 text in UTC, so that they sort as text."""
+    """A row of `memories`. Times are ISO 8601 in UTC, so that they sort as text."""
 
     id: str
     tenant: str
@@ -53,25 +53,24 @@ class Memory:
 
     @property
     def protected(self) -> bool:
-        """Whether a run may supersede it only when the user asks for it."""
+        """Whether a run supersedes it only with the user's permission."""
         return self.origin == "human" or self.pinned or self.layer == "core"
 
     def expired(self, now: str) -> bool:
-        """Whether its time has ended by `now`."""
+        """Whether it has expired at `now`."""
         return self.expires_at is not None and self.expires_at <= now
 
 
-# In the order of the table's columns, which is the order of every statement.
+# In the order of the table.
 COLUMNS = tuple(field.name for field in fields(Memory))
 _TIMES = tuple(place for place, name in enumerate(COLUMNS) if name.endswith("_at"))
-# An agent's row may lack the hash; a `Memory` has one.
-_NULLABLE = {"content_hash", *(one.name for one in fields(Memory) if "None" in str(one.type))}
-# The most characters of a memory that is written, or read by a night and by recall. Comparing takes
-# more than linear time, and the embedding model sees about a thousand of them: what is longer is a
-# document, not a memory.
-MOST_CHARACTERS = 20_000
-# What to do about a file in which something cannot be read.
-SAVE = "Restore it from a backup, or save what can be read with 'slowwave export FILE --all'."
+# An agent's row may lack the hash; a `Memory` always has it.
+_NULLABLE = {"content_hash", *(field.name for field in fields(Memory) if "None" in str(field.type))}
+# The maximum length of a memory, for writing, runs and recall. Comparisons take more than linear
+# time, and the embedding model reads about a thousand characters.
+MAX_CHARACTERS = 20_000
+# The hint for a damaged file.
+SAVE = "Restore it from a backup, or save the readable part with 'slowwave export FILE --all'."
 _NUMBERS = {
     "trust": (0, 1),
     "importance": (1, 5),
@@ -79,9 +78,9 @@ _NUMBERS = {
     "generation": (0, 2**63),
     "access_count": (0, 2**63),
 }
-# The columns that hold JSON.
+# The columns with JSON.
 _JSON: dict[str, type] = {"tags": list, "metadata": dict}
-# The columns that take one of a few words.
+# The columns with a closed set of values.
 _WORDS: dict[str, tuple[str, ...]] = {
     "kind": get_args(Kind),
     "layer": LAYERS,
@@ -89,8 +88,7 @@ _WORDS: dict[str, tuple[str, ...]] = {
     "origin": get_args(Origin),
 }
 
-
-# Where what stands in a row's values. From `kind` on to `generation` they are words and numbers.
+# The positions of columns; those from `kind` to `generation` have words and numbers.
 _CONTENT, _KIND, _PINNED, _SOURCE, _TAGS, _METADATA, _HASH, _COUNT = (
     COLUMNS.index(name)
     for name in (
@@ -106,32 +104,32 @@ _TEXTS = tuple(
 
 
 def content_hash(content: str) -> str:
-    """Return the sha256 of a text, in hexadecimal: what a vector or a decision was made from."""
+    """Return the sha256 of a text in hexadecimal."""
     return hashlib.sha256(content.encode()).hexdigest()
 
 
 def new_id() -> str:
-    """Return a fresh UUIDv7, which sorts by the time it was made (RFC 9562)."""
+    """Return a new UUIDv7, which sorts by creation time (RFC 9562)."""
     from uuid6 import uuid7
 
     return str(uuid7())
 
 
 def timestamp(moment: datetime) -> str:
-    """Return a moment with an offset as the file writes it: ISO 8601 in UTC."""
+    """Return a time with an offset in the format of the file: ISO 8601 in UTC."""
     return moment.astimezone(UTC).isoformat()
 
 
 def next_moment(moment: str) -> str:
-    """Return the next moment after one that `timestamp` wrote; as text, too, it is the later."""
+    """Return the time one microsecond after a `timestamp`, which also sorts after it as text."""
     return timestamp(datetime.fromisoformat(moment) + timedelta(microseconds=1))
 
 
 def in_utc(text: str) -> str:
-    """Return a time that an agent wrote its own way as the file writes it.
+    """Return an agent's time in the format of the file.
 
-    Without an offset it is UTC, as SQLite's own functions give it. Of a time of day that nobody
-    can read the date is left: the schema sees to that one. Raises ValueError without a date.
+    A time without an offset is taken as UTC, as by SQLite. If the time of day is unreadable, only
+    the date counts, which the schema guarantees. Raises ValueError without a date.
     """
     try:
         moment = datetime.fromisoformat(text)
@@ -144,7 +142,7 @@ _in_utc = lru_cache(maxsize=4_096)(in_utc)
 
 
 def to_row(memory: Memory) -> dict[str, Any]:
-    """Return a memory as the row that SQLite keeps."""
+    """Return the row of a memory."""
     row = {name: getattr(memory, name) for name in COLUMNS}
     return row | {
         "pinned": int(memory.pinned),
@@ -154,17 +152,14 @@ def to_row(memory: Memory) -> dict[str, Any]:
 
 
 def from_row(row: dict[str, Any]) -> Memory:
-    """Return a row of SQLite as a memory, with the hash of its text if the row lacks one.
-
-    Raises `UnusableFile` if it holds what neither we nor an agent could have written.
-    """
+    """Return the memory of a row; computes a missing hash. Raises `UnusableFile` if invalid."""
     return from_values(tuple(row[name] for name in COLUMNS))
 
 
 def from_values(values: tuple[Any, ...]) -> Memory:
-    """Return the same of a row's values, in the order of the columns.
+    """Return the memory of a row's values, in the order of `COLUMNS`.
 
-    100,000 rows are read each night: what few values repeat is looked at once.
+    Fast, because a run reads 100,000 rows: checks of repeated values are cached.
     """
     settings = values[_KIND:_SOURCE]
     if not _are_possible(settings) or not _are_texts(values):
@@ -178,7 +173,6 @@ def from_values(values: tuple[Any, ...]) -> Memory:
                 raise _damaged(values[0], COLUMNS[place], kept[place]) from None
     tags, metadata, where = kept[_TAGS], kept[_METADATA], f"memory {values[0]}"
     kept[_PINNED] = bool(kept[_PINNED])
-    # Most have none.
     kept[_TAGS] = () if tags == "[]" else tuple(map(str, parse_list(tags, "the tags", where)))
     has_more = metadata != "{}"
     kept[_METADATA] = parse_object(metadata, "the metadata", where) if has_more else {}
@@ -187,14 +181,14 @@ def from_values(values: tuple[Any, ...]) -> Memory:
 
 
 def require_text(value: object, what: str, where: str) -> str:
-    """Return a text that the file keeps. Raises `UnusableFile` if it is not a text."""
+    """Return a value of the file that must be text. Raises `UnusableFile` if it is not."""
     if not isinstance(value, str):
-        raise UnusableFile(f"The file is damaged: {what} of {where}: no text.", SAVE)
+        raise UnusableFile(f"The file is damaged: {what} of {where}: not a text.", SAVE)
     return value
 
 
 def parse_object(text: object, what: str, where: str) -> dict[str, Any]:
-    """Return a JSON object that the file keeps. Raises `UnusableFile` if it is not one."""
+    """Parse a JSON object of the file. Raises `UnusableFile` if it is invalid."""
     found = _json(text)
     if not isinstance(found, dict):
         raise _unreadable(what, where, "object")
@@ -202,7 +196,7 @@ def parse_object(text: object, what: str, where: str) -> dict[str, Any]:
 
 
 def parse_list(text: object, what: str, where: str) -> list[Any]:
-    """Return a JSON array that the file keeps. Raises `UnusableFile` if it is not one."""
+    """Parse a JSON array of the file. Raises `UnusableFile` if it is invalid."""
     found = _json(text)
     if not isinstance(found, list):
         raise _unreadable(what, where, "array")
@@ -210,9 +204,11 @@ def parse_list(text: object, what: str, where: str) -> list[Any]:
 
 
 def parse_claims(text: object, what: str, where: str) -> list[dict[str, Any]]:
-    """Return the statements of a text that the file keeps. Raises `UnusableFile` if damaged."""
+    """Parse the statements of a text. Raises `UnusableFile` if they are invalid."""
     found = parse_list(text, what, where)
-    if not all(isinstance(one, dict) and isinstance(one.get("sources", []), list) for one in found):
+    if not all(
+        isinstance(claim, dict) and isinstance(claim.get("sources", []), list) for claim in found
+    ):
         raise _unreadable(what, where, "array of statements")
     return found
 
@@ -225,17 +221,17 @@ def _json(text: object) -> Any:
 
 
 def _unreadable(what: str, where: str, kind: str) -> UnusableFile:
-    return UnusableFile(f"The file is damaged: {what} of {where}: no JSON {kind}.", SAVE)
+    return UnusableFile(f"The file is damaged: {what} of {where}: not a JSON {kind}.", SAVE)
 
 
 @lru_cache(maxsize=1_024)
 def _are_possible(settings: tuple[object, ...]) -> bool:
-    """Whether the values from `kind` to `generation` are possible; a file has few of them."""
+    """Whether the values from `kind` to `generation` are valid; a file has few different ones."""
     return all(map(is_possible, COLUMNS[_KIND:_SOURCE], settings))
 
 
 def _are_texts(values: tuple[object, ...]) -> bool:
-    """Whether all others are texts, or missing where they may be; but for the last number."""
+    """Whether the other values are valid texts, and `access_count` is a valid number."""
     return all(
         type(values[place]) is str or (values[place] is None and may_lack)
         for place, may_lack in _TEXTS
@@ -249,7 +245,7 @@ def _refuse_impossible(values: tuple[object, ...]) -> None:
 
 
 def is_possible(name: str, value: object) -> bool:
-    """Whether a column of a memory can have a value, as far as that needs no other column."""
+    """Whether a value is valid for a column of `memories`."""
     if value is None:
         return name in _NULLABLE
     if name in _NUMBERS:
@@ -279,7 +275,7 @@ def _damaged(memory_id: object, name: str, value: object) -> UnusableFile:
 
 
 def json_text(value: object) -> str:
-    """Return a value as compact JSON whose bytes depend on the value alone."""
+    """Return a value as compact, canonical JSON."""
     text = json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
-    # Half a surrogate pair is no UTF-8, and `\ud800` is how JSON writes it.
+    # Half a surrogate pair is not valid UTF-8; JSON escapes it as `\ud800`.
     return text.encode(errors="backslashreplace").decode()

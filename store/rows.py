@@ -1,4 +1,4 @@
-"""Single rows of any table: read, write, and as the text that the journal keeps."""
+"""Read and write rows of any table, and encode them for the journal."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Row = Mapping[str, Any]
 
 
 def current_row(file: MemoryFile, table: str, key: Row) -> dict[str, Any] | None:
-    """Return the row with this key, or None. Within a transaction: nobody has to be waited for."""
+    """Return the row with this key, or None. The caller has a transaction."""
     where, values = _where(key)
     cursor = file.db.conn.execute(f"SELECT * FROM {table} WHERE {where}", values)
     row = cursor.fetchone()
@@ -22,13 +22,13 @@ def current_row(file: MemoryFile, table: str, key: Row) -> dict[str, Any] | None
 
 
 def current_rows(file: MemoryFile, table: str, keys: Sequence[Row]) -> list[dict[str, Any] | None]:
-    """Return the row with each key, or None, by one statement. The keys are of the same columns."""
+    """Return the row, or None, for each key. All keys have the same columns."""
     if len(keys) == 1:
         return [current_row(file, table, keys[0])]
     if not keys:
         return []
     same = " AND ".join(f"t.{name} = json_extract(k.value, '$.{name}')" for name in keys[0])
-    # CROSS JOIN: each key is looked up, the table is not gone through.
+    # CROSS JOIN: look up each key instead of scanning the table.
     cursor = file.db.conn.execute(
         f"SELECT t.*, k.key FROM json_each(?) AS k CROSS JOIN {table} AS t ON {same}",
         [json_text(keys)],
@@ -40,7 +40,7 @@ def current_rows(file: MemoryFile, table: str, keys: Sequence[Row]) -> list[dict
 
 
 def add_rows(file: MemoryFile, table: str, rows: Sequence[Row]) -> None:
-    """Insert rows of the same columns."""
+    """Insert rows with the same columns."""
     for first in rows[:1]:
         names = ", ".join(first)
         marks = ", ".join("?" * len(first))
@@ -50,7 +50,7 @@ def add_rows(file: MemoryFile, table: str, rows: Sequence[Row]) -> None:
 
 
 def set_columns(file: MemoryFile, table: str, key: Row, changes: Row) -> bool:
-    """Change columns of the row with this key, and say whether there is one."""
+    """Update columns of the row with this key; return whether it exists."""
     where, values = _where(key)
     names = ", ".join(f"{name} = ?" for name in changes)
     done = file.db.conn.execute(
@@ -60,7 +60,7 @@ def set_columns(file: MemoryFile, table: str, key: Row, changes: Row) -> bool:
 
 
 def set_columns_of_rows(file: MemoryFile, table: str, keys: Sequence[Row], changes: Row) -> None:
-    """Change the same columns of the rows with these keys, which are of the same columns."""
+    """Update the same columns of rows. All keys have the same columns."""
     for first in keys[:1]:
         where, _ = _where(first)
         names = ", ".join(f"{name} = ?" for name in changes)
@@ -71,7 +71,7 @@ def set_columns_of_rows(file: MemoryFile, table: str, keys: Sequence[Row], chang
 
 
 def delete_rows(file: MemoryFile, table: str, keys: Sequence[Row]) -> None:
-    """Delete the rows with these keys, which are of the same columns."""
+    """Delete rows by key. All keys have the same columns."""
     for first in keys[:1]:
         where, _ = _where(first)
         file.db.conn.executemany(
@@ -85,12 +85,12 @@ def delete_row(file: MemoryFile, table: str, key: Row) -> None:
 
 
 def json_field(column: str, name: str) -> str:
-    """Return the SQL of what an object in a column says under a name; NULL if it is not JSON."""
+    """Return the SQL of a field of the JSON object in a column; NULL if it is not JSON."""
     return f"iif(json_valid({column}), json_extract({column}, '$.{name}'), NULL)"
 
 
 def encode_row(row: Row) -> str:
-    """Return a row as JSON; blobs as hexadecimal digits."""
+    """Return a row as JSON, with blobs in hexadecimal."""
     return json_text(
         {
             name: {"hex": value.hex()} if isinstance(value, bytes) else value
@@ -100,7 +100,7 @@ def encode_row(row: Row) -> str:
 
 
 def decode_row(text: str) -> dict[str, Any]:
-    """Return the row that `encode_row` made the text from. Raises `UnusableFile` if it is none."""
+    """Return the row of a text from `encode_row`. Raises `UnusableFile` if it is invalid."""
     row = parse_object(text, "a row", "the journal")
     try:
         return {
@@ -108,10 +108,10 @@ def decode_row(text: str) -> dict[str, Any]:
             for name, value in row.items()
         }
     except (KeyError, TypeError, ValueError):
-        raise UnusableFile("The file is damaged: a row of the journal is none.", SAVE) from None
+        raise UnusableFile("The file is damaged: its journal has an invalid row.", SAVE) from None
 
 
-# What Python binds to a column of a strict table, by the column's type.
+# The Python types for a column of a strict table, by the column's type.
 _TYPES: dict[str, type | tuple[type, ...]] = {
     "TEXT": str,
     "INTEGER": int,
@@ -122,25 +122,25 @@ _TYPES: dict[str, type | tuple[type, ...]] = {
 
 
 class Columns:
-    """The columns of a file's tables, each table looked up once."""
+    """The columns of a file's tables, cached."""
 
     def __init__(self, file: MemoryFile) -> None:
-        """Read nothing yet."""
+        """Set the file; nothing is read yet."""
         self._file = file
-        # Per table, the type of each column, and whether it may be NULL.
+        # By table and column, the type and whether it may be NULL.
         self._known: dict[str, dict[str, tuple[str, bool]]] = {}
 
     def refuse_unknown(self, table: str, names: Iterable[str]) -> None:
-        """Refuse a table or a column that is none: a damaged journal may name anything."""
+        """Raise `UnusableFile` for unknown tables or columns, which a damaged journal may have."""
         unknown = set(names) - self._of(table).keys()
         if unknown:
             named = ", ".join(sorted(unknown))
             raise UnusableFile(
-                f"The file is damaged: the journal speaks of {named} in {table}.", SAVE
+                f"The file is damaged: its journal has unknown columns {named} of {table}.", SAVE
             )
 
     def can_hold(self, table: str, name: str, value: object) -> bool:
-        """Whether a table has a column, and that can have a value, by type."""
+        """Whether a table has a column of a type that can hold a value."""
         column = self._of(table).get(name)
         if column is None or value is None:
             return column is not None and column[1]
@@ -157,7 +157,7 @@ class Columns:
                 'SELECT name, type, "notnull" FROM pragma_table_info(?)', [table]
             )
             known = {name: (kind.upper(), not required) for name, kind, required in rows}
-            if known:  # so many tables there are; what a damaged journal names may be anything
+            if known:  # do not cache the unknown tables of a damaged journal
                 self._known[table] = known
         return known
 
@@ -167,7 +167,7 @@ def _named(cursor: Cursor, row: Sequence[Any]) -> dict[str, Any]:
 
 
 def _is_utf_8(text: str) -> bool:
-    """Whether a text is without half characters, which JSON can hold and no column does."""
+    """Whether a text is without half surrogate pairs, which JSON can hold but columns cannot."""
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -1,4 +1,4 @@
-"""What can still be read of a damaged file, as lines that an import takes."""
+"""Export the readable part of a damaged file as JSON lines."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from .vectors import is_sound, to_numbers
 
 @dataclass
 class Salvaged:
-    """How much was saved: complete once all lines were taken."""
+    """Counts of a salvage; final after the last line."""
 
     saved: int = 0
-    # Of the saved ones: something of them is missing or spoiled.
+    # Saved memories of which a part is missing or corrupt.
     partly: int = 0
-    # Rows whose text or id cannot be read.
+    # Memories whose text or id is unreadable.
     lost: int = 0
-    # Rows of lineage, vectors and names that cannot be read.
+    # Unreadable rows of lineage, vectors and names.
     loose: int = 0
 
 
 def salvage_lines(path: Path, everything: bool, count: Salvaged) -> Iterator[str]:
-    """Yield a JSON line for each memory that can be read, and count. Raises `UnusableFile`."""
+    """Yield a JSON line for each readable memory, and count them. Raises `UnusableFile`."""
     try:
         with best_view(path) as view:
             yield from _Salvager(view, everything, count).lines()
@@ -42,7 +42,7 @@ def salvage_lines(path: Path, everything: bool, count: Salvaged) -> Iterator[str
 
 
 class _Salvager:
-    """Puts together what belongs to a memory, and leaves out what an import would refuse."""
+    """Assembles the lines of memories from their readable rows."""
 
     def __init__(self, view: View, everything: bool, count: Salvaged) -> None:
         self._view = view
@@ -55,7 +55,7 @@ class _Salvager:
         self._edges: dict[str, list[Row]] = {}
 
     def lines(self) -> Iterator[str]:
-        """Yield the lines; before the first of them all keys were read, but no texts are kept."""
+        """Yield the lines. Reads all keys first, but keeps no texts in memory."""
         self._find_memories()
         self._find_vectors()
         self._find_names()
@@ -110,7 +110,7 @@ class _Salvager:
         fields = {name: _value(value) for name, value in row.items() if value is not None}
         if not self._everything and fields.get("status", "active") != "active":
             return None
-        partly = _is_partly(row)
+        partly = _is_incomplete(row)
         fields |= self._belongings(memory_id, fields.pop("content_hash", None))
         for name in ("tags", "metadata"):
             fields[name] = _json(fields.get(name))
@@ -149,7 +149,7 @@ class _Salvager:
         }
 
     def _text_of(self, edge: Row) -> Any:
-        """Return the text of a source whose own line is not written."""
+        """Return the text of a source that is not exported itself."""
         kept, source = edge.get("source_content"), self._keys.get(edge["source_id"])
         row = source and self._view.row(MEMORIES, source)
         if kept is not None or not row or row.get("status") == b"active":
@@ -158,26 +158,27 @@ class _Salvager:
 
 
 def _importable(fields: Row) -> Row | None:
-    """Return what an import takes of the fields; None if it would not take the memory at all."""
+    """Return the fields that an import accepts; None if it would reject the memory."""
     kept = dict(fields)
     for _ in range(len(fields) + 1):
         try:
             parse_line(json_text(kept).encode())
             return kept
         except ValidationError as error:
-            places = {one["loc"][:2] for one in error.errors(include_url=False)}
+            places = {detail["loc"][:2] for detail in error.errors(include_url=False)}
             for name in {place[0] for place in places if place}:
-                spoiled = {place[1] for place in places if place[0] == name and len(place) > 1}
+                invalid = {place[1] for place in places if place[0] == name and len(place) > 1}
                 items = kept.pop(str(name))
-                if isinstance(items, list) and spoiled:
-                    kept[str(name)] = [one for at, one in enumerate(items) if at not in spoiled]
+                if isinstance(items, list) and invalid:
+                    valid = [item for at, item in enumerate(items) if at not in invalid]
+                    kept[str(name)] = valid
             if "content" not in kept or "id" not in kept:
                 return None
     return None
 
 
 def _is_memory(row: Row) -> bool:
-    """Whether this is a row of memories, and not of what stood in its place before."""
+    """Whether a row is a memory, and not the remains of another table in a reused page."""
     return any(_is_date(row.get(name)) for name in ("observed_at", "created_at", "updated_at"))
 
 
@@ -188,8 +189,8 @@ def _is_date(value: object) -> bool:
         return False
 
 
-def _is_partly(row: Row) -> bool:
-    """Whether columns are missing, or the text is not what its hash was made from."""
+def _is_incomplete(row: Row) -> bool:
+    """Whether columns are missing, or the text does not match its hash."""
     if len(row) < len(COLUMNS):
         return True
     try:

@@ -1,4 +1,4 @@
-"""What a file has of the schema: the steps that it has had, and its tables."""
+"""The schema of a file: its applied migrations and its tables."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from .sql_script import run_script
 if TYPE_CHECKING:
     from sqlite_utils import Database, Migrations
 
-# The table by which sqlite-utils knows which steps a file has had, and what it calls ours there.
+# The table in which sqlite-utils records migrations, and the name of our set in it.
 _RECORD = "_sqlite_migrations"
 _STEP_SET = "slowwave"
 
 
 def newest_version() -> int:
-    """Return the version of a file that has had every step."""
+    """Return the newest schema version."""
     return len(STEPS)
 
 
 def step_names() -> set[str]:
-    """Return the names by which a file knows the steps that it has had."""
+    """Return the names of all migrations."""
     return {step.__name__ for step in STEPS}
 
 
 def applied_steps(db: Database) -> set[str]:
-    """Return the names of the steps that a file has had.
+    """Return the names of the migrations that a file has had.
 
-    By two queries: each opening of a file asks, and `Migrations.applied` reads the whole schema.
+    Faster than `Migrations.applied`, which reads the whole schema: this runs on each open.
     """
     if db.conn.execute("SELECT 1 FROM sqlite_schema WHERE name = ?", [_RECORD]).fetchone() is None:
         return set()
@@ -39,12 +39,12 @@ def applied_steps(db: Database) -> set[str]:
 
 
 def is_outdated(db: Database) -> bool:
-    """Whether a file has not had every step."""
+    """Whether a file has pending migrations."""
     return not step_names() <= applied_steps(db)
 
 
 def migrations() -> Migrations:
-    """Return the steps as a set that takes those which a file has not had."""
+    """Return the migrations as sqlite-utils applies them."""
     from sqlite_utils import Migrations
 
     steps = Migrations(_STEP_SET)
@@ -54,11 +54,11 @@ def migrations() -> Migrations:
 
 
 def schema_parts(db: Database) -> dict[str, set[str]]:
-    """Return each table, index and trigger, with the columns of the tables."""
+    """Return each table, index and trigger of a file, with the columns of the tables."""
     parts: dict[str, set[str]] = {}
     for part, column in db.conn.execute(
         "SELECT part.type || ' ' || part.name, info.name FROM sqlite_schema AS part "
-        # Not the virtual ones: an agent's may need a module that is not here.
+        # Not virtual tables: an agent's may need a missing module.
         "LEFT JOIN pragma_table_info(iif(part.sql LIKE 'CREATE TABLE%', part.name, '')) AS info"
     ):
         parts.setdefault(part, set()).add(column or "")
@@ -70,16 +70,16 @@ def expected_parts(kept: Mapping[str, set[str]]) -> dict[str, set[str]]:
 
     kept: the parts that the file has. Of an extension it has all parts or none.
     """
-    core = expected_parts()
+    core = fresh_parts()
     expected = dict(core)
     for tables in extension_tables():
-        added = {part: names for part, names in expected_parts(tables).items() if part not in core}
+        added = {part: names for part, names in fresh_parts(tables).items() if part not in core}
         if added.keys() & kept.keys():
             expected |= added
     return expected
 
 
-def expected_parts(*extensions: ExtensionTables) -> dict[str, set[str]]:
+def fresh_parts(*extensions: ExtensionTables) -> dict[str, set[str]]:
     """Return what `schema_parts` gives for a new file to which extensions have written."""
     from sqlite_utils import Database
 

@@ -1,4 +1,4 @@
-"""Which texts a model was shown, so that a night asks only about what is new, and its conflicts."""
+"""The texts that a model was shown, so that runs ask only about new ones, and its conflicts."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from .file import MemoryFile
 def read_asked(file: MemoryFile, key: str) -> frozenset[tuple[str, str]]:
     """Return (tenant, content hash) of each text that was shown under a key.
 
-    key: a hash of the model and of its instructions. A source of a proposal that became stale since
-    counts as not shown: what is left of the proposal can be proposed again.
+    key: a hash of the model and of its instructions. The sources of proposals that became stale
+    since count as not shown, so that they can be proposed again.
     """
     rows = file.db.conn.execute(
         "WITH outdated AS (SELECT memories.tenant, content_hash, max(run_id) AS run_id "
@@ -27,15 +27,15 @@ def read_asked(file: MemoryFile, key: str) -> frozenset[tuple[str, str]]:
 
 
 def keep_asked(file: MemoryFile, tenant: str, hashes: Iterable[str], key: str, run_id: str) -> None:
-    """Note that texts were shown, within the transaction of the caller."""
+    """Record that texts were shown, in the caller's transaction."""
     file.db.conn.executemany(
         "INSERT OR REPLACE INTO asked (tenant, content_hash, key, run_id) VALUES (?, ?, ?, ?)",
-        [(tenant, one, key, run_id) for one in hashes],
+        [(tenant, content_hash, key, run_id) for content_hash in hashes],
     )
 
 
 class Dispute(NamedTuple):
-    """Two texts of a tenant, by their hashes, of which a model said that both cannot be true."""
+    """Two texts of a tenant, by hash, that a model found contradictory."""
 
     tenant: str
     earlier_hash: str
@@ -44,16 +44,16 @@ class Dispute(NamedTuple):
 
 
 def keep_disputes(file: MemoryFile, disputes: Iterable[Dispute], run_id: str) -> None:
-    """Note conflicts that a model named, within the transaction of the caller."""
+    """Record conflicts that a model found, in the caller's transaction."""
     file.db.conn.executemany(
         "INSERT OR REPLACE INTO disputes (tenant, earlier_hash, later_hash, why, run_id) "
         "VALUES (?, ?, ?, ?, ?)",
-        [(*one, run_id) for one in disputes],
+        [(*dispute, run_id) for dispute in disputes],
     )
 
 
 def read_disputes(file: MemoryFile, tenant: str) -> list[Dispute]:
-    """Return the conflicts of a tenant that a model named."""
+    """Return the conflicts of a tenant that a model found."""
     rows = file.db.conn.execute(
         "SELECT tenant, earlier_hash, later_hash, why FROM disputes WHERE tenant = ? "
         "ORDER BY earlier_hash, later_hash",

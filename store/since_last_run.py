@@ -1,4 +1,4 @@
-"""When the last run was, and how much is new since: for the gates before a run."""
+"""The time of the last run and the number of new memories, for the gates before a run."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from .file import MemoryFile
 from .purge import OPTION
 from .records import json_text
 
-# Runs of 'maintain': a night's record has what it was to do, the others say what they were. What a
-# person decides one by one, and what an ingester writes, is none.
+# Runs of 'maintain' have one of these options; reviews and ingests do not.
 _OF_MAINTAIN = " OR ".join(
     f"json_extract(options, '$.{name}') IS NOT NULL" for name in ("only", OPTION, PHASE)
 )
@@ -19,10 +18,9 @@ _IS_INGEST = "(json_extract(options, '$.ingest') IS NOT NULL)"
 
 
 def last_run(file: MemoryFile, tenants: Sequence[str]) -> str | None:
-    """Return when the last run of 'maintain' that changed something began; None without one.
+    """Return the start time of the last run of 'maintain' for the tenants; None without one.
 
-    One that failed, or was broken off, is not counted: the next is to do its work. Nor is one that
-    was for some of the tenants only: the others were left out.
+    Failed and interrupted runs do not count, nor do runs for only some of the tenants.
     """
     found = file.value(
         "SELECT max(started_at) FROM runs WHERE outcome IN ('done', 'partial', 'undone') "
@@ -35,10 +33,10 @@ def last_run(file: MemoryFile, tenants: Sequence[str]) -> str | None:
 
 
 def count_new(file: MemoryFile, tenants: Sequence[str]) -> int:
-    """Return how many active memories of the tenants no night has read yet.
+    """Return how many active memories of the tenants no consolidation run has read yet.
 
-    A night notes each text that it reads. What an ingest stored is noted by that, and new until a
-    later night wrote something, or found that there is nothing to do.
+    A run records each text that it reads. An ingest also records the texts that it stores: these
+    are new until a later consolidation run has written something, or found nothing to do.
     """
     night = file.value(
         "SELECT max(id) FROM runs WHERE json_extract(options, '$.only') IS NOT NULL "

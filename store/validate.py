@@ -1,4 +1,4 @@
-"""What is no memory file, or none that can be used, is refused before anything is done with it."""
+"""Refuse files that are not usable memory files before anything is done with them."""
 
 from __future__ import annotations
 
@@ -17,26 +17,25 @@ from .sidecar import file_size, sidecar_path
 if TYPE_CHECKING:
     from sqlite_utils import Database
 
-# What is in the schema of each memory file and of no other, and how far a damaged file is searched
-# for it: the schema is written first.
+# An index that only memory files have, and how many bytes of a damaged file are searched for it:
+# the schema comes first.
 _OUR_INDEX = "memories_by_successor"
 _SCHEMA_WITHIN = 1_000_000
 
 
 def is_foreign_file(path: Path) -> bool:
-    """Whether something can be read there that is not a memory file, damaged or not."""
+    """Whether a path is readable and not a memory file, not even a damaged one."""
     try:
         if not path.is_file():
             return path.is_dir()
         try:
             with open_immutable(path) as conn:
-                # Where the id is damaged, the index of our schema tells.
                 return not (_application_id(conn) or _has_our_index(conn))
         except sqlite3.DatabaseError:
             start = first_bytes(path, _SCHEMA_WITHIN)
     except OSError:
         return False
-    # Where SQLite's file format has the application id.
+    # Bytes 68 to 71 are the application id.
     is_marked = start.startswith(MAGIC) and start[68:72] != bytes(4)
     return not (is_marked or _has_our_schema(start))
 
@@ -51,12 +50,12 @@ def _has_our_index(conn: sqlite3.Connection) -> bool:
 
 
 def _has_our_schema(start: bytes) -> bool:
-    """Whether a memory file's schema follows, whatever the header is."""
+    """Whether a file contains a memory file's schema; the header may be damaged."""
     return f"CREATE INDEX {_OUR_INDEX} ".encode() in start
 
 
 def is_memory_file(path: Path) -> bool:
-    """Whether a file has the header of a memory file; nothing else in it is looked at."""
+    """Whether a file has the header of a memory file."""
     try:
         if not is_database(path):
             return False
@@ -67,69 +66,69 @@ def is_memory_file(path: Path) -> bool:
 
 
 def refuse_non_database(path: Path) -> None:
-    """Refuse what is not there, or is not a SQLite database. Raises `UnusableFile`.
+    """Raise `UnusableFile` for a path that is not a SQLite database.
 
-    Of a damaged database nothing is refused here: whoever opens it finds out what is damaged.
+    Damaged databases pass, unless their header is missing: opening them reports the damage.
     """
     try:
         found = path.stat()
         if not (stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode)):
-            raise UnusableFile(f"{path} is a device or a pipe, and no file.")
+            raise UnusableFile(f"{path} is a device or a pipe, not a file.")
         if is_database(path):
             return
         start = first_bytes(path, _SCHEMA_WITHIN) if found.st_size else b""
     except FileNotFoundError:
         raise UnusableFile(
-            f"There is no file {path}.", f"Make one with: slowwave import {path} --empty"
+            f"There is no file {path}.", f"Create it with: slowwave import {path} --empty"
         ) from None
     except OSError as error:
         raise UnusableFile(f"Cannot read {path}: {error.strerror}.") from error
     if not start:
         raise UnusableFile(
             f"{path} is empty.",
-            f"Remove it, then make a memory file with: slowwave import {path} --empty",
+            f"Remove it, then create a memory file with: slowwave import {path} --empty",
         )
     if start.startswith(MAGIC):
         if len(start) < HEADER_BYTES:
             raise UnusableFile(
-                f"{path} is damaged: it ends within its header.", "Restore it from a backup."
+                f"{path} is damaged: its header is incomplete.", "Restore it from a backup."
             )
         return
     if _has_our_schema(start):
-        raise UnusableFile(f"{path} is damaged: its header is not there.", SAVE)
+        raise UnusableFile(f"{path} is damaged: its header is missing.", SAVE)
     raise UnusableFile(
         f"{path} is not a memory file: it is not a SQLite database.",
-        "Give the path of a file made by 'slowwave import', or of another agent's memory file: see "
+        "Specify a file made by 'slowwave import', or another agent's memory file: see "
         "'slowwave formats'.",
     )
 
 
 def refuse_unusable(db: Database, path: Path) -> None:
-    """Refuse another program's file, a newer one, and one cut off. Raises `UnusableFile`."""
+    """Raise `UnusableFile` for another program's file, a newer schema, or a truncated file."""
     if _application_id(db.conn) != APPLICATION_ID:
         if _has_our_index(db.conn):
             raise UnusableFile(
-                f"{path} is damaged: its header does not say any more whose file it is.",
+                f"{path} is damaged: its header has lost its application id.",
                 SAVE,
             )
         raise UnusableFile(
-            f"{path} is a SQLite database, but not a memory file of slowwave.",
-            "Bring its memories over as JSON lines with 'slowwave import'.",
+            f"{path} is a SQLite database, but not a memory file.",
+            "Import its memories as JSON lines with 'slowwave import'.",
         )
     known, applied = step_names(), applied_steps(db)
     version = db.conn.execute("PRAGMA user_version").fetchone()[0]
     if applied - known or version > len(known):
         raise UnusableFile(
             f"{path} has schema version {max(version, len(applied))}; "
-            f"this slowwave knows versions up to {len(known)}.",
+            f"this slowwave supports versions up to {len(known)}.",
             "Install a newer slowwave.",
         )
     pages, size = (
         db.conn.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "page_size")
     )
-    # Less on disk than the header promises, and no log that could hold the rest: cut off.
+    # Truncated: smaller than the header says, without a log that could hold the rest.
     if not file_size(sidecar_path(path, "-wal")) and file_size(path) < pages * size:
         raise UnusableFile(
-            f"{path} is damaged: {file_size(path)} of {pages * size} bytes are there.",
+            f"{path} is damaged: it has only {file_size(path)} of {pages * size} bytes.",
             SAVE,
         )

@@ -1,4 +1,4 @@
-"""Keep and read embeddings: little-endian float32 of unit length."""
+"""Store and read embeddings: little-endian float32 of unit length."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-# A vector whose length is this near to 1 is kept to the bit as it came.
+# A vector whose length is this close to 1 is stored unchanged.
 _UNIT_TOLERANCE = 1e-5
-# How far a kept vector's length may be from 1: float32 rounding, with room.
+# How far the length of a stored vector may be from 1, because of float32 rounding.
 LENGTH_TOLERANCE = 1e-3
 
 _UPSERT = (
     "INSERT INTO embeddings (memory_id, model, dimensions, vector, content_hash, run_id) "
-    # A memory that an agent deleted meanwhile needs no vector.
+    # An agent may have deleted the memory meanwhile.
     "SELECT ?1, ?2, ?3, ?4, ?5, ?6 WHERE EXISTS (SELECT 1 FROM memories WHERE id = ?1) "
     "ON CONFLICT (memory_id, model) DO UPDATE SET "
     "dimensions = excluded.dimensions, vector = excluded.vector, "
@@ -31,10 +31,10 @@ _UPSERT = (
 
 
 def to_blob(vector: Sequence[float] | NDArray[np.float32]) -> bytes:
-    """Return a vector, shape (d,), as it is kept. Raises ValueError if it has no direction."""
+    """Return a vector, shape (d,), as a blob. Raises ValueError if it is zero or not finite."""
     import numpy as np
 
-    with np.errstate(over="ignore"):  # what float32 cannot hold is refused below
+    with np.errstate(over="ignore"):  # overflow is refused below
         values = np.asarray(vector, dtype="<f4")
     length = float(np.linalg.norm(values.astype(np.float64)))
     if not np.isfinite(length) or length == 0.0:
@@ -45,26 +45,25 @@ def to_blob(vector: Sequence[float] | NDArray[np.float32]) -> bytes:
 
 
 def from_blob(blob: bytes) -> NDArray[np.float32]:
-    """Return a kept vector, shape (d,), as an array."""
+    """Return the vector, shape (d,), of a blob."""
     import numpy as np
 
     return np.frombuffer(blob, dtype="<f4")
 
 
 def is_sound(blob: object) -> bool:
-    """Whether this is a kept vector: float32, finite, of unit length."""
+    """Whether a blob is a finite float32 vector of unit length."""
     import numpy as np
 
     if not isinstance(blob, bytes) or not blob or len(blob) % 4:
         return False
-    # What is not finite has no length near 1.
     with np.errstate(over="ignore", invalid="ignore"):
         length = float(np.linalg.norm(from_blob(blob).astype(np.float64)))
     return abs(length - 1.0) <= LENGTH_TOLERANCE
 
 
 def have_unit_length(vectors: NDArray[np.float32]) -> NDArray[np.bool_]:
-    """Return for each row, shape (n, d), whether `is_sound` holds for its blob."""
+    """Return for each row of an array, shape (n, d), whether its blob `is_sound`."""
     import numpy as np
 
     with np.errstate(over="ignore", invalid="ignore"):
@@ -74,17 +73,17 @@ def have_unit_length(vectors: NDArray[np.float32]) -> NDArray[np.bool_]:
 
 
 def to_numbers(blob: bytes) -> list[float]:
-    """Return a kept vector as numbers that bring it back to the bit."""
-    # Nine significant digits are enough for every float32 (IEEE 754).
+    """Return the vector of a blob as numbers that give the same blob again."""
+    # Nine significant digits identify every float32 (IEEE 754).
     return [float(f"{value:.9g}") for value in from_blob(blob).tolist()]
 
 
 def keep_vectors(
     file: MemoryFile, model: str, vectors: Iterable[tuple[str, str, bytes]], run_id: str | None
 ) -> None:
-    """Keep (memory id, content hash, blob) within the transaction of the caller.
+    """Store (memory id, content hash, blob) in the caller's transaction.
 
-    A run's vector that replaces an outdated one journals it, so that undo can bring it back.
+    A run journals the vectors that it replaces, so that undo can restore them.
     """
     vectors = list(vectors)
     if run_id is not None:
@@ -101,17 +100,17 @@ def keep_vectors(
 
 
 def read_vectors(file: MemoryFile, model: str, tenant: str) -> Iterator[tuple[str, str, bytes]]:
-    """Return (memory id, content hash, blob) of one model and tenant, purged memories too."""
-    there = file.values_of_rows(
+    """Return (memory id, content hash, blob) of a model and a tenant, including purged memories."""
+    vectors = file.tuples(
         "SELECT memory_id, e.content_hash, vector FROM embeddings e "
         "JOIN memories m ON m.id = e.memory_id WHERE model = ? AND tenant = ?",
         [model, tenant],
     )
-    return chain(there, vectors_of_witnesses(file, model, tenant))
+    return chain(vectors, vectors_of_witnesses(file, model, tenant))
 
 
 def read_memory_vectors(file: MemoryFile, memory_id: str) -> list[tuple[str, str, bytes]]:
-    """Return (model, content hash, blob) of one memory, sorted by model."""
+    """Return (model, content hash, blob) of a memory, sorted by model."""
     cursor = file.db.conn.execute(
         "SELECT model, content_hash, vector FROM embeddings WHERE memory_id = ? ORDER BY model",
         [memory_id],
@@ -120,13 +119,13 @@ def read_memory_vectors(file: MemoryFile, memory_id: str) -> list[tuple[str, str
 
 
 def read_dimensions(file: MemoryFile) -> dict[str, int]:
-    """Return the number of dimensions that each model's vectors have in this file."""
+    """Return the number of dimensions of each model's vectors in a file."""
     rows = file.rows("SELECT model, max(dimensions) AS d FROM embeddings GROUP BY model")
     return {row["model"]: row["d"] for row in rows}
 
 
 def ids_with_vectors(file: MemoryFile, model: str) -> list[str]:
-    """Return the ids of the active memories that have a vector of a model, sorted."""
+    """Return the ids of the active memories with a vector of a model, sorted."""
     rows = file.db.conn.execute(
         "SELECT memory_id FROM embeddings JOIN memories ON id = memory_id "
         "WHERE model = ? AND status = 'active' ORDER BY 1",
@@ -138,8 +137,8 @@ def ids_with_vectors(file: MemoryFile, model: str) -> list[str]:
 def read_vectors_by_id(
     file: MemoryFile, model: str, ids: Sequence[str]
 ) -> Iterator[tuple[str, str, bytes]]:
-    """Return (memory id, content hash, blob) of one model and of the memories named."""
-    return file.values_of_rows(
+    """Return (memory id, content hash, blob) of a model for the given memories."""
+    return file.tuples(
         "SELECT memory_id, content_hash, vector FROM embeddings "
         "WHERE model = ? AND memory_id IN (SELECT value FROM json_each(?)) ORDER BY 1",
         [model, json.dumps(list(ids))],

@@ -13,7 +13,7 @@ from typing import Any
 from .file import MemoryFile
 from .records import (
     COLUMNS,
-    MOST_CHARACTERS,
+    MAX_CHARACTERS,
     Memory,
     content_hash,
     from_values,
@@ -31,7 +31,7 @@ _EMPTY = {"source": None, "tags": "[]", "access_count": 0, "accessed_at": None}
 _TEXT = (
     "(SELECT source_content FROM synthesized_from e "
     "WHERE e.source_id = w.id AND source_content IS NOT NULL "
-    f"AND length(CAST(source_content AS BLOB)) <= {4 * MOST_CHARACTERS} LIMIT 1)"
+    f"AND length(CAST(source_content AS BLOB)) <= {4 * MAX_CHARACTERS} LIMIT 1)"
 )
 
 
@@ -79,7 +79,7 @@ def read_witnesses(file: MemoryFile, tenant: str) -> list[Memory]:
     return [
         _memory(memory_id, tenant, of, image, text)
         for memory_id, of, image, text in rows
-        if text is not None and len(text) <= MOST_CHARACTERS
+        if text is not None and len(text) <= MAX_CHARACTERS
     ]
 
 
@@ -108,7 +108,7 @@ def vectors_of_witnesses(
     file: MemoryFile, model: str, tenant: str
 ) -> Iterator[tuple[str, str, bytes]]:
     """Return (memory id, content hash, blob) of one model and tenant, one by one."""
-    return file.values_of_rows(
+    return file.tuples(
         "SELECT v.id, v.content_hash, vector FROM witness_vectors v "
         "JOIN witnesses w ON w.id = v.id WHERE model = ? AND tenant = ?",
         [model, tenant],

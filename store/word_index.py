@@ -1,7 +1,7 @@
-"""Search texts by their words: SQLite's FTS5, next to the file and never in it.
+"""Search texts by their words with SQLite's FTS5, in memory.
 
-An agent writes with whatever SQLite it has; an index in the file would have to be kept by triggers
-that need FTS5 there, too. 100,000 memories are indexed in a second.
+An index in the file would need triggers that require FTS5, which an agent's SQLite may lack.
+Indexing 100,000 memories takes a second.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-# What FTS5 takes for a word of more than half of the texts.
-_LEAST_RARITY = 1e-6
+# FTS5's inverse document frequency of a word in more than half of the texts.
+_MIN_IDF = 1e-6
 
 
 class WordIndex:
-    """The words of numbered texts, found by their Porter stems and ranked by BM25."""
+    """An index of numbered texts by Porter stems, ranked by BM25."""
 
     def __init__(self, texts: Iterable[str]) -> None:
-        """Index texts, numbered from 0 on in their order."""
+        """Index texts, numbered from 0 in their order."""
         self._db = sqlite3.connect(":memory:", check_same_thread=False)
-        # content='': the texts themselves are elsewhere.
+        # content='': do not store the texts.
         self._db.execute(
             "CREATE VIRTUAL TABLE texts USING fts5"
             "(text, content='', tokenize='porter unicode61 remove_diacritics 2')"
@@ -36,9 +36,9 @@ class WordIndex:
         self._size = cursor.rowcount if cursor.rowcount > 0 else 0
 
     def scores(self, words: Sequence[str]) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
-        """Return the numbers of the texts with one of these words, and how well each fits.
+        """Return the numbers and scores, each of shape (found,), of texts with any of the words.
 
-        Both of shape (found,). A score is FTS5's `bm25()` turned round: above 0, higher is better.
+        A score is FTS5's `bm25()` negated: positive, higher is better.
         """
         import numpy as np
 
@@ -52,18 +52,17 @@ class WordIndex:
         return pairs[:, 0].astype(np.intp), pairs[:, 1].astype(np.float32)
 
     def full_score(self, words: Sequence[str]) -> float:
-        """Return what a text of average length scores that has each of these words once.
+        """Return the score of a text of average length that has each of these words once.
 
-        The sum of their inverse document frequencies, as FTS5 has them; a word of no text counts
-        as the rarest.
+        This is the sum of FTS5's inverse document frequencies.
         """
-        return sum(map(self._rarity, words))
+        return sum(map(self._idf, words))
 
-    def _rarity(self, word: str) -> float:
+    def _idf(self, word: str) -> float:
         (with_it,) = self._db.execute(
             "SELECT count(*) FROM texts WHERE texts MATCH ?", [_quoted(word)]
         ).fetchone()
-        return max(log((self._size - with_it + 0.5) / (with_it + 0.5)), _LEAST_RARITY)
+        return max(log((self._size - with_it + 0.5) / (with_it + 0.5)), _MIN_IDF)
 
     def close(self) -> None:
         """Close the index."""
@@ -71,5 +70,5 @@ class WordIndex:
 
 
 def _quoted(word: str) -> str:
-    """Return a word in quotation marks: nothing in it is an operator, and its parts a phrase."""
+    """Quote a word for FTS5, so that it contains no operators."""
     return '"{}"'.format(word.replace("\0", " ").replace('"', '""'))

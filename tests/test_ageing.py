@@ -43,8 +43,8 @@ def memory_age(memory_id: str = "m", hours: float = 0, **fields: Any) -> MemoryA
     then = NOW_S - round(hours * HOUR)
     columns: dict[str, Any] = {
         **{"tenant": "default", "kind": "fact", "layer": "working", "importance": 3},
-        **{"protected": False, "carries": False, "waiting": False},
-        **{"ends": None, "said": then, "used": then, "accesses": 0},
+        **{"protected": False, "has_dependents": False, "under_review": False},
+        **{"expires": None, "last_stated": then, "last_used": then, "access_count": 0},
     }
     return MemoryAge(memory_id, **(columns | fields))
 
@@ -88,9 +88,9 @@ def status_of(path: Path) -> dict[str, str]:
 def test_what_is_left_halves_with_the_layer_s_half_life_and_rises_with_use(
     layer: str, hours: float, accesses: int, expected: float
 ) -> None:
-    assert score(memory_age(hours=hours, layer=layer, accesses=accesses), NOW_S) == pytest.approx(
-        expected
-    )
+    assert score(
+        memory_age(hours=hours, layer=layer, access_count=accesses), NOW_S
+    ) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_a_time_is_understood_however_an_agent_wrote_it(memory_file: Path, writt
     execute(memory_file, "UPDATE memories SET accessed_at = ?", written)
     with open_reading(memory_file) as file:
         (found,) = read_ages(file, ["default"])
-    assert (found.used, found.said) == (NOW_S - DAY, NOW_S - 100 * HOUR)
+    assert (found.last_used, found.last_stated) == (NOW_S - DAY, NOW_S - 100 * HOUR)
 
 
 def test_what_took_in_another_was_said_again_then(memory_file: Path) -> None:
@@ -113,8 +113,8 @@ def test_what_took_in_another_was_said_again_then(memory_file: Path) -> None:
     )
     with open_reading(memory_file) as file:
         (found,) = read_ages(file, ["default"])
-    assert found.said == NOW_S - 2 * HOUR
-    assert found.carries
+    assert found.last_stated == NOW_S - 2 * HOUR
+    assert found.has_dependents
 
 
 # ---- which rule counts ----
@@ -170,7 +170,7 @@ def test_what_is_ephemeral_goes_after_a_day_to_the_second(hours: float, gone: bo
 
 def test_a_rule_takes_nothing_protected_unless_told_so_and_an_end_of_its_own_counts() -> None:
     old = memory_age("kept", hours=99, protected=True)
-    ended = memory_age("ended", protected=True, ends=NOW_S)
+    ended = memory_age("ended", protected=True, expires=NOW_S)
     choice = choose_expired([old, ended], retention_of(["keep=1d"]), NOW_S, False)
     assert [one.id for one in choice.leaving] == ["ended"]
     assert choice.kept == {"protected": 1}
@@ -244,10 +244,10 @@ def test_two_rules_about_the_same_are_refused_and_a_tenant_may_have_a_comma(
 def test_the_least_used_go_first_and_never_what_others_lean_on() -> None:
     memories = [
         memory_age("core", hours=9_000, layer="core", protected=True),
-        memory_age("carries", hours=9_000, carries=True),
-        memory_age("waits", hours=9_000, waiting=True),
+        memory_age("carries", hours=9_000, has_dependents=True),
+        memory_age("waits", hours=9_000, under_review=True),
         memory_age("old", hours=400),
-        memory_age("older but used", hours=500, accesses=15),
+        memory_age("older but used", hours=500, access_count=15),
         memory_age("new", hours=1),
     ]
     choice = choose_excess(memories, 5, NOW_S)
@@ -512,7 +512,7 @@ def test_an_active_or_unknown_memory_cannot_be_made_active_again(
     memory_file: Path, cli: Cli
 ) -> None:
     put(memory_file, stored("stays"))
-    for memory, said in (("stays", "active already"), ("nobody-here", "or memory 'nobody-here'")):
+    for memory, said in (("stays", "already active"), ("nobody-here", "or memory 'nobody-here'")):
         ended = cli("undo", memory_file, memory)
         assert (ended.code, said in ended.err) == (1, True)
     assert cli("recall", "--archived", memory_file, " ").code == 2

@@ -416,9 +416,9 @@ def test_what_a_plan_says_with_a_seal_of_its_own_is_checked_like_any_proposal(
 @pytest.mark.parametrize(
     ("change_of", "said"),
     [
-        ({"leaving": ["of-00"]}, "what would leave is none of its sources"),
-        ({"survivor": "of-00"}, "the memory that stays is none of its sources"),
-        ({"leaving": ["twin-00", "twin-01"]}, "the memory that stays would leave, too"),
+        ({"leaving": ["of-00"]}, "the memories to supersede are not its sources"),
+        ({"survivor": "of-00"}, "its survivor is not one of its sources"),
+        ({"leaving": ["twin-00", "twin-01"]}, "its survivor would be superseded"),
     ],
 )
 def test_a_forged_entry_that_is_not_consistent_is_refused_with_all_others(

@@ -225,7 +225,7 @@ def test_a_copy_that_differs_is_not_taken_for_a_backup(full_file: Path, tmp_path
         shutil.copyfile(full_file, copy)
         execute(copy, "PRAGMA journal_mode = DELETE")
         execute(copy, change)
-        with pytest.raises(StoreError, match="is not equal"):
+        with pytest.raises(StoreError, match="differs from it"):
             verify_copy(full_file, copy, expected)
 
 
@@ -238,7 +238,7 @@ def test_a_damaged_copy_is_not_taken_for_a_backup(
     content = full_file.read_bytes()
     copy = tmp_path / "copy.db"
     copy.write_bytes(content[:size])
-    with pytest.raises(StoreError, match="is not equal"):
+    with pytest.raises(StoreError, match="differs from it"):
         verify_copy(full_file, copy, expected)
 
 

@@ -54,29 +54,29 @@ PROBLEMS = {
     "successor that is not there": (
         "UPDATE memories SET superseded_by = 'nobody' WHERE id = 'm-1'",
         [
-            Problem("dangling reference", "memory m-1 is superseded by nobody, which is not there"),
+            Problem("dangling reference", "memory m-1 is superseded by nobody, which is missing"),
             Problem(
                 "superseded by an inactive memory",
-                "what memory m-1 says stands in no active memory",
+                "memory m-1 is superseded, but not by an active memory",
             ),
         ],
     ),
     "vectors of nobody": (
         "INSERT INTO embeddings VALUES ('nobody', 'm', 2, x'000000000000803f', 'h', NULL)",
-        [Problem("dangling reference", "embeddings refers to memories that are gone, 1 times")],
+        [Problem("dangling reference", "embeddings refers to missing rows of memories, 1 times")],
     ),
     "names of nobody": (
         "INSERT INTO memory_entities VALUES ('nobody', 1, NULL), ('no one', 1, NULL)",
         [
             Problem(
-                "dangling reference", "memory_entities refers to memories that are gone, 2 times"
+                "dangling reference", "memory_entities refers to missing rows of memories, 2 times"
             )
         ],
     ),
     "decision of no run": (
         "INSERT INTO proposals VALUES "
         "('run-9', 'k', 'merge', 'default', '[]', NULL, NULL, 'stale', NULL, '', NULL, '{}', '')",
-        [Problem("dangling reference", "proposals refers to runs that are gone, 1 times")],
+        [Problem("dangling reference", "proposals refers to missing rows of runs, 1 times")],
     ),
     "proposal that waits and of which nothing is kept": (
         "INSERT INTO proposals VALUES "
@@ -84,31 +84,31 @@ PROBLEMS = {
         [
             Problem(
                 "damaged proposal",
-                "proposal k, which waits, cannot be read: nothing is kept of it",
+                "pending proposal k is invalid: it was not stored",
             ),
-            Problem("dangling reference", "proposals refers to runs that are gone, 1 times"),
+            Problem("dangling reference", "proposals refers to missing rows of runs, 1 times"),
         ],
     ),
     "source that is gone without its text": (
         "INSERT INTO synthesized_from VALUES ('m-3', 'gone', 'merge', 'run-1', 'h', NULL, '')",
-        [Problem("dangling lineage", "m-3 cites gone, which is gone without its text")],
+        [Problem("dangling lineage", "m-3 cites gone, which is missing, and so is its text")],
     ),
     "descendant that is gone": (
         "INSERT INTO synthesized_from VALUES "
         "('gone', 'm-1', 'merge', 'run-1', 'h', NULL, ''), "
         "('gone', 'm-2', 'merge', 'run-1', 'h', NULL, '')",
-        [Problem("lost descendant", "lineage speaks of gone, which is gone")],
+        [Problem("lost descendant", "lineage names gone, which is missing")],
     ),
     "derived from nothing": (
         "UPDATE memories SET generation = 1 WHERE id = 'm-4'",
-        [Problem("derived without sources", "memory m-4 says it was derived, but cites nothing")],
+        [Problem("derived without sources", "memory m-4 is derived, but has no sources")],
     ),
     "superseded by nothing": (
         "UPDATE memories SET status = 'superseded' WHERE id = 'm-4'",
         [
             Problem(
                 "superseded by an inactive memory",
-                "what memory m-4 says stands in no active memory",
+                "memory m-4 is superseded, but not by an active memory",
             )
         ],
     ),
@@ -117,7 +117,7 @@ PROBLEMS = {
         [
             Problem(
                 "superseded by an inactive memory",
-                f"what memory m-{number} says stands in no active memory",
+                f"memory m-{number} is superseded, but not by an active memory",
             )
             for number in (1, 2, 3)
         ],
@@ -132,11 +132,11 @@ PROBLEMS = {
     ),
     "wrong hash": (
         "UPDATE memories SET content = 'edited', content_hash = 'of another' WHERE id = 'm-4'",
-        [Problem("wrong hash", "memory m-4 is not the text that its hash was made from")],
+        [Problem("wrong hash", "the text of memory m-4 does not match its hash")],
     ),
     "text cut within a character": (
         "UPDATE memories SET content = CAST(x'4a6f73c3' AS TEXT) WHERE id = 'm-4'",
-        [Problem("not UTF-8", "memory m-4 is not readable throughout")],
+        [Problem("not UTF-8", "memory m-4 has invalid bytes")],
     ),
     "vector too long": (
         "UPDATE embeddings SET vector = x'000000400000803f' WHERE memory_id = 'm-1'",
@@ -152,19 +152,19 @@ PROBLEMS = {
     ),
     "table gone": (
         "DROP TABLE entity_scans",
-        [Problem("changed schema", "table entity_scans is gone")],
+        [Problem("changed schema", "table entity_scans is missing")],
     ),
     "index gone": (
         "DROP INDEX memories_by_status",
-        [Problem("changed schema", "index memories_by_status is gone")],
+        [Problem("changed schema", "index memories_by_status is missing")],
     ),
     "trigger gone": (
         "DROP TRIGGER memories_leave",
-        [Problem("changed schema", "trigger memories_leave is gone")],
+        [Problem("changed schema", "trigger memories_leave is missing")],
     ),
     "column gone": (
         "ALTER TABLE answers DROP COLUMN cost_usd",
-        [Problem("changed schema", "table answers has lost cost_usd")],
+        [Problem("changed schema", "table answers lacks cost_usd")],
     ),
 }
 

@@ -80,7 +80,7 @@ BAD_FILES: dict[str, tuple[Callable[[Path], object], str]] = {
     "empty": (lambda path: path.touch(), "is empty"),
     "text": (lambda path: path.write_text("Dear diary\n" * 50), "not a SQLite database"),
     "folder": (lambda path: path.mkdir(), "Cannot read"),
-    "foreign": (foreign, "not a memory file of slowwave"),
+    "foreign": (foreign, "but not a memory file"),
     "newer": (newer, "schema version 99"),
 }
 
@@ -125,7 +125,7 @@ def test_a_truncated_database_ends_with_10(filled: Path, cli: Cli) -> None:
     ended = cli("maintain", filled, "--consolidate")
     assert ended.code == 10
     assert "damaged" in ended.err
-    assert "or save what can be read with 'slowwave export FILE --all'" in ended.err
+    assert "or save the readable part with 'slowwave export FILE --all'" in ended.err
     assert cli("export", filled, "--all").out != ""
     filled.write_bytes(filled.read_bytes()[: 2 * 4096])
     ended = cli("export", filled, "--all")
@@ -180,12 +180,12 @@ def test_wrong_usage_ends_with_2_and_changes_nothing(
     [
         (["maintain", "FILE", "--consolidate", "--tenant", "nobody"], "no tenant 'nobody'"),
         (["show", "--lineage", "FILE", "0000-unknown"], "no memory '0000-unknown'"),
-        (["undo", "FILE", "twin-00"], "active already"),
+        (["undo", "FILE", "twin-00"], "already active"),
         (["log", "FILE", "0000-unknown"], "no run '0000-unknown'"),
         (["undo", "FILE", "0000-unknown"], "no run, proposal or memory '0000-unknown'"),
         (["undo", "FILE", "b6bc"], "'b6bc' is too short"),
         (["show", "--lineage", "FILE", "twin"], "More than one memory"),
-        (["import", "--empty", "FILE"], "exists already"),
+        (["import", "--empty", "FILE"], "already exists"),
         (["import", "FILE", "/nonexistent.jsonl"], "Cannot read"),
         (["add", "FILE", ""], "not a memory"),
         (["maintain", "FILE", "--consolidate", "--embedder", "no-such-model"], "no-such-model"),
@@ -366,7 +366,7 @@ def test_undo_takes_a_run_back_by_the_start_of_its_id_and_once_only(filled: Path
     assert rows(filled, "SELECT * FROM memories ORDER BY id") == before
     again = cli("undo", filled, run_id)
     assert again.code == 1
-    assert "taken back already" in again.err
+    assert "already undone" in again.err
 
 
 def test_undo_takes_one_proposal_back(filled: Path, cli: Cli) -> None:
@@ -477,12 +477,12 @@ def test_the_lines_of_two_files_come_in_together_with_the_runs_of_the_first(
 @pytest.mark.parametrize(
     ("line", "why"),
     [
-        ('{"table": "secrets", "row": {}}', "no history in a table named"),
+        ('{"table": "secrets", "row": {}}', "unknown table of the history"),
         ('{"table": "runs", "row": {"id": "r"}}', "does not fit into runs"),
-        ('{"table": "runs", "row": {"colour": "red"}}', "no such columns"),
+        ('{"table": "runs", "row": {"colour": "red"}}', "does not have these columns"),
         ('{"table": "journal", "row": {"run_id": {"hex": "zz"}}}', "cannot be read"),
         ('{"table": "runs", "row": []}', "cannot be read"),
-        ('{"table": ["runs"], "row": {}}', "no history in a table named"),
+        ('{"table": ["runs"], "row": {}}', "unknown table of the history"),
     ],
 )
 def test_a_line_of_history_that_is_none_stops_the_import_and_is_named(

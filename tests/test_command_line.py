@@ -421,7 +421,7 @@ def test_a_run_is_undone_once_its_last_proposal_is(filled: Path, cli: Cli) -> No
         cli("undo", filled, one["id"])
     assert rows(filled, "SELECT outcome FROM runs") == [{"outcome": "undone"}]
     ended = cli("undo", filled, done["run"])
-    assert (ended.code, "taken back already" in ended.err) == (1, True)
+    assert (ended.code, "already undone" in ended.err) == (1, True)
 
 
 def test_stats_of_a_tenant_leave_out_runs_on_others(filled: Path, cli: Cli) -> None:

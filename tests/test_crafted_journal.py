@@ -178,7 +178,7 @@ def test_entries_by_which_memories_supersede_each_other_are_not_undone(
     before = picture(night, TABLES)
     (made,) = rows(night, "SELECT id FROM runs")
     ended = cli("undo", night, made["id"])
-    assert (ended.code, "stand for what supersedes it" in ended.err) == (10, True)
+    assert (ended.code, "its own successor" in ended.err) == (10, True)
     assert picture(night, TABLES) == before
 
 
@@ -186,7 +186,7 @@ def test_a_change_by_an_entry_that_no_run_writes_is_not_shown(night: Path, cli: 
     add_entry(night, "memories", "{}", None, "{}")
     (made,) = rows(night, "SELECT id FROM runs")
     ended = cli("log", "--diff", night, made["id"])
-    assert (ended.code, "in its journal does not name a row" in ended.err) == (10, True)
+    assert (ended.code, "in its journal does not have the key" in ended.err) == (10, True)
 
 
 def test_a_sound_journal_is_whole_and_undone(night: Path, cli: Cli) -> None:

@@ -15,7 +15,7 @@ from slowwave.consolidation.thresholds import (
     WIDE_SIMILARITY,
     WINDOW_TOKENS,
 )
-from slowwave.store.records import MOST_CHARACTERS
+from slowwave.store.records import MAX_CHARACTERS
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "how-slowwave-decides.md"
@@ -30,7 +30,7 @@ RELIABILITY = ROOT / "docs" / "reliability.md"
         (r"packed to ([\d,]+) tokens", WINDOW_TOKENS),
         (r"what is new, its (\w+) nearest memories", NEAREST_FOR_A_MODEL),
         (r"From a cosine of ([\d.]+) on, a network", DUPLICATE_SIMILARITY),
-        (r"of more than ([\d,]+) characters", MOST_CHARACTERS),
+        (r"of more than ([\d,]+) characters", MAX_CHARACTERS),
     ],
 )
 def test_a_number_on_the_page_of_decisions_is_the_one_that_decides(

@@ -398,7 +398,7 @@ BAD_LINES: dict[str, tuple[bytes, str]] = {
     "lone surrogate": (b'{"content": "\\ud83d"}', "invalid JSON"),
     "deep metadata": (
         b'{"content": "x", "metadata": ' + b'{"a":' * 999,
-        "too deep within each other",
+        "nested too deeply",
     ),
     "list": (b'["x"]', "should be an object"),
     "string": (b'"x"', "should be an object"),
@@ -445,8 +445,8 @@ BAD_LINES: dict[str, tuple[bytes, str]] = {
     "name number": (a_line(entities=[1]), "entities.0"),
     "generation": (a_line(generation=-1), "generation"),
     "access_count": (a_line(access_count=2**63), "access_count"),
-    "embedding alone": (a_line(embedding=[1.0]), "embedding and embedding_model go together"),
-    "model alone": (a_line(embedding_model="m"), "embedding and embedding_model go together"),
+    "embedding alone": (a_line(embedding=[1.0]), "embedding_model require each other"),
+    "model alone": (a_line(embedding_model="m"), "embedding_model require each other"),
     "empty embedding": (a_line(embedding=[], embedding_model="m"), "embedding"),
     "empty model": (a_line(embedding=[1.0], embedding_model=""), "embedding_model"),
     "text in embedding": (a_line(embedding=[1, "2"], embedding_model="m"), "embedding.1"),
@@ -468,8 +468,8 @@ BAD_LINES: dict[str, tuple[bytes, str]] = {
         a_line(more_embeddings=[{"model": "filed", "vector": [1.0]}]),
         "but filed has 2 in this file",
     ),
-    "id of the file": (a_line(id="filed"), "a memory with the id filed exists already"),
-    "id of a line before": (a_line(id="lined"), "a memory with the id lined exists already"),
+    "id of the file": (a_line(id="filed"), "a memory with the id filed already exists"),
+    "id of a line before": (a_line(id="lined"), "a memory with the id lined already exists"),
     "successor that is nowhere": (a_line(superseded_by="nobody"), "superseded by nobody"),
     "edge without a source": (a_line(synthesized_from=[EDGE | {"source_id": ""}]), "source_id"),
     "edge of no operation": (a_line(synthesized_from=[EDGE | {"operation": "copy"}]), "operation"),
@@ -531,7 +531,7 @@ def test_each_line_that_is_left_out_is_reported(memory_file: Path) -> None:
     )
     assert added == 1
     assert [one.line for one in skipped] == [1, 3, 4, 5]
-    assert skipped[3] == Skipped(5, "a memory with the id m-1 exists already")
+    assert skipped[3] == Skipped(5, "a memory with the id m-1 already exists")
 
 
 def test_what_hangs_on_a_line_that_was_left_out_is_left_out_too(memory_file: Path) -> None:

@@ -120,7 +120,7 @@ def test_a_file_may_have_any_name(tmp_path: Path, name: str) -> None:
 def test_no_file_is_made_over_another(tmp_path: Path, there: bytes) -> None:
     path = tmp_path / "memory.db"
     path.write_bytes(there)
-    with pytest.raises(StoreError, match="exists already") as raised:
+    with pytest.raises(StoreError, match="already exists") as raised:
         create_file(path)
     assert not isinstance(raised.value, UnusableFile)
     assert path.read_bytes() == there
@@ -129,7 +129,7 @@ def test_no_file_is_made_over_another(tmp_path: Path, there: bytes) -> None:
 def test_no_file_is_made_through_a_link_that_leads_nowhere(tmp_path: Path) -> None:
     link = tmp_path / "memory.db"
     link.symlink_to(tmp_path / "elsewhere.db")
-    with pytest.raises(StoreError, match="exists already"):
+    with pytest.raises(StoreError, match="already exists"):
         create_file(link)
     assert not (tmp_path / "elsewhere.db").exists()
 
@@ -160,7 +160,7 @@ def test_a_log_of_a_file_that_is_gone_does_not_get_into_a_new_one(
     path = tmp_path / "memory.db"
     left = tmp_path / f"memory.db{suffix}"
     left.write_bytes(b"what another file still needs")
-    with pytest.raises(StoreError, match="left of another file") as raised:
+    with pytest.raises(StoreError, match="leftover of another file") as raised:
         create_file(path)
     assert raised.value.hint
     assert list(tmp_path.iterdir()) == [left]
@@ -229,12 +229,12 @@ def test_of_several_that_create_one_file_one_does(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [path]
     (memory,) = all_memories(path)
     said.remove(memory.id)
-    assert said == [f"{path} exists already."] * 3
+    assert said == [f"{path} already exists."] * 3
 
 
 def test_what_came_to_stand_there_meanwhile_is_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "memory.db"
-    with pytest.raises(StoreError, match="exists already"), new_file(path):
+    with pytest.raises(StoreError, match="already exists"), new_file(path):
         path.write_bytes(b"notes")
     assert path.read_bytes() == b"notes"
     assert list(tmp_path.iterdir()) == [path]
@@ -259,7 +259,7 @@ def test_a_file_is_made_where_there_are_no_hard_links(
     monkeypatch.setattr(os, "link", refusing)
     path = tmp_path / "memory.db"
     create_file(path)
-    with pytest.raises(StoreError, match="exists already"):
+    with pytest.raises(StoreError, match="already exists"):
         create_file(path)
     assert list(tmp_path.iterdir()) == [path]
     assert all_memories(path) == []
@@ -672,7 +672,7 @@ def test_a_file_that_was_left_in_the_middle_of_a_write_is_set_right_by_the_next_
     with process(CRASHING, memory_file):
         pass
     error = refused(open_reading, memory_file)
-    assert "in the middle of a write" in error.message
+    assert "an interrupted write" in error.message
     with open_writing(memory_file) as file:
         assert check_file(file).problems == ()
     assert [one.id for one in all_memories(memory_file)] == ["m-1"]
@@ -694,7 +694,7 @@ def test_a_transaction_that_does_not_end_well_changes_nothing(
 
 def test_a_transaction_that_the_file_refuses_at_its_end_changes_nothing(memory_file: Path) -> None:
     with open_writing(memory_file) as file:
-        with pytest.raises(StoreError, match="refuses the change"), file.transaction():
+        with pytest.raises(StoreError, match="rejects the change"), file.transaction():
             add_memories(file, [a_memory("m-1", superseded_by="nobody")])
         assert not file.db.conn.in_transaction
     assert all_memories(memory_file) == []
@@ -857,13 +857,13 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 from slowwave.store.exchange import import_lines
-from slowwave.store.file import open_or_make
+from slowwave.store.file import open_or_create
 def lines():
     for number in range(5_000):
         yield b'{"content": "one of many"}'
     print("ready", flush=True)
     sys.stdin.read()
-with open_or_make(Path(sys.argv[1])) as file:
+with open_or_create(Path(sys.argv[1])) as file:
     import_lines(file, lines(), datetime.now(UTC))
 """
     path = tmp_path / "memory.db"
@@ -1014,7 +1014,7 @@ def test_rows_that_an_interruption_leaves_unread_say_nothing_when_the_file_is_cl
     monkeypatch.setattr(sys, "unraisablehook", said.append)
     with open_reading(memory_file) as file:
         left = [
-            file.values_of_rows("SELECT name FROM sqlite_master"),
+            file.tuples("SELECT name FROM sqlite_master"),
             read_vectors(file, "any", "default"),
             file.rows("SELECT name FROM sqlite_master"),
         ]

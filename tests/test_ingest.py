@@ -693,7 +693,7 @@ def test_a_long_message_is_read_in_pieces_of_which_none_is_lost(
     [
         ("none.json", None, "No such file"),
         ("empty.json", "", "is empty"),
-        ("odd.json", '{"a": 1}', "no conversation of a known format"),
+        ("odd.json", '{"a": 1}', "not a conversation in a known format"),
         ("half.jsonl", '{"role":"user","content":"a"}\n{"role"\n\n', "Line 2"),
         ("number.json", '[{"role": "user", "content": 12}]', "number.json has 12 where its text"),
         (
@@ -701,8 +701,8 @@ def test_a_long_message_is_read_in_pieces_of_which_none_is_lost(
             '[{"role": "user", "content": [{"type": "text", "text": {"a": 1}}]}]',
             'has {"a": 1} where its text should be',
         ),
-        ("prose.txt", "Once upon a time.", "no conversation of a known format"),
-        ("once.txt", "Marta: I sold the car.\nJonas: I saw.\n", "with --from text"),
+        ("prose.txt", "Once upon a time.", "not a conversation in a known format"),
+        ("once.txt", "Marta: I sold the car.\nJonas: I saw.\n", "use --from text"),
         ("bytes.txt", b"\xff\xfe\x00", "is not UTF-8"),
     ],
 )
@@ -925,4 +925,4 @@ def test_a_format_of_conversations_that_there_is_none_of_is_wrong_usage(
     memory_file: Path, chat: Path, cli: Cli
 ) -> None:
     ended = cli("ingest", memory_file, chat, "--from", "foo")
-    assert (ended.code, "Known are: chatgpt" in ended.err) == (2, True)
+    assert (ended.code, "Known formats: chatgpt" in ended.err) == (2, True)

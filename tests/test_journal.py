@@ -396,7 +396,7 @@ REFUSALS = {
     ),
     "derived deleted": (
         "DELETE FROM memories WHERE id = 'd'",
-        "Memory d was deleted after the run. No run did that, but an agent or a person.",
+        "Memory d was deleted after the run. An agent or a person did that, not a run.",
     ),
     "derived archived": (
         "UPDATE memories SET status = 'archived' WHERE id = 'd'",
@@ -409,7 +409,7 @@ REFUSALS = {
     "source archived": (
         "UPDATE memories SET status = 'archived' WHERE id = 'a'",
         "Memory a was changed after the run: status is 'archived' now, the run left 'superseded'. "
-        "No run did that, but an agent or a person.",
+        "An agent or a person did that, not a run.",
     ),
     "source deleted": (
         "DELETE FROM memories WHERE id = 'b'",
@@ -434,7 +434,7 @@ REFUSALS = {
     ),
     "another memory taken in by the derived one": (
         "INSERT INTO synthesized_from VALUES ('d', 'e', 'merge', 'nobody', 'h', NULL, '2026')",
-        "Memory d took in memory e after the run. No run did that, but an agent or a person.",
+        "Memory d absorbed memory e after the run. An agent or a person did that, not a run.",
     ),
     "long text edited": (
         f"UPDATE memories SET content = '{'long ' * 50}' WHERE id = 'd'",
@@ -723,7 +723,7 @@ def test_what_a_later_run_changed_names_that_run_and_goes_after_it(
         "content": ("text d and more", "text d", "run-2", "p"),
         "tags": ('["x"]', "[]", "run-2", "p"),
     }
-    assert raised.value.message == "2 changes since then stand in the way."
+    assert raised.value.message == "2 later changes prevent the undo."
     assert all(
         "Run run-2, proposal p did that: undo it first." in one.why
         for one in raised.value.obstacles
@@ -741,9 +741,9 @@ def test_a_memory_that_passed_on_since_its_successor_was_deleted_is_told_so(
     with pytest.raises(ChangedSince) as raised:
         undo(after_a_night)
     assert {one.why for one in raised.value.obstacles} == {
-        "Memory b was deleted after the run. No run did that, but an agent or a person.",
-        "Memory e passed to memory d after the run, since memory b, which stood for it, was "
-        "deleted. No run did that, but an agent or a person.",
+        "Memory b was deleted after the run. An agent or a person did that, not a run.",
+        "Memory e passed to memory d after the run, because its successor, memory b, "
+        "was deleted. An agent or a person did that, not a run.",
     }
 
 
@@ -751,14 +751,14 @@ def test_a_run_that_is_undone_is_blamed_for_nothing(after_a_night: Path) -> None
     later_change(after_a_night, "d", {"content": "mine"})
     undo(after_a_night, "run-2")
     execute(after_a_night, "UPDATE memories SET content = 'mine' WHERE id = 'd'")
-    with pytest.raises(ChangedSince, match="No run did that"):
+    with pytest.raises(ChangedSince, match="An agent or a person did that"):
         undo(after_a_night)
 
 
 def test_a_hand_after_a_later_run_is_no_longer_that_runs(after_a_night: Path) -> None:
     later_change(after_a_night, "d", {"content": "the run's"})
     execute(after_a_night, "UPDATE memories SET content = 'by hand' WHERE id = 'd'")
-    with pytest.raises(ChangedSince, match="No run did that"):
+    with pytest.raises(ChangedSince, match="An agent or a person did that"):
         undo(after_a_night)
 
 
@@ -811,7 +811,7 @@ def test_a_memory_that_took_another_in_since_keeps_what_it_says_for_both(
         insert_row(file, "run-2", "p", "synthesized_from", whole, key)
         gone = {"status": "superseded", "superseded_by": "s"}
         update_row(file, "run-2", "p", "memories", {"id": "e"}, gone)
-    with pytest.raises(ChangedSince, match=r"Memory s took in memory e after the run\. Run run-2"):
+    with pytest.raises(ChangedSince, match=r"Memory s absorbed memory e after the run\. Run run-2"):
         undo(after_a_night)
     undo(after_a_night, "run-2")
     undo(after_a_night)
@@ -870,7 +870,7 @@ def test_an_entry_holds_what_changed_and_what_changed_with_it(memory_file: Path)
 
 def test_a_row_that_is_not_there_cannot_be_updated(memory_file: Path) -> None:
     a_run(memory_file)
-    with pytest.raises(StoreError, match="not there"), changing(memory_file) as file:
+    with pytest.raises(StoreError, match="does not have the row"), changing(memory_file) as file:
         update_row(file, RUN, PROPOSAL, "memories", {"id": "nobody"}, {"trust": 1})
 
 

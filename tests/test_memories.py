@@ -214,7 +214,7 @@ def test_a_memory_that_is_restored_is_active_and_does_not_end_at_once(
 
 def test_an_active_memory_is_not_restored(memory_file: Path) -> None:
     put(memory_file, a_memory("m-1"))
-    with open_writing(memory_file) as file, pytest.raises(StoreError, match="active already"):
+    with open_writing(memory_file) as file, pytest.raises(StoreError, match="already active"):
         restore_memory(file, "m-1", LATER)
     assert all_memories(memory_file) == [a_memory("m-1")]
 

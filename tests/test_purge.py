@@ -218,7 +218,7 @@ def test_without_the_trigger_that_keeps_the_text_nothing_goes(path: Path) -> Non
     a_run(path)
     execute(path, "DROP TRIGGER memories_leave")
     before = picture(path)
-    with pytest.raises(StoreError, match="would be gone"), open_writing(path) as file:
+    with pytest.raises(StoreError, match="would be lost"), open_writing(path) as file:
         purge(file, "run-1", ["old"], Blockers(NOW))
     assert picture(path) == before
 
@@ -404,7 +404,7 @@ def test_a_purge_cannot_be_undone_and_says_so(
     assert purge_run is not None
     before = picture(file_of_a_month)
     assert run(["undo", str(file_of_a_month), purge_run]) == 1
-    assert "a purge cannot be taken back" in capsys.readouterr().err
+    assert "which cannot be undone" in capsys.readouterr().err
     assert picture(file_of_a_month) == before
 
 

@@ -77,7 +77,7 @@ def test_what_writes_says_that_it_cannot(command: str, closed: Path) -> None:
     # A run has no lock there; what needs none finds that the file cannot be written.
     needs_none = name in ("add", "shared") or "add" in options
     assert ended.returncode == (10 if needs_none else 1)
-    assert ("its folder is closed to writing" in ended.stderr) is needs_none
+    assert ("its folder is read-only" in ended.stderr) is needs_none
     assert "cannot" in ended.stderr.casefold()
     assert "Traceback" not in ended.stderr
     assert closed.read_bytes() == before

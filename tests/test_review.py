@@ -373,7 +373,7 @@ def test_while_another_run_holds_the_file_nothing_is_decided_and_that_is_said(
     with maintenance_lock(waiting):
         ended = cli("review", *way, waiting)
     assert (ended.code, ended.out) == (11, "")
-    assert "Another maintenance run holds" in ended.err
+    assert "Another maintenance run has locked" in ended.err
     assert picture(waiting) == before
 
 
@@ -903,7 +903,7 @@ def test_one_that_is_damaged_blocks_no_other_and_can_be_declined(waiting: Path, 
     listed = cli("review", waiting)
     assert listed.code == 0
     assert f"update {UPDATE} (stale)" in listed.out
-    assert "  ! it cannot be read: what is kept is no proposal" in listed.out
+    assert "  ! it cannot be read: it is not a proposal" in listed.out
     assert "the next night withdraws it, and looks at its memories anew" in listed.out
     assert cli("review", "approve", waiting, MERGE).code == 0
     refused = cli("review", "edit", waiting, UPDATE, "--text", "Boats sink.")
@@ -918,7 +918,7 @@ def test_the_log_shows_a_run_of_which_one_proposal_is_damaged(waiting: Path, cli
     damage(waiting, *DAMAGES["no object"])
     said = cli("log", waiting, rows(waiting, "SELECT id FROM runs")[0]["id"])
     assert said.code == 0
-    assert "  ! it cannot be read: what is kept is no proposal" in said.out
+    assert "  ! it cannot be read: it is not a proposal" in said.out
     assert f"merge {MERGE} (pending)" in said.out
 
 
@@ -935,7 +935,7 @@ def test_the_next_night_withdraws_what_is_damaged_and_proposes_it_anew(
             f"WHERE key LIKE '{UPDATE}%'",
         )
     found = cli("check", waiting)
-    assert (found.code, "damaged proposal: proposal " + UPDATE in found.out) == (10, True)
+    assert (found.code, "damaged proposal: pending proposal " + UPDATE in found.out) == (10, True)
     dry = cli("maintain", waiting, "--consolidate", "--dry-run", "--review", "always")
     assert (
         f"1 proposal that waited would be withdrawn, since the file is damaged there: {UPDATE} "

@@ -402,7 +402,7 @@ def test_who_deletes_a_memory_deletes_nothing_of_what_it_stood_for(
     assert left == {"id": "m-1", "status": status, "superseded_by": None, "superseded_at": None}
     assert rows(memory_file, "SELECT * FROM synthesized_from") == []
     with open_reading(memory_file) as file:
-        assert "stands in no active" not in str(check_file(file).problems)
+        assert "not by an active memory" not in str(check_file(file).problems)
         assert "lineage" not in str(check_file(file).problems)
 
 
@@ -493,8 +493,8 @@ def version_that_tears(db: Any) -> None:
 
 WRONG = {
     "breaks": (version_of_wrong(sqlite3.IntegrityError), "in the middle"),
-    "loses": (version_that_loses, "would not keep its"),
-    "tears": (version_that_tears, "would refer to others"),
+    "loses": (version_that_loses, "would lose some of its"),
+    "tears": (version_that_tears, "would refer to missing rows"),
 }
 
 
@@ -507,7 +507,7 @@ def test_a_migration_that_goes_wrong_on_a_copy_leaves_the_file_as_it_was_to_the_
     step, why = WRONG[wrong]
     with monkeypatch.context() as newer:
         with_steps(newer, version_next, step)
-        said = f"brought up .* {len(schema_of_file.STEPS)}: .*{why}"
+        said = f"migrated .* {len(schema_of_file.STEPS)}: .*{why}"
         with (
             pytest.raises(StoreError, match=said) as raised,
             open_writing(path),

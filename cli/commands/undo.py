@@ -24,7 +24,7 @@ from slowwave.store.intake import DROPPED
 from slowwave.store.places import Place
 from slowwave.store.records import Memory
 from slowwave.store.undo.undoable import (
-    FEWEST,
+    MIN_PREFIX,
     Undoable,
     find_last_undoable,
     find_undoable,
@@ -57,7 +57,7 @@ def undo(
         str | None,
         typer.Argument(
             metavar="RUN|PROPOSAL|MEMORY",
-            help=f"Its id, or at least {FEWEST} characters of its start. By default the last run "
+            help=f"Its id, or at least {MIN_PREFIX} characters of its start. By default the last run "
             "that changed something.",
         ),
     ] = None,
@@ -163,7 +163,7 @@ def _take_back(opened: MemoryFile, which: str | None, since: str | None) -> _Tak
         try:
             return restore_memory(opened, which, now)
         except (NotFound, Ambiguous) as unfound:
-            if len(which) < FEWEST:
+            if len(which) < MIN_PREFIX:
                 raise error from None
             if isinstance(unfound, Ambiguous):
                 raise
@@ -231,7 +231,7 @@ def _choose(file: MemoryFile, which: str | None, since: str | None) -> Undoable:
         chosen = find_undoable_since(file, since)
     else:
         chosen = find_last_undoable(file) if which is None else find_undoable(file, which)
-    if chosen.is_nothing:
+    if chosen.is_empty:
         raise StoreError(f"Run {chosen.run_id} applied nothing: nothing to take back.")
     return chosen
 

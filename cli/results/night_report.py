@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from slowwave.cli.terminal.output import clean
 from slowwave.cli.terminal.wording import counted, shortened_for_stdout
-from slowwave.store.records import MOST_CHARACTERS
+from slowwave.store.records import MAX_CHARACTERS
 
 from .ageing import after_the_night, aged_as_json, before_the_night
 from .blocks import LEGEND, ProposalBlock, joined, proposal_block, worth_as_text
@@ -280,7 +280,7 @@ def _suspicions(suspicious: tuple[Suspicion, ...]) -> str:
 def _too_long(too_long: tuple[TooLong, ...]) -> str:
     named = ", ".join(clean(one.memory) for one in too_long[:_MOST_SUSPICIOUS])
     more = " and others" if len(too_long) > _MOST_SUSPICIOUS else ""
-    most = f"{MOST_CHARACTERS:,} characters"
+    most = f"{MAX_CHARACTERS:,} characters"
     return f"Left out: {_memories(len(too_long))} of more than {most} ({named}{more})."
 
 

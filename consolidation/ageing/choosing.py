@@ -50,11 +50,11 @@ def choose_expired(
     leaving: list[LeavingMemory] = []
     protected = 0
     for one in memories:
-        if one.ends is not None and one.ends <= now:
+        if one.expires is not None and one.expires <= now:
             leaving.append(LeavingMemory(one, "its own end"))
             continue
         rule = retention.rule_for(one.tenant, one.kind, one.layer)
-        if rule is None or rule.keep is None or now - one.said < rule.keep.total_seconds():
+        if rule is None or rule.keep is None or now - one.last_stated < rule.keep.total_seconds():
             continue
         if one.protected and not include_protected:
             protected += 1
@@ -105,7 +105,7 @@ def _lowest(
             free.append((score(one, now), one))
         else:
             staying.append(reason)
-    free.sort(key=lambda each: (each[0], each[1].importance, each[1].said, each[1].id))
+    free.sort(key=lambda each: (each[0], each[1].importance, each[1].last_stated, each[1].id))
     going = [
         LeavingMemory(one, f"{excess} above the limit, score {left:.4f}", round(left, 4))
         for left, one in free[:excess]
@@ -117,6 +117,6 @@ def _kept_by(memory: MemoryAge, needed: Collection[str]) -> str | None:
     """Return why a memory is not archived, whatever its score."""
     if memory.protected:
         return "protected"
-    if memory.waiting:
+    if memory.under_review:
         return "review"
-    return "lineage" if memory.carries or memory.id in needed else None
+    return "lineage" if memory.has_dependents or memory.id in needed else None

@@ -47,9 +47,9 @@ def score(memory: MemoryAge, now: int) -> float:
     now: seconds since 1970. To be stored, or said again, is a use, too.
     """
     half_life = HALF_LIVES[memory.layer]
-    hours = max(0, now - memory.used) / _HOUR_S
+    hours = max(0, now - memory.last_used) / _HOUR_S
     left = 1.0 if half_life is None else 2 ** (-hours / half_life)
-    return left + min(ACCESS_WEIGHT * memory.accesses, MOST_FOR_ACCESS)
+    return left + min(ACCESS_WEIGHT * memory.access_count, MOST_FOR_ACCESS)
 
 
 def scores_by_layer(memories: Iterable[MemoryAge], now: int) -> tuple[LayerScores, ...]:

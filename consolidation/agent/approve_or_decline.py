@@ -15,7 +15,7 @@ from slowwave.store.errors import Ambiguous, NotFound, StoreError
 from slowwave.store.file import MemoryFile, maintenance_lock, open_reading, open_writing
 from slowwave.store.ledger import REMEMBERED, Decision, decide_pending, read_latest_by_prefix
 from slowwave.store.records import timestamp
-from slowwave.store.undo.undoable import FEWEST
+from slowwave.store.undo.undoable import MIN_PREFIX
 
 # What the ledger calls the way by which it was decided.
 _WAY = "approve"
@@ -79,10 +79,10 @@ def find_planned(
 
 def not_planned(proposal_id: str, shown: Collection[str] = ()) -> StoreError:
     """Return what to tell an agent whose proposal cannot be decided about; `shown` is as above."""
-    if len(proposal_id) < FEWEST:
+    if len(proposal_id) < MIN_PREFIX:
         return NotFound(
             f"There is no proposal '{proposal_id}'.",
-            f"Give the whole id, or at least its first {FEWEST} characters.",
+            f"Give the whole id, or at least its first {MIN_PREFIX} characters.",
         )
     if any(_fits(one, proposal_id) for one in shown):
         return StoreError(
@@ -97,7 +97,7 @@ def not_planned(proposal_id: str, shown: Collection[str] = ()) -> StoreError:
 
 def _open_decision(file: MemoryFile, tenant: str, proposal_id: str) -> Decision | None:
     """Return a decision that waits; None if the ledger does not know it, or it may be planned."""
-    known = read_latest_by_prefix(file, proposal_id) if len(proposal_id) >= FEWEST else []
+    known = read_latest_by_prefix(file, proposal_id) if len(proposal_id) >= MIN_PREFIX else []
     mine = [one for one in known if one.tenant == tenant]
     waiting = [one for one in mine if one.state == "pending"]
     if len(waiting) > 1:
@@ -114,7 +114,7 @@ def _open_decision(file: MemoryFile, tenant: str, proposal_id: str) -> Decision 
 
 
 def _fits(proposal_id: str, named: str) -> bool:
-    return proposal_id == named or (len(named) >= FEWEST and proposal_id.startswith(named))
+    return proposal_id == named or (len(named) >= MIN_PREFIX and proposal_id.startswith(named))
 
 
 def _ambiguous(proposal_id: str) -> Ambiguous:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from slowwave.consolidation.recall.index import RecallIndex, read_recallable_of
 from slowwave.consolidation.vectors.embedder import Embedder
+from slowwave.store.cache import count_changes
 from slowwave.store.file import open_reading
-from slowwave.store.idle import changes_of
 from slowwave.store.memories import tenants
 
 
@@ -30,7 +30,7 @@ class FreshIndex:
                 return None
             found = self._path.stat()
             # Another file of this name may have been changed as often.
-            state = found.st_dev, found.st_ino, found.st_mtime_ns, changes_of(file, self._tenant)
+            state = found.st_dev, found.st_ino, found.st_mtime_ns, count_changes(file, self._tenant)
         if self._index is None or self._state != state:
             self.forget()
             self._state = state

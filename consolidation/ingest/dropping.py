@@ -19,8 +19,8 @@ from slowwave.store.intake import (
     WaitingPart,
     close_part,
     mark_as_read,
+    read_queued_parts,
     read_tries,
-    read_waiting_parts,
 )
 from slowwave.store.memories import count_memories
 from slowwave.store.records import new_id
@@ -59,7 +59,7 @@ def list_waiting(file: MemoryFile, tenants: Sequence[str] = ()) -> list[Waiting]
     tries = read_tries(file)
     return [
         Waiting(one, waiting_part(one, IngestOptions(tenant=one.tenant)), tries.get(one.id))
-        for one in read_waiting_parts(file, tenants)
+        for one in read_queued_parts(file, tenants)
     ]
 
 

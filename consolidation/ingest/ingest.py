@@ -29,7 +29,7 @@ from slowwave.store.intake import (
     INGESTED,
     active_memories,
     read_chains,
-    read_waiting_parts,
+    read_queued_parts,
 )
 from slowwave.store.memories import Counts, count_memories
 from slowwave.store.records import timestamp
@@ -138,7 +138,7 @@ def _look(
 ) -> _Intake:
     """Read what the file knows of the conversations, and what it remembers."""
     tenant = options.tenant
-    waiting = read_waiting_parts(file, [tenant])
+    waiting = read_queued_parts(file, [tenant])
     taken_up = waiting_parts(
         waiting if takes_up else (), options, lambda chains: read_chains(file, tenant, chains)
     )
@@ -245,7 +245,7 @@ def _carry_out(
         raise
     with interruption.limited(), open_reading(path) as file:
         after = _count(file, options)
-        waiting = len(read_waiting_parts(file, [options.tenant]))
+        waiting = len(read_queued_parts(file, [options.tenant]))
     outcome = replace(
         _outcome(intake, done, after, run.run_id),
         waiting=waiting,

@@ -20,7 +20,7 @@ PART_MESSAGES = 24
 # So many messages before a part are shown with it, so that "that one" is understood.
 CONTEXT_MESSAGES = 2
 # A message is read in pieces of so many characters at the most: somebody pasted a file.
-MOST_CHARACTERS = 6_000
+MAX_CHARACTERS = 6_000
 
 
 @dataclass(frozen=True)
@@ -172,9 +172,9 @@ def _behind(part: Sequence[Said], everything: Sequence[Said]) -> tuple[Said, ...
 def pieces_of(one: Said) -> list[Said]:
     """Return a message in pieces that are not too long, cut at ends of lines or words."""
     pieces, left = [], one.message.text
-    while len(left) > MOST_CHARACTERS:
-        places = (left.rfind(mark, MOST_CHARACTERS // 2, MOST_CHARACTERS) for mark in "\n ")
-        end = next((one for one in places if one > 0), MOST_CHARACTERS)
+    while len(left) > MAX_CHARACTERS:
+        places = (left.rfind(mark, MAX_CHARACTERS // 2, MAX_CHARACTERS) for mark in "\n ")
+        end = next((one for one in places if one > 0), MAX_CHARACTERS)
         pieces.append(left[:end])
         left = left[end:].lstrip()
     return [replace(one, message=replace(one.message, text=text)) for text in (*pieces, left)]

@@ -18,7 +18,7 @@ from slowwave.consolidation.thresholds import (
     VECTOR_SHARE,
     WORDS_FOUND,
 )
-from slowwave.store.records import MOST_CHARACTERS
+from slowwave.store.records import MAX_CHARACTERS
 
 from .filter import Filter
 from .hit import Hit
@@ -72,9 +72,9 @@ def ranked(index: RecallIndex, wish: Wish, now: str) -> list[Hit]:
     """
     import numpy as np
 
-    if len(wish.text) > MOST_CHARACTERS:
+    if len(wish.text) > MAX_CHARACTERS:
         raise QueryTooLong(
-            f"The question has {len(wish.text):,} characters; it may have {MOST_CHARACTERS:,}.",
+            f"The question has {len(wish.text):,} characters; it may have {MAX_CHARACTERS:,}.",
             "Ask for what matters in it.",
         )
     if not index.memories or wish.limit < 1:

@@ -25,7 +25,7 @@ from slowwave.store.errors import StoreError
 from slowwave.store.file import MemoryFile
 from slowwave.store.ledger import DECIDED, Decision, decide_pending, make_pending, read_latest
 from slowwave.store.memories import count_memories
-from slowwave.store.records import MOST_CHARACTERS, new_id, timestamp
+from slowwave.store.records import MAX_CHARACTERS, new_id, timestamp
 from slowwave.store.undo.undo import undo_proposal_within
 
 from .apply import RunContext, apply_written, record
@@ -110,9 +110,9 @@ def reworded(kept: KeptProposal, text: str, memories: Sequence[Memory]) -> KeptP
             "Approve or decline it.",
         )
     said = " ".join(text.split())
-    if len(said) > MOST_CHARACTERS:
+    if len(said) > MAX_CHARACTERS:
         raise StoreError(
-            f"The text has {len(said):,} characters; a memory has at most {MOST_CHARACTERS:,}.",
+            f"The text has {len(said):,} characters; a memory has at most {MAX_CHARACTERS:,}.",
             "Keep it as a document, and write what matters in it.",
         )
     if said == proposal.draft.text:

@@ -43,7 +43,7 @@ class Preflight:
             self.backup = back_up(self._path, self._now, self._keep_backups)
         self._ready = True
 
-    def migrate_file(self) -> None:
+    def bring_up_to_date(self) -> None:
         """Bring an older schema up to date: a change like any other."""
         if needs_migration(self._path):
             self.check_and_back_up()

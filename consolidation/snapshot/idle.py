@@ -28,12 +28,17 @@ from slowwave.consolidation.proposals import (
     TooLong,
     Undecided,
 )
-from slowwave.store.cache import forget_cached, keep_cached
+from slowwave.store.cache import (
+    forget_cached,
+    keep_cached,
+    keep_idle_report,
+    keep_parts,
+    read_idle_report,
+    read_idle_until,
+)
 from slowwave.store.file import MemoryFile, open_reading, open_writing
-from slowwave.store.idle import keep_idle_report, read_idle_report, rests_until
 from slowwave.store.intake import count_waiting
 from slowwave.store.memories import select_consolidated_tenants
-from slowwave.store.neighbours import keep_parts
 from slowwave.store.records import json_text
 
 from .cache import Cache, code_version
@@ -94,7 +99,7 @@ class IdleMarks:
         if self._asks_a_model and count_waiting(file):
             return None
         rests = [
-            rests_until(file, tenant, self._key, self._now)
+            read_idle_until(file, tenant, self._key, self._now)
             for tenant in select_consolidated_tenants(file, ())
         ]
         ends = [rest[0] for rest in rests if rest is not None]

@@ -15,11 +15,10 @@ from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.consolidation.thresholds import DUPLICATE_SIMILARITY
 from slowwave.consolidation.vectors.embedder import Embedder
 from slowwave.consolidation.vectors.matrix import TextVectors
-from slowwave.store.cache import read_cached
+from slowwave.store.cache import count_changes, read_cached, read_parts
 from slowwave.store.check import split_corrupt
 from slowwave.store.entities import read_entities, read_scans
 from slowwave.store.file import MemoryFile, open_reading
-from slowwave.store.idle import changes_of
 from slowwave.store.ledger import read_pending_keys, remembered_keys
 from slowwave.store.lineage import Edge, read_edges
 from slowwave.store.memories import (
@@ -31,7 +30,6 @@ from slowwave.store.memories import (
     read_too_long,
     select_consolidated_tenants,
 )
-from slowwave.store.neighbours import read_parts
 from slowwave.store.records import Memory
 from slowwave.store.shown_to_model import read_asked
 from slowwave.store.vectors import read_vectors
@@ -127,7 +125,7 @@ def read_snapshot(
                 read_scans(file, tenant),
                 tuple(read_edges(file, tenant)),
                 () if full else tuple(read_parts(file, tenant, basis_of(model))),
-                changes_of(file, tenant),
+                count_changes(file, tenant),
             )
             for tenant in wanted
             for observed, derived, damaged in [read_sound(file, tenant, now, leaving)]

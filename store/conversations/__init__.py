@@ -1,1 +1,1 @@
-"""Conversations as other programs write them down, read into messages."""
+"""Conversations that other programs recorded, read into messages."""

@@ -1,6 +1,6 @@
 """`conversations.json` of ChatGPT's data export: a list of conversations, each a tree of messages.
 
-Whoever edits a question begins a branch; the one that the user saw last ends in `current_node`.
+Editing a question starts a branch; the branch that the user saw last ends in `current_node`.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from .messages import (
     Conversation,
     Message,
     UnreadableConversation,
-    moment_of,
-    parsed,
-    sided,
+    parse_json,
+    parse_time,
     text_of,
+    to_role,
 )
 
 
@@ -25,29 +25,29 @@ class ChatGPTExport:
     name = "chatgpt"
 
     def recognises(self, text: str) -> bool:
-        """Whether a text is of this format, by a look at it."""
+        """Whether a text looks like this format."""
         if '"mapping"' not in text:
             return False
-        value = parsed(text)
-        return any(_is_conversation(one) for one in _listed(value)[:3])
+        value = parse_json(text)
+        return any(_is_conversation(item) for item in _as_list(value)[:3])
 
     def read(self, text: str, name: str) -> list[Conversation]:
         """Return the conversations in a text. Raises `UnreadableConversation`."""
-        values = [one for one in _listed(parsed(text)) if _is_conversation(one)]
+        values = [item for item in _as_list(parse_json(text)) if _is_conversation(item)]
         if not values:
-            raise UnreadableConversation(f"{name} is no export of ChatGPT.")
+            raise UnreadableConversation(f"{name} is not a ChatGPT export.")
         return [
             Conversation(
-                f"{name}#{one.get('title') or number}",
+                f"{name}#{item.get('title') or number}",
                 self.name,
-                tuple(_messages(one)),
-                _id_of(one),
+                tuple(_messages(item)),
+                _session(item),
             )
-            for number, one in enumerate(values, start=1)
+            for number, item in enumerate(values, start=1)
         ]
 
 
-def _listed(value: Any) -> list[Any]:
+def _as_list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
@@ -55,7 +55,7 @@ def _is_conversation(value: Any) -> bool:
     return isinstance(value, dict) and isinstance(value.get("mapping"), dict)
 
 
-def _id_of(value: dict[str, Any]) -> str | None:
+def _session(value: dict[str, Any]) -> str | None:
     found = value.get("conversation_id") or value.get("id")
     return found if isinstance(found, str) else None
 
@@ -66,20 +66,20 @@ def _messages(value: dict[str, Any]) -> Iterator[Message]:
         if not isinstance(message, dict):
             continue
         author, content = message.get("author") or {}, message.get("content") or {}
-        side = sided(author.get("role")) if isinstance(author, dict) else None
+        side = to_role(author.get("role")) if isinstance(author, dict) else None
         hidden = (message.get("metadata") or {}).get("is_visually_hidden_from_conversation")
-        # What goes to a tool is no answer to the user.
+        # A message to a tool is not an answer to the user.
         if side is None or hidden or message.get("recipient", "all") != "all":
             continue
         if content.get("content_type", "text") not in ("text", "multimodal_text"):
             continue
         text = text_of(content.get("parts"))
         if text:
-            yield Message(side, text, moment_of(message.get("create_time")))
+            yield Message(side, text, parse_time(message.get("create_time")))
 
 
 def _branch(value: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the nodes from the root to the one that the user saw last."""
+    """Return the nodes from the root to the last one that the user saw."""
     mapping = value["mapping"]
     at = value.get("current_node") or next(reversed(mapping), None)
     found: list[dict[str, Any]] = []

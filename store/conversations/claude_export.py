@@ -9,10 +9,10 @@ from .messages import (
     Conversation,
     Message,
     UnreadableConversation,
-    moment_of,
-    parsed,
-    sided,
+    parse_json,
+    parse_time,
     text_of,
+    to_role,
 )
 
 
@@ -22,41 +22,41 @@ class ClaudeExport:
     name = "claude"
 
     def recognises(self, text: str) -> bool:
-        """Whether a text is of this format, by a look at it."""
+        """Whether a text looks like this format."""
         return '"chat_messages"' in text and bool(_conversations(text))
 
     def read(self, text: str, name: str) -> list[Conversation]:
         """Return the conversations in a text. Raises `UnreadableConversation`."""
         values = _conversations(text)
         if not values:
-            raise UnreadableConversation(f"{name} is no export of Claude.")
+            raise UnreadableConversation(f"{name} is not a Claude export.")
         return [
             Conversation(
-                f"{name}#{one.get('name') or number}",
+                f"{name}#{item.get('name') or number}",
                 self.name,
-                tuple(_messages(one["chat_messages"])),
-                one.get("uuid") if isinstance(one.get("uuid"), str) else None,
+                tuple(_messages(item["chat_messages"])),
+                item.get("uuid") if isinstance(item.get("uuid"), str) else None,
             )
-            for number, one in enumerate(values, start=1)
+            for number, item in enumerate(values, start=1)
         ]
 
 
 def _conversations(text: str) -> list[dict[str, Any]]:
-    value = parsed(text)
+    value = parse_json(text)
     listed = value if isinstance(value, list) else [value]
     return [
-        one
-        for one in listed
-        if isinstance(one, dict) and isinstance(one.get("chat_messages"), list)
+        item
+        for item in listed
+        if isinstance(item, dict) and isinstance(item.get("chat_messages"), list)
     ]
 
 
 def _messages(values: list[Any]) -> Iterator[Message]:
-    for one in values:
-        side = sided(one.get("sender")) if isinstance(one, dict) else None
+    for value in values:
+        side = to_role(value.get("sender")) if isinstance(value, dict) else None
         if side is None:
             continue
-        # What it thought, and the tools that it used, stand in `content` and not in `text`.
-        text = text_of(one.get("content")) or text_of(one.get("text"))
+        # `content` separates the answer from thoughts and tool calls; older exports have `text`.
+        text = text_of(value.get("content")) or text_of(value.get("text"))
         if text:
-            yield Message(side, text, moment_of(one.get("created_at")))
+            yield Message(side, text, parse_time(value.get("created_at")))

@@ -1,7 +1,7 @@
-"""Session logs of Codex: `~/.codex/sessions/**/rollout-*.jsonl`, an event a line.
+"""Session logs of Codex: `~/.codex/sessions/**/rollout-*.jsonl`, one event per line.
 
-Older ones have the messages as they are, newer ones within `payload`. What is said twice, as an
-event for the screen and as an item of the answer, is read once.
+Older logs have bare messages, newer ones wrap them in `payload`. A message that is logged twice,
+as a screen event and as a response item, is read once.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from .messages import Conversation, Message, first_objects, json_lines, moment_of, sided, text_of
+from .messages import Conversation, Message, first_objects, json_lines, parse_time, text_of, to_role
 
 _TEXTS = ("input_text", "output_text", "text")
 _INSERTED = re.compile(
@@ -26,11 +26,11 @@ class CodexLog:
     name = "codex"
 
     def recognises(self, text: str) -> bool:
-        """Whether a text is of this format, by a look at it."""
+        """Whether a text looks like this format."""
         first = first_objects(text)
         wrapped = any(
-            one.get("type") in ("session_meta", "response_item") and "payload" in one
-            for one in first
+            event.get("type") in ("session_meta", "response_item") and "payload" in event
+            for event in first
         )
         older = bool(first) and {"id", "timestamp", "instructions"} <= first[0].keys()
         return wrapped or older
@@ -42,19 +42,19 @@ class CodexLog:
 
 
 def _session(events: list[dict[str, Any]]) -> str | None:
-    for one in events:
-        meta = one.get("payload") if one.get("type") == "session_meta" else one
+    for event in events:
+        meta = event.get("payload") if event.get("type") == "session_meta" else event
         if isinstance(meta, dict) and isinstance(meta.get("id"), str):
             return str(meta["id"])
     return None
 
 
 def _messages(events: list[dict[str, Any]]) -> Iterator[Message]:
-    for one in events:
-        item = one.get("payload") if one.get("type") == "response_item" else one
+    for event in events:
+        item = event.get("payload") if event.get("type") == "response_item" else event
         if not isinstance(item, dict) or item.get("type") != "message":
             continue
-        side = sided(item.get("role"))
+        side = to_role(item.get("role"))
         text = _INSERTED.sub("", text_of(item.get("content"), _TEXTS)).strip() if side else ""
         if side and text:
-            yield Message(side, text, moment_of(one.get("timestamp")))
+            yield Message(side, text, parse_time(event.get("timestamp")))

@@ -1,4 +1,4 @@
-"""The formats of conversations that are known, and a file read as one of them."""
+"""The known conversation formats, and reading a file in one of them."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from .chatgpt import ChatGPTExport
 from .claude_code import ClaudeCodeLog
 from .claude_export import ClaudeExport
 from .codex import CodexLog
-from .messages import Conversation, ConversationFormat, NoContent, UnreadableConversation
+from .messages import Conversation, ConversationFormat, InvalidContent, UnreadableConversation
 from .openai_messages import OpenAIMessages
 from .plain_text import PlainText
 
+# Half a surrogate pair, which JSON can spell but UTF-8 cannot hold.
 _HALF_PAIR = re.compile("[\ud800-\udfff]")
 
-# In the order in which they are tried: what is told apart more surely comes first.
+# In the order in which they are tried: the most specific formats first.
 FORMATS: tuple[ConversationFormat, ...] = (
     ChatGPTExport(),
     ClaudeExport(),
@@ -28,58 +29,59 @@ FORMATS: tuple[ConversationFormat, ...] = (
 )
 
 
-def format_named(name: str) -> ConversationFormat:
-    """Return the format of this name. Raises `NotFound`."""
-    for one in FORMATS:
-        if one.name == name:
-            return one
-    known = ", ".join(one.name for one in FORMATS)
-    raise NotFound(f"There is no format of conversations named '{name}'.", f"Known are: {known}.")
+def get_format(name: str) -> ConversationFormat:
+    """Return the format with this name. Raises `NotFound`."""
+    for format in FORMATS:
+        if format.name == name:
+            return format
+    known = ", ".join(format.name for format in FORMATS)
+    raise NotFound(f"Unknown conversation format '{name}'.", f"Known formats: {known}.")
 
 
 def read_conversations(raw: bytes, name: str, format: str | None = None) -> list[Conversation]:
-    """Return the conversations in a file, whose format is found out unless it is named.
+    """Return the conversations in a file, detecting its format unless `format` names it.
 
-    Those without a message are left out. Raises `UnreadableConversation`, and `NotFound` for a
-    format that is not known.
+    Conversations without messages are omitted. Raises `UnreadableConversation`, and `NotFound` for
+    an unknown format.
     """
     try:
         text = raw.removeprefix(codecs.BOM_UTF8).decode()
     except UnicodeDecodeError:
         raise UnreadableConversation(f"{name} is not UTF-8.") from None
-    chosen = format_named(format) if format else _recognised(text, name)
-    # Half a surrogate pair, which JSON can spell, is no text that a file could hold.
+    chosen = get_format(format) if format else _detect(text, name)
     try:
-        found = [_sound(one) for one in chosen.read(text, name)]
-    except NoContent as error:
+        found = [_clean(conversation) for conversation in chosen.read(text, name)]
+    except InvalidContent as error:
         raise UnreadableConversation(
             f"A message of {name} has {error} where its text should be.",
-            "Nothing was taken in: a text belongs there, or a list of parts.",
+            "Nothing was ingested. The content must be a string or a list of parts.",
         ) from None
-    return [one for one in found if one.messages]
+    return [conversation for conversation in found if conversation.messages]
 
 
-def _recognised(text: str, name: str) -> ConversationFormat:
+def _detect(text: str, name: str) -> ConversationFormat:
     if not text.strip():
         raise UnreadableConversation(f"{name} is empty.")
-    for one in FORMATS:
-        if one.recognises(text):
-            return one
+    for format in FORMATS:
+        if format.recognises(text):
+            return format
     raise UnreadableConversation(
-        f"{name} is no conversation of a known format.",
-        f"Name its format with --from: {', '.join(one.name for one in FORMATS)}. Text in which "
-        "each speaks once, or only one does, is read with --from text.",
+        f"{name} is not a conversation in a known format.",
+        f"Specify its format with --from: {', '.join(format.name for format in FORMATS)}. "
+        "If there is only one speaker, or each speaks only once, use --from text.",
     )
 
 
-def _sound(conversation: Conversation) -> Conversation:
+def _clean(conversation: Conversation) -> Conversation:
     from dataclasses import replace
 
     def clean(text: str) -> str:
         return _HALF_PAIR.sub("\ufffd", text)
 
     messages = tuple(
-        replace(one, text=clean(one.text), speaker=one.speaker and clean(one.speaker))
-        for one in conversation.messages
+        replace(
+            message, text=clean(message.text), speaker=message.speaker and clean(message.speaker)
+        )
+        for message in conversation.messages
     )
     return replace(conversation, name=clean(conversation.name), messages=messages)

@@ -1,4 +1,4 @@
-"""What a conversation is, whichever program wrote it down."""
+"""A conversation and its messages, independent of the program that recorded it."""
 
 from __future__ import annotations
 
@@ -11,56 +11,56 @@ from typing import Any, Literal, Protocol
 from slowwave.store.errors import StoreError
 
 Role = Literal["user", "assistant"]
-# So much of what is no text is told.
-_MOST_SAID = 60
+# How many characters of an invalid content an error shows.
+_EXCERPT = 60
 
 
 class UnreadableConversation(StoreError):
-    """A file is no conversation of a form that is known."""
+    """A file is not a conversation in a known format."""
 
 
-class NoContent(Exception):
-    """What stands in place of a message's text is none; the message says what it is, in short."""
+class InvalidContent(Exception):
+    """A message has something other than text as its content; `str()` gives an excerpt of it."""
 
     def __init__(self, value: Any) -> None:
-        """Take the value."""
-        said = json.dumps(value, ensure_ascii=True)
-        super().__init__(said if len(said) <= _MOST_SAID else f"{said[:_MOST_SAID]}...")
+        """Format an excerpt of the content."""
+        shown = json.dumps(value, ensure_ascii=True)
+        super().__init__(shown if len(shown) <= _EXCERPT else f"{shown[:_EXCERPT]}...")
 
 
 @dataclass(frozen=True)
 class Message:
-    """What one side said."""
+    """A message of the user or of the assistant."""
 
     role: Role
     text: str
-    # ISO 8601 in UTC; None where the file does not say.
+    # ISO 8601 in UTC; None if the file has no time.
     said_at: str | None = None
-    # The name of who said it, where that is more than a role.
+    # The speaker's name, if the file has more than a role.
     speaker: str | None = None
 
 
 @dataclass(frozen=True)
 class Conversation:
-    """The messages of one conversation, oldest first; those of tools and programs left out."""
+    """The messages of a conversation, oldest first, without those of tools and programs."""
 
     name: str
     # The format's name.
     format: str
     messages: tuple[Message, ...]
-    # The id that the program gave it.
+    # The id that the program assigned.
     session: str | None = None
 
 
 class ConversationFormat(Protocol):
-    """How one program writes conversations down."""
+    """How a program records conversations."""
 
     @property
     def name(self) -> str:
         """The format's name."""
 
     def recognises(self, text: str) -> bool:
-        """Whether a text is of this format, by a look at it."""
+        """Whether a text looks like this format."""
 
     def read(self, text: str, name: str) -> list[Conversation]:
         """Return the conversations in a text. Raises `UnreadableConversation`."""
@@ -69,8 +69,8 @@ class ConversationFormat(Protocol):
 def json_lines(text: str, name: str) -> Iterator[dict[str, Any]]:
     """Yield the objects of JSON lines.
 
-    A last line that breaks off is left out: its program is still writing. Raises
-    `UnreadableConversation` with the number of any other line that is none.
+    Skips an incomplete last line, which its program is still writing. Raises
+    `UnreadableConversation` with the number of any other invalid line.
     """
     lines = text.split("\n")
     for number, line in enumerate(lines, start=1):
@@ -86,48 +86,48 @@ def json_lines(text: str, name: str) -> Iterator[dict[str, Any]]:
             yield value
 
 
-def parsed(text: str) -> Any:
-    """Return the JSON value of a text; None if it is none."""
+def parse_json(text: str) -> Any:
+    """Return the JSON value of a text, or None if it is not valid JSON."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
         return None
 
 
-def first_objects(text: str, most: int = 20) -> list[dict[str, Any]]:
-    """Return the objects of the first lines that hold one."""
+def first_objects(text: str, limit: int = 20) -> list[dict[str, Any]]:
+    """Return the JSON objects among the first lines, at most `limit`."""
     found: list[dict[str, Any]] = []
-    for line in text.split("\n", 2 * most)[: 2 * most]:
-        value = parsed(line) if line.lstrip().startswith("{") else None
+    for line in text.split("\n", 2 * limit)[: 2 * limit]:
+        value = parse_json(line) if line.lstrip().startswith("{") else None
         if isinstance(value, dict):
             found.append(value)
-    return found[:most]
+    return found[:limit]
 
 
 def text_of(content: Any, kinds: tuple[str, ...] = ("text",)) -> str:
-    """Return the text of a message's content: a text, or parts of which some are texts.
+    """Return the text of a message's content, which is a string or a list of parts.
 
-    Raises `NoContent` for anything else but null, which is what a call of a tool has.
+    Null, the content of a tool call, gives an empty text. Raises `InvalidContent` for other values.
     """
     if isinstance(content, str):
         return content.strip()
     if content is not None and not isinstance(content, list):
-        raise NoContent(content)
+        raise InvalidContent(content)
     texts = [
-        one if isinstance(one, str) else one.get("text")
-        for one in content or ()
-        if isinstance(one, str) or (isinstance(one, dict) and one.get("type") in kinds)
+        part if isinstance(part, str) else part.get("text")
+        for part in content or ()
+        if isinstance(part, str) or (isinstance(part, dict) and part.get("type") in kinds)
     ]
-    strange = [one for one in texts if one is not None and not isinstance(one, str)]
-    if strange:
-        raise NoContent(strange[0])
-    return "\n\n".join(one.strip() for one in texts if one and one.strip())
+    invalid = [part for part in texts if part is not None and not isinstance(part, str)]
+    if invalid:
+        raise InvalidContent(invalid[0])
+    return "\n\n".join(part.strip() for part in texts if part and part.strip())
 
 
-def moment_of(value: Any) -> str | None:
-    """Return a moment as ISO 8601 in UTC: of seconds since 1970, or of a text; None if it is none.
+def parse_time(value: Any) -> str | None:
+    """Return a time, in seconds since 1970 or as ISO 8601, as ISO 8601 in UTC; None if invalid.
 
-    What has no offset is UTC.
+    A time without an offset is taken as UTC.
     """
     try:
         if isinstance(value, int | float) and not isinstance(value, bool):
@@ -141,8 +141,8 @@ def moment_of(value: Any) -> str | None:
     return None
 
 
-def sided(role: Any) -> Role | None:
-    """Return which side a role is; None for those of systems and tools."""
+def to_role(role: Any) -> Role | None:
+    """Return the role that a program's name for it means; None for systems and tools."""
     if role in ("user", "human"):
         return "user"
     return "assistant" if role in ("assistant", "model", "ai") else None

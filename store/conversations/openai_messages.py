@@ -1,7 +1,7 @@
-"""Messages as OpenAI's interface takes them: `{"role": "user", "content": "..."}`.
+"""Messages in the format of OpenAI's API: `{"role": "user", "content": "..."}`.
 
-A list of them, an object with `messages`, or JSON lines of either: of messages, which make one
-conversation, or of conversations, as files for fine-tuning have them.
+A list of messages, an object with `messages`, or JSON lines: either of the messages of one
+conversation, or of conversations, as in fine-tuning files.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from .messages import (
     UnreadableConversation,
     first_objects,
     json_lines,
-    moment_of,
-    parsed,
-    sided,
+    parse_json,
+    parse_time,
     text_of,
+    to_role,
 )
 
 _TEXTS = ("text", "input_text", "output_text")
@@ -30,49 +30,49 @@ class OpenAIMessages:
     name = "openai"
 
     def recognises(self, text: str) -> bool:
-        """Whether a text is of this format, by a look at it."""
+        """Whether a text looks like this format."""
         head = text.lstrip()[:1]
         if head == "[":
-            value = parsed(text)
-            return isinstance(value, list) and any(_is_message(one) for one in value[:3])
+            value = parse_json(text)
+            return isinstance(value, list) and any(_is_message(item) for item in value[:3])
         if head != "{":
             return False
         lines = first_objects(text, 3)
-        if any(_is_message(one) or _has_messages(one) for one in lines):
+        if any(_is_message(item) or _has_messages(item) for item in lines):
             return True
-        return _has_messages(parsed(text))
+        return _has_messages(parse_json(text))
 
     def read(self, text: str, name: str) -> list[Conversation]:
         """Return the conversations in a text. Raises `UnreadableConversation`."""
-        value = parsed(text)
+        value = parse_json(text)
         if value is None:
-            return self._of_lines(text, name)
+            return self._read_lines(text, name)
         if _is_message(value):
             value = [value]
         if isinstance(value, dict):
             return [self._conversation(value.get("messages"), name, value.get("id"))]
-        if isinstance(value, list) and any(_has_messages(one) for one in value):
-            return self._several([one for one in value if _has_messages(one)], name)
+        if isinstance(value, list) and any(_has_messages(item) for item in value):
+            return self._conversations([item for item in value if _has_messages(item)], name)
         return [self._conversation(value, name)]
 
-    def _of_lines(self, text: str, name: str) -> list[Conversation]:
+    def _read_lines(self, text: str, name: str) -> list[Conversation]:
         lines = list(json_lines(text, name))
-        several = [one for one in lines if _has_messages(one)]
-        if several:
-            return self._several(several, name)
+        conversations = [line for line in lines if _has_messages(line)]
+        if conversations:
+            return self._conversations(conversations, name)
         return [self._conversation(lines, name)]
 
-    def _several(self, values: list[dict[str, Any]], name: str) -> list[Conversation]:
+    def _conversations(self, values: list[dict[str, Any]], name: str) -> list[Conversation]:
         if len(values) == 1:
             return [self._conversation(values[0]["messages"], name, values[0].get("id"))]
         return [
-            self._conversation(one["messages"], f"{name}#{number}", one.get("id"))
-            for number, one in enumerate(values, start=1)
+            self._conversation(value["messages"], f"{name}#{number}", value.get("id"))
+            for number, value in enumerate(values, start=1)
         ]
 
     def _conversation(self, values: Any, name: str, session: Any = None) -> Conversation:
         if not isinstance(values, list):
-            raise UnreadableConversation(f"The messages of {name} are no list.")
+            raise UnreadableConversation(f"The messages of {name} are not a list.")
         return Conversation(
             name,
             self.name,
@@ -82,14 +82,14 @@ class OpenAIMessages:
 
 
 def _messages(values: Iterable[Any]) -> Iterable[Message]:
-    for one in values:
-        side = sided(one.get("role")) if isinstance(one, dict) else None
-        text = text_of(one.get("content"), _TEXTS) if side else ""
+    for value in values:
+        side = to_role(value.get("role")) if isinstance(value, dict) else None
+        text = text_of(value.get("content"), _TEXTS) if side else ""
         if side and text:
-            speaker = one.get("name")
-            when = one.get("timestamp", one.get("created_at"))
+            speaker = value.get("name")
+            when = value.get("timestamp", value.get("created_at"))
             yield Message(
-                side, text, moment_of(when), speaker if isinstance(speaker, str) else None
+                side, text, parse_time(when), speaker if isinstance(speaker, str) else None
             )
 
 

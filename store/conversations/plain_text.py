@@ -1,7 +1,7 @@
-"""Plain text with speakers: `Marta: ...` at the start of a line, with a time before it or not.
+"""Plain text with speakers: `Marta: ...` at the start of a line, optionally after a time.
 
-What stands on the lines below belongs to the same message. Whoever is called as an assistant is
-one; all others are people.
+The lines that follow belong to the same message. Speakers with an assistant's name are assistants;
+all others are people.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 
-from .messages import Conversation, Message, Role, UnreadableConversation, moment_of
+from .messages import Conversation, Message, Role, UnreadableConversation, parse_time
 
 
 def _words(text: str) -> frozenset[str]:
@@ -24,18 +24,18 @@ _TURN = re.compile(
     r"(?P<speaker>[^\W\d_][\w.'-]*(?: [^\W\d_][\w.'-]*){0,2})"
     r"(?: ?[\[(](?P<behind>\d[^)\]]*)[\])])?(?:\*\*:|:\*\*|:|>)(?: +|$)(?P<text>.*)$"
 )
-# What stands before a colon and is nobody.
+# Words before a colon that are not speakers.
 _NOBODY = _words(
     "note todo ps re subject date from to cc http https example warning error info fix update "
     "step question answer summary title"
 )
-# One who speaks once may be no speaker but a word with a colon behind it.
-_FEWEST_TURNS = 2
-# Among others who speak, it is one all the same if it tells of itself: else another had said that.
-_OF_ONESELF = re.compile(r"\b(?:I|[Mm]y|[Mm]e|[Ww]e|[Oo]ur)\b")
-# What somebody says has some of these words; behind a label stand numbers, names, a word or two.
+# A name that appears once may be any word with a colon behind it.
+_MIN_TURNS = 2
+# It is a speaker all the same if its line is in the first person.
+_FIRST_PERSON = re.compile(r"\b(?:I|[Mm]y|[Mm]e|[Ww]e|[Oo]ur)\b")
+# A spoken sentence has lower-case words; a label is followed by numbers, names, a word or two.
 _PLAIN_WORD = re.compile(r"(?<![\w@./-])[^\W\d_A-Z][^\W\d_]+(?![\w@/-])")
-_FEWEST_PLAIN_WORDS = 3
+_MIN_PLAIN_WORDS = 3
 
 
 class PlainText:
@@ -44,16 +44,16 @@ class PlainText:
     name = "text"
 
     def recognises(self, text: str) -> bool:
-        """Whether a text is of this format, by a look at it."""
+        """Whether a text looks like this format."""
         return len(_speakers(text)) > 0
 
     def read(self, text: str, name: str) -> list[Conversation]:
         """Return the conversation in a text. Raises `UnreadableConversation`."""
-        # Whoever named this format means each name, also of one who speaks once or alone.
+        # The user may have forced this format: then every name is a speaker.
         speakers = _speakers(text) or _names(text)
         if not speakers:
             raise UnreadableConversation(
-                f"Nobody speaks in {name}.", "Each message begins with its speaker: 'Marta: ...'."
+                f"{name} has no speakers.", "Start each message with its speaker: 'Marta: ...'."
             )
         turns: list[tuple[re.Match[str], list[str]]] = []
         for line in text.splitlines():
@@ -63,63 +63,68 @@ class PlainText:
             elif turns:
                 turns[-1][1].append(line)
         messages = (_message(found, "\n".join(lines).strip()) for found, lines in turns)
-        return [Conversation(name, self.name, tuple(one for one in messages if one.text))]
+        return [
+            Conversation(name, self.name, tuple(message for message in messages if message.text))
+        ]
 
 
 def _speakers(text: str) -> set[str]:
-    """Return the names, in lower case, of those who speak."""
+    """Return the speakers' names in lower case."""
     counts = _names(text)
-    known = {one for one in counts if one in _ASSISTANTS or one in _USERS}
-    others = {one for one, count in counts.items() if count >= _FEWEST_TURNS or len(known) == 1}
-    speakers = known | others
+    known = {name for name in counts if name in _ASSISTANTS or name in _USERS}
+    frequent = {name for name, count in counts.items() if count >= _MIN_TURNS or len(known) == 1}
+    speakers = known | frequent
     if len(speakers) < 2:
         return set()
-    speakers |= _telling_of_themselves(text)
-    # Where a user and an assistant speak, nobody else does.
-    return speakers if len(known) > 1 else speakers | _laid_out_alike(text, speakers)
+    speakers |= _timed_or_first_person(text)
+    # A conversation of a user and an assistant has no further speakers.
+    return speakers if len(known) > 1 else speakers | _names_in_same_layout(text, speakers)
 
 
-def _telling_of_themselves(text: str) -> set[str]:
-    """Return the names before lines that have a time, or say something of who says them."""
-    found = [one for one in map(_TURN.match, text.splitlines()) if one is not None]
-    telling = (
-        one["speaker"].lower()
-        for one in found
-        if one["speaker"][0].isupper() and (one["time"] or _OF_ONESELF.search(one["text"]))
+def _timed_or_first_person(text: str) -> set[str]:
+    """Return the names before lines that have a time or are in the first person."""
+    names = (
+        turn["speaker"].lower()
+        for turn in map(_TURN.match, text.splitlines())
+        if turn is not None
+        and turn["speaker"][0].isupper()
+        and (turn["time"] or _FIRST_PERSON.search(turn["text"]))
     )
-    return {one for one in telling if one.split()[0] not in _NOBODY}
+    return {name for name in names if name.split()[0] not in _NOBODY}
 
 
-def _laid_out_alike(text: str, speakers: set[str]) -> set[str]:
-    """Return the names before lines that stand as turns do in this text, and say a sentence.
+def _names_in_same_layout(text: str, speakers: set[str]) -> set[str]:
+    """Return the names before sentences that are laid out like the known speakers' turns.
 
-    That is: each turn is one line, or each begins behind a blank one.
+    Either every line of the text is a turn, or every turn follows a blank line.
     """
     lines = [(line, _TURN.match(line)) for line in text.splitlines()]
-    said = [
+    matches = [
         (found, number == 0 or not lines[number - 1][0].strip())
         for number, (_, found) in enumerate(lines)
         if found is not None
     ]
-    turns = [blank for found, blank in said if found["speaker"].lower() in speakers]
-    one_line_each = len(said) == sum(bool(line.strip()) for line, _ in lines)
+    turns = [blank for found, blank in matches if found["speaker"].lower() in speakers]
+    one_line_each = len(matches) == sum(bool(line.strip()) for line, _ in lines)
     behind_blanks = all(turns)
     alike = (
         found["speaker"]
-        for found, blank in said
+        for found, blank in matches
         if (one_line_each or (behind_blanks and blank))
-        and len(_PLAIN_WORD.findall(found["text"])) >= _FEWEST_PLAIN_WORDS
+        and len(_PLAIN_WORD.findall(found["text"])) >= _MIN_PLAIN_WORDS
     )
     return {
-        one.lower() for one in alike if one[0].isupper() and one.lower().split()[0] not in _NOBODY
+        name.lower()
+        for name in alike
+        if name[0].isupper() and name.lower().split()[0] not in _NOBODY
     }
 
 
 def _names(text: str) -> Counter[str]:
-    """Count how often each name stands before a colon, in lower case."""
-    found = (_TURN.match(line) for line in text.splitlines())
-    names = (one["speaker"].lower() for one in found if one is not None)
-    return Counter(one for one in names if one.split()[0] not in _NOBODY)
+    """Count how often each name precedes a colon, in lower case."""
+    turns = (_TURN.match(line) for line in text.splitlines())
+    names = (turn["speaker"].lower() for turn in turns if turn is not None)
+    return Counter(name for name in names if name.split()[0] not in _NOBODY)
 
 
 def _message(found: re.Match[str], text: str) -> Message:
@@ -127,4 +132,4 @@ def _message(found: re.Match[str], text: str) -> Message:
     side: Role = "assistant" if speaker.lower() in _ASSISTANTS else "user"
     named = None if speaker.lower() in _ASSISTANTS | _USERS else speaker
     time = found["time"] or found["behind"]
-    return Message(side, text, moment_of(time.replace(", ", "T")) if time else None, named)
+    return Message(side, text, parse_time(time.replace(", ", "T")) if time else None, named)

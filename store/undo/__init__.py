@@ -1,1 +1,1 @@
-"""Undo: what a run did, taken back to the bit, or what stands in the way."""
+"""Undo: restore what a run changed bit for bit, or name the obstacles."""

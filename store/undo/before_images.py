@@ -1,9 +1,8 @@
-"""What was found in texts, as it was before a run replaced it: put back by undo.
+"""Before-images of vectors, names and name scans, restored by undo.
 
-Vectors, scans for names, and names. A run that finds anew what a text says keeps an image of each
-row that goes. When the run is undone the image goes back, if the run's own row still stands. If a
-later run has replaced that one, the image becomes that run's: so it is as if the run undone had
-never been, in whatever order runs are undone.
+A run that recomputes these for a text journals an image of each row that it replaces. Undo restores
+the image if the run's own row is still there. If a later run has replaced that row, its image is
+replaced instead, so that runs can be undone in any order.
 """
 
 from __future__ import annotations
@@ -12,21 +11,21 @@ from slowwave.store.file import MemoryFile
 from slowwave.store.journal_form import FOUND_IN_TEXTS, JournalReader
 from slowwave.store.rows import Row, encode_row, json_field, set_columns
 
-# An image of a row that carries a run's id; an image has nothing after it.
+# An image of a row with a run's id; the `after` of an image is empty.
 _IMAGE_OF = f"after = '{{}}' AND {json_field('before', 'run_id')} = ?"
 
 
 class BeforeImages:
-    """The images that one run kept, and those that later runs kept of its rows."""
+    """The images that a run kept, and those that later runs kept of its rows."""
 
     def __init__(self, file: MemoryFile, run_id: str) -> None:
-        """Look up whose texts the run was the last to search for names, and who came after it."""
+        """Look up which texts the run was the last to scan for names, and which runs came later."""
         self._file = file
         self._run_id = run_id
         mine = file.rows("SELECT memory_id FROM entity_scans WHERE run_id = ?", [run_id])
         self._scanned = {row["memory_id"] for row in mine}
         self._scanned_again: dict[str, str] = {}
-        # Where the images of this run's rows stand in the journal, by table and key of the row.
+        # (run, sequence) of the journal entries with images of this run's rows, by table and key.
         self._of_mine: dict[tuple[str, str], list[tuple[str, int]]] = {}
         form = JournalReader(file)
         for row in file.rows(
@@ -41,13 +40,13 @@ class BeforeImages:
                 self._scanned_again[entry.key["memory_id"]] = entry.run
 
     def put_back(self, sequence: int, table: str, key: Row, image: Row) -> None:
-        """Restore one image, to the row or to the run that it belongs to now."""
+        """Restore an image in its row, or in the journal of the run that replaced the row."""
         if table == "memory_entities":
             self._put_back_mention(sequence, key, image)
         elif not set_columns(self._file, table, {**key, "run_id": self._run_id}, image):
             self._file.db.conn.executemany(
                 "UPDATE journal SET before = ? WHERE run_id = ? AND sequence = ?",
-                [(encode_row(image), *place) for place in self._images_of(table, key)],
+                [(encode_row(image), *place) for place in self._pop_images(table, key)],
             )
 
     def _put_back_mention(self, sequence: int, key: Row, image: Row) -> None:
@@ -57,7 +56,7 @@ class BeforeImages:
                 "INSERT INTO memory_entities (memory_id, entity_id, run_id) SELECT ?1, ?2, ?3 "
                 "WHERE EXISTS (SELECT 1 FROM memories WHERE id = ?1) "
                 "AND EXISTS (SELECT 1 FROM entities WHERE id = ?2) "
-                # One that was given since stays given.
+                # A name that an agent has supplied since stays.
                 "ON CONFLICT (memory_id, entity_id) DO UPDATE SET run_id = excluded.run_id "
                 "WHERE run_id = ?4",
                 [memory, key["entity_id"], image["run_id"], self._run_id],
@@ -74,15 +73,15 @@ class BeforeImages:
     def forget(self, table: str, key: Row) -> None:
         """Drop the images that later runs kept of a row of this run."""
         self._file.db.conn.executemany(
-            "DELETE FROM journal WHERE run_id = ? AND sequence = ?", self._images_of(table, key)
+            "DELETE FROM journal WHERE run_id = ? AND sequence = ?", self._pop_images(table, key)
         )
 
-    def _images_of(self, table: str, key: Row) -> list[tuple[str, int]]:
-        """Return where the images of a row stand, once: they are another's then, or gone."""
+    def _pop_images(self, table: str, key: Row) -> list[tuple[str, int]]:
+        """Pop (run, sequence) of each image of a row: the caller moves or deletes them."""
         return self._of_mine.pop((table, encode_row(key)), [])
 
-    def drop_what_was_found(self) -> None:
-        """Drop all that the run found, and the images that later runs kept of it."""
+    def delete_findings(self) -> None:
+        """Delete all vectors and names of the run, and the images that later runs kept of them."""
         for table in FOUND_IN_TEXTS:
             self._file.db.conn.execute(f"DELETE FROM {table} WHERE run_id = ?", [self._run_id])
         self._file.db.conn.execute(

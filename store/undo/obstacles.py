@@ -1,4 +1,4 @@
-"""What stands in the way of an undo: which row, which column, and who changed it since."""
+"""Obstacles to an undo: which row and column changed since, and who changed it."""
 
 from __future__ import annotations
 
@@ -14,72 +14,74 @@ from slowwave.store.purge import purged_by
 from slowwave.store.records import json_text
 from slowwave.store.rows import Row, encode_row, json_field
 
-# So many characters of a text are shown.
-_LONGEST = 60
+# How many characters of a text an obstacle shows.
+_EXCERPT = 60
 
 
 @dataclass(frozen=True)
 class Obstacle:
-    """One change since the run; `why` says it in a sentence or two."""
+    """A change since the run that prevents its undo; `why` explains it in a sentence or two."""
 
     table: str
-    # The row's key, its parts with a space between them: of a memory, its id.
+    # The parts of the row's key, separated by spaces; for a memory, its id.
     row: str
-    # None: the row itself is gone, or another depends on it.
+    # None: the row itself is gone, or another row depends on it.
     column: str | None
     now: Any
     left: Any
-    # Who did it; None: no run, but an agent or a person.
+    # The run that made the change; None: an agent or a person did.
     run: str | None
     proposal: str | None
     why: str
 
     @property
     def is_purged(self) -> bool:
-        """Whether the row was purged: nothing brings it back."""
+        """Whether the row was purged, and cannot be restored."""
         return self.column is None and self.run is not None and self.proposal is None
 
 
 @dataclass(frozen=True)
 class LaterChange:
-    """An entry of the journal that still stands, and was written later."""
+    """A later journal entry that is still in effect."""
 
     run: str
     proposal: str
     sequence: int
     key: dict[str, Any]
-    # Whether the row was made by it.
+    # Whether it inserted the row.
     made: bool
     after: dict[str, Any]
 
 
 class LaterChanges:
-    """What runs did to memories and lineage after a run, or after some proposals of it."""
+    """Changes to memories and lineage after a run, or after some of its proposals."""
 
     def __init__(self, file: MemoryFile, run_id: str, proposals: Sequence[str]) -> None:
-        """Take what is to be undone; nothing is read before it is asked for."""
+        """Set the run and the proposals to undo; the journal is read on first use."""
         self._file = file
         self._run_id = run_id
         self._proposals = frozenset(proposals)
 
     def of(self, sequence: int, table: str, key: Row) -> list[LaterChange]:
-        """Return the changes of one row after an entry, oldest first."""
+        """Return the changes of a row after an entry, oldest first."""
         return self._after(sequence, self._by_row.get((table, encode_row(key)), []))
 
     def into(self, sequence: int, memory_id: str) -> list[LaterChange]:
-        """Return the edges by which a memory took in others after an entry."""
+        """Return the edges by which a memory absorbed others after an entry."""
         return self._after(sequence, self._edges.get(memory_id, []))
 
     def _after(self, sequence: int, changes: list[LaterChange]) -> list[LaterChange]:
-        return [one for one in changes if one.run != self._run_id or one.sequence > sequence]
+        return [
+            change for change in changes if change.run != self._run_id or change.sequence > sequence
+        ]
 
     @cached_property
     def _by_row(self) -> dict[tuple[str, str], list[LaterChange]]:
-        # Runs in the order in which they were written down: no clock can turn it round.
+        # Runs in the order of their rows, which does not depend on the clock.
         rows = self._file.rows(
             "SELECT j.* FROM journal j JOIN runs r ON r.id = j.run_id "
             "LEFT JOIN proposals p ON p.run_id = j.run_id AND p.key = proposal "
-            # What waits for a model is read by a run, and by none of its proposals.
+            # Entries of `waiting_messages` belong to a run, not to one of its proposals.
             "WHERE (table_name IN ('memories', 'synthesized_from') AND (state = 'applied' "
             "OR proposal IN (SELECT value FROM json_each(?2)) AND outcome <> 'undone') "
             "OR outcome <> 'undone' AND table_name = 'waiting_messages') "
@@ -91,11 +93,16 @@ class LaterChanges:
         for row in rows:
             if row["run_id"] == self._run_id and row["proposal"] in self._proposals:
                 continue
-            one = form.read(row)
+            entry = form.read(row)
             change = LaterChange(
-                one.run, one.proposal, one.sequence, one.key, one.before is None, one.after
+                entry.run,
+                entry.proposal,
+                entry.sequence,
+                entry.key,
+                entry.before is None,
+                entry.after,
             )
-            found.setdefault((one.table, encode_row(one.key)), []).append(change)
+            found.setdefault((entry.table, encode_row(entry.key)), []).append(change)
         return found
 
     @cached_property
@@ -111,7 +118,7 @@ class LaterChanges:
 def column_changed(
     table: str, key: Row, column: str, now: object, left: object, by: LaterChange | None
 ) -> Obstacle:
-    """Return the obstacle that a column is not what the run left."""
+    """Return the obstacle that a column has changed since the run."""
     what = (
         f"{_row(table, key)} was changed after the run: {column} is {_excerpt(now, left)} now, "
         f"the run left {_excerpt(left, now)}."
@@ -120,7 +127,7 @@ def column_changed(
 
 
 def memory_gone(file: MemoryFile, memory_id: str) -> Obstacle:
-    """Return the obstacle that a memory is no longer there."""
+    """Return the obstacle that a memory no longer exists."""
     purge = purged_by(file, memory_id)
     if purge is None:
         what = f"Memory {memory_id} was deleted after the run."
@@ -128,25 +135,27 @@ def memory_gone(file: MemoryFile, memory_id: str) -> Obstacle:
     run_id, when = purge
     why = (
         f"Memory {memory_id} was purged on {when[:10]} by run {run_id}: "
-        "what is purged cannot come back."
+        "purged memories cannot be restored."
     )
     return Obstacle("memories", memory_id, None, None, None, run_id, None, why)
 
 
-def memory_needed(memory_id: str, other: str, superseded: bool, by: LaterChange | None) -> Obstacle:
-    """Return the obstacle that another memory depends on this one, which took it in."""
+def memory_needed(
+    memory_id: str, dependent: str, superseded: bool, by: LaterChange | None
+) -> Obstacle:
+    """Return the obstacle that another memory depends on this one, which absorbed it."""
     did = (
-        f"Memory {other} was superseded by memory {memory_id}"
+        f"Memory {dependent} was superseded by memory {memory_id}"
         if superseded
-        else f"Memory {memory_id} took in memory {other}"
+        else f"Memory {memory_id} absorbed memory {dependent}"
     )
     return _obstacle("memories", {"id": memory_id}, f"{did} after the run.", by)
 
 
-def memory_passed_on(file: MemoryFile, memory_id: str, other: str) -> Obstacle | None:
+def memory_passed_on(file: MemoryFile, memory_id: str, dependent: str) -> Obstacle | None:
     """Return the obstacle that another memory depends on this one since a third was deleted.
 
-    None if it did not come about so. No run deletes a memory that stands for others.
+    None if no successor was deleted. Runs never delete the successor of a memory.
     """
     before = file.value(
         f"SELECT {json_field('j.after', 'superseded_by')} FROM journal j "
@@ -155,14 +164,14 @@ def memory_passed_on(file: MemoryFile, memory_id: str, other: str) -> Obstacle |
         "WHERE state = 'applied' AND table_name = 'memories' AND row_key = ? "
         f"AND {json_field('j.after', 'superseded_by')} IS NOT NULL "
         "ORDER BY r.rowid DESC, sequence DESC LIMIT 1",
-        [encode_row({"id": other})],
+        [encode_row({"id": dependent})],
     )
     is_there = file.value("SELECT count(*) FROM memories WHERE id = ?", [before])
     if before in (None, memory_id) or is_there:
         return None
     what = (
-        f"Memory {other} passed to memory {memory_id} after the run, since memory {before}, "
-        "which stood for it, was deleted."
+        f"Memory {dependent} passed to memory {memory_id} after the run, because its successor, "
+        f"memory {before}, was deleted."
     )
     return _obstacle("memories", {"id": memory_id}, what, None)
 
@@ -177,10 +186,10 @@ def _obstacle(
     left: object = None,
 ) -> Obstacle:
     if by is None:
-        why = f"{what} No run did that, but an agent or a person."
+        why = f"{what} An agent or a person did that, not a run."
         return Obstacle(table, _name(key), column, now, left, None, None, why)
     if by.proposal in STATUS_AFTER:
-        # The run did nothing else: it is undone as a whole.
+        # The run did nothing else, and is undone as a whole.
         why = f"{what} Run {by.run} did that ({by.proposal}): undo it first."
         return Obstacle(table, _name(key), column, now, left, by.run, None, why)
     part = f", proposal {by.proposal[:12]}" if by.proposal else ""
@@ -196,14 +205,16 @@ def _name(key: Row) -> str:
     return " ".join(str(value) for value in key.values())
 
 
-def _excerpt(value: object, other: object) -> str:
-    """Return a value in words; of a long text the place where the other begins to differ."""
+def _excerpt(value: object, compared: object) -> str:
+    """Return a value for a message; for a long text, the part where it first differs."""
     if not isinstance(value, str):
         return "empty" if value is None else str(value)
-    if len(value) <= _LONGEST:
+    if len(value) <= _EXCERPT:
         return f"'{value}'"
-    same = next((at for at, (a, b) in enumerate(zip(value, str(other), strict=False)) if a != b), 0)
-    start = max(0, min(same - _LONGEST // 3, len(value) - _LONGEST))
-    part = value[start : start + _LONGEST]
-    before, after = "…" * (start > 0), "…" * (start + _LONGEST < len(value))
+    same = next(
+        (at for at, (a, b) in enumerate(zip(value, str(compared), strict=False)) if a != b), 0
+    )
+    start = max(0, min(same - _EXCERPT // 3, len(value) - _EXCERPT))
+    part = value[start : start + _EXCERPT]
+    before, after = "…" * (start > 0), "…" * (start + _EXCERPT < len(value))
     return f"'{before}{part}{after}'"

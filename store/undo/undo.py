@@ -1,34 +1,62 @@
-"""Take a run, or one proposal, back to the bit, or say exactly what stands in the way."""
+"""Undo a run or a proposal bit for bit, from its journal, or name the obstacles."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sqlite3
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from slowwave.store.ageing import STATUS_AFTER
-from slowwave.store.errors import ChangedSince
+from slowwave.store.errors import ChangedSince, UnusableFile
 from slowwave.store.file import MemoryFile
+from slowwave.store.journal_form import (
+    FOUND_IN_TEXTS,
+    HINT,
+    JournalEntry,
+    JournalReader,
+    damaged_entry_error,
+)
 from slowwave.store.ledger import DECIDED
-from slowwave.store.records import next_moment
+from slowwave.store.records import content_hash, next_moment
+from slowwave.store.rows import Row, current_row, delete_row, set_columns
 
 from .before_images import BeforeImages
-from .obstacles import Obstacle
-from .reversal import Reversal
+from .obstacles import (
+    LaterChange,
+    LaterChanges,
+    Obstacle,
+    column_changed,
+    memory_gone,
+    memory_needed,
+    memory_passed_on,
+)
 
 _HINT = (
-    "Nothing was undone. What later runs did is undone first, the latest before the others; "
-    "else undo the other proposals one by one, or single memories."
+    "Nothing was undone. Undo the later runs first, the latest before the others; "
+    "or undo the other proposals one by one, or single memories."
 )
 _HINT_OF_PURGED = (
     "Nothing was undone. A backup from before the purge has those memories, and 'slowwave show "
     "MEMORY --lineage' has their texts; other proposals can be undone one by one."
 )
+# Changes of these columns never prevent an undo: reads update the first two, triggers the next two,
+# and any change the last.
+_BOOKKEEPING = frozenset(
+    {"access_count", "accessed_at", "content_hash", "source_content", "updated_at"}
+)
+# Nor do changes of the trust in a memory that the undo deletes.
+_IGNORED_ON_DELETE = _BOOKKEEPING | {"trust"}
+# How many journal entries are in memory at a time: some contain a vector.
+_BATCH = 1_000
+# Columns of a memory that do not depend on the memories that it absorbed.
+_INDEPENDENT = _BOOKKEEPING | {"status", "superseded_by", "superseded_at"}
 
 
 def undo_runs(file: MemoryFile, run_ids: Sequence[str], now: str) -> list[str]:
-    """Take back all that runs did, in one transaction, and return the keys of their proposals.
+    """Undo runs in one transaction, and return the keys of their proposals.
 
-    run_ids: the latest first. Raises `ChangedSince`, with nothing changed, if rows are not what
-    a run left; it says of each which one, and who changed it.
+    run_ids: the latest first. Raises `ChangedSince`, with nothing changed, if rows have changed
+    since; it names each row and who changed it.
     """
     with file.transaction():
         return [key for run_id in run_ids for key in _undo_run(file, run_id, now)]
@@ -37,36 +65,36 @@ def undo_runs(file: MemoryFile, run_ids: Sequence[str], now: str) -> list[str]:
 def _undo_run(file: MemoryFile, run_id: str, now: str) -> list[str]:
     keys = _applied(file, run_id)
     images = BeforeImages(file, run_id)
-    _take_back(file, run_id, [*keys, *STATUS_AFTER, ""], images)
-    images.drop_what_was_found()
+    _reverse(file, run_id, [*keys, *STATUS_AFTER, ""], images)
+    images.delete_findings()
     file.db.conn.execute("UPDATE runs SET outcome = 'undone' WHERE id = ?", [run_id])
     _mark_undone(file, run_id, keys, now)
     return keys
 
 
 def undo_proposal(file: MemoryFile, run_id: str, key: str, now: str) -> None:
-    """Take one applied proposal back, in one transaction. Raises `ChangedSince`."""
+    """Undo an applied proposal in one transaction. Raises `ChangedSince`."""
     with file.transaction():
         undo_proposal_within(file, run_id, key, now)
 
 
 def undo_proposal_within(file: MemoryFile, run_id: str, key: str, now: str) -> None:
-    """Do the same within the transaction of the caller."""
-    _take_back(file, run_id, [key], BeforeImages(file, run_id))
+    """Undo an applied proposal in the caller's transaction, and its run if nothing else is left."""
+    _reverse(file, run_id, [key], BeforeImages(file, run_id))
     _mark_undone(file, run_id, [key], now)
     if not _applied(file, run_id):
-        _undo_run(file, run_id, now)  # what it found out, too, and that it is undone
+        _undo_run(file, run_id, now)
 
 
-def take_back_proposal(file: MemoryFile, run_id: str, key: str, now: str) -> None:
-    """Take one applied proposal back within the transaction of the caller.
+def undo_proposal_in_savepoint(file: MemoryFile, run_id: str, key: str, now: str) -> None:
+    """Undo an applied proposal in a savepoint of the caller's transaction.
 
     Raises `ChangedSince`, with nothing changed by it.
     """
     conn = file.db.conn
     conn.execute("SAVEPOINT taking_back")
     try:
-        _take_back(file, run_id, [key], BeforeImages(file, run_id))
+        _reverse(file, run_id, [key], BeforeImages(file, run_id))
         _mark_undone(file, run_id, [key], now)
     except ChangedSince:
         conn.execute("ROLLBACK TO taking_back")
@@ -80,17 +108,17 @@ def _applied(file: MemoryFile, run_id: str) -> list[str]:
     return [row["key"] for row in rows]
 
 
-def _take_back(file: MemoryFile, run_id: str, proposals: list[str], images: BeforeImages) -> None:
-    obstacles = Reversal(file, run_id, proposals, images).carry_out()
+def _reverse(file: MemoryFile, run_id: str, proposals: list[str], images: BeforeImages) -> None:
+    obstacles = _Reversal(file, run_id, proposals, images).carry_out()
     if obstacles:
-        hint = _HINT_OF_PURGED if any(one.is_purged for one in obstacles) else _HINT
-        raise ChangedSince(_said(obstacles), hint, obstacles)
+        hint = _HINT_OF_PURGED if any(obstacle.is_purged for obstacle in obstacles) else _HINT
+        raise ChangedSince(_message(obstacles), hint, obstacles)
 
 
-def _said(obstacles: tuple[Obstacle, ...]) -> str:
+def _message(obstacles: tuple[Obstacle, ...]) -> str:
     if len(obstacles) == 1:
         return obstacles[0].why
-    return f"{len(obstacles)} changes since then stand in the way."
+    return f"{len(obstacles)} later changes prevent the undo."
 
 
 def _mark_undone(file: MemoryFile, run_id: str, keys: list[str], now: str) -> None:
@@ -99,8 +127,8 @@ def _mark_undone(file: MemoryFile, run_id: str, keys: list[str], now: str) -> No
         [(now, run_id, key) for key in keys],
     )
     for key in keys:
-        _let_wait_again(file, run_id, key, now)
-    # Names that runs now undone found, or this one, and that nothing mentions any more.
+        _reopen(file, run_id, key, now)
+    # Names that undone runs, or this one, found and that nothing mentions any longer.
     file.db.conn.execute(
         "DELETE FROM entities WHERE id NOT IN (SELECT entity_id FROM memory_entities) AND "
         "(run_id = ? OR run_id IN (SELECT id FROM runs WHERE outcome = 'undone'))",
@@ -108,12 +136,194 @@ def _mark_undone(file: MemoryFile, run_id: str, keys: list[str], now: str) -> No
     )
 
 
-def _let_wait_again(file: MemoryFile, run_id: str, key: str, now: str) -> None:
-    """Let a proposal that a person had approved wait as before, once it is taken back."""
+def _reopen(file: MemoryFile, run_id: str, key: str, now: str) -> None:
+    """Make a proposal pending again that a person had approved, after its undo."""
     file.db.conn.execute(
         "UPDATE proposals SET state = 'pending', decided_at = ?1 WHERE key = ?2 AND run_id = "
         "(SELECT max(run_id) FROM proposals WHERE key = ?2 AND state = 'approved') "
         f"AND (SELECT json_extract(options, '$.{DECIDED}') FROM runs WHERE id = ?3) IS NOT NULL",
-        # Of the rows of one key the latest counts.
+        # The latest row of a key counts.
         [next_moment(now), key, run_id],
     )
+
+
+class _Reversal:
+    """Undoes some proposals of a run in the caller's transaction.
+
+    Continues after the first obstacle, to name all of them; the caller must roll back.
+    """
+
+    def __init__(
+        self, file: MemoryFile, run_id: str, proposals: Sequence[str], images: BeforeImages
+    ) -> None:
+        """Set the run and its proposals to undo; "" means the vectors and names that it found."""
+        self._file = file
+        self._run_id = run_id
+        self._proposals = frozenset(proposals)
+        self._images = images
+        self._later = LaterChanges(file, run_id, proposals)
+        self._form = JournalReader(file)
+
+    def carry_out(self) -> tuple[Obstacle, ...]:
+        """Undo the entries; return the obstacles. Raises `UnusableFile` for a damaged journal."""
+        chosen = (entry for entry in self._entries() if entry.proposal in self._proposals)
+        return tuple(obstacle for entry in chosen for obstacle in self._reverse(entry))
+
+    def _entries(self) -> Iterator[JournalEntry]:
+        """Yield the run's entries, latest first, in batches: an undo may renumber others."""
+        last = None
+        while part := list(
+            self._file.rows(
+                "SELECT * FROM journal WHERE run_id = ?1 AND (?2 IS NULL OR sequence < ?2) "
+                "ORDER BY sequence DESC LIMIT ?3",
+                [self._run_id, last, _BATCH],
+            )
+        ):
+            last = part[-1]["sequence"]
+            yield from map(self._form.read, part)
+
+    def _reverse(self, entry: JournalEntry) -> Iterator[Obstacle]:
+        try:
+            yield from self._reverse_by_kind(entry)
+        except (sqlite3.IntegrityError, OverflowError) as error:
+            if getattr(error, "sqlite_errorname", "") == "SQLITE_CONSTRAINT_TRIGGER":
+                raise  # a trigger of an agent, or of shared knowledge, refuses the change
+            fault = f"does not fit into {entry.table} ({error})"
+            raise damaged_entry_error(entry.run, entry.sequence, fault) from error
+
+    def _reverse_by_kind(self, entry: JournalEntry) -> Iterator[Obstacle]:
+        sequence, table, key, before = entry.sequence, entry.table, entry.key, entry.before
+        if table in FOUND_IN_TEXTS:
+            if before is not None and entry.is_image:
+                self._images.put_back(sequence, table, key, before)
+            else:
+                self._reverse_found(table, key, before)
+        elif entry.is_image:
+            raise damaged_entry_error(entry.run, sequence, "belongs to a purge, unlike the run")
+        elif before is None:
+            yield from self._reverse_insert(sequence, table, key, entry.after)
+        else:
+            yield from self._reverse_update(sequence, table, key, before, entry.after)
+
+    def _reverse_found(self, table: str, key: Row, before: Row | None) -> None:
+        """Undo a vector, name or scan; one that was replaced since stays."""
+        now = current_row(self._file, table, key)
+        if now is None or now["run_id"] != self._run_id:
+            self._images.forget(table, key)
+        elif before is None:
+            delete_row(self._file, table, key)
+        else:
+            set_columns(self._file, table, key, before)
+
+    def _reverse_insert(
+        self, sequence: int, table: str, key: Row, after: Row
+    ) -> Iterator[Obstacle]:
+        now = current_row(self._file, table, key)
+        if now is None:
+            # Missing lineage is as before the run; a missing memory was deleted on purpose.
+            if table == "memories":
+                yield memory_gone(self._file, key["id"])
+            return
+        since = self._later.of(sequence, table, key)
+        for column, left in after.items():
+            if column not in _IGNORED_ON_DELETE and now[column] != left:
+                by = _last_writer(since, column, now[column])
+                yield column_changed(table, key, column, now[column], left, by)
+        if table == "memories":
+            yield from self._dependents(sequence, key["id"])
+        delete_row(self._file, table, key)
+
+    def _dependents(self, sequence: int, memory_id: str) -> Iterator[Obstacle]:
+        """Yield an obstacle for each memory whose facts would be lost together with this one."""
+        absorbed = {
+            change.key["source_id"]: change for change in self._later.into(sequence, memory_id)
+        }
+        conn = self._file.db.conn
+        found = conn.execute("SELECT id FROM memories WHERE superseded_by = ?", [memory_id])
+        superseded = [row[0] for row in found]
+        for dependent in superseded:
+            since = self._later.of(sequence, "memories", {"id": dependent})
+            by = _last_writer(since, "superseded_by", memory_id)
+            passed = memory_passed_on(self._file, memory_id, dependent) if by is None else None
+            yield passed or memory_needed(memory_id, dependent, True, by)
+        edges = conn.execute(
+            "SELECT source_id FROM synthesized_from WHERE derived_id = ?", [memory_id]
+        )
+        for (source,) in edges.fetchall():
+            if source not in superseded:
+                yield memory_needed(memory_id, source, False, absorbed.get(source))
+
+    def _reverse_update(
+        self, sequence: int, table: str, key: Row, before: Row, after: Row
+    ) -> Iterator[Obstacle]:
+        """Restore the columns of a memory, the only kind of row that proposals update."""
+        now = current_row(self._file, table, key)
+        if now is None:
+            yield memory_gone(self._file, key["id"])
+            return
+        since = self._later.of(sequence, table, key)
+        back: dict[str, Any] = {}
+        for column, was in before.items():
+            left = after[column]
+            if now[column] == was:
+                continue  # already restored
+            if column == "access_count":
+                # Keep the reads since: subtract only what the run added.
+                back[column] = max(0, was + now[column] - left)
+            elif column == "updated_at" and now[column] != left:
+                self._pass_to_next_run(since, column, was, left)
+            elif column in _BOOKKEEPING or now[column] == left:
+                back[column] = was
+            else:
+                by = _last_writer(since, column, now[column])
+                yield column_changed(table, key, column, now[column], left, by)
+        if before.keys() - _INDEPENDENT:
+            for change in self._later.into(sequence, key["id"]):
+                yield memory_needed(key["id"], change.key["source_id"], False, change)
+        self._fix_references(key["id"], now, back)
+        if back:
+            set_columns(self._file, table, key, back)
+
+    def _fix_references(self, memory_id: str, now: Row, back: dict[str, Any]) -> None:
+        successor = back.get("superseded_by")
+        if successor and current_row(self._file, "memories", {"id": successor}) is None:
+            back["superseded_by"] = None  # as its deletion would have set it
+        elif successor and self._is_succeeded_by(successor, memory_id):
+            raise UnusableFile(
+                f"The file is damaged: its journal makes memory {memory_id} its own successor.",
+                HINT,
+            )
+        if "content" in back:
+            # Memories derived from the current text still cite it.
+            self._file.db.conn.execute(
+                "UPDATE synthesized_from SET source_content = ? "
+                "WHERE source_id = ? AND source_hash = ? AND source_content IS NULL",
+                [now["content"], memory_id, content_hash(now["content"])],
+            )
+
+    def _is_succeeded_by(self, memory_id: str, successor: str) -> bool:
+        """Whether `successor` supersedes a memory, directly or through others."""
+        found = self._file.value(
+            "WITH RECURSIVE up (id) AS (SELECT ?1 UNION SELECT superseded_by FROM memories "
+            "JOIN up USING (id) WHERE superseded_by IS NOT NULL) SELECT 1 FROM up WHERE id = ?2",
+            [memory_id, successor],
+        )
+        return found is not None
+
+    def _pass_to_next_run(
+        self, since: list[LaterChange], column: str, was: object, left: object
+    ) -> None:
+        """Let the undo of the next run that changed a column restore the value before this run."""
+        following = next((change for change in since if column in change.after), None)
+        if following is not None:
+            self._file.db.conn.execute(
+                f"UPDATE journal SET before = json_set(before, '$.{column}', ?) "
+                f"WHERE run_id = ? AND sequence = ? AND json_extract(before, '$.{column}') = ?",
+                [was, following.run, following.sequence, left],
+            )
+
+
+def _last_writer(since: list[LaterChange], column: str, now: object) -> LaterChange | None:
+    """Return the change that left the current value of a column; None if no run did."""
+    last = next((change for change in reversed(since) if column in change.after), None)
+    return last if last is not None and last.after[column] == now else None

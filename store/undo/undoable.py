@@ -1,4 +1,4 @@
-"""What can be taken back, by the id of a run or of a proposal."""
+"""Find what can be undone, by the id of a run or of a proposal."""
 
 from __future__ import annotations
 
@@ -21,40 +21,39 @@ from slowwave.store.purge import OPTION
 
 from .undo import undo_proposal, undo_runs
 
-# Ids of runs begin with the time: fewer characters of one are soon those of another.
-FEWEST = 8
+# Ids of runs begin with the time, so that shorter prefixes soon match another run.
+MIN_PREFIX = 8
 
 
 @dataclass(frozen=True)
 class Undoable:
-    """Runs, or one proposal, that can be taken back."""
+    """Runs, or a proposal of a run, that can be undone."""
 
     # The latest first.
     runs: tuple[Run, ...]
-    # Of one run only this; None for all of them.
+    # The only proposal to undo; None for whole runs.
     proposal: Decision | None
-    # What they did to memories, and stands; they may have found out things and done nothing.
+    # The proposals in effect; a run may have found names and changed no memories.
     applied: tuple[Decision, ...]
-    # How many memories they took out of the active ones since their time was over, or there were
-    # too many.
+    # How many memories they expired or archived.
     aged: int = 0
-    # How many messages of conversations count as read since, whatever came of them.
+    # How many messages of conversations they marked as read.
     messages: int = 0
 
     @property
-    def is_nothing(self) -> bool:
-        """Whether nothing was done that could be taken back."""
+    def is_empty(self) -> bool:
+        """Whether there is nothing to undo."""
         return not (self.applied or self.aged or self.messages)
 
     @property
     def run_id(self) -> str:
-        """The run that it begins with."""
+        """The id of the earliest run."""
         return self.proposal.run_id if self.proposal else self.runs[-1].id
 
     def undo(self, file: MemoryFile, now: str) -> list[str]:
-        """Take it back, and return the proposals' keys."""
+        """Undo it, and return the keys of the undone proposals."""
         if self.proposal is None:
-            return undo_runs(file, [one.id for one in self.runs], now)
+            return undo_runs(file, [run.id for run in self.runs], now)
         undo_proposal(file, self.proposal.run_id, self.proposal.key, now)
         return [self.proposal.key]
 
@@ -62,24 +61,26 @@ class Undoable:
 def find_undoable(file: MemoryFile, which: str, tenant: str | None = None) -> Undoable:
     """Return the run or the proposal whose id is, or starts with, `which`.
 
-    tenant: for whom it was, and whose memories alone it changed; None means anybody. Raises
-    `NotFound`, `Ambiguous`, or `StoreError` if it is taken back already, or changed memories of
-    other tenants.
+    tenant: if not None, it must have changed memories of this tenant only. Raises `NotFound`,
+    `Ambiguous`, or `StoreError` if it is already undone, or changed memories of other tenants.
     """
     run, proposal = _find_run(file, which, tenant), _find_proposal(file, which, tenant)
     if run is not None and proposal is not None:
-        raise Ambiguous(f"Both a run and a proposal begin with '{which}'.", "Give more of the id.")
+        raise Ambiguous(
+            f"Both a run and a proposal have an id that starts with '{which}'.",
+            "Specify more of the id.",
+        )
     if run is not None:
         if tenant is not None and not changed_tenants(file, run.id) <= {tenant}:
             raise StoreError(
                 f"Run {run.id} was not for tenant '{tenant}' alone.",
                 "Nothing was undone. Its proposals for this tenant can be undone one by one; "
-                "'slowwave undo' takes back the whole run.",
+                "'slowwave undo' undoes the whole run.",
             )
         return _of_runs(file, [run])
     if proposal is not None:
         return Undoable((), proposal, (proposal,))
-    if len(which) < FEWEST:
+    if len(which) < MIN_PREFIX:
         raise NotFound(f"'{which}' is too short to name a run or a proposal.", _hint(which))
     raise NotFound(f"There is no run or proposal '{which}' in {file.path}.", _hint(which))
 
@@ -93,43 +94,43 @@ def find_last_undoable(file: MemoryFile) -> Undoable:
         if run.outcome == "undone":
             continue
         _refuse_purge(run)
-        if not (found := _of_runs(file, [run])).is_nothing:
+        if not (found := _of_runs(file, [run])).is_empty:
             return found
     raise NotFound(f"There is nothing left to take back in {file.path}.")
 
 
 def find_undoable_since(file: MemoryFile, which: str) -> Undoable:
-    """Return the run whose id is, or starts with, `which`, with all later ones that stand.
+    """Return the run whose id is, or starts with, `which`, and all later runs in effect.
 
-    Raises `NotFound`, `Ambiguous`, or `StoreError` if all is taken back already.
+    Raises `NotFound`, `Ambiguous`, or `StoreError` if all of them are already undone.
     """
     first = _find_run(file, which)
     if first is None:
         raise NotFound(f"There is no run '{which}' in {file.path}.", _hint(which))
     runs = read_runs(file)
-    later = runs[[one.id for one in runs].index(first.id) :]
-    in_effect = [one for one in later if one.outcome != "undone" and not _is_purge(one)]
+    later = runs[[run.id for run in runs].index(first.id) :]
+    in_effect = [run for run in later if run.outcome != "undone" and not _is_purge(run)]
     if not in_effect:
-        raise StoreError(f"What runs did since {first.id} is taken back already.")
+        raise StoreError(f"All runs since {first.id} are already undone.")
     return _of_runs(file, in_effect)
 
 
 def _of_runs(file: MemoryFile, runs: list[Run]) -> Undoable:
-    decided = (one for run in runs for one in read_decisions(file, run.id))
-    applied = tuple(one for one in decided if one.state == "applied")
+    decisions = (decision for run in runs for decision in read_decisions(file, run.id))
+    applied = tuple(decision for decision in decisions if decision.state == "applied")
     aged = sum(len(journaled_memories(file, run.id)) for run in runs if PHASE in run.options)
     messages = sum(count_newly_read(file, run.id) for run in runs)
     return Undoable(tuple(reversed(runs)), None, applied, aged, messages)
 
 
 def _hint(which: str) -> str:
-    if len(which) < FEWEST:
-        return f"Give the whole id, or at least its first {FEWEST} characters."
-    return "'slowwave log' lists the runs, 'slowwave log FILE RUN' the proposals of one."
+    if len(which) < MIN_PREFIX:
+        return f"Specify the whole id, or at least its first {MIN_PREFIX} characters."
+    return "'slowwave log' lists the runs, 'slowwave log FILE RUN' the proposals of a run."
 
 
 def _find_proposal(file: MemoryFile, which: str, tenant: str | None) -> Decision | None:
-    if len(which) < FEWEST:
+    if len(which) < MIN_PREFIX:
         return None
     try:
         return find_applied(file, which, tenant)
@@ -138,7 +139,7 @@ def _find_proposal(file: MemoryFile, which: str, tenant: str | None) -> Decision
 
 
 def _find_run(file: MemoryFile, which: str, tenant: str | None = None) -> Run | None:
-    if len(which) < FEWEST:
+    if len(which) < MIN_PREFIX:
         return None
     try:
         run = read_run(file, which, tenant)

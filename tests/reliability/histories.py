@@ -309,7 +309,7 @@ def problems(path: Path, deleted: frozenset[str] = frozenset()) -> list[str]:
     """Return what `check` finds, but for what comes of an agent deleting what stands for others."""
     with open_reading(path) as file:
         found = check_file(file).problems
-    excused = {f"lineage speaks of {one}, which is gone" for one in deleted}
+    excused = {f"lineage names {one}, which is missing" for one in deleted}
     left = [one for one in found if one.detail not in excused]
     return [
         one.detail for one in left if not deleted or one.name != "superseded by an inactive memory"

@@ -40,7 +40,7 @@ from slowwave.consolidation.text.injection import commands
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.check import check_file
 from slowwave.store.file import create_file, open_reading
-from slowwave.store.records import MOST_CHARACTERS
+from slowwave.store.records import MAX_CHARACTERS
 
 Rounds = Callable[[int, int], int]
 NUL = "nul \x00 character"
@@ -426,7 +426,7 @@ def test_ten_megabytes_are_left_out_and_named(
         assert outcome.plan.too_long[0].characters == size
         assert [one.proposal.operation for one in outcome.results] == ["merge"]
     ended = cli("maintain", memory_file, "--consolidate", "--dry-run")
-    assert f"more than {MOST_CHARACTERS:,} characters (long-00, long-01, long-02)" in ended.out
+    assert f"more than {MAX_CHARACTERS:,} characters (long-00, long-01, long-02)" in ended.out
     for command in (("show", "--lineage", "long-00"), ("conflicts",), ("check",), ("export",)):
         assert cli(command[0], memory_file, *command[1:]).code == 0
     left = rows(memory_file, "SELECT content FROM memories WHERE id LIKE 'long-%' ORDER BY id")
@@ -434,7 +434,7 @@ def test_ten_megabytes_are_left_out_and_named(
 
 
 def test_no_text_that_a_night_reads_takes_square_time(rounds: Rounds, figures: Figures) -> None:
-    size = rounds(2_000, MOST_CHARACTERS)
+    size = rounds(2_000, MAX_CHARACTERS)
     quarters = shapes(size // 4)
     look_at("What is loaded for the first text is no work of it.")
     for name, text in shapes(size).items():

@@ -30,7 +30,7 @@ from slowwave.consolidation.model.usage_limits import UsageLimits, UsageMeter
 from slowwave.consolidation.planning.estimates import Estimate
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.errors import InvalidLine
-from slowwave.store.records import MOST_CHARACTERS
+from slowwave.store.records import MAX_CHARACTERS
 
 Cli = Callable[..., Ended]
 
@@ -103,7 +103,7 @@ def insert(path: Path, memory_id: str, content: str) -> None:
 def test_a_text_that_is_too_long_is_refused_where_it_is_said(memory_file: Path, cli: Cli) -> None:
     ended = cli("add", memory_file, LONG)
     assert (ended.code, ended.out) == (1, "")
-    assert f"34,000 characters, and a memory has at most {MOST_CHARACTERS:,}" in ended.err
+    assert f"34,000 characters, but a memory has at most {MAX_CHARACTERS:,}" in ended.err
     with AgentMemory(memory_file) as memory, pytest.raises(InvalidLine, match="34,000 characters"):
         memory.add(LONG)
     assert rows(memory_file, "SELECT * FROM memories") == []
@@ -134,7 +134,7 @@ def test_a_long_text_is_left_alone_by_recall_and_a_question_has_a_limit(
     # A text that SQLite counts as one character, and one of four bytes a character.
     for memory_id, text in {"long": LONG, "nul": f"a\0{LONG}", "wide": "😀" * 20_001}.items():
         insert(memory_file, memory_id, text)
-    insert(memory_file, "at-the-limit", "😀" * MOST_CHARACTERS)
+    insert(memory_file, "at-the-limit", "😀" * MAX_CHARACTERS)
     with AgentMemory(memory_file, embedder=embedder) as memory:
         found = {hit.memory.id for hit in memory.recall("the old pump", limit=100)}
         assert found == {"short", "at-the-limit"}
@@ -215,7 +215,7 @@ def test_metadata_that_is_nested_too_deep_is_refused_with_a_sentence(
     lines.write_text(f'{{"content": "{A_MEMORY}", "metadata": {deep}}}')
     ended = cli("import", memory_file, lines)
     assert ended.code == 1
-    assert "Line 1 is not valid: its values lie too deep within each other." in ended.err
+    assert "Line 1 is not valid: its values are nested too deeply." in ended.err
     with AgentMemory(memory_file) as memory, pytest.raises(InvalidLine, match="too deep"):
         memory.add(A_MEMORY, metadata=nested(levels))
     assert rows(memory_file, "SELECT * FROM memories") == []

@@ -328,7 +328,7 @@ def test_beside_a_run_a_second_one_says_so_and_what_changes_no_run_goes_on(
         ):
             ended = cli(*command)
             assert ended.code == 11, (command, ended.err)
-            assert "Another maintenance run holds" in ended.err
+            assert "Another maintenance run has locked" in ended.err
         for command in (
             ["maintain", path, "--consolidate", "--dry-run", "--only", "merge"],
             ["check", path],

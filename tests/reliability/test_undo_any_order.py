@@ -165,7 +165,7 @@ def _has_passed(obstacle: Obstacle, history: History) -> bool:
     """Say whether the one that leans on a memory does so since an agent deleted another."""
     leaning = rows(history.path, "SELECT id FROM memories WHERE superseded_by = ?", obstacle.row)
     told = [row["id"] for row in leaning if f"Memory {row['id']} passed to" in obstacle.why]
-    deleted = any(f"since memory {one}, " in obstacle.why for one in history.deleted)
+    deleted = any(f"its successor, memory {one}, " in obstacle.why for one in history.deleted)
     return deleted and bool(told) and (told[0], "superseded_by") in history.by_hand
 
 
@@ -258,7 +258,7 @@ def test_many_changes_are_shown_in_part_and_given_whole_to_programs(
     execute(memory_file, "UPDATE memories SET status = 'archived' WHERE status = 'superseded'")
     assert run(["undo", str(memory_file), run_id]) == 1
     lines = capsys.readouterr().err.splitlines()
-    assert lines[0] == "Error: 12 changes since then stand in the way."
+    assert lines[0] == "Error: 12 later changes prevent the undo."
     assert len([line for line in lines if line.startswith("- Memory")]) == 10
     assert lines[11] == "- and 2 more: --json gives them all."
     assert run(["undo", str(memory_file), run_id, "--json"]) == 1

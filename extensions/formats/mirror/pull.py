@@ -13,7 +13,7 @@ from slowwave.store.exchange import new_memory
 from slowwave.store.file import MemoryFile
 from slowwave.store.memories import add_memories, read_memories
 from slowwave.store.records import UNDATED, Memory, content_hash, timestamp
-from slowwave.store.undo.undo import take_back_proposal
+from slowwave.store.undo.undo import undo_proposal_in_savepoint
 
 from .links import link, read_links, unlink
 
@@ -111,7 +111,7 @@ def _take_what_is_gone(
             continue
         for run_id, key in _unwritten(file, memory.id, texts):
             try:
-                take_back_proposal(file, run_id, key, timestamp(now))
+                undo_proposal_in_savepoint(file, run_id, key, timestamp(now))
                 pulled.stale[key] = "the other agent changed a source meanwhile"
             except ChangedSince:
                 pass  # a later run rests on it: what it says stays, as after any run

@@ -10,7 +10,7 @@ from slowwave.store.errors import ChangedSince
 from slowwave.store.file import MemoryFile
 from slowwave.store.memories import read_memories
 from slowwave.store.records import Memory, timestamp
-from slowwave.store.undo.undo import take_back_proposal
+from slowwave.store.undo.undo import undo_proposal_in_savepoint
 
 from .links import (
     drop_images,
@@ -97,7 +97,7 @@ def take_back_latest(file: MemoryFile, now: datetime) -> str | None:
     )
     for run_id, key in rows.fetchall():
         try:
-            take_back_proposal(file, run_id, key, timestamp(now))
+            undo_proposal_in_savepoint(file, run_id, key, timestamp(now))
         except ChangedSince:
             continue  # a later one rests on it, and is among them
         return str(key)

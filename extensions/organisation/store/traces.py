@@ -9,7 +9,7 @@ from slowwave.store.records import Memory, from_values
 
 def read_traces(file: MemoryFile, tenant: str) -> list[Memory]:
     """Return the memories of a tenant that keep traces of tasks, in the order of ids."""
-    rows = file.values_of_rows(
+    rows = file.tuples(
         f"{SELECT} WHERE tenant = ? AND NOT ({NO_RAW_EXPERIENCE}) ORDER BY id", [tenant]
     )
     return list(map(from_values, rows))

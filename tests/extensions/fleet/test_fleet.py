@@ -387,11 +387,11 @@ def test_what_is_wrong_with_one_file_is_told_and_the_others_are_done(
 
 
 HEADERS: dict[str, tuple[Callable[[bytes], bytes], str]] = {
-    "overwritten": (lambda data: b"X" * 16 + data[16:], "is damaged: its header is not there"),
-    "zeros": (lambda data: bytes(100) + data[100:], "is damaged: its header is not there"),
+    "overwritten": (lambda data: b"X" * 16 + data[16:], "is damaged: its header is missing"),
+    "zeros": (lambda data: bytes(100) + data[100:], "is damaged: its header is missing"),
     "no page size": (lambda data: data[:16] + b"\xff" * 8 + data[24:], "is damaged: file is not"),
-    "nobody's": (lambda data: data[:68] + bytes(4) + data[72:], "does not say any more whose"),
-    "cut off": (lambda data: data[:50], "is damaged: it ends within its header"),
+    "nobody's": (lambda data: data[:68] + bytes(4) + data[72:], "has lost its application id"),
+    "cut off": (lambda data: data[:50], "is damaged: its header is incomplete"),
     "nothing": (lambda data: b"", "is empty"),
 }
 
@@ -438,7 +438,7 @@ def test_what_is_wrong_with_many_files_is_said_once(fleet: list[Path], cli: Cli)
     (trouble,) = ended.json["troubles"]
     assert trouble == {
         "became": "held",
-        "why": "Another maintenance run holds FILE.",
+        "why": "Another maintenance run has locked FILE.",
         "files": 2,
         "first": ["agent-0.db", "team/agent-1.db"],
     }

@@ -642,4 +642,4 @@ def test_a_pipe_is_no_file(tmp_path: Path, cli: Cli) -> None:
     for path in (tmp_path / "pipe", Path(os.devnull)):
         ended = cli("maintain", path, "--consolidate", "--dry-run")
         assert ended.code == 10
-        assert "no file" in ended.err
+        assert "not a file" in ended.err

@@ -1,4 +1,4 @@
-"""Traces of tasks: kept for audit, and compressed to what worked, what failed and where."""
+"""Traces of tasks: kept only for audits, and compressed to what worked, what failed and where."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def test_a_raw_trace_never_gets_into_a_block_a_recall_or_a_night(
     with closing(sqlite3.connect(traced)) as db, db:
         db.execute("UPDATE memories SET status = 'archived' WHERE id LIKE 'experience-%'")
     ended = cli("undo", traced, rows(traced, RAW)[0]["id"])
-    assert (ended.code, "kept for audit" in ended.err) == (1, True)
+    assert (ended.code, "kept only for audits" in ended.err) == (1, True)
 
 
 # ---- compressed without a model ----
@@ -138,7 +138,7 @@ def test_a_raw_trace_is_not_offered_by_the_archive(traced: Path, cli: Cli) -> No
     assert found["hits"] == []
     (trace, *_) = rows(traced, RAW)
     refused = cli("undo", traced, trace["id"])
-    assert (refused.code, "kept for audit" in refused.err) == (1, True)
+    assert (refused.code, "kept only for audits" in refused.err) == (1, True)
 
 
 def test_what_worked_and_what_failed_is_told_in_the_traces_own_words(

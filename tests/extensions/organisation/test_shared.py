@@ -362,7 +362,7 @@ def test_a_night_leaves_the_tenant_alone(org: Path, cli: Cli, embedder: Sentence
     assert {one.proposal.tenant for one in outcome.results} == {"default"}
     assert rows(org, shared) == before
     ended = cli("maintain", org, "--consolidate", "--tenant", "shared")
-    assert (ended.code, "no run changes" in ended.err) == (1, True)
+    assert (ended.code, "runs do not change" in ended.err) == (1, True)
     assert cli("recall", org, "database pager", "--tenant", "shared", "--json").json["hits"]
 
 
