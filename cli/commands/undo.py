@@ -57,7 +57,7 @@ def undo(
 
     The memories are then, to the bit, what they were before.
     """
-    from slowwave.consolidation.running.review_queue import read_outdated
+    from slowwave.consolidation.running.review_queue import read_earlier
     from slowwave.store.file import open_writing
     from slowwave.store.ledger import read_waiting
     from slowwave.store.records import timestamp
@@ -74,7 +74,7 @@ def undo(
         keys = chosen.undo(opened, timestamp(datetime.now(UTC)))
         waiting = {one.key for one in read_waiting(opened)}
         again = [one for one in keys if one in waiting]
-        outdated = {one.id for one in read_outdated(opened, ())[1]} if again else set()
+        outdated = {one.id for one in read_earlier(opened, ()).outdated} if again else set()
         return chosen, keys, again, [one for one in again if one in outdated]
 
     if not (rehearse or yes) and _sees_questions(output):
