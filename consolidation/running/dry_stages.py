@@ -18,7 +18,7 @@ from slowwave.store.intake import read_backlog
 
 from .age import AgeingResult
 from .age_plan import AgePlan
-from .execute import Executed
+from .execute import ExecutionResult
 from .night_inputs import NightInputs
 from .outcome import Outcome, WaitingPartsResult
 from .preflight import Preflight
@@ -75,7 +75,7 @@ class DryStages:
             self._earlier = find_earlier(self._night.path, options.tenants)
         return self._surveyor.survey(expiring=self._expiring)
 
-    def carry_out(self, survey: Survey) -> Executed:
+    def carry_out(self, survey: Survey) -> ExecutionResult:
         """Return the results to expect; a model is only asked with the option `ask`.
 
         Answers kept in the file are used, and new ones are only kept by a recording. Raises
@@ -92,14 +92,14 @@ class DryStages:
             if result.state == "planned" and self._policy.why_waiting(result, survey.views) is None
         ]
         expected = [self._policy.expected_result(result, survey.views) for result in results]
-        return Executed(
+        return ExecutionResult(
             tuple(with_savings(expected, survey.views)),
             tuple(asked),
             sum((each.usage for each in asked), start=Usage()),
             interrupted=False,
         )
 
-    def close_run(self, survey: Survey, executed: Executed) -> Outcome:
+    def close_run(self, survey: Survey, executed: ExecutionResult) -> Outcome:
         """Return the outcome with the counts to expect."""
         before = survey.snapshot.counts
         applied = [each.proposal for each in self._applicable]

@@ -44,7 +44,7 @@ PlanAgain = Callable[["Sequence[Window]"], tuple[Plan, "Sequence[TenantView]"]]
 
 
 @dataclass(frozen=True)
-class Executed:
+class ExecutionResult:
     """The results of a plan."""
 
     results: tuple[Result, ...]
@@ -63,7 +63,7 @@ def carry_out_plan(
     review: Review,
     progress: Progress,
     interruption: Interruption,
-) -> Executed:
+) -> ExecutionResult:
     """Execute a plan; an error that no result can report ends the run as failed.
 
     review: which proposals wait for a person.
@@ -105,7 +105,9 @@ class Execution:
 
         return Drafting(self._run.embedder, self._run.writer)
 
-    def carry_out(self, plan: Plan, interruption: Interruption, plan_again: PlanAgain) -> Executed:
+    def carry_out(
+        self, plan: Plan, interruption: Interruption, plan_again: PlanAgain
+    ) -> ExecutionResult:
         """Verify and apply the plan's proposals, and those that a model makes of its windows.
 
         If a model answered, a second plan is made and executed, as the next night would. An
@@ -142,7 +144,7 @@ class Execution:
         results |= _by_id(with_savings((Result(proposal, state, why) for proposal in left), views))
         unasked = {window.id: AskedWindow(window, state, why) for window in plan.windows}
         later = [result for key, result in results.items() if key not in planned]
-        return Executed(
+        return ExecutionResult(
             (*(results[proposal.id] for proposal in plan.proposals), *later),
             tuple((unasked | self._asked).values()),
             self._usage,

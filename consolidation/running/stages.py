@@ -21,7 +21,7 @@ from slowwave.store.records import timestamp
 from .age import AgeingResult, age
 from .age_plan import AgePlan
 from .batched_run import count_now
-from .execute import Executed, carry_out_plan
+from .execute import ExecutionResult, carry_out_plan
 from .night_inputs import NightInputs
 from .outcome import Outcome, WaitingPartsResult
 from .preflight import Preflight
@@ -113,7 +113,7 @@ class Stages:
             self._run = self._new_run()
             return self._surveyor.survey(self._run)
 
-    def carry_out(self, survey: Survey) -> Executed:
+    def carry_out(self, survey: Survey) -> ExecutionResult:
         """Execute the plan."""
         with self._reporting_earlier(), self._interruptible():
             return carry_out_plan(
@@ -125,7 +125,7 @@ class Stages:
                 self._interruption,
             )
 
-    def close_run(self, survey: Survey, executed: Executed) -> Outcome:
+    def close_run(self, survey: Survey, executed: ExecutionResult) -> Outcome:
         """Count the memories, and record how the run ended."""
         before, tenants = survey.snapshot.counts, survey.snapshot.tenants
         applied = any(result.state == "applied" for result in executed.results)
