@@ -1,7 +1,6 @@
-"""One night, from the file to the outcome: the page to read first.
+"""One night, from the file to the outcome; start reading here.
 
-The stages are called here in their order, and nothing else. A dry run goes through the same list,
-and each stage says what it would do.
+The stages are called in order. A dry run calls the same stages, which write nothing.
 """
 
 from __future__ import annotations
@@ -31,21 +30,20 @@ def run_cycle(
     progress: Progress | None = None,
     interruption: Interruption | None = None,
 ) -> Outcome:
-    """Do to the memory file at `path` what the options say, or say what that would do.
+    """Run a night on the memory file at `path`; a dry run only returns what it would do.
 
-    What has come to its end expires, a model reads the conversations that wait for one, all of it
-    is consolidated, what is above a limit is archived, and what was superseded for long is purged.
-    In this order nothing that has ended goes on in a memory made of it, and nothing is archived
-    that would have become part of another.
+    Memories expire, a model reads waiting conversations, memories are consolidated, those above a
+    limit are archived, and those superseded long ago are purged. In this order expired memories are
+    never merged into live ones, and memories are consolidated before others are archived.
 
-    Agents may read and write the file all the while: no lock on it is held but in the short
-    transactions of single writes. Raises `StoreError`, `EmbedderError` or `ModelError` if nothing
-    was changed, `InterruptedEarly` if nothing was consolidated, and `OutOfTime`.
+    Agents may read and write the file meanwhile: it is only locked in short transactions. Raises
+    `StoreError`, `EmbedderError` or `ModelError` if nothing was changed, `InterruptedEarly` if
+    nothing was consolidated, and `OutOfTime`.
     """
     interruption = interruption or Interruption()
     night = NightInputs(path, options, embedder, writer, now, progress or Progress())
     stages = DryStages(night, interruption) if dry_run else Stages(night, interruption)
-    with stages.alone():
+    with stages.exclusive():
         try:
             stages.bring_up_to_date()
             stages.expire()
@@ -60,6 +58,6 @@ def run_cycle(
         outcome = stages.limit(outcome)
         outcome = stages.purge(outcome, survey)
         found = survey.found
-        # Free its memory: saving the findings may read the file again.
+        # Free its memory: saving the findings may survey the file again.
         del survey
         return stages.save_findings(outcome, found)

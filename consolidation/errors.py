@@ -1,11 +1,11 @@
-"""Errors that keep a run from beginning, each with a message for the user."""
+"""Errors that prevent a run, each with a message for the user."""
 
 
 class ConsolidationError(Exception):
-    """A run cannot begin, or cannot go on; nothing was changed. `hint` says what can be done."""
+    """A run cannot begin or continue; nothing was changed. `hint` says what to do."""
 
     def __init__(self, message: str, hint: str = "") -> None:
-        """Keep the message and the hint apart, so that each can be shown in its place."""
+        """Take the message and the hint, which are shown separately."""
         super().__init__(message)
         self.message = message
         self.hint = hint
@@ -16,7 +16,7 @@ class EmbedderError(ConsolidationError):
 
 
 class QueryTooLong(ConsolidationError):
-    """What is asked is longer than any memory."""
+    """A search query is longer than any memory."""
 
 
 class RecordingError(ConsolidationError):
@@ -24,8 +24,8 @@ class RecordingError(ConsolidationError):
 
 
 class ModelError(ConsolidationError):
-    """The model cannot be asked at all: nothing was called."""
+    """The model cannot be asked; no call was made."""
 
 
 class QuestionsError(ConsolidationError):
-    """The questions that recall is to be measured with cannot be read."""
+    """The questions to measure recall cannot be read."""

@@ -1,4 +1,4 @@
-"""What the user chose."""
+"""The options of a run."""
 
 from __future__ import annotations
 
@@ -9,67 +9,67 @@ from typing import Any, Literal
 from .ageing.retention import Retention
 from .proposals import OPERATIONS, Operation, Window
 
-# Which proposals wait for a person: all, those in which more can be wrong, or none.
+# Which proposals wait for review: all, risky ones, or none.
 Review = Literal["always", "risky", "never"]
-# What can be done in another agent's file that takes no new texts.
+# The operations that write no new texts.
 _WITHOUT_NEW_TEXTS: frozenset[Operation] = frozenset({"merge"})
 
 
 @dataclass(frozen=True)
 class CycleOptions:
-    """What the user chose."""
+    """The options of a run."""
 
-    # Without it a run may still do the other phases.
+    # If False, a run only does the other phases.
     consolidate: bool = True
     tenants: tuple[str, ...] = ()
     only: frozenset[Operation] = frozenset(OPERATIONS)
     include_protected: bool = False
-    # Proposals that are not to be made, by their ids: recall would fall.
+    # The ids of proposals that are not made, because recall would fall.
     excluded: frozenset[str] = frozenset()
-    # Of the plan only these proposals, by their ids: somebody approved them; None: all of them.
+    # The ids of the only proposals that are applied; None applies all.
     approved: frozenset[str] | None = None
-    # Which proposals are not applied but kept, until a person has seen them.
+    # Which proposals wait for review.
     review: Review = "never"
     # Propose again what was rejected, declined or undone before.
     reconsider: bool = False
-    # Look at everything anew, whatever earlier runs found out.
+    # Ignore the findings of earlier runs.
     full: bool = False
-    # Expire memories whose time is over, by their own date or by a rule.
+    # Expire memories past their `expires_at` or a retention rule.
     expire: bool = False
     retention: Retention = field(default_factory=Retention)
-    # Tell how much of the memories is left.
+    # Report decay scores.
     decay: bool = False
-    # How many memories a tenant may have; what is above that is archived. None: any number.
+    # The maximum number of memories per tenant; more are archived. None: no limit.
     limit: int | None = None
-    # Delete what has been superseded for long and is not needed any more.
+    # Delete memories that were superseded long ago and are not needed.
     purge: bool = False
-    # In a dry run: ask the model all the same.
+    # Ask the model in a dry run, too.
     ask: bool = False
-    # How many backups are kept, with a new one made before the first change; None: none is made.
+    # The number of backups to keep, one of them made before the first change; None makes none.
     keep_backups: int | None = None
     # All options as given, for the record of the run.
     shown: Mapping[str, Any] = field(default_factory=dict)
 
     def without_new_texts(self) -> CycleOptions:
-        """Return the options for a file that takes no new texts: what writes none is left."""
+        """Return the options for a file of another agent that takes no new texts."""
         return replace(self, only=self.only & _WITHOUT_NEW_TEXTS)
 
 
 @dataclass(frozen=True)
 class PlanOptions:
-    """What a plan depends on besides the file."""
+    """The options that a plan depends on."""
 
-    # The hash of the model and of its instructions; None without one.
+    # The hash of the model and its prompts; None without one.
     model_key: str | None = None
     # The (tenant, content hash) of each text that it was shown before.
     asked: frozenset[tuple[str, str]] = frozenset()
     only: frozenset[Operation] = frozenset(OPERATIONS)
     include_protected: bool = False
-    # Proposals that are not to be made this time.
+    # The ids of proposals that are not made.
     excluded: frozenset[str] = frozenset()
-    # The keys of decisions that hold.
+    # The keys of remembered decisions.
     remembered: frozenset[str] = frozenset()
-    # Those of proposals that wait for a person.
+    # The keys of pending proposals.
     waiting: frozenset[str] = frozenset()
-    # The windows answered earlier in this run: what lies across their cuts is shown once more.
+    # The windows answered earlier in this run; pairs across their cuts are shown again.
     answered: tuple[Window, ...] = ()

@@ -1,4 +1,4 @@
-"""What a plan is made of, and what becomes of it. All of it frozen: decided once, then shown."""
+"""Plans, proposals and their results, as frozen values."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 Operation = Literal["merge", "synthesize", "extract", "update"]
 OPERATIONS: tuple[Operation, ...] = ("merge", "synthesize", "extract", "update")
-# Who worded a claim that a person wrote; else it is the name of a model.
+# `Claim.written_by` of a claim that a person wrote.
 BY_PERSON = "human"
-# Goes up whenever the rules change by which a plan's own drafts are made.
+# Increase this when the rules for a plan's own drafts change.
 _RULES = "extractive/1"
 
 
@@ -35,19 +35,19 @@ class Source:
 
 @dataclass(frozen=True)
 class Claim:
-    """One statement of a draft, with the ids of the memories that it was made from."""
+    """One statement of a draft, with the ids of its sources."""
 
     text: str
     sources: tuple[str, ...]
-    # The model that wrote it, or `BY_PERSON`, and the model that read it against its sources; None
-    # where it says word for word what a source says.
+    # The model that wrote it, or `BY_PERSON`, and the model that checked it; None if a source says
+    # it verbatim.
     written_by: str | None = None
     checked_by: str | None = None
 
 
 @dataclass(frozen=True)
 class LeftOut:
-    """Words of a memory that a draft leaves out on purpose."""
+    """Words of a memory that a draft omits on purpose."""
 
     memory: str
     words: str
@@ -57,7 +57,7 @@ class LeftOut:
 
 @dataclass(frozen=True)
 class Draft:
-    """The text that a writer returned, as claims that cite sources."""
+    """A text as claims that cite sources."""
 
     claims: tuple[Claim, ...]
 
@@ -69,7 +69,7 @@ class Draft:
 
 @dataclass(frozen=True)
 class Proposal:
-    """One operation on one candidate, with its reasons and its numbers."""
+    """One operation on a group of memories, with its reason and its numbers."""
 
     # sha256 of operation, tenant, sorted source hashes, prompt hash and writer.
     id: str
@@ -77,77 +77,76 @@ class Proposal:
     tenant: str
     sources: tuple[str, ...]
     source_hashes: tuple[str, ...]
-    # The sources that will be superseded; the others stay active.
+    # The sources that will be superseded; the rest stay active.
     leaving: tuple[str, ...]
-    # The one of the sources that stays and takes the others in: of a merge that needs no judgement,
-    # or a memory made before that grows.
+    # The source that stays and takes in the rest: the survivor of a merge, or a derived memory
+    # that grows.
     survivor: str | None
-    # Names of what most of the sources are about.
+    # Names that most of the sources mention.
     topics: tuple[str, ...]
     min_similarity: float
     mean_similarity: float
     reason: str
-    # What will stand in the file: what was composed or written, or the text that stays in a merge.
+    # The resulting text; in a merge, that of the survivor.
     draft: Draft
-    # Whether a model grouped the sources, and wrote what is new of the text.
+    # Whether a model grouped the sources and wrote the text.
     by_model: bool = False
-    # Whether a person worded it.
+    # Whether a person wrote the text.
     by_person: bool = False
-    # Whether it waits for a model's answer: it is carried out if that leaves its sources as they
-    # are.
+    # Whether it waits for a model's answer, and is applied if that does not change its sources.
     waits: bool = False
-    # Whether human, pinned and core memories may leave, too, since the user asked for that.
+    # Whether protected memories may leave, too.
     include_protected: bool = False
-    # What the model that wrote the draft left out, and why.
+    # What the model omitted, and why.
     left_out: tuple[LeftOut, ...] = ()
 
     @property
     def keeps_text(self) -> bool:
-        """Whether no text changes: one of the memories replaces the others, word for word."""
+        """Whether no text changes: the survivor stays verbatim."""
         return self.operation != "synthesize" and self.survivor is not None
 
 
 @dataclass(frozen=True)
 class Window:
-    """Memories near each other, which a model is shown together, once.
+    """Near memories, which a model is shown together, once, to propose groups.
 
-    What it says of them becomes proposals. Lists go by the order in which they are shown.
+    Lists are in the order in which the memories are shown.
     """
 
-    # sha256 of the tenant, of the instructions to the model, and of the texts.
+    # sha256 of the tenant, the prompts, and the texts.
     id: str
     tenant: str
     memories: tuple[str, ...]
     content_hashes: tuple[str, ...]
-    # Texts with nothing near them: they are shown, now or later, only with something new.
+    # Texts without neighbours: they are only shown together with new ones.
     alone: tuple[str, ...]
     trusts: tuple[float, ...]
-    # Those that may be superseded.
+    # The ids of memories that may be superseded.
     may_leave: frozenset[str]
-    # Those that an earlier consolidation made.
+    # The ids of derived memories.
     derived: frozenset[str]
-    # Pairs that nobody may join, since a person took them apart.
+    # Pairs that must not be joined, since a person separated them.
     apart: frozenset[tuple[str, str]]
     operations: frozenset[Operation]
-    # The keys of decisions that hold: what was rejected or undone is not proposed again.
+    # The keys of remembered decisions, which are not proposed again.
     decided: frozenset[str]
-    # The keys of what is not to be done this time, though a model may say it: it is asked the same.
+    # The keys of proposals that are dropped if a model makes them.
     excluded: frozenset[str]
-    # What the question and the answer will take, estimated.
+    # The estimated tokens of the question and the answer.
     prompt_tokens: int
     answer_tokens: int
-    # As of a proposal.
+    # As in `Proposal`.
     include_protected: bool = False
 
     @property
     def tokens(self) -> int:
-        """Both together."""
+        """The estimated tokens of question and answer."""
         return self.prompt_tokens + self.answer_tokens
 
 
 @dataclass(frozen=True)
 class Refusal:
-    """Two memories near each other that must stay two, and which guard says so."""
+    """Two near memories that a guard keeps apart."""
 
     operation: Operation
     sources: tuple[str, str]
@@ -158,12 +157,12 @@ class Refusal:
 
 @dataclass(frozen=True)
 class Conflict:
-    """Two memories that give one thing two values, and why neither of them replaces the other."""
+    """Two memories with conflicting values of one property, and why neither replaces the other."""
 
     # The earlier one first.
     sources: tuple[str, str]
     tenant: str
-    # What they disagree about.
+    # The property.
     slot: str
     # The earlier and the later value.
     values: tuple[str, str]
@@ -172,31 +171,31 @@ class Conflict:
 
 @dataclass(frozen=True)
 class Undecided:
-    """Memories that a model would be shown in one question, where there is no model."""
+    """Memories that a model would be shown in one window, if there were one."""
 
     sources: tuple[str, ...]
     tenant: str
-    # The mean of the pairs that lie near each other.
+    # The mean similarity of the near pairs.
     similarity: float
-    # What writing and checking would take, estimated.
+    # The estimated tokens of writing and checking.
     tokens: int
-    # Its nearest pairs, with their similarity.
+    # The nearest pairs, with their similarity.
     examples: tuple[tuple[str, str, float], ...]
 
 
 @dataclass(frozen=True)
 class Suspicion:
-    """A memory that gives orders to its reader; it stays as it is, and goes into nothing."""
+    """A memory that gives orders to its reader, and is not consolidated."""
 
     memory: str
     tenant: str
-    # The first sentence that does, as it stands.
+    # The first such sentence, verbatim.
     said: str
 
 
 @dataclass(frozen=True)
 class TooLong:
-    """A memory that is longer than a night reads; it stays as it is."""
+    """A memory that is too long to be read, and is not consolidated."""
 
     memory: str
     tenant: str
@@ -205,55 +204,56 @@ class TooLong:
 
 @dataclass(frozen=True)
 class Dense:
-    """A memory that is meant to the letter: it stays word for word, and is shown to no model."""
+    """A memory that stays verbatim, and is not shown to a model."""
 
     memory: str
     tenant: str
     # From 0 to 1.
     score: float
-    # What it shows by.
+    # The features that make it dense.
     why: str
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Everything that a run will do, in the order in which it will do it."""
+    """Everything that a run will do, in order."""
 
     proposals: tuple[Proposal, ...]
     refused: tuple[Refusal, ...]
     conflicts: tuple[Conflict, ...] = ()
     suspicious: tuple[Suspicion, ...] = ()
     too_long: tuple[TooLong, ...] = ()
-    # Ids of memories whose text is no longer what it was.
+    # Ids of memories whose text does not match its hash.
     damaged: tuple[str, ...] = ()
     dense: tuple[Dense, ...] = ()
-    # What a model would be asked, where there is none.
+    # What a model would be asked, if there were one.
     undecided: tuple[Undecided, ...] = ()
-    # What a model is to be asked; nothing without one.
+    # What a model is asked; () without one.
     windows: tuple[Window, ...] = ()
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing is to be done."""
+        """Whether there is nothing to do."""
         return not self.proposals and not self.windows
 
     @property
     def digest(self) -> str:
-        """The sha256 of the plan: two plans with the same one do, and ask, the same."""
+        """The sha256 of the plan's proposals and windows."""
         parts: list[object] = [
-            [one.id, one.sources, one.leaving, one.survivor] for one in self.proposals
+            [proposal.id, proposal.sources, proposal.leaving, proposal.survivor]
+            for proposal in self.proposals
         ]
         if self.windows:
-            parts.append([[one.id, one.memories] for one in self.windows])
+            parts.append([[window.id, window.memories] for window in self.windows])
         return hashlib.sha256(json_text(parts).encode()).hexdigest()
 
 
 def join_plans(plans: Iterable[Plan]) -> Plan:
-    """Return the plans of several tenants as one."""
-    all_of = list(plans)
+    """Join the plans of tenants."""
+    joined = list(plans)
     return Plan(
         *(
-            tuple(one for plan in all_of for one in getattr(plan, part.name))
+            tuple(item for plan in joined for item in getattr(plan, part.name))
             for part in fields(Plan)
         )
     )
@@ -261,7 +261,7 @@ def join_plans(plans: Iterable[Plan]) -> Plan:
 
 @dataclass(frozen=True)
 class Usage:
-    """What was asked of a model. `cost_usd` is None where a price is unknown."""
+    """The usage of a model. `cost_usd` is None if a price is unknown."""
 
     calls: int = 0
     cached: int = 0
@@ -269,15 +269,15 @@ class Usage:
     completion_tokens: int = 0
     cost_usd: float | None = 0.0
 
-    def __add__(self, other: Usage) -> Usage:
+    def __add__(self, usage: Usage) -> Usage:
         """Return the sum; an unknown cost makes the sum unknown."""
-        known = self.cost_usd is not None and other.cost_usd is not None
+        known = self.cost_usd is not None and usage.cost_usd is not None
         return Usage(
-            self.calls + other.calls,
-            self.cached + other.cached,
-            self.prompt_tokens + other.prompt_tokens,
-            self.completion_tokens + other.completion_tokens,
-            (self.cost_usd or 0.0) + (other.cost_usd or 0.0) if known else None,
+            self.calls + usage.calls,
+            self.cached + usage.cached,
+            self.prompt_tokens + usage.prompt_tokens,
+            self.completion_tokens + usage.completion_tokens,
+            (self.cost_usd or 0.0) + (usage.cost_usd or 0.0) if known else None,
         )
 
 
@@ -287,87 +287,82 @@ State = Literal[
 
 
 @dataclass(frozen=True)
-class VerifiedProposal:
-    """A proposal with its draft checked: to be applied, or the state and why it is not."""
-
-    proposal: Proposal
-    state: State
-    why: str | None = None
-    # Its share of what was asked of a model.
-    usage: Usage = field(default_factory=Usage)
-
-
-@dataclass(frozen=True)
 class AskedWindow:
-    """A window and what became of the question: `applied` if it was answered."""
+    """A window and the state of its question: `applied` if it was answered."""
 
     window: Window
     state: State
     why: str | None = None
     usage: Usage = field(default_factory=Usage)
-    # What the model says cannot both be true.
+    # The conflicts that the model named.
     conflicts: tuple[Conflict, ...] = ()
-    # Why groups of the answer were turned down of which no proposal tells: they are none.
+    # Why groups of the answer did not become proposals.
     turned_down: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Savings:
-    """What a proposal is worth: the text that it is about, before and after."""
+    """The tokens of a proposal's memories, before and after."""
 
-    # Of all its sources.
+    # Of all sources.
     tokens_before: int
-    # Of those that stay and of what is written. None where nothing came of the proposal.
+    # Of the sources that stay and the new text. None if the proposal was not applied.
     tokens_after: int | None
-    # Of what results; None where nothing came of the proposal.
+    # The trust of the result; None if the proposal was not applied.
     trust: float | None
 
 
 @dataclass(frozen=True)
 class Result:
-    """A proposal and what became of it."""
+    """A proposal and its state, from the check of its draft to the report of the run."""
 
     proposal: Proposal
+    # `planned` once the draft was checked and may be applied.
     state: State
     why: str | None = None
-    # The memory that was made; of what stays, `proposal.survivor` tells.
+    # The id of the new memory; None if nothing was inserted.
     derived: str | None = None
     worth: Savings | None = None
+    # Its share of the model's usage.
+    usage: Usage = field(default_factory=Usage)
 
 
 def group_numbers(conflicts: Sequence[Conflict]) -> list[int]:
-    """Return each conflict the number of its group: those that share a memory have one.
+    """Return the group number of each conflict: conflicts that share a memory are one group.
 
-    Groups are numbered from 1 in the order in which they first come.
+    Groups are numbered from 1, in order.
     """
     parents: dict[str, str] = {}
 
-    def first_of(one: str) -> str:
-        while parents.setdefault(one, one) != one:
-            parents[one] = parents[parents[one]]
-            one = parents[one]
-        return one
+    def find_root(memory_id: str) -> str:
+        while parents.setdefault(memory_id, memory_id) != memory_id:
+            parents[memory_id] = parents[parents[memory_id]]
+            memory_id = parents[memory_id]
+        return memory_id
 
     for conflict in conflicts:
-        one, other = map(first_of, conflict.sources)
-        parents[one] = other
+        earlier, later = map(find_root, conflict.sources)
+        parents[earlier] = later
     numbers: dict[str, int] = {}
-    return [numbers.setdefault(first_of(one.sources[0]), len(numbers) + 1) for one in conflicts]
+    return [
+        numbers.setdefault(find_root(conflict.sources[0]), len(numbers) + 1)
+        for conflict in conflicts
+    ]
 
 
 def derived_trust(trusts: Iterable[float]) -> float:
-    """Return the trust of what is made of memories with these: it never rises by derivation."""
+    """Return the trust of a memory derived from memories with these trusts; it never rises."""
     return round(max(0.0, max(trusts) - TRUST_LOSS), 4)
 
 
 def method_key(operation: Operation) -> str:
-    """Return the hash of the rules by which a plan's own drafts are made."""
+    """Return the hash of the rules for a plan's own drafts."""
     return hashlib.sha256(f"{_RULES} {operation}".encode()).hexdigest()
 
 
 def proposal_id(
     operation: Operation, tenant: str, hashes: tuple[str, ...], prompt_hash: str, writer: str
 ) -> str:
-    """Return the key under which a decision on these texts by this writer is remembered."""
+    """Return the key of a decision about these texts by this writer."""
     parts = [operation, tenant, sorted(hashes), prompt_hash, writer]
     return hashlib.sha256(json_text(parts).encode()).hexdigest()[:32]

@@ -1,49 +1,46 @@
-"""Every number that a decision turns on, with where it comes from.
+"""Every threshold of a decision, and how it was chosen.
 
-How far one word may stand from another for a rule of grammar is no decision, and stands with the
-rule; so does what only time, memory and the money of a model turn on.
+Numbers that only affect time, memory or the cost of a model are in their modules.
 
 "Measured" means on all-MiniLM-L6-v2; "the night fixture" is fixtures/night, 1,000 memories with
 known answers, "the observations" are 2,541 memories of real conversations (LoCoMo).
 """
 
-# A memory is looked at together with so many of its nearest, and with those that it is one of the
-# nearest of. On the night fixtures no memory has more than 16 this near, of the observations one
-# has 70; the plans are the same without it. Of a thousand lines of a log that differ in a number
-# each would be compared with each.
+# The number of nearest neighbours that a memory is compared with, in either direction. On the night
+# fixtures no memory has more than 16 near ones, and one observation has 70; plans are the same
+# without this limit. Without it, a thousand log lines would all be compared with each other.
 MOST_NEAR = 32
 
-# A pair this similar that a veto keeps apart is worth a line in the report.
+# Pairs above this similarity that a veto keeps apart are reported.
 TWIN_SIMILARITY = 0.85
 
 # The mean similarity below which the memories of a proposal hang together loosely enough for a
 # person to look at it, where that is wanted. Set by hand, at what a pair needs to be looked at.
 LOW_COHESION = 0.70
 
-# The most support of one rule; more of it would not make the rule any surer.
+# The maximum number of memories that support one rule; more would not make it more certain.
 MOST_SUPPORT = 24
 
-# The share of a group's members that one entity or content word must be in for the group to be
-# about one thing.
+# The share of a group's members that must mention an entity or content word for the group to have
+# that topic.
 SHARED_TOPIC = 0.6
 
-# Trust never rises by derivation.
+# The loss of trust by derivation.
 TRUST_LOSS = 0.05
 
-# With fewer content words a sentence says too little: whatever else the other says may limit it.
-# Set by hand.
+# Sentences with fewer content words say too little to be compared. Set by hand.
 FEWEST_WORDS = 3
 
 # A text is in a language whose dictionary has more than this share of its words, its names aside.
 # Of 0.3 to 0.7 none is plainly better on the two hand-written lives.
 KNOWN_WORDS = 0.5
 
-# A word that is in more texts than this leads from none of them to the others: the search for
-# conflicts would take square time.
+# Words in more texts than this are ignored by the search for conflicts, which would take quadratic
+# time.
 COMMON_WORD = 60
 
-# The share of the content words of the longer of two texts that the shorter must have for the two
-# to be in conflict over a value: on six lives 51 of 67 such pairs were right.
+# The share of the longer text's content words that the shorter must have for a conflict over a
+# value: on six lives 51 of 67 such pairs were right.
 RIVAL_MATTER = 0.5
 
 # How likely the network must find it that a sentence is entailed by another one, and the same where
@@ -52,7 +49,7 @@ RIVAL_MATTER = 0.5
 ENTAILED = 0.992
 ENTAILED_ANCHORED = 0.30
 
-# From here on two texts are compared for whether one says all that the other says.
+# The cosine from which on texts are compared as duplicates.
 DUPLICATE_SIMILARITY = 0.60
 
 # The share of the content words of a sentence that another one must have for the network to be
@@ -81,22 +78,20 @@ NARROW_EPS = 0.45
 # writer joins the tellings of 65 of those 75 facts with 8, and of 67 with 12.
 NEAREST_FOR_A_MODEL = 12
 
-# How much a model reads at a time, in tokens of memories: some 200 of them, which was read in one
-# go without loss.
+# The size of a window, in tokens of memories: about 200, which a model read without loss.
 WINDOW_TOKENS = 6_000
 
-# How much of what it reads a model says again, in tokens: seen in nights on hand-written lives.
+# The estimated size of an answer relative to its memories: measured on hand-written lives.
 ANSWERED_SHARE = 0.5
 
-# How much of what makes a hit is its vector, and how much its words. Chosen with the next on the
-# developers' halves of LoCoMo and LongMemEval (766 and 238 questions) and on the questions of the
-# three nights (285): recall of ten is .700, .890 and .814 there, and from .69 to .71, .88 to .89
-# and .76 to .83 with any of 0.5 to 0.7; reciprocal rank fusion (k = 60) finds .647, .872 and .781.
+# The weight of vectors in relevance; words have the rest. Chosen with the next on development
+# halves of LoCoMo and LongMemEval (766 and 238 questions) and on the questions of the three nights
+# (285): recall@10 is .700, .890 and .814, and from .69 to .71, .88 to .89 and .76 to .83 with
+# weights from 0.5 to 0.7. Reciprocal rank fusion (k = 60) has .647, .872 and .781.
 VECTOR_SHARE = 0.6
 
-# A text's words count as a share of the best text's, but of no less than this share of what a text
-# with all the words of the question would score: else one common word of it, in a text about
-# something else, outdoes the vectors.
+# Word scores are relative to the best text's, but at least to this share of the score of a text
+# with all words of the question: otherwise one common word outweighs the vectors.
 WORDS_FOUND = 0.8
 
 # Where recency counts, or hits are to differ: how much of what ranks a hit stays its relevance,
@@ -114,7 +109,7 @@ LEAST_WORTH = 0.4
 WORTH_A_LAYER = 0.1
 WORTH_SHARE = 0.5
 
-# Two lines that share more of their words (Jaccard) say the same to a reader.
+# The Jaccard similarity of words above which a line repeats another.
 REPEATED_LINE = 0.8
 
 # From this density on, 0 to 1, a text is kept to the letter. The figure is that of compressors of
@@ -129,22 +124,21 @@ WEIGHT_OF_LETTERS = 0.6
 WEIGHT_OF_NUMBERS = 0.4
 WEIGHT_OF_LINES = 0.2
 
-# A compressed experience must be so many times shorter than the traces that it was made from, or it
-# is not worth another memory. Set by hand.
+# The minimum compression of an experience relative to its traces. Set by hand.
 LEAST_COMPRESSION = 2.0
 
-# What is told of a dense text that is too long: so many facts, and so many characters of its start,
-# its middle and its end. After the published compressors of agents' experiences.
+# The summary of a dense text that is too long: the number of facts, and of characters from its
+# start, middle and end. As in published compressors of agents' experiences.
 MOST_KEY_FACTS = 20
 ANCHOR_CHARACTERS = 150
 
-# In how many hours half of a memory fades that nobody uses, by layer, and what each look-up adds
-# to what is left, up to so much: the design's. Core does not fade.
+# The half-life of unused memories in hours, by layer, and what each access adds to a score, with a
+# maximum: set by the design. Core memories do not decay.
 EPHEMERAL_HALF_LIFE_H = 6.0
 WORKING_HALF_LIFE_H = 7 * 24.0
 STABLE_HALF_LIFE_H = 180 * 24.0
 ACCESS_WEIGHT = 0.02
 MOST_FOR_ACCESS = 0.3
 
-# How many hours an ephemeral memory stays active where no rule says otherwise: the design's.
+# How long ephemeral memories stay active without a rule, in hours: set by the design.
 EPHEMERAL_KEPT_H = 24

@@ -321,12 +321,12 @@ def test_a_forged_entry_that_a_night_would_make_is_carried_out(office: Path, cli
     assert TWINS[1] not in active(office)
 
 
-NOT_READ = "what a model wrote or grouped is not read again"
+NOT_READ = "a plan cannot hold what a model wrote or grouped"
 # What a plan may say that is not so, and what is said of it.
 FORGED: dict[str, tuple[Callable[[Path], dict[str, Any]], str]] = {
     "a merge of different things": (
         lambda path: merging(path, "of-00", "of-01"),
-        "memory of-01 says more than what would replace it",
+        "memory of-01 says more than the text that would replace it",
     ),
     "such a merge in a model's name": (
         lambda path: merging(path, "of-00", "of-01", by_model=True),
@@ -341,7 +341,7 @@ FORGED: dict[str, tuple[Callable[[Path], dict[str, Any]], str]] = {
             survivor="twin-00",
             leaving=["twin-01"],
         ),
-        "is not that of memory twin-00",
+        "is not the text of memory twin-00",
     ),
     "a false sentence": (
         lambda path: entry(path, "synthesize", ["of-00", "of-01"], "Everybody pays Mallory."),
@@ -357,7 +357,7 @@ FORGED: dict[str, tuple[Callable[[Path], dict[str, Any]], str]] = {
         lambda path: entry(
             path, "synthesize", ["of-00", "of-01"], "Everybody pays Mallory.", by_person=True
         ),
-        "a plan holds nothing that a person worded",
+        "a plan cannot hold a person's text",
     ),
     "one of the texts in place of all": (
         lambda path: entry(path, "synthesize", ["of-00", "of-01"], LIFT),
@@ -384,7 +384,7 @@ FORGED: dict[str, tuple[Callable[[Path], dict[str, Any]], str]] = {
             survivor="pinned-00",
             leaving=["of-01"],
         ),
-        "the text that is said to stay is not that of memory pinned-00",
+        "the draft is not the text of memory pinned-00",
     ),
     "a memory that gives orders": (
         lambda path: merging(path, "of-00", "order-00"),
@@ -396,7 +396,7 @@ FORGED: dict[str, tuple[Callable[[Path], dict[str, Any]], str]] = {
     ),
     "the id of another proposal": (
         lambda path: merging(path, "twin-00", "twin-01", id="0" * 32),
-        "its id is not that of what it is made of",
+        "its id does not match its sources",
     ),
 }
 

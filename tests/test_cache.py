@@ -101,7 +101,7 @@ def test_a_damaged_pack_is_worked_out_anew_and_replaced() -> None:
 
 
 def test_many_small_packs_become_few(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cache_module, "_MOST_PARTIAL", 3)
+    monkeypatch.setattr(cache_module, "_MAX_PARTIAL", 3)
     texts = [f"text {number}" for number in range(5)]
     rows: list[Row] = []
     packs = []

@@ -136,7 +136,7 @@ def test_an_answer_that_is_cut_off_twice_fails_and_is_never_kept(
     outcome = agent.sleep()
     question = only_question(outcome)
     assert question.state == "failed"
-    assert "the answer breaks off before its end, also with a limit of" in str(question.why)
+    assert "the answer is cut off, even with the doubled limit of" in str(question.why)
     first, second = (asked.body["max_tokens"] for asked in agent.server.asked)
     assert second == 2 * first
     # Both were paid for.
@@ -224,7 +224,7 @@ def test_a_model_that_refuses_every_call_is_asked_no_further(agent: Agent, statu
     assert answered(outcome) == {"failed": 1, "skipped": 3}
     # Why stands with the first, and with no other.
     whys = Counter(question.why for question in outcome.asked)
-    assert whys["not asked, since the model refuses every call"] == 3
+    assert whys["not asked, because the model refuses every call"] == 3
     assert len(agent.server.asked) == outcome.usage.calls == 1
 
 
@@ -489,7 +489,10 @@ def test_a_model_whose_price_is_not_known_is_not_asked_where_money_counts(agent:
     agent.remember(facts(3))
     outcome = agent.sleep(agent.writer(limits=UsageLimits(cost_usd=5.0)))
     assert answered(outcome) == {"skipped": 3}
-    assert outcome.asked[-1].why == "the model's price is not known: 5 USD cannot be kept to"
+    assert (
+        outcome.asked[-1].why
+        == "the model's price is unknown, so a budget of 5 USD cannot be enforced"
+    )
     assert agent.server.asked == []
 
 
@@ -703,7 +706,7 @@ def test_the_key_of_one_provider_is_not_sent_to_another(
 
 
 UNREACHABLE = {
-    "missing key": ("openai/gpt-4o-mini", "There is no key for the model", "OPENAI_API_KEY"),
+    "missing key": ("openai/gpt-4o-mini", "No API key is set for the model", "OPENAI_API_KEY"),
     "unknown provider": ("nonsense/gpt", "litellm does not know the model", "ollama/llama3"),
     "no provider": ("scripted", "litellm does not know the model", "ollama/llama3"),
 }

@@ -18,12 +18,15 @@ from nights import NOW, fill, night, of_one_thing, picture, rows, told
 from test_cli import Cli, cli
 
 from slowwave.consolidation.errors import QuestionsError
-from slowwave.consolidation.evaluation.evaluate import evaluated
-from slowwave.consolidation.evaluation.guarded_night import let_through
-from slowwave.consolidation.evaluation.kept_facts import keeps_facts
+from slowwave.consolidation.evaluation.evaluate import evaluate
+from slowwave.consolidation.evaluation.guarded_night import exclude_harmful
 from slowwave.consolidation.evaluation.measures import MeasuredHit, measure
-from slowwave.consolidation.evaluation.questions import RecallQuestion, questions_of, read_questions
-from slowwave.consolidation.evaluation.trial import Trials
+from slowwave.consolidation.evaluation.questions import (
+    RecallQuestion,
+    make_questions,
+    read_questions,
+)
+from slowwave.consolidation.evaluation.trial import Trials, keeps_facts
 from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.proposals import Proposal
 from slowwave.consolidation.runtime.interruption import Interruption
@@ -103,7 +106,7 @@ def test_a_file_is_measured_on_a_copy_and_stays_as_it_is(
     before = filled.read_bytes()
     question = asked("Who carries the pager at weekends?", *(f"oncall-{n:02d}" for n in range(8)))
     trials = Trials(filled, [question, asked("Nobody knows", "absent")], embedder, NOW)
-    found = evaluated(trials, trials.night(CycleOptions(), BuiltInWriter()))
+    found = evaluate(trials, trials.night(CycleOptions(), BuiltInWriter()))
     assert filled.read_bytes() == before
     assert (found.questions, found.without_evidence) == (1, 1)
     assert found.memories_after < found.memories_before == 11
@@ -133,7 +136,7 @@ def test_an_old_value_that_is_handed_over_as_what_is_so_counts_as_stale(
     for stale, handed_over in (("m-00", 0.0), ("m-04", 1.0)):
         question = asked("When is the wiki backed up?", "m-01", stale_ids=[stale])
         trials = Trials(memory_file, [question], embedder, NOW)
-        found = evaluated(trials, trials.night(CycleOptions(), BuiltInWriter()))
+        found = evaluate(trials, trials.night(CycleOptions(), BuiltInWriter()))
         assert (found.before.stale_at_10, found.after.stale_at_10) == (handed_over, handed_over)
         assert found.after.recall_at_10 == 1.0
 
@@ -141,7 +144,7 @@ def test_an_old_value_that_is_handed_over_as_what_is_so_counts_as_stale(
 def test_the_memories_of_a_file_ask_for_themselves_by_their_rarest_words(filled: Path) -> None:
     with open_reading(filled) as file:
         memories = list(read_memories(file))
-    questions = {one.id: one for one in questions_of(memories)}
+    questions = {one.id: one for one in make_questions(memories)}
     assert set(questions) == {one.id for one in memories}
     words = questions["other-00"].question.split()
     assert len(words) == 4
@@ -151,14 +154,14 @@ def test_the_memories_of_a_file_ask_for_themselves_by_their_rarest_words(filled:
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("{", "no JSON"),
+        ("{", "not JSON"),
         ("[]", "dictionary"),
         ('{"id": "q", "question": "x"}', "evidence_ids"),
         ('{"id": "q", "question": "", "evidence_ids": []}', "question"),
         ('{"id": 1, "question": "x", "evidence_ids": ["a"]}', "id"),
         ('{"id": "q", "question": " ", "evidence_ids": ["a"]}', "question"),
-        ("[" * 200_000, "no JSON"),
-        (f'{{"id": "q", "question": "x", "evidence_ids": [], "type": {"9" * 5_000}}}', "no JSON"),
+        ("[" * 200_000, "not JSON"),
+        (f'{{"id": "q", "question": "x", "evidence_ids": [], "type": {"9" * 5_000}}}', "not JSON"),
     ],
 )
 def test_a_line_that_is_no_question_is_named_with_its_number(
@@ -187,7 +190,7 @@ def test_a_guard_that_nothing_speaks_against_lets_the_night_through(
     filled: Path, embedder: SentenceEmbedder
 ) -> None:
     trials = Trials(filled, None, embedder, NOW)
-    found = let_through(trials, CycleOptions(), BuiltInWriter, 0.5, Interruption())
+    found = exclude_harmful(trials, CycleOptions(), BuiltInWriter, 0.5, Interruption())
     assert (found.excluded, found.options) == ((), CycleOptions())
 
 
@@ -222,7 +225,7 @@ def test_a_guard_leaves_out_the_proposal_that_lowers_recall_and_nothing_else(
     fill(filled, told(RETOLD, "laptop"))
     agent.server.responder = answering(join_retold, approval)
     trials = Trials(filled, [HARMED], agent.embedder, NOW)
-    found = let_through(trials, CycleOptions(), agent.writer(), 0.01, Interruption())
+    found = exclude_harmful(trials, CycleOptions(), agent.writer(), 0.01, Interruption())
     assert found.unguarded < found.before - 0.01
     assert found.guarded >= found.before - 0.01
     assert [one.sources for one in found.excluded] == [("laptop-00", "laptop-01")]

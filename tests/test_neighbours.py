@@ -148,7 +148,7 @@ def graph_of(texts: Sequence[int], vectors: Vectors, graph: StoredGraph) -> Pair
     some = np.array(texts, dtype=np.intp)
     reach: NDArray[np.float64] = np.full(len(some), 0.5)
     signs = [sign_of(f"text {one}", vectors[one]) for one in texts]
-    grown = graph.grown(signs, vectors[some], reach)
+    grown = graph.extend(signs, vectors[some], reach)
     ends = zip(some[grown.left].tolist(), some[grown.right].tolist(), strict=True)
     found = {tuple(sorted(pair)): steps for pair, steps in zip(ends, grown.steps, strict=True)}
     return {(one, other): int(steps) for (one, other), steps in found.items()}

@@ -20,7 +20,7 @@ from test_cli import Cli, cli
 
 from slowwave.cli.app import run
 from slowwave.consolidation.recall.index import RecallIndex, read_recallable_of
-from slowwave.consolidation.recall.search import Wish, search
+from slowwave.consolidation.recall.search import SearchQuery, search
 from slowwave.consolidation.running.outcome import Outcome
 from slowwave.consolidation.running.purge import carry_out_purge
 from slowwave.consolidation.runtime.interruption import Interruption
@@ -326,7 +326,7 @@ def test_a_question_in_the_words_of_what_was_purged_finds_what_took_its_place(
     hits = []
     for _ in range(2):
         index = RecallIndex(read_recallable_of(file_of_a_month, (), embedder.name), embedder)
-        wish = Wish("who has the database pages of a weekend?", 3)
+        wish = SearchQuery("who has the database pages of a weekend?", 3)
         hits.append([(one.memory.id, one.key.id) for one in search(index, wish, timestamp(LATER))])
         only_purge(file_of_a_month, embedder, LATER)
     assert hits[0] == hits[1]

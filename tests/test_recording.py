@@ -403,7 +403,7 @@ def test_a_device_is_no_record(agent: Agent, cli: Cli) -> None:
     agent.remember(facts(1))
     ended = maintained(cli, agent, *asking(agent), setting("record", "/dev/full"))
     assert ended.code == 2
-    assert "no regular file" in ended.err
+    assert "not a regular file" in ended.err
 
 
 def test_a_record_that_fails_within_the_night_costs_no_answer_and_is_said_so(
@@ -421,7 +421,7 @@ def test_a_record_that_fails_within_the_night_costs_no_answer_and_is_said_so(
     record = folder / "answers.jsonl"
     ended = maintained(cli, agent, *asking(agent), setting("record", record))
     assert ended.code == 3
-    assert "Not all answers stand in" in ended.err
+    assert "Not all answers were recorded in" in ended.err
     assert {one["state"] for one in ended.json["proposals"]} == {"applied"}
     assert len(agent.rows("SELECT * FROM answers")) == 2
 

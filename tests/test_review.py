@@ -25,7 +25,7 @@ from readme import ROOT, SMOKE
 from test_cli import Cli, cli
 
 from slowwave.cli.app import run
-from slowwave.consolidation.running.approval import Decided, carry_out
+from slowwave.consolidation.running.approval import ReviewResult, carry_out
 from slowwave.consolidation.running.review_queue import read_queue
 from slowwave.consolidation.vectors.embedder import Embedder, SentenceEmbedder
 from slowwave.store.file import maintenance_lock, open_writing
@@ -93,7 +93,7 @@ class CountingEmbedder(SentenceEmbedder):
         return super().encode(texts)
 
 
-def approved(path: Path, embedder: Embedder) -> Decided:
+def approved(path: Path, embedder: Embedder) -> ReviewResult:
     """Approve all that waits."""
     with maintenance_lock(path), open_writing(path) as file:
         kept = [one.kept for one in read_queue(file)]
@@ -361,7 +361,7 @@ def test_with_vectors_of_another_model_nothing_is_approved(waiting: Path, cli: C
     before = picture(waiting)
     refused = cli("review", "approve", waiting, "--all")
     assert refused.code == 1
-    assert "have 1 dimensions, and the model gives 384" in refused.err
+    assert "have 1 dimensions, but the model returns 384" in refused.err
     assert picture(waiting) == before
 
 
@@ -568,7 +568,7 @@ def test_of_two_that_want_one_memory_the_second_is_told_which_one_came_first(
     ended = cli("review", "approve", waiting, "--all", "--json")
     assert ended.code == 3
     outcomes = {one["id"][:8]: (one["state"], one["why"]) for one in ended.json["proposals"]}
-    why = f"memory smoke-05 went into update {UPDATE}, which came first"
+    why = f"memory smoke-05 was already changed by update {UPDATE}"
     assert outcomes[UPDATE][0] == "applied"
     assert outcomes[later["id"][:8]] == ("stale", why)
     assert why in cli("log", waiting, ended.json["run"]).out

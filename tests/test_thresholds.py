@@ -24,7 +24,7 @@ NO_DECISIONS = {
     # Seconds to wait, and what is worth storing for the next night.
     "running/save_findings.py": {0.05, 0.1},
     "model/calls.py": {0.1, 2.0, 30.0, 60.0},
-    "model/session.py": {0.2},
+    "model/writer.py": {0.2},
     # The temperature at which a model is asked what to remember.
     "model/answer_forms.py": {0.2},
     # Seconds to wait for workers, how much of a budget is handed out at once, bytes in a gigabyte.

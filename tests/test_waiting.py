@@ -137,9 +137,9 @@ def test_what_is_thrown_away_is_read_with_again(
 @pytest.mark.parametrize(
     ("arguments", "code", "sentence"),
     [
-        (("--drop", "nothing-such"), 1, "goes by 'nothing-such'"),
-        (("--drop", ""), 1, "goes by ''"),
-        (("--drop", "chat.txt", "--drop", "nothing-such"), 1, "goes by 'nothing-such'"),
+        (("--drop", "nothing-such"), 1, "matches 'nothing-such'"),
+        (("--drop", ""), 1, "matches ''"),
+        (("--drop", "chat.txt", "--drop", "nothing-such"), 1, "matches 'nothing-such'"),
         (("--drop", "chat.txt", "chat.txt"), 2, "--drop cannot be combined with conversations"),
         (("--waiting", "--drop", "chat.txt"), 2, "--waiting cannot be combined with --drop"),
         (("--waiting", "--watch", "."), 2, "--waiting cannot be combined with --watch"),

@@ -414,7 +414,7 @@ def test_a_memory_of_which_something_is_lost_stays_active_and_the_others_are_rep
     assert kinds(wiki) == ["write", "check", "repair"]
     assert "lost: 14 (missed)" in faults_of(wiki)
     assert (result.state, result.proposal.leaving) == ("applied", ("wiki-00", "wiki-01"))
-    assert "kept active what the text lacks: lost: 14" in str(result.why)
+    assert "sources stay active because the text lacks words of theirs: lost: 14" in str(result.why)
     assert sorted(active_texts(wiki)) == sorted([WITHOUT_DAYS, WIKI[2]])
     # It is evidence all the same.
     assert len(wiki.rows("SELECT * FROM synthesized_from")) == 3
@@ -613,7 +613,7 @@ def test_what_was_undone_is_not_done_again_beside_something_new_nor_in_part(wiki
     wiki.remember(told(["The wiki of staging has no backup on the NAS."], "new", first_day=10))
     outcome = wiki.sleep(now=TOMORROW)
     assert states(outcome) == {"rejected": 1}
-    assert "decided about before" in str(only_result(outcome).why)
+    assert "decided before" in str(only_result(outcome).why)
 
 
 # ----------------------------------------------------------------- checkers

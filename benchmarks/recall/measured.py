@@ -14,7 +14,7 @@ from slowwave.consolidation.evaluation.evaluate import (
     Difference,
     Evaluation,
     difference,
-    evaluated,
+    evaluate,
 )
 from slowwave.consolidation.evaluation.measures import (
     LOOKED_AT,
@@ -156,7 +156,7 @@ def measured(asked: Asked, embedder: Embedder) -> Result:
             },
             time.monotonic() - began,
         )
-    _agrees(result, evaluated(trials, trial))
+    _agrees(result, evaluate(trials, trial))
     return result
 
 
@@ -209,4 +209,4 @@ def _agrees(result: Result, evaluation: Evaluation) -> None:
     ours = vars(mean(result.ways[BY_TEXT]))
     theirs = vars(evaluation.after)
     if ours != theirs:
-        raise AssertionError(f"{result.name}: {ours} is not what `evaluated` says: {theirs}")
+        raise AssertionError(f"{result.name}: {ours} is not what `evaluate` says: {theirs}")

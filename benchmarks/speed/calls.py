@@ -34,7 +34,7 @@ from slowwave.consolidation.proposals import (
     OPERATIONS,
     AskedWindow,
     Plan,
-    VerifiedProposal,
+    Result,
     Window,
     join_plans,
 )
@@ -137,7 +137,7 @@ def _ask_alone(endpoint: Endpoint, view: TenantView, concurrency: int) -> None:
     """Ask the same questions, and do nothing with the answers."""
     model = open_model(endpoint)
     meter = UsageMeter(UsageLimits(), model.price)
-    dispatcher = Dispatcher[VerifiedProposal | AskedWindow](model, meter, concurrency)
+    dispatcher = Dispatcher[Result | AskedWindow](model, meter, concurrency)
     for one in _windows(view):
         job = Job(one, tuple(view.sources(one.memories)))
         models = Models(endpoint.model, None)

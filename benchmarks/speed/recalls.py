@@ -27,7 +27,7 @@ from benchmarks.quality.bench import ROOT, Json
 from fixtures.night import FLAVOURS
 from slowwave.consolidation.recall.filter import Filter
 from slowwave.consolidation.recall.index import RecallIndex, read_recallable_of
-from slowwave.consolidation.recall.search import Wish, search, words_of
+from slowwave.consolidation.recall.search import SearchQuery, search, words_of
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.records import timestamp
 
@@ -42,12 +42,12 @@ BAR = 100.0
 _TOP = 10
 _SEARCH, _PRODUCT, _WORDS = "search", "bare product", "BM25 alone"
 # Other wishes, which cost more.
-_WISHES: Mapping[str, Wish] = {
-    "search of one tenant": Wish("", filter=Filter(tenants=("default",))),
-    "search, as of a day": Wish("", as_of="2026-02-15T00:00:00+00:00"),
-    "search, recent first": Wish("", recency=0.01),
-    "search, diverse": Wish("", diverse=True),
-    "search, 50 hits": Wish("", limit=50),
+_WISHES: Mapping[str, SearchQuery] = {
+    "search of one tenant": SearchQuery("", filter=Filter(tenants=("default",))),
+    "search, as of a day": SearchQuery("", as_of="2026-02-15T00:00:00+00:00"),
+    "search, recent first": SearchQuery("", recency=0.01),
+    "search, diverse": SearchQuery("", diverse=True),
+    "search, 50 hits": SearchQuery("", limit=50),
 }
 
 # Takes the place of a question among those asked.
@@ -183,7 +183,7 @@ def _opened(file: Path, embedder: Known) -> tuple[dict[str, float], RecallIndex]
 def _ways(bed: Bed) -> dict[str, _Way]:
     """Return the ways to ask: by the search, the bare product and the words, and other wishes."""
 
-    def searching(wish: Wish) -> _Way:
+    def searching(wish: SearchQuery) -> _Way:
         wishes = [replace(wish, text=one) for one in bed.questions]
         return lambda at: search(bed.index, wishes[at], bed.now)
 
@@ -192,7 +192,7 @@ def _ways(bed: Bed) -> dict[str, _Way]:
 
     words = [words_of(one) for one in bed.questions]
     return {
-        _SEARCH: searching(Wish("")),
+        _SEARCH: searching(SearchQuery("")),
         _PRODUCT: product,
         _WORDS: lambda at: bed.index.words.scores(words[at]),
         **{name: searching(wish) for name, wish in _WISHES.items()},

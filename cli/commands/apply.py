@@ -54,7 +54,7 @@ def apply(
 
     Nothing is done of one whose sources have changed since, or whose text cannot be checked.
     """
-    from slowwave.consolidation.running.approval import Decided, carry_out, find_declined
+    from slowwave.consolidation.running.approval import ReviewResult, carry_out, find_declined
     from slowwave.consolidation.running.plan_file import read_plan
 
     refuse_unwritable_wiki(wiki, file)
@@ -76,12 +76,12 @@ def apply(
     place.refuse_changes()
     with shown_progress(quiet) as progress:
 
-        def do(opened: MemoryFile) -> Decided:
+        def do(opened: MemoryFile) -> ReviewResult:
             declined = [] if reconsider else list(find_declined(opened, several))
             ids = {one.proposal.id for one in declined}
             left = [one for one in several if one.proposal.id not in ids]
-            decided = carry_out(opened, left, model, now, "plan", progress, is_vouched=False)
-            return Decided(decided.run_id, (*decided.results, *declined))
+            decided = carry_out(opened, left, model, now, "plan", progress, is_trusted=False)
+            return ReviewResult(decided.run_id, (*decided.results, *declined))
 
         decided = place.change(do)
     pages = write_after_change(wiki, place)

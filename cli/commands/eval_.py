@@ -78,7 +78,7 @@ def eval_(
         raise typer.BadParameter("Name a file of questions, or pass --self: one of the two.")
     if ask and asking.model is None:
         raise typer.BadParameter("--ask needs --model.")
-    from slowwave.consolidation.evaluation.evaluate import evaluated
+    from slowwave.consolidation.evaluation.evaluate import evaluate
     from slowwave.consolidation.evaluation.guarded_night import refuse_unanswerable
     from slowwave.consolidation.evaluation.questions import read_questions
     from slowwave.consolidation.evaluation.trial import Trials
@@ -102,7 +102,7 @@ def eval_(
         signals.open()
         trial = trials.night(options, writer, signals)
         signals.close()
-        found = evaluated(trials, trial)
+        found = evaluate(trials, trial)
     output.result({"command": "eval", "file": str(file), **evaluation_as_json(found)})
     output.show(_summary(found), _table(found), _EXPLAINED)
 

@@ -38,9 +38,9 @@ from slowwave.cli.terminal.progress_bars import shown_progress
 from slowwave.cli.terminal.signals import signals_of_this_command
 from slowwave.consolidation.ingest.options import (
     DEFAULT_DAYS,
+    MAX_DAYS,
     MAX_FACTS,
     MAX_FACTS_DISTILLED,
-    MOST_DAYS,
     IngestOptions,
 )
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbedder
@@ -53,7 +53,7 @@ from .ingest_waiting import show_waiting, throw_away
 from .watching import watch_logs
 
 if TYPE_CHECKING:
-    from slowwave.consolidation.ingest.ingest_outcome import Ingested
+    from slowwave.consolidation.ingest.ingest_outcome import IngestOutcome
     from slowwave.consolidation.model.recording import Recordings
     from slowwave.consolidation.writing.writer import Writer
     from slowwave.store.conversations.messages import Conversation
@@ -265,7 +265,7 @@ class _Sitting:
         if outcome.run_id is not None or outcome.unread:
             self._told(outcome, writer)
 
-    def _told(self, outcome: Ingested, writer: Writer) -> int:
+    def _told(self, outcome: IngestOutcome, writer: Writer) -> int:
         signals = signals_of_this_command()
         pages = write_after_run(self.wiki, self.file, self.file)
         self.output.result(
@@ -279,7 +279,7 @@ class _Sitting:
         code: int = signals.code or came_to
         return pages.tell(self.output, self._with_problems(outcome, writer, code))
 
-    def _ingested(self, conversations: Sequence[Conversation], writer: Writer) -> Ingested:
+    def _ingested(self, conversations: Sequence[Conversation], writer: Writer) -> IngestOutcome:
         from slowwave.consolidation.ingest.ingest import ingest as run_ingest
 
         signals = signals_of_this_command()
@@ -299,7 +299,7 @@ class _Sitting:
         signals.close()
         return outcome
 
-    def _with_problems(self, outcome: Ingested, writer: Writer, code: int) -> int:
+    def _with_problems(self, outcome: IngestOutcome, writer: Writer, code: int) -> int:
         """Report on stderr what went wrong, and return the exit code."""
         failed = len([one for one in outcome.unread if one.state != "planned"])
         in_short = (
@@ -362,8 +362,8 @@ def _days(stated: Sequence[str] | None) -> dict[str, int | None]:
 
 
 def _whole_days(number: str) -> int:
-    if not 1 <= int(number) <= MOST_DAYS:
-        raise typer.BadParameter(f"--ttl takes 1 to {MOST_DAYS} days, not {number}.")
+    if not 1 <= int(number) <= MAX_DAYS:
+        raise typer.BadParameter(f"--ttl takes 1 to {MAX_DAYS} days, not {number}.")
     return int(number)
 
 

@@ -25,7 +25,7 @@ from slowwave.cli.results.runs import headline, outcome_now, started, went, writ
 from slowwave.cli.results.waiting import why_it_waited
 from slowwave.cli.terminal.output import Output, clean
 from slowwave.cli.terminal.wording import counted
-from slowwave.consolidation.running.kept_proposal import VECTOR, kept_of
+from slowwave.consolidation.running.kept_proposal import VECTOR, kept_from_decision
 from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.store.ageing import PHASE, STATUS_AFTER
 from slowwave.store.intake import DROPPED, UNREAD
@@ -213,7 +213,7 @@ def _block(
     # Its own run changed nothing, but another one did, or will.
     was_kept = one.state in ("pending", "approved")
     if was_kept:
-        kept = kept_of(one)
+        kept = kept_from_decision(one)
         gone = set(kept.proposal.leaving)
         why = kept.fault if kept.fault and one.state == "pending" else why
     draft = one.draft if carried_out is None else carried_out.draft

@@ -126,10 +126,10 @@ def recall(
 
     Superseded texts still find what took their place. Nothing is written.
     """
-    from slowwave.consolidation.recall.block import BlockWish, compose_block
+    from slowwave.consolidation.recall.block import BlockOptions, compose_block
     from slowwave.consolidation.recall.filter import Filter
     from slowwave.consolidation.recall.index import RecallIndex, read_recallable_of
-    from slowwave.consolidation.recall.search import Wish, search
+    from slowwave.consolidation.recall.search import SearchQuery, search
     from slowwave.store.records import timestamp
 
     if not query.strip():
@@ -144,7 +144,7 @@ def recall(
     for one in _OF_A_BLOCK:
         if not block and is_on_command_line(context, one):
             output.note(f"--{one.replace('_', '-')} has no effect without --block.")
-    wish = Wish(
+    wish = SearchQuery(
         query,
         limit or NO_LIMIT,
         Filter(
@@ -159,7 +159,7 @@ def recall(
         recency,
         diverse,
     )
-    block_wish = BlockWish(budget, dict(map(_worth, worth or ())))
+    block_wish = BlockOptions(budget, dict(map(_worth, worth or ())))
     now = timestamp(datetime.now(UTC))
     model = SentenceEmbedder(embedder)
     with place.reading() as memory_file, shown_progress(quiet) as progress:

@@ -42,7 +42,7 @@ def _found(
     place: Place, query: str, limit: int, tenants: tuple[str, ...], embedder: str, quiet: bool
 ) -> tuple[list[Hit], dict[str, str]]:
     from slowwave.consolidation.recall.index import RecallIndex, read_archived_of
-    from slowwave.consolidation.recall.search import Wish, search
+    from slowwave.consolidation.recall.search import SearchQuery, search
     from slowwave.store.records import timestamp
 
     model = SentenceEmbedder(embedder)
@@ -51,7 +51,9 @@ def _found(
         if not recallable.memories:
             return [], {}
         index = RecallIndex(recallable, model, progress)
-        return search(index, Wish(query, limit or NO_LIMIT), timestamp(datetime.now(UTC))), status
+        return search(
+            index, SearchQuery(query, limit or NO_LIMIT), timestamp(datetime.now(UTC))
+        ), status
 
 
 def _as_json(hit: Hit, status: str) -> dict[str, Any]:

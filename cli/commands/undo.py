@@ -57,8 +57,8 @@ def undo(
         str | None,
         typer.Argument(
             metavar="RUN|PROPOSAL|MEMORY",
-            help=f"Its id, or at least {MIN_PREFIX} characters of its start. By default the last run "
-            "that changed something.",
+            help=f"Its id, or at least {MIN_PREFIX} characters of its start. By default the last "
+            "run that changed something.",
         ),
     ] = None,
     last: Annotated[
@@ -149,7 +149,7 @@ def undo(
 
 def _take_back(opened: MemoryFile, which: str | None, since: str | None) -> _TakenBack | Memory:
     """Take back what is chosen; an id that is of a memory alone makes it active again."""
-    from slowwave.consolidation.running.review_queue import read_outdated
+    from slowwave.consolidation.running.review_queue import read_earlier
     from slowwave.store.ledger import read_pending
     from slowwave.store.memories import restore_memory
     from slowwave.store.records import timestamp
@@ -172,7 +172,7 @@ def _take_back(opened: MemoryFile, which: str | None, since: str | None) -> _Tak
     keys = chosen.undo(opened, now)
     waiting = {proposal.key for proposal in read_pending(opened)}
     again = [key for key in keys if key in waiting]
-    outdated = {proposal.id for proposal in read_outdated(opened, ())[1]} if again else set()
+    outdated = {proposal.id for proposal in read_earlier(opened, ()).outdated} if again else set()
     return _TakenBack(chosen, keys, again, [key for key in again if key in outdated])
 
 

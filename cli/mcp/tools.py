@@ -17,7 +17,7 @@ from pydantic import Field
 from slowwave.cli.arguments.moments import end_of, start_of
 from slowwave.cli.pages.lineage_json import trace_as_json
 from slowwave.cli.results.memory_texts import MemoryTexts
-from slowwave.cli.results.taken_up import taken_up_as_json
+from slowwave.cli.results.taken_up import waiting_parts_as_json
 from slowwave.consolidation.agent import AgentMemory
 from slowwave.consolidation.errors import ConsolidationError
 from slowwave.consolidation.proposals import Result
@@ -258,7 +258,7 @@ class Tools:
             "after": asdict(outcome.after),
             **self._shown(outcome.results, page),
             "waiting": outcome.earlier.waiting,
-            "conversations": taken_up_as_json(outcome.taken_up),
+            "conversations": waiting_parts_as_json(outcome.waiting_parts),
             "conflicts": [
                 {"sources": one.sources, "about": one.slot, "values": one.values, "why": one.why}
                 for one in outcome.conflicts[: page.limit]

@@ -69,7 +69,7 @@ class Metrics:
         conflicts, purged = len(outcome.conflicts), len(outcome.purged.ids)
         self._set("conflicts", "Pairs with two values for one thing.", conflicts, named)
         self._set("purged_memories", "Memories that a purge deleted.", purged, named)
-        taken_up = outcome.taken_up
+        taken_up = outcome.waiting_parts
         said = "Parts of conversations that were read, and that wait for a model now."
         for state, number in (("read", taken_up.read), ("waiting", taken_up.waiting)):
             self._set("conversation_parts", said, number, named | {"state": state})

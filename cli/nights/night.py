@@ -239,9 +239,9 @@ class Night:
         """Try the night on copies first, if recall is to be guarded."""
         if self.guard is None or not options.consolidate:
             return None
-        from slowwave.consolidation.evaluation.guarded_night import tried_first
+        from slowwave.consolidation.evaluation.guarded_night import guard_night
 
-        return tried_first(
+        return guard_night(
             memory_file,
             options,
             self.embedder,
@@ -337,7 +337,7 @@ def _what_went_wrong(file: Path, outcome: Outcome) -> tuple[str, str]:
     ]
     if unanswered:
         counts.append(f"{counted(len(unanswered), 'question', 'questions')} not answered")
-    taken_up = outcome.taken_up
+    taken_up = outcome.waiting_parts
     if taken_up.unread:
         counts.append(
             counted(

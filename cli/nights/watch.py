@@ -66,7 +66,10 @@ class Watch:
             active={"before": outcome.before.active, "after": outcome.after.active},
             conflicts=len(outcome.conflicts),
             purged=len(outcome.purged.ids),
-            conversations={"read": outcome.taken_up.read, "waiting": outcome.taken_up.waiting},
+            conversations={
+                "read": outcome.waiting_parts.read,
+                "waiting": outcome.waiting_parts.waiting,
+            },
             model=asdict(outcome.usage),
         )
         if self.metrics is not None:

@@ -13,7 +13,7 @@ from slowwave.cli.results.memory_texts import MemoryTexts, ShownMemory, in_time,
 from slowwave.cli.results.night_report import remarks
 from slowwave.cli.results.waiting import why_it_waited
 from slowwave.cli.terminal.wording import counted, day_of
-from slowwave.consolidation.running.kept_proposal import kept_of
+from slowwave.consolidation.running.kept_proposal import kept_from_decision
 from slowwave.store.errors import NotFound
 from slowwave.store.records import LAYERS
 
@@ -167,7 +167,7 @@ def account_of_night(
 def _has_earlier(outcome: Outcome) -> bool:
     """Whether a run came before the one that consolidated."""
     expired = outcome.expired is not None and outcome.expired.run_id is not None
-    return expired or bool(outcome.taken_up.runs)
+    return expired or bool(outcome.waiting_parts.runs)
 
 
 def with_current_conflicts(account: Account, memory_file: Path, now: str) -> Account:
@@ -252,7 +252,7 @@ def _decided(
     gone = {each.memory for each in changes if each.after is None}
     if one.state == "approved":
         # Another run did what this one let wait.
-        gone = set(kept_of(one).proposal.leaving)
+        gone = set(kept_from_decision(one).proposal.leaving)
     done = carried_out or one
     survivor = memories.get(one.survivor or "")
     result = done.draft or (None if survivor is None else survivor.content)

@@ -17,7 +17,7 @@ from .memory_texts import MemoryTexts, dated
 if TYPE_CHECKING:
     from slowwave.consolidation.ageing.choosing import LeavingMemory
     from slowwave.consolidation.ageing.decay import LayerScores
-    from slowwave.consolidation.running.age import Aged
+    from slowwave.consolidation.running.age import AgeingResult
     from slowwave.consolidation.running.outcome import Outcome
 
 # So many of a phase are shown; all with --verbose.
@@ -41,7 +41,7 @@ def aged_as_json(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def _as_json(aged: Aged, what: str) -> dict[str, Any]:
+def _as_json(aged: AgeingResult, what: str) -> dict[str, Any]:
     leaving = [
         {
             "id": one.id,
@@ -89,7 +89,7 @@ def after_the_night(
 class _Phase:
     """A phase in words."""
 
-    def __init__(self, verb: str, aged: Aged, dry_run: bool, file: Path) -> None:
+    def __init__(self, verb: str, aged: AgeingResult, dry_run: bool, file: Path) -> None:
         self._verb = verb
         self._aged = aged
         self._dry_run = dry_run

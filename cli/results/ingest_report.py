@@ -12,7 +12,7 @@ from slowwave.cli.terminal.output import clean, shortened
 from slowwave.cli.terminal.wording import counted
 
 if TYPE_CHECKING:
-    from slowwave.consolidation.ingest.ingest_outcome import Ingested, Remembered
+    from slowwave.consolidation.ingest.ingest_outcome import IngestOutcome, IngestResult
     from slowwave.consolidation.ingest.parts import Cut
     from slowwave.consolidation.writing.writer import Writer
     from slowwave.store.intake import KeptMessage
@@ -22,7 +22,7 @@ _MOST_SHOWN = 500
 _MARKS = {"stored": "+", "told": "=", "raw": "?", "rejected": "!"}
 
 
-def as_json(outcome: Ingested, writer: Writer) -> dict[str, Any]:
+def as_json(outcome: IngestOutcome, writer: Writer) -> dict[str, Any]:
     """Return an outcome as format 1."""
     usage = outcome.usage
     return {
@@ -99,7 +99,9 @@ def reading_what_waits(file: Path, tenant: str) -> str:
     return f"slowwave ingest {shlex.quote(str(file))}{named} --model NAME"
 
 
-def as_text(outcome: Ingested, file: Path, tenant: str, dry_run: bool, writer: Writer) -> list[str]:
+def as_text(
+    outcome: IngestOutcome, file: Path, tenant: str, dry_run: bool, writer: Writer
+) -> list[str]:
     """Return an outcome for people, line by line."""
     lines: list[str] = []
     unread = {chain for one in outcome.unread for chain in one.part.chains}
@@ -150,7 +152,7 @@ def _said_of(one: Cut, unread: Set[str]) -> str:
     return f"{conversation.name} ({conversation.format}): {count}, {', '.join(said)}."
 
 
-def _memory(one: Remembered) -> Iterator[str]:
+def _memory(one: IngestResult) -> Iterator[str]:
     named = f" {one.kind} {one.importance}" if one.kind else ""
     yield f"{_MARKS[one.state]}{named}: {shortened(one.content, _MOST_SHOWN)}"
     if one.corrects:
@@ -163,7 +165,7 @@ def _memory(one: Remembered) -> Iterator[str]:
         yield f"    {shortened(message_as_text(message), _MOST_SHOWN)}"
 
 
-def _unread(outcome: Ingested) -> Iterator[str]:
+def _unread(outcome: IngestOutcome) -> Iterator[str]:
     for one in outcome.unread:
         places = f"{one.part.new[0].place} to {one.part.new[-1].place}"
         what = f"{one.part.conversation}, messages {places}"
@@ -173,7 +175,7 @@ def _unread(outcome: Ingested) -> Iterator[str]:
             yield f"? {what}: could not be read, and waits in the file: {one.why}"
 
 
-def _summary(outcome: Ingested, writer: Writer, dry_run: bool) -> str:
+def _summary(outcome: IngestOutcome, writer: Writer, dry_run: bool) -> str:
     if not (outcome.cuts or outcome.taken_up or outcome.unread or outcome.waiting):
         return "There is no conversation to read, and none waits for a model."
     counts = [

@@ -27,7 +27,7 @@ from .memory_texts import MemoryTexts, ShownMemory, memories_of
 from .purge_report import leaving_as_text, purged_as_json, purged_as_text, staying_as_text
 from .questions_report import question_as_json, questions_as_text
 from .routes import dense_as_text
-from .taken_up import taken_up_as_json, taken_up_as_text
+from .taken_up import waiting_parts_as_json, waiting_parts_as_text
 from .waiting import earlier_as_text, set_aside_as_text
 
 if TYPE_CHECKING:
@@ -68,10 +68,8 @@ def as_json(outcome: Outcome, file: str, dry_run: bool, writer: Writer) -> dict[
         "too_long": list(map(vars, outcome.plan.too_long)),
         "damaged": outcome.plan.damaged,
         "waiting": outcome.earlier.waiting,
-        "set_aside": [
-            {"proposal": one.proposal, "why": one.why} for one in outcome.earlier.outdated
-        ],
-        "conversations": taken_up_as_json(outcome.taken_up),
+        "set_aside": [{"proposal": one.id, "why": one.stale} for one in outcome.earlier.outdated],
+        "conversations": waiting_parts_as_json(outcome.waiting_parts),
         **aged_as_json(outcome),
         **purged_as_json(outcome.purged),
         "backup": None if outcome.backup is None else str(outcome.backup),
@@ -99,7 +97,7 @@ def as_text(
         parts.append(_counts(outcome.before, outcome.after))
     parts += earlier_as_text(outcome.earlier.waiting, file)
     parts += before_the_night(outcome, dry_run, file, memory_texts, verbose)
-    parts += taken_up_as_text(outcome.taken_up, file)
+    parts += waiting_parts_as_text(outcome.waiting_parts, file)
     if outcome.results:
         parts.append(_proposals(outcome, memory_texts))
     if outcome.asked:
@@ -128,7 +126,7 @@ def remarks(outcome: Outcome, dry_run: bool, file: Path, memory_texts: MemoryTex
     return [
         *earlier_as_text(outcome.earlier.waiting, file),
         *before_the_night(outcome, dry_run, file, memory_texts),
-        *taken_up_as_text(outcome.taken_up, file),
+        *waiting_parts_as_text(outcome.waiting_parts, file),
         *([questions_as_text(outcome.asked)] if outcome.asked else []),
         *_unconsidered(outcome.plan),
         *after_the_night(outcome, dry_run, file, memory_texts),
@@ -199,7 +197,7 @@ def _headline(outcome: Outcome, file: Path, dry_run: bool) -> str:
 
 def _has_other_changes(outcome: Outcome) -> bool:
     """Whether memories expired, were archived or came from conversations."""
-    return any(one.leaving for one in outcome.aged) or bool(outcome.taken_up.runs)
+    return any(one.leaving for one in outcome.aged) or bool(outcome.waiting_parts.runs)
 
 
 def _change(before: int, after: int) -> str:

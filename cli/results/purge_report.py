@@ -11,7 +11,7 @@ from slowwave.cli.terminal.wording import counted
 from .memory_texts import PURGED, MemoryTexts, dated
 
 if TYPE_CHECKING:
-    from slowwave.consolidation.running.purge import Purged
+    from slowwave.consolidation.running.purge import PurgeResult
 
 # So many memories that go are named without --verbose.
 _SHOWN = 10
@@ -24,7 +24,7 @@ _NEEDED = {
 }
 
 
-def purged_as_json(purged: Purged) -> dict[str, Any]:
+def purged_as_json(purged: PurgeResult) -> dict[str, Any]:
     """Return what became of memories that were superseded long ago."""
     return {
         "purged": purged.ids,
@@ -35,11 +35,11 @@ def purged_as_json(purged: Purged) -> dict[str, Any]:
     }
 
 
-def purged_as_text(purged: Purged, dry_run: bool, verbose: bool = False) -> list[str]:
+def purged_as_text(purged: PurgeResult, dry_run: bool, verbose: bool = False) -> list[str]:
     """Say what was purged, or would be, and what is needed still; `verbose` names that, too."""
     lines = []
     if purged.ids:
-        begun = "To be purged" if dry_run else "Purged"
+        begun = "To be purged" if dry_run else "PurgeResult"
         count = counted(len(purged.ids), "memory", "memories")
         lines.append(f"{begun}: {count} superseded long ago. What they said stays in the lineage.")
     if purged.why:
@@ -53,7 +53,7 @@ def purged_as_text(purged: Purged, dry_run: bool, verbose: bool = False) -> list
 
 
 def leaving_as_text(
-    purged: Purged, memory_texts: MemoryTexts, dry_run: bool, verbose: bool
+    purged: PurgeResult, memory_texts: MemoryTexts, dry_run: bool, verbose: bool
 ) -> list[str]:
     """Name each memory that went, or would go: the first of them, or with `verbose` all."""
     if not purged.ids:
@@ -68,7 +68,7 @@ def leaving_as_text(
     return ["\n".join(lines)]
 
 
-def staying_as_text(purged: Purged, memory_texts: MemoryTexts) -> list[str]:
+def staying_as_text(purged: PurgeResult, memory_texts: MemoryTexts) -> list[str]:
     """Name each memory that stays although its time is over, and what needs it."""
     if not purged.staying:
         return []

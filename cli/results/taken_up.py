@@ -12,7 +12,7 @@ from slowwave.cli.terminal.output import clean
 from slowwave.cli.terminal.wording import counted, day_of
 
 if TYPE_CHECKING:
-    from slowwave.consolidation.running.taken_up import TakenUp
+    from slowwave.consolidation.running.outcome import WaitingPartsResult
     from slowwave.store.intake import Backlog
 
 _BECAME = (
@@ -23,7 +23,7 @@ _BECAME = (
 )
 
 
-def taken_up_as_json(one: TakenUp) -> dict[str, Any]:
+def waiting_parts_as_json(one: WaitingPartsResult) -> dict[str, Any]:
     """Return it as format 1, the same keys where nobody read anything; it counts parts."""
     return {
         "waiting": one.waiting,
@@ -38,7 +38,7 @@ def taken_up_as_json(one: TakenUp) -> dict[str, Any]:
     }
 
 
-def taken_up_as_text(one: TakenUp, file: Path) -> list[str]:
+def waiting_parts_as_text(one: WaitingPartsResult, file: Path) -> list[str]:
     """Return it in a paragraph; nothing where nothing waits and nothing was read."""
     if one.runs:
         return ["\n".join(map(clean, _read(one, file)))]
@@ -56,7 +56,7 @@ def since(backlog: Backlog) -> str:
     return f"since {day_of(backlog.since or '')}{tried and f', after {up_to}{tried}'}"
 
 
-def _read(one: TakenUp, file: Path) -> Iterator[str]:
+def _read(one: WaitingPartsResult, file: Path) -> Iterator[str]:
     named = shlex.quote(str(file))
     became = [
         f"{one.states[state]} {wording}" for state, wording in _BECAME if one.states.get(state)

@@ -18,9 +18,8 @@ from .memory_texts import ShownMemory, in_time
 
 if TYPE_CHECKING:
     from slowwave.consolidation.proposals import Result
-    from slowwave.consolidation.running.approval import Decided
+    from slowwave.consolidation.running.approval import ReviewResult
     from slowwave.consolidation.running.review_queue import WaitingProposal
-    from slowwave.consolidation.running.set_aside import SetAside
     from slowwave.store.ledger import Decision
 
 
@@ -123,7 +122,7 @@ def waiting_details(
             yield clean(f"    '{claim.text}' from {', '.join(claim.sources)}")
 
 
-def decided_as_json(command: str, file: Path, decided: Decided) -> dict[str, Any]:
+def decided_as_json(command: str, file: Path, decided: ReviewResult) -> dict[str, Any]:
     """Return what became of proposals as format 1."""
     return {
         "command": command,
@@ -146,7 +145,7 @@ def decided_as_json(command: str, file: Path, decided: Decided) -> dict[str, Any
     }
 
 
-def decided_as_text(file: Path, decided: Decided) -> str:
+def decided_as_text(file: Path, decided: ReviewResult) -> str:
     """Say what became of proposals, and how to take it back."""
     if not decided.results:
         return clean(f"{file}: nothing to do.")
@@ -182,17 +181,17 @@ def earlier_as_text(waiting: int, file: Path) -> list[str]:
     return [clean(f"{count} of earlier nights {verb} for review: {where}")]
 
 
-def set_aside_as_text(set_aside: Sequence[SetAside], dry_run: bool) -> list[str]:
+def set_aside_as_text(set_aside: Sequence[WaitingProposal], dry_run: bool) -> list[str]:
     """Say what waited and cannot be applied any more; nothing if there is no such thing."""
-    changed = [one for one in set_aside if not one.unreadable]
-    damaged = [one for one in set_aside if one.unreadable]
+    changed = [one for one in set_aside if one.kept.fault is None]
+    damaged = [one for one in set_aside if one.kept.fault is not None]
     return [
         *_withdrawn(changed, "memories have changed", dry_run),
         *_withdrawn(damaged, "the file is damaged there", dry_run),
     ]
 
 
-def _withdrawn(several: Sequence[SetAside], cause: str, dry_run: bool) -> Iterator[str]:
+def _withdrawn(several: Sequence[WaitingProposal], cause: str, dry_run: bool) -> Iterator[str]:
     if several:
         count = counted(len(several), "proposal", "proposals")
         done = ("was" if len(several) == 1 else "were") + " withdrawn"
@@ -200,11 +199,11 @@ def _withdrawn(several: Sequence[SetAside], cause: str, dry_run: bool) -> Iterat
         first = several[0]
         more = f" and {len(several) - 1:,} more" if len(several) > 1 else ""
         yield clean(
-            f"{count} that waited {verb}, since {cause}: {first.proposal[:8]} ({first.why}){more}."
+            f"{count} that waited {verb}, since {cause}: {first.id[:8]} ({first.stale}){more}."
         )
 
 
-def exit_code(decided: Decided) -> Code:
+def exit_code(decided: ReviewResult) -> Code:
     """Return the code of a command that carried out what a person decided."""
     done = sum(one.state == "applied" for one in decided.results)
     if done == len(decided.results):

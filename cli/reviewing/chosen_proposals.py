@@ -15,8 +15,8 @@ from .decided_before import what_became
 
 if TYPE_CHECKING:
     from slowwave.consolidation.progress import Progress
-    from slowwave.consolidation.proposals import VerifiedProposal
-    from slowwave.consolidation.running.approval import Decided
+    from slowwave.consolidation.proposals import Result
+    from slowwave.consolidation.running.approval import ReviewResult
     from slowwave.consolidation.running.kept_proposal import KeptProposal
     from slowwave.consolidation.running.review_queue import WaitingProposal
     from slowwave.consolidation.vectors.embedder import Embedder
@@ -76,7 +76,7 @@ def carry_out_chosen(
     words: str | None,
     embedder: Embedder,
     progress: Progress | None = None,
-) -> Decided:
+) -> ReviewResult:
     """Apply what is chosen, with a person's words if there are any. Raises `StoreError`."""
     way = "approve" if words is None else "edit"
     return _carried_out(place, choice, lambda _: words, way, embedder, progress)
@@ -87,7 +87,7 @@ def carry_out_worded(
     words: Mapping[str, str | None],
     embedder: Embedder,
     progress: Progress | None = None,
-) -> Decided:
+) -> ReviewResult:
     """Apply what waits by its ids, each with a person's words or as it was kept, as one run.
 
     words: by the ids; None where it is applied as it was kept. Raises `StoreError`.
@@ -104,13 +104,13 @@ def _carried_out(
     way: str,
     embedder: Embedder,
     progress: Progress | None,
-) -> Decided:
+) -> ReviewResult:
     """Apply what is chosen as one run; words_of: a person's words for a proposal, by its id."""
     from slowwave.consolidation.running.approval import carry_out
 
     now = datetime.now(UTC)
 
-    def do(opened: MemoryFile) -> Decided:
+    def do(opened: MemoryFile) -> ReviewResult:
         chosen = [_worded(opened, one, words_of(one.id)) for one in chosen_of(opened, choice)]
         return carry_out(opened, chosen, embedder, now, way, progress)
 
@@ -119,7 +119,7 @@ def _carried_out(
 
 def check_words(
     place: Place, key: str, words: str, embedder: Embedder, progress: Progress
-) -> VerifiedProposal:
+) -> Result:
     """Look whether one that waits could be applied with a person's words, and change nothing.
 
     It is `planned` if it could. Raises `StoreError`.
@@ -130,17 +130,17 @@ def check_words(
     with place.reading() as memory_file, open_reading(memory_file) as opened:
         (waiting,) = chosen_of(opened, Choice((key,), None, False))
         (looked_at,) = inspect(opened, [_worded(opened, waiting, words)], embedder, progress)
-    return looked_at.written
+    return looked_at.result
 
 
 def _worded(opened: MemoryFile, waiting: WaitingProposal, words: str | None) -> KeptProposal:
-    from slowwave.consolidation.running.approval import reworded
+    from slowwave.consolidation.running.approval import with_text
     from slowwave.store.memories import read_memories
 
     if words is None:
         return waiting.kept
     memories = list(read_memories(opened, waiting.kept.proposal.sources))
-    return reworded(waiting.kept, words, memories)
+    return with_text(waiting.kept, words, memories)
 
 
 def chosen_of(opened: MemoryFile, choice: Choice) -> list[WaitingProposal]:

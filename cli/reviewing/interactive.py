@@ -24,7 +24,7 @@ from slowwave.store.errors import StoreError
 from .chosen_proposals import Choice, carry_out_worded, check_words, decline
 
 if TYPE_CHECKING:
-    from slowwave.consolidation.running.approval import Decided
+    from slowwave.consolidation.running.approval import ReviewResult
     from slowwave.consolidation.running.review_queue import WaitingProposal
     from slowwave.consolidation.vectors.embedder import Embedder
     from slowwave.store.places import Place
@@ -116,7 +116,7 @@ class _Answers:
     def _edit(self, waiting: WaitingProposal) -> bool:
         """Let the person change the draft; say whether what they wrote can be applied."""
         from slowwave.consolidation.proposals import Result
-        from slowwave.consolidation.running.approval import Decided
+        from slowwave.consolidation.running.approval import ReviewResult
 
         try:
             words = edited(waiting.kept.proposal.draft.text)
@@ -128,7 +128,7 @@ class _Answers:
             self.output.show(clean(error.message), clean(error.hint))
             return False
         if checked.state != "planned":
-            self._tell(Decided(None, (Result(checked.proposal, checked.state, checked.why),)))
+            self._tell(ReviewResult(None, (Result(checked.proposal, checked.state, checked.why),)))
             return False
         self.yes[waiting.id] = words
         self.output.show(_AT_THE_END)
@@ -148,7 +148,7 @@ class _Answers:
             self.output.show(f"{counted(len(self.no), 'proposal', 'proposals')} declined.")
         return code
 
-    def _tell(self, decided: Decided) -> None:
+    def _tell(self, decided: ReviewResult) -> None:
         self.output.show(decided_as_text(self.place.named, decided))
 
     def ended(self, code: Code) -> Code:

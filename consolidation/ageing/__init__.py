@@ -1,1 +1,1 @@
-"""How long memories stay active: how fast they fade, when they expire, which go first."""
+"""Decay, expiry and archiving of memories."""

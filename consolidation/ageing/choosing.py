@@ -1,4 +1,4 @@
-"""Which memories a phase takes out of the active ones, and why; nothing here writes."""
+"""Choose the memories that a phase expires or archives, and why. Nothing is written."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from .retention import Retention
 
 @dataclass(frozen=True)
 class LeavingMemory:
-    """A memory that is to leave the active ones."""
+    """A memory that expires or is archived."""
 
     memory: MemoryAge
     why: str
-    # How much was left of it; None where that plays no part.
+    # Its score; None if it expires.
     score: float | None = None
 
     @property
@@ -29,9 +29,9 @@ class LeavingMemory:
 
 @dataclass(frozen=True)
 class AgeingChoice:
-    """What a phase would take out, and how many stay that it would have taken, by what keeps them.
+    """The memories that leave, and how many are kept by each reason.
 
-    above: per tenant, by how many it stays above its limit.
+    above: by how many memories a tenant stays above its limit.
     """
 
     leaving: tuple[LeavingMemory, ...] = ()
@@ -42,24 +42,28 @@ class AgeingChoice:
 def choose_expired(
     memories: Iterable[MemoryAge], retention: Retention, now: int, include_protected: bool
 ) -> AgeingChoice:
-    """Return what has come to its end: its own, or the one that a rule gives it.
+    """Return the memories past their `expires_at` or a retention rule.
 
-    now: seconds since 1970. A rule takes no protected memory unless told so; an end of a memory's
-    own always counts, since whoever wrote it wanted that.
+    now: seconds since 1970. `include_protected` only concerns rules: a memory's own `expires_at`
+    always counts.
     """
     leaving: list[LeavingMemory] = []
     protected = 0
-    for one in memories:
-        if one.expires is not None and one.expires <= now:
-            leaving.append(LeavingMemory(one, "its own end"))
+    for memory in memories:
+        if memory.expires is not None and memory.expires <= now:
+            leaving.append(LeavingMemory(memory, "its own end"))
             continue
-        rule = retention.rule_for(one.tenant, one.kind, one.layer)
-        if rule is None or rule.keep is None or now - one.last_stated < rule.keep.total_seconds():
+        rule = retention.rule_for(memory.tenant, memory.kind, memory.layer)
+        if (
+            rule is None
+            or rule.keep is None
+            or now - memory.last_stated < rule.keep.total_seconds()
+        ):
             continue
-        if one.protected and not include_protected:
+        if memory.protected and not include_protected:
             protected += 1
         else:
-            leaving.append(LeavingMemory(one, rule.text))
+            leaving.append(LeavingMemory(memory, rule.text))
     return AgeingChoice(tuple(leaving), {"protected": protected} if protected else {})
 
 
@@ -70,25 +74,24 @@ def choose_excess(
     needed: Collection[str] = (),
     coming: Mapping[str, int] | None = None,
 ) -> AgeingChoice:
-    """Return what is above `most` a tenant, the lowest score first.
+    """Return the memories above a tenant's limit of `most`, the lowest score first.
 
-    Never what is protected, or what others lean on. needed: of a plan, what will be leaned on, or
-    waits for a person. coming: how many memories the plan will add, per tenant.
+    Protected memories and those that others depend on are kept. needed: ids that a plan depends
+    on. coming: the number of memories that the plan adds, by tenant.
     """
     by_tenant: dict[str, list[MemoryAge]] = {}
-    for one in memories:
-        by_tenant.setdefault(one.tenant, []).append(one)
+    for memory in memories:
+        by_tenant.setdefault(memory.tenant, []).append(memory)
     leaving: list[LeavingMemory] = []
     kept: Counter[str] = Counter()
     above: dict[str, int] = {}
-    for tenant, several in by_tenant.items():
-        excess = len(several) + (coming or {}).get(tenant, 0) - most
+    for tenant, owned in by_tenant.items():
+        excess = len(owned) + (coming or {}).get(tenant, 0) - most
         if excess <= 0:
             continue
-        going, staying = _lowest(several, excess, now, needed)
+        going, staying = _lowest(owned, excess, now, needed)
         leaving += going
         if len(going) < excess:
-            # Only then does it matter what kept the others.
             above[tenant] = excess - len(going)
             kept.update(staying)
     return AgeingChoice(tuple(leaving), dict(kept), above)
@@ -99,22 +102,22 @@ def _lowest(
 ) -> tuple[list[LeavingMemory], list[str]]:
     free: list[tuple[float, MemoryAge]] = []
     staying: list[str] = []
-    for one in memories:
-        reason = _kept_by(one, needed)
+    for memory in memories:
+        reason = _kept_by(memory, needed)
         if reason is None:
-            free.append((score(one, now), one))
+            free.append((score(memory, now), memory))
         else:
             staying.append(reason)
     free.sort(key=lambda each: (each[0], each[1].importance, each[1].last_stated, each[1].id))
     going = [
-        LeavingMemory(one, f"{excess} above the limit, score {left:.4f}", round(left, 4))
-        for left, one in free[:excess]
+        LeavingMemory(memory, f"{excess} above the limit, score {left:.4f}", round(left, 4))
+        for left, memory in free[:excess]
     ]
     return going, staying
 
 
 def _kept_by(memory: MemoryAge, needed: Collection[str]) -> str | None:
-    """Return why a memory is not archived, whatever its score."""
+    """Return why a memory is never archived; None if it may be."""
     if memory.protected:
         return "protected"
     if memory.under_review:

@@ -1,7 +1,6 @@
-"""How much of a memory is left: a score that halves with time and rises with use.
+"""Decay scores: they halve with time and rise with use.
 
-It is worked out whenever it is asked for, from what the file says anyway: nothing is written, so
-nothing can be out of date.
+Scores are computed on demand and not stored, so they cannot be out of date.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from slowwave.consolidation.thresholds import (
 from slowwave.store.ageing import MemoryAge
 from slowwave.store.records import LAYERS
 
-# In hours; None: what is learned for good does not fade.
+# In hours; None does not decay.
 HALF_LIVES: dict[str, float | None] = {
     "ephemeral": EPHEMERAL_HALF_LIFE_H,
     "working": WORKING_HALF_LIFE_H,
@@ -37,14 +36,14 @@ class LayerScores:
     memories: int
     lowest: float
     mean: float
-    # How many are below one half: not used for more than a half-life, and rarely before.
+    # The number of scores below one half: unused for more than a half-life, and rarely used.
     faded: int
 
 
 def score(memory: MemoryAge, now: int) -> float:
     """Return 2^(-hours since the last use / half-life) + min(0.02 x accesses, 0.3).
 
-    now: seconds since 1970. To be stored, or said again, is a use, too.
+    now: seconds since 1970. Being stored or restated counts as a use.
     """
     half_life = HALF_LIVES[memory.layer]
     hours = max(0, now - memory.last_used) / _HOUR_S
@@ -53,17 +52,17 @@ def score(memory: MemoryAge, now: int) -> float:
 
 
 def scores_by_layer(memories: Iterable[MemoryAge], now: int) -> tuple[LayerScores, ...]:
-    """Return what the memories' scores are, layer by layer, from the least settled on."""
+    """Return the scores of each layer, from `ephemeral` to `core`."""
     scores: dict[str, list[float]] = {layer: [] for layer in LAYERS}
-    for one in memories:
-        scores[one.layer].append(score(one, now))
+    for memory in memories:
+        scores[memory.layer].append(score(memory, now))
     return tuple(
         LayerScores(
             layer,
             len(found),
             round(min(found), 4),
             round(sum(found) / len(found), 4),
-            sum(one < 1 / 2 for one in found),
+            sum(value < 1 / 2 for value in found),
         )
         for layer, found in scores.items()
         if found

@@ -1,4 +1,4 @@
-"""Rules that say how long memories are kept, and which of them counts for a memory."""
+"""Retention rules, and which one applies to a memory."""
 
 from __future__ import annotations
 
@@ -11,60 +11,59 @@ from slowwave.consolidation.thresholds import EPHEMERAL_KEPT_H
 
 @dataclass(frozen=True)
 class Rule:
-    """Keep the memories that it names for so long; without a kind and a layer it is a default."""
+    """How long to keep matching memories; a rule without kind and layer is a default."""
 
     tenant: str | None = None
     kind: str | None = None
     layer: str | None = None
-    # None: for good.
+    # None: forever.
     keep: timedelta | None = None
 
     @property
     def names(self) -> tuple[str | None, str | None, str | None]:
-        """What it is about."""
+        """The tenant, kind and layer that it matches."""
         return self.tenant, self.kind, self.layer
 
     @property
     def text(self) -> str:
-        """As the user writes it."""
+        """The rule as the user writes it."""
         parts = [f"{name}={getattr(self, name)}" for name in ("tenant", "kind", "layer")]
-        return ",".join([*(one for one in parts if not one.endswith("=None")), self.kept])
+        return ",".join([*(part for part in parts if not part.endswith("=None")), self.kept])
 
     @property
     def kept(self) -> str:
-        """How long it keeps memories, as the user writes it."""
+        """The retention period as the user writes it."""
         return f"keep={'forever' if self.keep is None else duration_text(self.keep)}"
 
 
-# What is noted for the moment is gone after a day, unless a rule for that layer says otherwise.
+# Ephemeral memories expire after a day, unless a rule for that layer overrides it.
 EPHEMERAL_RULE = Rule(layer="ephemeral", keep=timedelta(hours=EPHEMERAL_KEPT_H))
 
 
 @dataclass(frozen=True)
 class Retention:
-    """The rules of a file and of its tenants; of the user's rules no two are about the same."""
+    """The rules of a file and of its tenants; no two of the user's rules match the same."""
 
     rules: tuple[Rule, ...] = ()
 
     @cached_property
     def _rules(self) -> dict[tuple[str | None, str | None, str | None], Rule]:
-        return {one.names: one for one in (EPHEMERAL_RULE, *self.rules)}
+        return {rule.names: rule for rule in (EPHEMERAL_RULE, *self.rules)}
 
     def rule_for(self, tenant: str, kind: str, layer: str) -> Rule | None:
-        """Return the rule that counts: None if nothing ends.
+        """Return the rule that applies; None if none does.
 
-        The tenant's rule, then the file's rule, then the tenant's default, then the file's. Of
-        rules, one for both kind and layer comes before one for the layer, and that before one for
-        the kind: a layer says how settled a memory is, and rules are mostly about that.
+        In order: the tenant's rule, the file's rule, the tenant's default, the file's default. A
+        rule for kind and layer precedes one for the layer, and that one for the kind.
         """
         owners = (tenant, None)
         about = ((kind, layer), (None, layer), (kind, None))
-        wanted = [(owner, *one) for owner in owners for one in about]
+        wanted = [(owner, *names) for owner in owners for names in about]
         wanted += [(owner, None, None) for owner in owners]
-        return next((self._rules[one] for one in wanted if one in self._rules), None)
+        return next((self._rules[names] for names in wanted if names in self._rules), None)
 
 
 def duration_text(duration: timedelta) -> str:
-    """Return a duration as it is written in rules, in the largest unit that fits."""
+    """Return a duration as rules write it, in days or hours."""
     hours = duration / timedelta(hours=1)
     return f"{hours / 24:g}d" if hours % 24 == 0 else f"{hours:g}h"

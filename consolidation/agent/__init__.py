@@ -1,4 +1,4 @@
-"""A memory file in an agent's own program: one import, `AgentMemory`, which says the rest."""
+"""The Python interface of a memory file: `AgentMemory`."""
 
-from .found import Trace as Trace
 from .memory import AgentMemory as AgentMemory
+from .results import Trace as Trace

@@ -1,7 +1,7 @@
-"""A memory file in an agent's own program: `with AgentMemory(path) as memory:`.
+"""A memory file in a Python program: `with AgentMemory(path) as memory:`.
 
-The same engine as the command line's. Nothing is held open between calls, so that other agents and
-the nightly run go on as they like; what has been read for a search is kept until the file changes.
+It uses the same engine as the command line. The file is closed between calls, so that other agents
+and nightly runs can use it; the search index is cached until the file changes.
 """
 
 from __future__ import annotations
@@ -19,16 +19,15 @@ from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.proposals import Result
 from slowwave.consolidation.recall.block import (
     WORTHS,
-    BlockWish,
+    BlockOptions,
     ContextBlock,
     compose_block,
     estimated_tokens,
 )
 from slowwave.consolidation.recall.filter import Filter
 from slowwave.consolidation.recall.hit import Hit
-from slowwave.consolidation.recall.search import Wish, search
-from slowwave.consolidation.running.approval import Decided
-from slowwave.consolidation.running.decline_planned import declined
+from slowwave.consolidation.recall.search import SearchQuery, search
+from slowwave.consolidation.running.approval import ReviewResult, record_declined
 from slowwave.consolidation.running.outcome import Outcome
 from slowwave.consolidation.running.review_queue import WaitingProposal
 from slowwave.consolidation.text.token_count import count_tokens
@@ -64,15 +63,15 @@ from slowwave.store.records import LAYERS, Kind, timestamp
 from slowwave.store.shared_tenant import refuse_unpublished
 from slowwave.store.undo.undoable import find_undoable
 
-from .approve_or_decline import (
+from .cached_index import CachedIndex
+from .decisions import (
     approve_waiting,
     decline_waiting,
     find_planned,
     not_planned,
     read_waiting_of,
 )
-from .found import Stats, Trace
-from .fresh_index import FreshIndex
+from .results import Stats, Trace
 
 
 class AgentMemory:
@@ -89,20 +88,20 @@ class AgentMemory:
         embedder: Embedder | None = None,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        """Take the file, which is made if it is not there, and whose memories are meant.
+        """Take the file, which is created if it does not exist, and the tenant.
 
-        embedder: by default the packaged model. clock: says what time it is, with an offset.
+        embedder: by default the packaged model. clock: returns the time, with an offset.
         """
         self._path = Path(path)
         self._tenant = tenant
         self._embedder = embedder or SentenceEmbedder()
         self._clock = clock
-        self._index = FreshIndex(self._path, tenant, self._embedder)
-        # The ids of what the last dry run showed: one that is not planned any more is stale.
+        self._index = CachedIndex(self._path, tenant, self._embedder)
+        # The ids that the last dry run showed; one that is no longer planned is stale.
         self._shown: frozenset[str] = frozenset()
 
     def __enter__(self) -> Self:
-        """Make the file if it is not there. Raises `StoreError`."""
+        """Create the file if it does not exist. Raises `StoreError`."""
         if not self._path.exists():
             create_file(self._path)
         return self
@@ -113,17 +112,17 @@ class AgentMemory:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Drop what was read."""
+        """Drop the search index."""
         self._index.forget()
 
     def add(self, text: str, **fields: Any) -> str:
         """Store a memory and return its id.
 
-        fields: those of an imported line but `tenant` (kind, layer, tags, observed_at ...). Raises
-        `StoreError` if a field is wrong, or the text blank or too long.
+        fields: those of an imported line except `content` and `tenant` (kind, layer, tags,
+        observed_at ...). Raises `StoreError` if a field is wrong, or the text blank or too long.
         """
         if not fields.keys().isdisjoint({"content", "tenant"}):
-            raise InvalidLine("The text, and whose memory it is, are no further fields.")
+            raise InvalidLine("`content` and `tenant` cannot be passed as extra fields.")
         refuse_unpublished(self._tenant)
         memory = memory_from_text(text, {"tenant": self._tenant, **fields}, self._clock())
         with open_writing(self._path) as file, file.transaction():
@@ -144,22 +143,22 @@ class AgentMemory:
         recency: float | None = None,
         diverse: bool = False,
     ) -> list[Hit]:
-        """Return what is remembered of a question, best first.
+        """Return the memories that are relevant to a question, best first.
 
-        since and until: when it was observed. as_of: what was so then. Moments without an offset
-        are UTC. recency: how fast what is old counts less, by exp(-recency x hours), 0 or more.
-        diverse: what repeats better hits stands back. Raises `StoreError`, also for a kind or a
-        layer that there is none of.
+        since, until: bounds of `observed_at`. as_of: search what was valid then. Times without an
+        offset are UTC. recency: the decay of old memories, exp(-recency x hours), 0 or more.
+        diverse: demote hits that repeat better ones. Raises `StoreError`, also for an unknown kind
+        or layer.
         """
         _refuse_unknown("kind", kind, get_args(Kind))
         _refuse_unknown("layer", layer, LAYERS)
         if isinstance(tags, str):
-            raise StoreError(f"Tags are a list: ['{tags}'].")
+            raise StoreError(f"Tags must be a list: ['{tags}'].")
         if recency is not None and not recency >= 0.0:
-            raise StoreError(f"Recency is 0 or more, not {recency}.")
+            raise StoreError(f"Recency must be at least 0, not {recency}.")
         found = Filter((), kind, layer, tuple(tags), _moment(since), _moment(until))
-        wish = Wish(query, limit, found, _moment(as_of), recency, diverse)
-        index = self._index.up_to_date()
+        wish = SearchQuery(query, limit, found, _moment(as_of), recency, diverse)
+        index = self._index.get()
         return [] if index is None else search(index, wish, timestamp(self._clock()))
 
     def block(
@@ -169,21 +168,23 @@ class AgentMemory:
         worths: Mapping[str, float] | None = None,
         tokens_of: Callable[[str], int] = estimated_tokens,
     ) -> ContextBlock:
-        """Return a block of context for a prompt; its `text` is "" if nothing is remembered.
+        """Return a context block for a prompt; its `text` is "" if nothing is found.
 
-        budget: in tokens, as `tokens_of` counts them (by default four characters a token). worths:
-        in place of those of `slowwave.consolidation.recall.block.WORTHS`, from 0 to 1. Raises
+        budget: in tokens, counted by `tokens_of` (by default four characters per token). worths:
+        override those of `slowwave.consolidation.recall.block.WORTHS`, from 0 to 1. Raises
         `StoreError`.
         """
         for name, worth in (worths or {}).items():
             _refuse_unknown("worth", name, tuple(WORTHS))
             if not 0.0 <= worth <= 1.0:
-                raise StoreError(f"The worth of {name} is from 0 to 1, not {worth}.")
-        index = self._index.up_to_date()
+                raise StoreError(f"The worth of {name} must be from 0 to 1, not {worth}.")
+        index = self._index.get()
         if index is None:
             return ContextBlock((), 0)
         now = timestamp(self._clock())
-        return compose_block(index, Wish(query), BlockWish(budget, worths or {}), now, tokens_of)
+        return compose_block(
+            index, SearchQuery(query), BlockOptions(budget, worths or {}), now, tokens_of
+        )
 
     def consolidate(
         self,
@@ -191,68 +192,67 @@ class AgentMemory:
         writer: Writer | None = None,
         progress: Progress | None = None,
     ) -> Outcome:
-        """Run the night for this tenant, or say what it would do.
+        """Run a night for this tenant; a dry run only returns what it would do.
 
         writer: by default the built-in one; `slowwave.consolidation.model.writer.ModelWriter` asks
         a model. Raises `StoreError` and `ConsolidationError` if nothing was changed.
         """
         options = self._options()
-        # What makes it a night in the file's records, for the gates of a later one.
+        # `only` marks the run as a night in the ledger, for the gates of later ones.
         options = replace(options, shown={"only": [], **options.shown})
         outcome = self._run(options, dry_run, writer, progress)
         if dry_run:
-            self._shown = frozenset(one.proposal.id for one in outcome.results)
+            self._shown = frozenset(result.proposal.id for result in outcome.results)
         return outcome
 
     def waiting(self) -> list[WaitingProposal]:
-        """Return what waits for review, in the order in which it can be applied.
+        """Return the pending proposals in the order in which they can be applied.
 
         Raises `StoreError`.
         """
         return read_waiting_of(self._path, self._tenant)
 
-    def apply(self, proposal_id: str, progress: Progress | None = None) -> Decided:
-        """Carry out one proposal, and no other; its id may be shortened to eight characters.
+    def apply(self, proposal_id: str, progress: Progress | None = None) -> ReviewResult:
+        """Apply one proposal; its id may be shortened to eight characters.
 
-        It is one that waits for review, or of the plan that a dry run shows. Raises `StoreError` if
-        it is neither, and `ConsolidationError`.
+        The proposal is pending, or in the plan of a dry run. Raises `StoreError` if it is neither,
+        and `ConsolidationError`.
         """
         now = self._clock()
         decided = approve_waiting(self._path, self._tenant, proposal_id, self._embedder, now)
         if decided is not None:
             return decided
-        # Looked for first in a plan that writes nothing: a night that finds none would be a run.
+        # Planned first without writing: a night without the proposal would leave a run.
         planned = self._run(self._options(), dry_run=True, progress=progress)
         meant = find_planned(planned.results, proposal_id, self._shown).proposal.id
         options = replace(self._options(), approved=frozenset([meant]))
         outcome = self._run(options, progress=progress)
         if not outcome.results:
             raise not_planned(proposal_id, {meant})
-        return Decided(outcome.run_id, outcome.results)
+        return ReviewResult(outcome.run_id, outcome.results)
 
     def decline(
         self, proposal_id: str, reason: str, progress: Progress | None = None
     ) -> str | None:
-        """Decline one proposal: no later night makes it. Its id may be shortened, too.
+        """Decline one proposal, so that no later night makes it; its id may be shortened.
 
-        It is one that waits for review, or of the plan that a dry run shows; of that the id of the
-        run under which it is written down is given. Raises `StoreError` if it is neither, and
-        `ConsolidationError`.
+        The proposal is pending, or in the plan of a dry run; then the id of the run that records
+        the decision is returned. Raises `StoreError` if it is neither, and `ConsolidationError`.
         """
         if decline_waiting(self._path, self._tenant, proposal_id, reason, self._clock()):
             return None
         options = self._options()
         planned = self._run(options, dry_run=True, progress=progress)
         result = find_planned(planned.results, proposal_id, self._shown)
-        no = Result(result.proposal, "declined", reason)
+        declined = Result(result.proposal, "declined", reason)
         name = self._embedder.name
-        return declined(self._path, planned, no, name, self._clock(), options.shown)
+        return record_declined(self._path, planned, declined, name, self._clock(), options.shown)
 
     def feedback(self, memory_id: str, helpful: bool) -> Feedback:
-        """Say that a memory helped, or that it misled; its id may be shortened.
+        """Report that a memory helped or misled; its id may be shortened.
 
-        Trust goes up a little or down twice that. What a run made is taken back when too little is
-        left; of what is blamed, all that was made from it is named. Raises `StoreError`.
+        Trust rises a little, or falls twice as much. A derived memory with too little trust is
+        undone; the result lists all memories derived from a misleading one. Raises `StoreError`.
         """
         now = timestamp(self._clock())
         with open_writing(self._path) as file:
@@ -265,7 +265,7 @@ class AgentMemory:
         return replace(judged, undone=undone, why_not=why_not)
 
     def trace(self, memory_id: str) -> Trace:
-        """Return the lineage of a memory, both ways; its id may be shortened.
+        """Return the lineage of a memory in both directions; its id may be shortened.
 
         Raises `StoreError`.
         """
@@ -280,10 +280,10 @@ class AgentMemory:
             )
 
     def undo(self, which: str) -> list[str]:
-        """Take a run, or one proposal, back, and return the ids of its proposals.
+        """Undo a run or a proposal, and return the ids of its proposals.
 
-        Its id may be shortened to eight characters. Raises `StoreError`, also if a run changed
-        memories of other tenants, too.
+        Its id may be shortened to eight characters. Raises `StoreError`, also if the run changed
+        memories of other tenants.
         """
         with maintenance_lock(self._path), open_writing(self._path) as file:
             refuse_damaged(file)
@@ -291,14 +291,14 @@ class AgentMemory:
             return chosen.undo(file, timestamp(self._clock()))
 
     def stats(self) -> Stats:
-        """Return how much is remembered, and what the last run did. Raises `StoreError`."""
+        """Return counts and the last run. Raises `StoreError`."""
         mine = [self._tenant]
         with open_reading(self._path) as file:
             counts = count_memories(file, mine, count_tokens)
             return Stats(counts, count_by_status(file, mine), self._last_run(file))
 
     def _options(self) -> CycleOptions:
-        """Return the options of a run for this tenant; of an empty file there is none to name."""
+        """Return the options of a run for this tenant; an empty file has no tenants."""
         with open_reading(self._path) as file:
             mine = (self._tenant,) if tenants(file) else ()
         return CycleOptions(tenants=mine, shown={"tenant": list(mine)})
@@ -321,12 +321,12 @@ class AgentMemory:
         )
 
     def _last_run(self, file: MemoryFile) -> tuple[Run, tuple[Decision, ...]] | None:
-        """Return the last run that was for this tenant, with what it decided there."""
+        """Return the last run of this tenant, with its decisions about it."""
         run = read_last_run(file, self._tenant)
         if run is None:
             return None
         decided = read_decisions(file, run.id)
-        return run, tuple(one for one in decided if one.tenant == self._tenant)
+        return run, tuple(decision for decision in decided if decision.tenant == self._tenant)
 
 
 def _moment(moment: datetime | None) -> str | None:

@@ -1,1 +1,1 @@
-"""Vectors to groups."""
+"""Group near vectors."""

@@ -1,4 +1,4 @@
-"""Which rows are compared with which: all with all, some with all, or those in near cells."""
+"""Choose which rows are compared: all pairs, pairs with new rows, or pairs in near cells."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from threadpoolctl import ThreadpoolController
 
-# Rows of one block of a product: 1,024 x 1,024 float32 are 4 MB, which stay near the processor.
-# Of 1,024, 2,048 and 4,096 the fastest with a block a core (measured at 20,000 rows).
+# Rows of one block of a matrix product: 1,024 x 1,024 float32 are 4 MB, which fit into the cache.
+# The fastest of 1,024, 2,048 and 4,096 with one block per core (measured at 20,000 rows).
 BLOCK = 1_024
 
-# Rows of a cell on average, and how many cells a row looks into: chosen for a recall of 0.999
-# (benchmarks/speed).
+# The average number of rows per cell, and the number of cells that a row is compared with: chosen
+# for a recall of 0.999 (benchmarks/speed).
 CELL = 500
 PROBES = 64
 
@@ -33,38 +33,38 @@ Block = tuple["NDArray[np.int32]", "NDArray[np.int32]"]
 
 @dataclass(frozen=True)
 class Comparison:
-    """What is compared with what, so that each pair counts once."""
+    """The blocks to compare, and which pairs of each count, so that each counts once."""
 
-    # Each: two arrays of rows, the first to be compared with the second.
+    # Pairs of row arrays, the first compared with the second.
     blocks: Sequence[Block]
-    # Of pairs found in a block, (row, other row), whether they count there.
+    # Returns whether pairs of (row, second row) found in a block count there.
     counts: Callable[[NDArray[np.int32], NDArray[np.int32]], NDArray[np.bool_]]
 
 
 def all_pairs(rows: int) -> Comparison:
-    """Compare all with all."""
+    """Compare all rows with each other."""
     parts = _parts(_numbers(rows))
-    blocks = [(one, other) for at, one in enumerate(parts) for other in parts[at:]]
+    blocks = [(upper, lower) for at, upper in enumerate(parts) for lower in parts[at:]]
     return Comparison(blocks, lambda left, right: left < right)
 
 
 def pairs_with(fresh: NDArray[np.intp], rows: int) -> Comparison:
-    """Compare some rows with all."""
+    """Compare fresh rows with all rows."""
     import numpy as np
 
     is_fresh = np.zeros(rows, dtype=bool)
     is_fresh[fresh] = True
-    everyone = _parts(_numbers(rows))
-    blocks = [(part, other) for part in _parts(fresh.astype(np.int32)) for other in everyone]
-    # Two fresh ones meet twice.
+    all_parts = _parts(_numbers(rows))
+    blocks = [(part, target) for part in _parts(fresh.astype(np.int32)) for target in all_parts]
+    # Two fresh rows meet twice.
     return Comparison(blocks, lambda left, right: (left < right) | ~is_fresh[right])
 
 
 def in_threads(function: Callable[[T], U], items: Sequence[T]) -> Iterator[U]:
-    """Yield the function of each item, in order, as many at once as there are processors.
+    """Yield the function of each item, in order, computed by one thread per core.
 
-    Matrix products within take one thread each: that is faster than one after the other with
-    all. No more is begun than is asked for, so that a caller who stops need not wait.
+    Matrix products in them take one thread each, which is faster than one after another with all
+    threads. Few items are started ahead, so that a caller who stops need not wait.
     """
     if len(items) < 2:
         yield from map(function, items)
@@ -82,10 +82,10 @@ def in_threads(function: Callable[[T], U], items: Sequence[T]) -> Iterator[U]:
 
 
 def likely_pairs(vectors: NDArray[np.float32]) -> Comparison:
-    """Compare each row with those of the cells whose centres lie nearest to it.
+    """Compare each row with the rows in the cells nearest to it.
 
-    vectors: float32, shape (n, d), unit length. An inverted file as in Sivic and Zisserman 2003,
-    joined with itself: a pair is missed only if neither looks into the other's cell.
+    vectors: float32, shape (n, d), unit length. An inverted file (Sivic and Zisserman 2003) joined
+    with itself: a pair is missed only if neither row probes the other's cell.
     """
     import numpy as np
 
@@ -98,11 +98,15 @@ def likely_pairs(vectors: NDArray[np.float32]) -> Comparison:
     blocks: list[Block] = []
     for part in members:
         cell = int(home[part[0]])
-        lookers = (by_cell[starts[cell] : starts[cell + 1]] // probes.shape[1]).astype(np.int32)
-        blocks += [(one, other) for one in _parts(lookers) for other in _parts(part)]
+        probing_rows = (by_cell[starts[cell] : starts[cell + 1]] // probes.shape[1]).astype(
+            np.int32
+        )
+        blocks += [
+            (visitors, cell_rows) for visitors in _parts(probing_rows) for cell_rows in _parts(part)
+        ]
 
     def counts(left: NDArray[np.int32], right: NDArray[np.int32]) -> NDArray[np.bool_]:
-        # Where each looks into the other's cell the pair is found twice.
+        # If each probes the other's cell, the pair is found twice.
         mutual: NDArray[np.bool_] = (probes[right] == home[left][:, None]).any(axis=1)
         return (left < right) | ~mutual
 
@@ -110,13 +114,13 @@ def likely_pairs(vectors: NDArray[np.float32]) -> Comparison:
 
 
 def _cells(vectors: NDArray[np.float32]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Return each row's cell, shape (n,), and those it looks into, its own first, shape (n, p)."""
+    """Return each row's cell, shape (n,), and the cells it probes, shape (n, p), its own first."""
     import numpy as np
     from sklearn.cluster import MiniBatchKMeans
 
     count = max(2, len(vectors) // CELL)
     probing = min(PROBES, count)
-    # Enough rows to find centres with; evenly spread, so that nothing is left to chance.
+    # Enough rows to find centres, evenly spread, so that the result is deterministic.
     sample = vectors[:: max(1, len(vectors) // (64 * count))]
     means = MiniBatchKMeans(count, init="random", n_init=1, batch_size=8 * BLOCK, random_state=0)
     centres = means.fit(sample).cluster_centers_
@@ -124,9 +128,9 @@ def _cells(vectors: NDArray[np.float32]) -> tuple[NDArray[np.int32], NDArray[np.
 
     def nearest(rows: NDArray[np.int32]) -> NDArray[np.int32]:
         near = vectors[rows[0] : rows[-1] + 1] @ centres.T
-        some = np.argpartition(-near, probing - 1, axis=1)[:, :probing]
-        best = np.argsort(-np.take_along_axis(near, some, axis=1), axis=1, kind="stable")
-        return np.take_along_axis(some, best, axis=1).astype(np.int32)
+        nearest_few = np.argpartition(-near, probing - 1, axis=1)[:, :probing]
+        best = np.argsort(-np.take_along_axis(near, nearest_few, axis=1), axis=1, kind="stable")
+        return np.take_along_axis(nearest_few, best, axis=1).astype(np.int32)
 
     probes = np.concatenate(list(in_threads(nearest, _parts(_numbers(len(vectors))))))
     return probes[:, 0], probes
@@ -144,8 +148,8 @@ def _parts(rows: NDArray[np.int32]) -> list[NDArray[np.int32]]:
 
 @cache
 def _blas() -> ThreadpoolController:
-    """Find the library that multiplies matrices; numpy has loaded it by now."""
-    import numpy  # noqa: F401 - what is not loaded is not found
+    """Return the controller of the BLAS library that numpy has loaded."""
+    import numpy  # noqa: F401 - the controller only finds loaded libraries
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()

@@ -1,10 +1,9 @@
-"""What a model sees together: clusters by DBSCAN, cut until each fits into a window.
+"""Cluster near texts by DBSCAN, and cut the clusters until each fits into a window.
 
-DBSCAN over the sparse graph of near texts decides. It is wide, since tellings of one fact or one
-rule may lie at a cosine of 0.30; it chains, so a cluster that does not fit is
-clustered again with a smaller eps until it does. What becomes noise inside a cluster joins its
-nearest part: each member of a wide cluster is shown somewhere. Noise of the wide clustering, which
-nothing lies near, is shown to nobody.
+DBSCAN runs over the sparse graph of near texts. Its eps is wide, since restatements of one fact or
+one rule may have a cosine of 0.30. It chains, so a cluster that does not fit is
+clustered again with a smaller eps. Noise within a cluster joins its nearest part, so that each
+member of a wide cluster is shown. Noise of the wide clustering is not shown.
 """
 
 from __future__ import annotations
@@ -25,9 +24,9 @@ if TYPE_CHECKING:
 def find_clusters(near: Neighbours, eps: float, sizes: Sequence[int], most: int) -> list[list[int]]:
     """Return the clusters of DBSCAN, each cut into parts of at most `most` in size.
 
-    near: the pairs of rows within `eps`, a cosine distance, and maybe others; sizes: of each row,
-    shape (n,). Parts of one cluster follow each other; rows of a part are sorted; a row that is
-    noise is in none. A row that is larger than `most` is a part of its own.
+    near: at least the pairs of rows within `eps`, a cosine distance. sizes: of each row, shape
+    (n,). Parts of one cluster are consecutive, and rows of a part are sorted. Noise is in no part;
+    a row that is larger than `most` is a part of its own.
     """
     import numpy as np
 
@@ -44,7 +43,7 @@ def find_clusters(near: Neighbours, eps: float, sizes: Sequence[int], most: int)
 
 
 def pack(parts: Sequence[Sequence[int]], sizes: Sequence[int], most: int) -> list[list[int]]:
-    """Put parts into windows of at most `most` in size, each into the first that has room."""
+    """Put parts into windows of at most `most` in size, by first fit."""
     windows: list[list[int]] = []
     filled: list[int] = []
     for part in parts:
@@ -60,17 +59,17 @@ def pack(parts: Sequence[Sequence[int]], sizes: Sequence[int], most: int) -> lis
 
 
 def _labels(distances: csr_array, eps: float) -> NDArray[np.int64]:
-    """Return the label of each row by DBSCAN, -1 for noise. Two near texts are a cluster."""
+    """Return the DBSCAN label of each row, -1 for noise. Two near texts are a cluster."""
     from sklearn.cluster import DBSCAN
 
-    # Half a step more: what is just near enough must not be lost by rounding.
+    # Half a step more, so that rounding loses no pair.
     scan = DBSCAN(eps=eps + STEP / 2, min_samples=2, metric="precomputed")
     labels: NDArray[np.int64] = scan.fit_predict(distances)
     return labels
 
 
 def _by_label(rows: NDArray[np.int64], labels: NDArray[np.int64]) -> list[NDArray[np.int64]]:
-    """Return the rows of each label, in the order of labels; those of no label are left out."""
+    """Return the rows of each label, in the order of labels, without noise."""
     import numpy as np
 
     order = np.argsort(labels, kind="stable")
@@ -86,14 +85,14 @@ def _fitting(
     most: int,
     eps: float,
 ) -> list[NDArray[np.int64]]:
-    """Cut rows that hang together into parts that fit."""
+    """Cut a cluster into parts that fit."""
     import numpy as np
 
     if len(rows) == 1 or sizes[rows].sum() <= most:
         return [rows]
     within = distances[rows][:, rows]
-    if eps < EPS_STEP / 2:  # DBSCAN cuts it no further
-        labels = _joined(within, np.arange(len(rows)), sizes[rows], most)
+    if eps < EPS_STEP / 2:  # DBSCAN cannot cut it further
+        labels = _join_groups(within, np.arange(len(rows)), sizes[rows], most)
         return _by_label(rows, labels)
     labels = _with_nearest(within, _labels(within, eps))
     return [
@@ -104,9 +103,9 @@ def _fitting(
 
 
 def _with_nearest(distances: csr_array, labels: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Give each row that is noise the label of the nearest part, nearest rows first.
+    """Give each noise row the label of its nearest part, nearest rows first.
 
-    distances: shape (n, n). Rows that reach no part by any way become parts of their own.
+    distances: shape (n, n). Rows that are not connected to any part become parts of their own.
     """
     import numpy as np
 
@@ -114,19 +113,19 @@ def _with_nearest(distances: csr_array, labels: NDArray[np.int64]) -> NDArray[np
     parts, starts, part_of = np.unique(labels, return_index=True, return_inverse=True)
     inside = labels >= 0
     firsts[inside] = starts[part_of][inside]
-    # A part weighs 1, and noise nothing: what joins within 1 has one part at most.
+    # A part weighs 1 and noise 0, so that at most one part is in each joined group.
     weights = np.zeros(len(labels), dtype=np.int64)
     weights[starts[parts >= 0]] = 1
-    return _joined(distances, firsts, weights, 1)
+    return _join_groups(distances, firsts, weights, 1)
 
 
-def _joined(
+def _join_groups(
     distances: csr_array, firsts: NDArray[np.int64], weights: NDArray[np.int64], most: int
 ) -> NDArray[np.int64]:
-    """Join groups of rows along the shortest ways between them, up to a weight; return labels.
+    """Join groups of rows along the minimum spanning tree, up to a weight; return labels.
 
-    distances: shape (n, n); firsts: of each row the first of its group; weights: of a group in the
-    place of its first.
+    distances: shape (n, n). firsts: the first row of each row's group. weights: of each group, at
+    the index of its first row.
     """
     import numpy as np
     from scipy.sparse.csgraph import minimum_spanning_tree

@@ -1,4 +1,4 @@
-"""Which vectors lie near each other: every pair above a similarity, once."""
+"""Find all pairs of vectors above a similarity."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from scipy.sparse import csr_array
 
-# From so many rows on not every pair is compared, but those that lie in near cells.
+# From this many rows on, only pairs in near cells are compared.
 CELLS_FROM = 150_000
 
-# Similarities are kept in steps of this. Blocks of different shapes give products that differ in
-# the last bits: in steps they are the same, in whichever order and company rows are compared.
+# Similarities are rounded to steps of this. Matrix products of different shapes differ in the last
+# bits; rounded, they do not depend on the order and the blocks in which rows are compared.
 STEP = 1e-4
-# How far a float32 product may be from the true one: ten times what was seen at 384 dimensions.
+# The error of a float32 product: ten times what was measured at 384 dimensions.
 _ROUNDING = 2e-6
-# Pairs whose cosine is computed at once: 25 MB at 384 dimensions.
-_PORTION = 8_192
+# The number of pairs whose cosines are computed together: 25 MB at 384 dimensions.
+_BATCH = 8_192
 
 _Pairs = tuple["NDArray[np.int32]", "NDArray[np.int32]", "NDArray[np.uint16]"]
 
 
 @dataclass(frozen=True)
 class Neighbours:
-    """The pairs of rows that lie near each other, each once, sorted.
+    """The pairs of near rows, each once, sorted.
 
     left, right: int32, shape (pairs,), with left < right. steps: uint16, the cosine in steps of
     `STEP`.
@@ -58,11 +58,11 @@ class Neighbours:
         return self.steps * np.float32(STEP)
 
     def at_least(self, similarity: float) -> Neighbours:
-        """Return the pairs whose cosine is at least `similarity`, to the step."""
-        return self.chosen(self.steps >= in_steps(similarity))
+        """Return the pairs whose cosine, rounded to steps, is at least `similarity`."""
+        return self.select(self.steps >= in_steps(similarity))
 
     def among(self, rows: NDArray[np.intp]) -> Neighbours:
-        """Return pairs within some rows, sorted ones, which are numbered anew in their order."""
+        """Return the pairs within sorted rows, which are renumbered."""
         import numpy as np
 
         place = np.full(self.rows, -1, dtype=np.int32)
@@ -71,14 +71,14 @@ class Neighbours:
         within = (left >= 0) & (right >= 0)
         return Neighbours(len(rows), left[within], right[within], self.steps[within])
 
-    def chosen(self, some: NDArray[np.bool_ | np.intp]) -> Neighbours:
-        """Return some of the pairs, by a mask or by their places."""
-        if some.dtype == bool and some.all():
-            return self  # of a million rows each copy takes half a gigabyte
-        return Neighbours(self.rows, self.left[some], self.right[some], self.steps[some])
+    def select(self, which: NDArray[np.bool_ | np.intp]) -> Neighbours:
+        """Return the pairs of a mask or of indices."""
+        if which.dtype == bool and which.all():
+            return self  # a copy of a million rows takes half a gigabyte
+        return Neighbours(self.rows, self.left[which], self.right[which], self.steps[which])
 
     def nearest(self, most: int) -> Neighbours:
-        """Return the pairs of which one is among the so many nearest of the other."""
+        """Return the pairs in which one row is among the `most` nearest of the other."""
         import numpy as np
 
         ends = np.concatenate([self.left, self.right])
@@ -88,17 +88,17 @@ class Neighbours:
         among = np.arange(len(order)) - starts < most
         chosen = np.zeros(len(self), dtype=bool)
         chosen[pairs[order][among]] = True
-        return self.chosen(chosen)
+        return self.select(chosen)
 
-    def together(self, others: Neighbours) -> Neighbours:
-        """Return the pairs of both; none is in both."""
+    def union(self, more: Neighbours) -> Neighbours:
+        """Return the pairs of both, which must be disjoint."""
         return _sorted(
             self.rows,
-            [(one.left, one.right, one.steps) for one in (self, others)],
+            [(pairs.left, pairs.right, pairs.steps) for pairs in (self, more)],
         )
 
-    def connected(self) -> list[list[int]]:
-        """Return the rows that pairs connect, however many lie between them, each set sorted."""
+    def components(self) -> list[list[int]]:
+        """Return the connected components of the pairs, each sorted."""
         import numpy as np
         from scipy.sparse import coo_array
         from scipy.sparse.csgraph import connected_components
@@ -112,12 +112,12 @@ class Neighbours:
         _, labels = connected_components(pairs, directed=False)
         order = np.argsort(labels, kind="stable")
         starts = np.flatnonzero(np.diff(labels[order])) + 1
-        return [rows[some].tolist() for some in np.split(order, starts)]
+        return [rows[members].tolist() for members in np.split(order, starts)]
 
     def distances(self) -> csr_array:
-        """Return cosine distances as scikit-learn's DBSCAN reads them: symmetric, shape (n, n).
+        """Return cosine distances for scikit-learn's DBSCAN: symmetric, shape (n, n).
 
-        No distance is zero, since a sparse zero would mean "no edge".
+        No distance is zero, since a sparse zero means "no edge".
         """
         import numpy as np
         from scipy.sparse import coo_array
@@ -142,11 +142,10 @@ def similar_pairs(
 ) -> Neighbours:
     """Return the pairs of rows whose cosine is at least the `reach` of both.
 
-    vectors: float32, shape (n, d), unit length; reach: one similarity, or float64 of shape (n,).
-    With `fresh`, sorted rows, only the pairs that one of those is in. Blocks of a float32 matrix
-    product, each pair once, and a block is dropped as soon as its pairs are taken, so that memory
-    grows with the pairs and not with n * n. Exact below `CELLS_FROM` rows, and with `fresh`.
-    `report` is called with how many blocks are done of how many.
+    vectors: float32, shape (n, d), unit length. reach: one similarity, or float64 of shape (n,).
+    fresh: sorted rows; only pairs with one of them are returned. report: called with the number of
+    completed blocks and of all. Exact with fewer than `CELLS_FROM` rows, and with `fresh`. Computed
+    in blocks of a matrix product, so that memory grows with the pairs and not with n * n.
     """
     import numpy as np
 
@@ -173,24 +172,24 @@ def _near(
     vectors: NDArray[np.float32],
     least: NDArray[np.int32],
     comparison: Comparison,
-    ones: NDArray[np.int32],
-    others: NDArray[np.int32],
+    left_rows: NDArray[np.int32],
+    right_rows: NDArray[np.int32],
 ) -> _Pairs:
-    """Return the pairs of one block, the lower row of each first."""
+    """Return the pairs of a block, the lower row of each first."""
     import numpy as np
 
-    product = (vectors[_view(ones)] @ vectors[_view(others)].T).ravel()
-    floor = min(least[ones].min(), least[others].min()) - 1
+    product = (vectors[_view(left_rows)] @ vectors[_view(right_rows)].T).ravel()
+    floor = min(least[left_rows].min(), least[right_rows].min()) - 1
     places = np.flatnonzero(product >= np.float32(floor * STEP))
-    row, column = np.divmod(places, len(others))
-    left, right = ones[row], others[column]
+    row, column = np.divmod(places, len(right_rows))
+    left, right = left_rows[row], right_rows[column]
     steps = np.rint(product[places] / STEP).astype(np.int32)
     kept = (steps >= np.maximum(least[left], least[right]) - 1) & comparison.counts(left, right)
     left, right = left[kept], right[kept]
     scaled = product[places[kept]].astype(np.float64) / STEP
     steps = np.rint(scaled).astype(np.int32)
-    torn = np.abs(scaled - np.floor(scaled) - 0.5) <= _ROUNDING / STEP
-    steps[torn] = np.rint(cosines(vectors, left[torn], right[torn]) / STEP)
+    ties = np.abs(scaled - np.floor(scaled) - 0.5) <= _ROUNDING / STEP
+    steps[ties] = np.rint(cosines(vectors, left[ties], right[ties]) / STEP)
     near = steps >= np.maximum(least[left], least[right])
     left, right = np.minimum(left, right)[near], np.maximum(left, right)[near]
     return left, right, steps[near].clip(0, round(1 / STEP)).astype(np.uint16)
@@ -199,19 +198,19 @@ def _near(
 def cosines(
     vectors: NDArray[np.float32], left: NDArray[np.int32], right: NDArray[np.int32]
 ) -> NDArray[np.float64]:
-    """Return each pair of rows' cosine, shape (pairs,), the same whatever else is compared."""
+    """Return the cosine of each pair of rows in float64, shape (pairs,)."""
     import numpy as np
 
     found = np.empty(len(left))
-    for start in range(0, len(left), _PORTION):
-        part = slice(start, start + _PORTION)
-        ones, others = (vectors[rows[part]].astype(np.float64) for rows in (left, right))
-        found[part] = np.einsum("ij,ij->i", ones, others)
+    for start in range(0, len(left), _BATCH):
+        part = slice(start, start + _BATCH)
+        first, second = (vectors[rows[part]].astype(np.float64) for rows in (left, right))
+        found[part] = np.einsum("ij,ij->i", first, second)
     return found
 
 
 def _view(rows: NDArray[np.int32]) -> NDArray[np.int32] | slice:
-    """Return neighbouring rows as a slice, which copies nothing."""
+    """Return consecutive rows as a slice, which copies nothing."""
     if rows[-1] - rows[0] == len(rows) - 1:
         return slice(int(rows[0]), int(rows[-1]) + 1)
     return rows

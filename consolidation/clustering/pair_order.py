@@ -1,7 +1,7 @@
-"""An order of pairs in which those that have a text in common stand near each other.
+"""Order pairs so that those with a common text are near each other.
 
-What was read of a text is remembered for a while. Pairs in the order of rows would have each text
-of a large file read again for each of its pairs.
+Readings of texts are cached for a while; in the order of rows, a large file would have each text
+read again for each of its pairs.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ def order_pairs_by_text(
 ) -> NDArray[np.intp]:
     """Return the order of pairs of `count` texts, shape (pairs,).
 
-    By the numbers that Cuthill and McKee give the texts (1969, "Reducing the bandwidth of sparse
-    symmetric matrices"): those of a pair differ as little as may be.
+    The texts are numbered by reverse Cuthill-McKee (1969, "Reducing the bandwidth of sparse
+    symmetric matrices"), which keeps the numbers of a pair close.
     """
     import numpy as np
     from scipy.sparse import coo_array

@@ -1,8 +1,8 @@
-"""The graph of near texts, kept from night to night: only what is new is compared with all.
+"""The graph of near texts, kept between nights: only new texts are compared with all.
 
-Every text has a number for as long as the graph is kept, and each run adds a part: the texts that
-were new to it, and the pairs that those are in. A text is known by what its vector was made
-from and by the vector itself; one that has gone keeps its number, and nobody asks for its pairs.
+Every text has a number as long as the graph is kept, and each run adds a part: its new texts and
+their pairs. A text is identified by its hash and its vector. A deleted text keeps its number, and
+its pairs are ignored.
 """
 
 from __future__ import annotations
@@ -21,33 +21,33 @@ if TYPE_CHECKING:
 
 _SIGN_BYTES = 16
 _COUNT_BYTES = 4
-# Pairs of one part: some megabytes, which are written within a moment.
+# The maximum number of pairs in a part: some megabytes.
 _PAIRS = 1_000_000
-# The share of new texts above which all are compared: each pair of them would be met twice.
-_MOST_NEW = 0.5
-# The share of numbers whose texts are still there below which all are numbered anew.
-_FEWEST_THERE = 0.5
+# The share of new texts above which all are compared: pairs of new texts are computed twice.
+_MAX_NEW = 0.5
+# The share of numbers with existing texts below which all texts are renumbered.
+_MIN_EXISTING = 0.5
 
 
 class StoredGraph:
-    """The graph as earlier runs kept it, which grows by what they did not know."""
+    """The graph that earlier runs kept, extended by new texts."""
 
     def __init__(
         self, parts: Sequence[bytes] = (), report: Callable[[int, int], None] | None = None
     ) -> None:
-        """Take the parts that the file has; `report` gets how many blocks are compared."""
+        """Take the parts of the file. report: called with the number of compared blocks."""
         self._parts = tuple(parts)
         self._report = report
-        # How many of the parts stay, and what comes behind them.
+        # How many parts stay, and the new parts.
         self._staying = len(self._parts)
         self._added: tuple[bytes, ...] = ()
 
-    def grown(
+    def extend(
         self, signs: list[bytes], vectors: NDArray[np.float32], reach: NDArray[np.float64]
     ) -> Neighbours:
-        """Return the near pairs of some texts, comparing only those that the parts do not know.
+        """Return the near pairs of these texts; only unknown texts are compared.
 
-        signs: of the texts by `sign_of`, shape (n,); vectors: float32, shape (n, d), unit length;
+        signs: of the texts by `sign_of`, shape (n,). vectors: float32, shape (n, d), unit length.
         reach: as in `similar_pairs`.
         """
         import numpy as np
@@ -55,23 +55,23 @@ class StoredGraph:
         known = _read(self._parts)
         numbers = np.array([known.numbers.get(sign, -1) for sign in signs], dtype=np.int32)
         fresh = np.flatnonzero(numbers < 0)
-        if len(fresh) > _MOST_NEW * len(signs):
-            return self._anew(signs, similar_pairs(vectors, reach, report=self._report))
+        if len(fresh) > _MAX_NEW * len(signs):
+            return self._rebuild(signs, similar_pairs(vectors, reach, report=self._report))
         old = _renumbered(known, numbers)
         new = similar_pairs(vectors, reach, fresh=fresh, report=self._report)
-        if len(signs) < _FEWEST_THERE * (len(known.numbers) + len(fresh)):
-            return self._anew(signs, old.together(new))
+        if len(signs) < _MIN_EXISTING * (len(known.numbers) + len(fresh)):
+            return self._rebuild(signs, old.union(new))
         if len(fresh):
             numbers[fresh] = len(known.numbers) + np.arange(len(fresh), dtype=np.int32)
             self._added = _as_parts([signs[row] for row in fresh], new, numbers)
-        return old.together(new)
+        return old.union(new)
 
     def taken(self) -> tuple[int, tuple[bytes, ...]]:
-        """Return how many of the parts stay, and what is to be kept behind them; this once."""
+        """Return how many parts stay, and the new parts, only once."""
         added, self._added = self._added, ()
         return self._staying, added
 
-    def _anew(self, signs: Sequence[bytes], neighbours: Neighbours) -> Neighbours:
+    def _rebuild(self, signs: Sequence[bytes], neighbours: Neighbours) -> Neighbours:
         import numpy as np
 
         self._staying = 0
@@ -80,7 +80,7 @@ class StoredGraph:
 
 
 def _renumbered(known: _KnownTexts, numbers: NDArray[np.int32]) -> Neighbours:
-    """Return the known pairs of the texts that have these numbers, -1 for none."""
+    """Return the known pairs of the texts with these numbers, -1 for new texts."""
     import numpy as np
 
     text = np.full(len(known.numbers), -1, dtype=np.int32)
@@ -108,9 +108,9 @@ def _read(parts: Sequence[bytes]) -> _KnownTexts:
     try:
         unpacked = [_unpacked(part) for part in parts]
     except (zlib.error, ValueError, TypeError):
-        # What is damaged is made anew: it is kept for speed alone.
+        # A damaged graph is computed again: it only saves time.
         return _KnownTexts({}, *nothing)
-    signs = [sign for some, *_ in unpacked for sign in some]
+    signs = [sign for part_signs, *_ in unpacked for sign in part_signs]
     left, right, steps = (
         np.concatenate([empty, *(columns[at] for columns in unpacked)])
         for at, empty in enumerate(nothing, start=1)
@@ -121,7 +121,7 @@ def _read(parts: Sequence[bytes]) -> _KnownTexts:
 def _as_parts(
     signs: Sequence[bytes], pairs: Neighbours, numbers: NDArray[np.int32]
 ) -> tuple[bytes, ...]:
-    """Return new texts and the pairs they are in as parts, the texts in the first of them."""
+    """Return new texts and their pairs as parts, all texts in the first."""
     starts = range(0, max(1, len(pairs)), _PAIRS)
     return tuple(
         _packed([] if start else signs, pairs, numbers, slice(start, start + _PAIRS))
@@ -130,15 +130,15 @@ def _as_parts(
 
 
 def _packed(
-    signs: Sequence[bytes], pairs: Neighbours, numbers: NDArray[np.int32], some: slice
+    signs: Sequence[bytes], pairs: Neighbours, numbers: NDArray[np.int32], part: slice
 ) -> bytes:
-    """Return texts and pairs as bytes, in which zlib notices any damage.
+    """Return texts and pairs as bytes, with zlib's checksum.
 
-    Differences of sorted numbers pack well, and so do numbers that lie byte by byte.
+    Differences of sorted numbers and bytewise transposed numbers compress well.
     """
     import numpy as np
 
-    left, right, steps = numbers[pairs.left[some]], numbers[pairs.right[some]], pairs.steps[some]
+    left, right, steps = numbers[pairs.left[part]], numbers[pairs.right[part]], pairs.steps[part]
     columns = (np.diff(left, prepend=np.int32(0)), "<i4"), (right, "<i4"), (steps, "<u2")
     planes = [
         column.astype(kind).view(np.uint8).reshape(len(column), np.dtype(kind).itemsize).T.tobytes()
@@ -165,5 +165,5 @@ def _unpacked(
 
 
 def sign_of(text_hash: str, vector: NDArray[np.float32]) -> bytes:
-    """Return what a text is known by: its hash and its vector, float32, shape (d,)."""
+    """Return the identity of a text: a hash of its hash and its float32 vector, shape (d,)."""
     return blake2b(text_hash.encode() + vector.tobytes(), digest_size=_SIGN_BYTES).digest()

@@ -1,1 +1,1 @@
-"""Measures what a file finds before and after a night, on a copy, before anything is written."""
+"""Measure recall before and after a night, on a copy of the file."""

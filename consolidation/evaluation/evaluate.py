@@ -1,4 +1,4 @@
-"""What recall gains or loses by a night: figures before and after, and how sure they are."""
+"""Compare recall before and after a night, with confidence intervals."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from slowwave.consolidation.running.outcome import Outcome
 from .measures import Measures, mean
 from .trial import Trial, Trials
 
-# Resamples of a bootstrap: enough for the second decimal.
+# Bootstrap resamples: enough for two decimals.
 _RESAMPLES = 2_000
 
 
 @dataclass(frozen=True)
 class Difference:
-    """How much higher a measure is after the night: the mean, and its 95 % interval."""
+    """The mean increase of a measure after the night, and its 95 % interval."""
 
     mean: float
     low: float
@@ -28,24 +28,24 @@ class Evaluation:
     """A file measured before and after a night."""
 
     questions: int
-    # Questions that nothing in the file answers, or that are of other tenants.
+    # Questions without evidence in the file, or of other tenants.
     without_evidence: int
-    # Ids that questions name as evidence, and that are none.
+    # Evidence ids that are not in the file.
     unknown: int
     memories_before: int
     memories_after: int
     before: Measures
     before_by_lineage: Measures
-    # By what stands in the hits' texts; and with a derived memory counted as all of its sources.
+    # By the texts of hits, and by lineage: a derived memory counts as all of its sources.
     after: Measures
     by_lineage: Measures
-    # Of each measure, by its name.
+    # By the name of the measure.
     differences: dict[str, Difference]
     outcome: Outcome
 
 
-def evaluated(trials: Trials, trial: Trial) -> Evaluation:
-    """Compare a night that was tried with the file as it was."""
+def evaluate(trials: Trials, trial: Trial) -> Evaluation:
+    """Compare a trial night with the original file."""
     before, after = trials.before, trial.after
     return Evaluation(
         len(trials.questions),
@@ -59,8 +59,8 @@ def evaluated(trials: Trials, trial: Trial) -> Evaluation:
         mean(after.by_lineage),
         {
             field.name: difference(
-                [getattr(one, field.name) for one in before.by_text],
-                [getattr(one, field.name) for one in after.by_text],
+                [getattr(measures, field.name) for measures in before.by_text],
+                [getattr(measures, field.name) for measures in after.by_text],
             )
             for field in fields(Measures)
         },

@@ -1,4 +1,4 @@
-"""Which proposals a night must leave out so that recall does not fall."""
+"""Exclude proposals from a night so that recall does not fall."""
 
 from __future__ import annotations
 
@@ -20,41 +20,41 @@ from slowwave.store.records import timestamp
 
 from .measures import MANY, Measures, mean
 from .questions import RecallQuestion
-from .trial import Searched, Trial, Trials
+from .trial import SearchResults, Trial, Trials
 
-# So often proposals are left out before all are: each time is a night on a copy.
+# Rounds of excluding proposals before all are excluded; each is a night on a copy.
 _ROUNDS = 5
 
 
 @dataclass(frozen=True)
 class RecallGuard:
-    """What recall is measured by, and how far it may fall."""
+    """The questions that measure recall, and how far it may fall."""
 
-    # None lets the memories of the file ask for themselves.
+    # None makes questions from the memories of the file.
     asked: Sequence[RecallQuestion] | None
-    # Of the mean of recall@10.
+    # The maximum fall of the mean recall@10.
     limit: float
 
 
 @dataclass(frozen=True)
 class GuardedNight:
-    """What a guard found: how far recall of ten falls, and what had to be left out for that."""
+    """The result of a guard: recall, and the excluded proposals."""
 
     excluded: tuple[Proposal, ...]
-    # The mean of recall@10 before, after the whole night, and after what is let through.
+    # The mean recall@10 before, after the whole night, and after the guarded night.
     before: float
     unguarded: float
     guarded: float
     questions: int
     limit: float
-    # Of the night that is let through.
+    # The options of the guarded night.
     options: CycleOptions
-    # What a model answered meanwhile, and what that took.
+    # The answers of a model in the trials, and its usage.
     answers: Sequence[KeptAnswer]
     usage: Usage
 
 
-def tried_first(
+def guard_night(
     path: Path,
     options: CycleOptions,
     embedder: Embedder,
@@ -65,19 +65,17 @@ def tried_first(
     progress: Progress,
     interruption: Interruption,
 ) -> GuardedNight:
-    """Try a night on copies of a file, and say what of it may be done.
+    """Try a night on copies of a file, and return the options of a night that keeps recall.
 
-    writer: the one of the night that follows, so that its budget is of all together.
-    keeps_answers: whether what a model answers is put into the file, so that the night that
-    follows asks nothing twice; nothing else is written. Raises `QuestionsError` if no question can
-    be answered from the file, and what `run_cycle` raises.
+    writer: of the following night, whose budget includes the trials. keeps_answers: whether to keep
+    a model's answers in the file, so that the night asks nothing twice; nothing else is written.
+    Raises `QuestionsError` if the file answers no question, and what `run_cycle` raises.
     """
     trials = Trials(path, guard.asked, embedder, now, options.tenants, progress)
     refuse_unanswerable(path, trials)
-    # What waits for a person is measured as if it were approved: otherwise nothing would be
-    # measured.
-    at_once = replace(options, review="never")
-    night = let_through(trials, at_once, writer, guard.limit, interruption)
+    # Measure proposals as if they were approved.
+    unreviewed = replace(options, review="never")
+    night = exclude_harmful(trials, unreviewed, writer, guard.limit, interruption)
     if keeps_answers and night.answers:
         with open_writing(path) as file:
             keep_answers(file, night.answers, timestamp(now))
@@ -85,19 +83,16 @@ def tried_first(
 
 
 def refuse_unanswerable(path: Path, trials: Trials) -> None:
-    """Refuse questions of which the file answers none. Raises `QuestionsError`.
-
-    A file whose memories ask for themselves may be empty.
-    """
+    """Refuse questions if the file answers none. Raises `QuestionsError`."""
     if trials.without_evidence and not trials.questions:
         raise QuestionsError(
             f"No memory in {path} answers any of the questions: "
-            f"{trials.without_evidence} name no evidence that is there.",
-            "Nothing was changed. Evidence is given by the ids of memories: 'slowwave list'.",
+            f"the evidence of all {trials.without_evidence} is missing.",
+            "Nothing was changed. Evidence is the ids of memories: see 'slowwave list'.",
         )
 
 
-def let_through(
+def exclude_harmful(
     trials: Trials,
     options: CycleOptions,
     writer: Writer,
@@ -106,16 +101,16 @@ def let_through(
 ) -> GuardedNight:
     """Try the night on copies until recall@10 falls by no more than `limit`.
 
-    Each time, what is to blame for the questions that lost is left out; after `_ROUNDS` times,
-    everything is. Where a model first reads conversations that wait, and recall falls, it is
-    compared with what it is after that: new memories are no fault of the night's proposals.
+    Each round excludes the proposals to blame; after `_ROUNDS` rounds all are excluded. If a model
+    first reads waiting conversations, recall is compared with that after reading: new memories are
+    not the fault of the proposals.
     """
     excluded: dict[str, Proposal] = {}
     trial = trials.night(options, writer, interruption)
     used = trial.outcome.usage
     compared = trials.before
     unguarded = guarded = _recall(trial.after.by_text)
-    if trial.outcome.taken_up.read and _recall(compared.by_text) - guarded > limit:
+    if trial.outcome.waiting_parts.read and _recall(compared.by_text) - guarded > limit:
         only_read = trials.night(replace(options, approved=frozenset()), writer, interruption)
         used += only_read.outcome.usage
         compared = only_read.after
@@ -123,7 +118,7 @@ def let_through(
     tried = 1
     while before - guarded > limit and _applied(trial):
         blamed = list(_blamed(trials.questions, compared, trial)) if tried < _ROUNDS else []
-        excluded |= {one.id: one for one in blamed or _applied(trial)}
+        excluded |= {proposal.id: proposal for proposal in blamed or _applied(trial)}
         options = replace(options, excluded=frozenset(excluded))
         trial = trials.night(options, writer, interruption)
         used += trial.outcome.usage
@@ -147,22 +142,22 @@ def _recall(measured: Sequence[Measures]) -> float:
 
 
 def _applied(trial: Trial) -> list[Proposal]:
-    return [one.proposal for one in trial.outcome.results if one.state == "applied"]
+    return [result.proposal for result in trial.outcome.results if result.state == "applied"]
 
 
 def _blamed(
-    questions: Sequence[RecallQuestion], before: Searched, trial: Trial
+    questions: Sequence[RecallQuestion], before: SearchResults, trial: Trial
 ) -> Iterator[Proposal]:
-    """Yield what took a question's evidence away, or else what came before it in the hits."""
+    """Yield proposals that superseded a question's evidence, or whose hits displaced it."""
     for at, question in enumerate(questions):
         if trial.after.by_text[at].recall_at_10 >= before.by_text[at].recall_at_10:
             continue
         evidence = set(question.evidence_ids)
-        took = [one for one in _applied(trial) if evidence & set(one.leaving)]
+        took = [proposal for proposal in _applied(trial) if evidence & set(proposal.leaving)]
         if took:
             yield from took
             continue
         known = {hit.memory.id for hit in before.hits[at][:MANY]}
         new = [hit for hit in trial.after.hits[at][:MANY] if hit.memory.id not in known]
         made_of = {source for hit in new for source in (hit.memory.id, *hit.sources)}
-        yield from (one for one in _applied(trial) if made_of & set(one.sources))
+        yield from (proposal for proposal in _applied(trial) if made_of & set(proposal.sources))

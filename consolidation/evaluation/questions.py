@@ -1,4 +1,4 @@
-"""Questions with the memories that answer them: from a file, or made from the memories."""
+"""Questions with their evidence: read from a file, or made from the memories."""
 
 from __future__ import annotations
 
@@ -18,39 +18,39 @@ from slowwave.consolidation.text.tokens import stem
 from slowwave.store.opening import read_text
 from slowwave.store.records import Memory
 
-# Of a file with more memories so many are asked for, the same ones every time.
-MOST_OF_A_FILE = 500
-# So many of its rarest words ask for a memory.
+# The maximum number of questions made from a file; the selection is deterministic.
+MAX_QUESTIONS = 500
+# The number of a memory's rarest words in its question.
 _WORDS_ASKED = 4
 
 
 class RecallQuestion(BaseModel):
-    """What is asked, and which memories answer it."""
+    """A question, and the memories that answer it."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
 
     id: Annotated[str, Field(min_length=1)]
     question: Annotated[str, Field(pattern=r"\S")]
     evidence_ids: tuple[str, ...] = Field(strict=False)
-    # Which tenant is asked; None: all of them.
+    # The tenant; None: all.
     tenant: str | None = None
     type: str | None = None
-    # Memories whose value is an old one: to hand them over as what is so would be wrong.
+    # Ids of memories with an outdated value, which must not be presented as current.
     stale_ids: Annotated[tuple[str, ...], Field(strict=False)] = ()
 
 
 def read_questions(path: Path) -> list[RecallQuestion]:
-    """Read questions, a JSON object a line. Raises `QuestionsError` with the first wrong line."""
+    """Read questions, a JSON object per line. Raises `QuestionsError` at the first wrong line."""
     try:
         text = read_text(path, "utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
         raise QuestionsError(f"The questions in '{path}' cannot be read: {why}.") from error
-    # Not splitlines(): JSON lets a line separator stand in a text.
-    lines = [(number, one) for number, one in enumerate(text.split("\n"), 1) if one.strip()]
+    # Not splitlines(): JSON strings may contain line separators.
+    lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
     questions = [_question(path, number, line) for number, line in lines]
     if not questions:
-        raise QuestionsError(f"There is no question in {path}.", "Write a JSON object a line.")
+        raise QuestionsError(f"{path} contains no questions.", "Write a JSON object per line.")
     return questions
 
 
@@ -61,45 +61,45 @@ def _question(path: Path, number: int, line: str) -> RecallQuestion:
         first = error.errors()[0]
         why = f"{'.'.join(map(str, first['loc'])) or 'the line'}: {first['msg']}"
     except (ValueError, RecursionError) as error:
-        why = f"it is no JSON ({getattr(error, 'msg', 'nobody can read it')})"
+        why = f"it is not JSON ({getattr(error, 'msg', 'it is nested too deeply')})"
     raise QuestionsError(
-        f"Line {number} of {path} is no question: {why}.",
-        'One is {"id": "q1", "question": "...", "evidence_ids": ["..."]}.',
+        f"Line {number} of {path} is not a question: {why}.",
+        'Write, for example: {"id": "q1", "question": "...", "evidence_ids": ["..."]}.',
     )
 
 
-def questions_of(memories: Sequence[Memory]) -> list[RecallQuestion]:
-    """Ask for memories by the rarest of their own words: for files that nobody has questions for.
+def make_questions(memories: Sequence[Memory]) -> list[RecallQuestion]:
+    """Make questions from the rarest words of memories.
 
-    Twins answer for each other. Of many memories `MOST_OF_A_FILE` are drawn, by their hashes. A
-    memory without a word that says something is left out.
+    Duplicates are each other's evidence. `MAX_QUESTIONS` memories are selected by their hashes.
+    Memories without content words are left out.
     """
     texts: dict[tuple[str, str], list[Memory]] = {}
     for memory in memories:
         texts.setdefault((memory.tenant, memory.content_hash), []).append(memory)
     firsts = [twins[0] for twins in texts.values()]
-    counts = Counter(one for memory in firsts for one in set(_stems(memory.content)))
-    drawn = sorted(firsts, key=lambda one: sha256(one.content_hash.encode()).digest())
+    counts = Counter(word for memory in firsts for word in set(_stems(memory.content)))
+    drawn = sorted(firsts, key=lambda memory: sha256(memory.content_hash.encode()).digest())
     return [
         RecallQuestion(
             id=memory.id,
             question=phrase,
-            evidence_ids=tuple(one.id for one in texts[memory.tenant, memory.content_hash]),
+            evidence_ids=tuple(twin.id for twin in texts[memory.tenant, memory.content_hash]),
             tenant=memory.tenant,
             type="self",
         )
-        for memory in drawn[:MOST_OF_A_FILE]
+        for memory in drawn[:MAX_QUESTIONS]
         for phrase in _phrase(memory.content, counts, len(firsts))
     ]
 
 
 def _phrase(text: str, counts: Counter[str], total: int) -> Iterator[str]:
-    """Yield the words of a text that are rarest among all texts, in their order, if it has any."""
+    """Yield the rarest words of a text, in their order, if it has any."""
     words = words_of(text)
-    rarity = {one: log(total / counts[stem(one)]) for one in words if counts[stem(one)]}
-    chosen = set(sorted(rarity, key=lambda one: (-rarity[one], one))[:_WORDS_ASKED])
+    rarity = {word: log(total / counts[stem(word)]) for word in words if counts[stem(word)]}
+    chosen = set(sorted(rarity, key=lambda word: (-rarity[word], word))[:_WORDS_ASKED])
     if chosen:
-        yield " ".join(one for one in words if one in chosen)
+        yield " ".join(word for word in words if word in chosen)
 
 
 def _stems(text: str) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""A night on a copy of a file, and what the same questions find before and after it."""
+"""Run nights on copies of a file, and search before and after them."""
 
 from __future__ import annotations
 
@@ -11,15 +11,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from slowwave.consolidation.cycle import run_cycle
+from slowwave.consolidation.facts.reading import read
 from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.recall.filter import Filter
 from slowwave.consolidation.recall.hit import Hit
 from slowwave.consolidation.recall.index import RecallIndex, read_recallable_of
-from slowwave.consolidation.recall.later_values import behind_later_values
-from slowwave.consolidation.recall.search import Wish, ranked
+from slowwave.consolidation.recall.later_values import demote_outdated
+from slowwave.consolidation.recall.search import SearchQuery, ranked
 from slowwave.consolidation.running.outcome import Outcome
 from slowwave.consolidation.runtime.interruption import InterruptedEarly, Interruption
+from slowwave.consolidation.thresholds import SHARED_WORDS_ANCHORED
 from slowwave.consolidation.vectors.embedder import Embedder
 from slowwave.consolidation.writing.writer import Writer
 from slowwave.store.backup import copy_verified
@@ -29,9 +31,8 @@ from slowwave.store.memories import select_tenants
 from slowwave.store.model_answers import KeptAnswer, keep_answers, read_answers
 from slowwave.store.records import Memory, timestamp
 
-from .kept_facts import keeps_facts
 from .measures import LOOKED_AT, MANY, MeasuredHit, Measures, measure
-from .questions import RecallQuestion, questions_of
+from .questions import RecallQuestion, make_questions
 
 if TYPE_CHECKING:
     import numpy as np
@@ -39,33 +40,30 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Searched:
-    """What a file found for each question, in the order of the questions."""
+class SearchResults:
+    """The hits and measures of each question, in the order of the questions."""
 
-    # Active memories.
+    # The number of active memories.
     memories: int
-    # The first of them.
+    # The first hits.
     hits: Sequence[Sequence[Hit]]
-    # By what stands in the hits' texts, and by lineage alone.
+    # By the texts of hits, and by lineage.
     by_text: Sequence[Measures]
     by_lineage: Sequence[Measures]
 
 
 @dataclass(frozen=True)
 class Trial:
-    """A night that was tried."""
+    """A night on a copy."""
 
-    after: Searched
+    after: SearchResults
     outcome: Outcome
-    # What a model answered in it, so that nobody asks that again.
+    # The answers of a model, so that they are not asked again.
     answers: Sequence[KeptAnswer]
 
 
 class Trials:
-    """Nights on copies of one file, measured by the same questions.
-
-    The file itself is read once, and never written.
-    """
+    """Nights on copies of one file, measured by the same questions. The file is never written."""
 
     def __init__(
         self,
@@ -77,28 +75,27 @@ class Trials:
         progress: Progress | None = None,
         kept_hits: int = MANY,
     ) -> None:
-        """Measure the file as it is. asked: None lets its memories ask for themselves.
+        """Measure the file. asked: None makes questions from its memories.
 
-        Questions without evidence in the file are left out, and so are those of other tenants than
-        those named. kept_hits: how many hits of each question are kept, for who looks at them.
-        Raises `StoreError` and `EmbedderError`.
+        Questions without evidence in the file, or of other tenants, are left out. kept_hits: the
+        number of hits to keep per question. Raises `StoreError` and `EmbedderError`.
         """
         with open_any_version(path) as file:
-            # A tenant that is not there is said of the file itself, not of a copy.
+            # An unknown tenant is reported with the path of the file, not of a copy.
             select_tenants(file, tenants)
         self._kept_hits = kept_hits
         self._path = path
-        self._embedder = _Remembering(embedder)
+        self._embedder = _CachingEmbedder(embedder)
         self._now = now
         self._tenants = tenants
         self._progress = progress or Progress()
         self._answers: Sequence[KeptAnswer] = ()
         with self._copy() as copy:
             index = self._index(copy)
-            texts = {one.id: one.content for one in index.memories}
-            self._tenant_of = {one.id: one.tenant for one in index.memories}
-            wanted = questions_of(_active(index, timestamp(now))) if asked is None else asked
-            gone = {one for each in wanted for one in each.evidence_ids} - texts.keys()
+            texts = {memory.id: memory.content for memory in index.memories}
+            self._tenant_of = {memory.id: memory.tenant for memory in index.memories}
+            wanted = make_questions(_active(index, timestamp(now))) if asked is None else asked
+            gone = {memory_id for each in wanted for memory_id in each.evidence_ids} - texts.keys()
             with open_reading(copy) as file:
                 self._texts: Mapping[str, str] = texts | read_source_texts(file, sorted(gone))
             self.questions = [
@@ -108,11 +105,10 @@ class Trials:
                 for known in self._answerable(question)
             ]
             self.without_evidence = len(wanted) - len(self.questions)
-            # Ids that the questions name as evidence and that are not in the file, or of a tenant
-            # that is not asked.
-            named = {one for each in wanted for one in each.evidence_ids}
+            # Evidence ids that are not in the file, or of other tenants.
+            named = {memory_id for each in wanted for memory_id in each.evidence_ids}
             self.unknown = len(
-                named - {one for each in self.questions for one in each.evidence_ids}
+                named - {memory_id for each in self.questions for memory_id in each.evidence_ids}
             )
             self.before = self._searched(index)
 
@@ -122,10 +118,10 @@ class Trials:
         writer: Writer,
         interruption: Interruption | None = None,
     ) -> Trial:
-        """Run a night on a copy, and measure that.
+        """Run a night on a copy, and measure it.
 
-        Raises what `run_cycle` does, and `InterruptedEarly`. What a model answered in an earlier
-        trial is not asked again.
+        Answers of a model in earlier trials are not asked again. Raises what `run_cycle` raises,
+        and `InterruptedEarly`.
         """
         with self._copy() as copy:
             if self._answers:
@@ -133,7 +129,7 @@ class Trials:
                     keep_answers(file, self._answers, timestamp(self._now))
             outcome = run_cycle(
                 copy,
-                # What ages is no matter of how well the night tells the rest.
+                # Ageing would change recall, too.
                 replace(options, expire=False, decay=False, limit=None, purge=False),
                 self._embedder,
                 writer,
@@ -151,7 +147,7 @@ class Trials:
     def _copy(self) -> Iterator[Path]:
         with tempfile.TemporaryDirectory(prefix="slowwave-") as folder:
             copy = Path(folder) / "memory.db"
-            copy_verified(self._path, copy, "copy", f"It is made in {folder}: see TMPDIR.")
+            copy_verified(self._path, copy, "copy", f"The copy is made in {folder}: see TMPDIR.")
             migrate_file(copy)
             yield copy
 
@@ -161,31 +157,31 @@ class Trials:
 
     def _answerable(self, question: RecallQuestion) -> Iterator[RecallQuestion]:
         known = tuple(
-            one
-            for one in question.evidence_ids
-            if one in self._texts
-            and question.tenant in (None, self._tenant_of.get(one, question.tenant))
+            memory_id
+            for memory_id in question.evidence_ids
+            if memory_id in self._texts
+            and question.tenant in (None, self._tenant_of.get(memory_id, question.tenant))
         )
         if known:
             yield question.model_copy(update={"evidence_ids": known})
 
-    def _searched(self, index: RecallIndex) -> Searched:
+    def _searched(self, index: RecallIndex) -> SearchResults:
         now = timestamp(self._now)
         hits: list[list[Hit]] = []
         by_text: list[Measures] = []
         by_lineage: list[Measures] = []
         for question in self.questions:
             tenants = tuple(self._tenants) if question.tenant is None else (question.tenant,)
-            wish = Wish(question.question, LOOKED_AT, Filter(tenants))
-            found = ranked(index, wish, now)
-            # Of what is handed over alone: to compare 200 with each other takes long.
-            first = behind_later_values(found[:MANY], index.disputes)
+            query = SearchQuery(question.question, LOOKED_AT, Filter(tenants))
+            found = ranked(index, query, now)
+            # Only the first hits: comparing 200 with each other takes long.
+            first = demote_outdated(found[:MANY], index.disputes)
             found = [*first, *found[MANY:]]
             by_text.append(self._measured(question, found, self._holds_its_facts))
             by_lineage.append(self._measured(question, found, lambda _, __: True))
             hits.append(found[: self._kept_hits])
             self._progress.stage("searching", len(hits), len(self.questions))
-        return Searched(len(_active(index, now)), hits, by_text, by_lineage)
+        return SearchResults(len(_active(index, now)), hits, by_text, by_lineage)
 
     def _measured(
         self, question: RecallQuestion, found: Sequence[Hit], holds: Callable[[str, Hit], bool]
@@ -195,9 +191,9 @@ class Trials:
             MeasuredHit(
                 hit.memory.content,
                 frozenset(
-                    one
-                    for one in wanted & {hit.memory.id, *hit.sources}
-                    if one == hit.memory.id or holds(one, hit)
+                    memory_id
+                    for memory_id in wanted & {hit.memory.id, *hit.sources}
+                    if memory_id == hit.memory.id or holds(memory_id, hit)
                 ),
                 is_stale(hit, question),
             )
@@ -209,8 +205,8 @@ class Trials:
         return keeps_facts(self._texts[source], hit.memory.content)
 
 
-class _Remembering:
-    """An embedder that encodes no text twice: each copy lacks the vectors that the file lacks."""
+class _CachingEmbedder:
+    """An embedder that encodes no text twice: all copies lack the same vectors."""
 
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
@@ -230,12 +226,29 @@ class _Remembering:
 
 
 def is_stale(hit: Hit, question: RecallQuestion) -> bool:
-    """Whether a hit gives an old value as the present one, without what replaced it."""
+    """Whether a hit presents an outdated value as current."""
     covered = {hit.memory.id, *hit.sources}
-    tells_it = not covered.isdisjoint(question.stale_ids)
-    as_so = hit.later is None and hit.perhaps_later is None
-    return tells_it and as_so and covered.isdisjoint(question.evidence_ids)
+    is_outdated = not covered.isdisjoint(question.stale_ids)
+    is_unmarked = hit.later is None and hit.perhaps_later is None
+    return is_outdated and is_unmarked and covered.isdisjoint(question.evidence_ids)
 
 
 def _active(index: RecallIndex, now: str) -> list[Memory]:
-    return [one for one in index.memories if one.status == "active" and not one.expired(now)]
+    return [
+        memory for memory in index.memories if memory.status == "active" and not memory.expired(now)
+    ]
+
+
+def keeps_facts(source: str, text: str) -> bool:
+    """Whether a text contains the facts of a source: its values, names and most other words.
+
+    Stricter than a merge, which also accepts paraphrases.
+    """
+    if source == text:
+        return True
+    stated, kept = read(source), read(text)
+    return (
+        all(kept.holds(value) for value in stated.values)
+        and all(kept.mentions(name) for name in stated.names)
+        and len(stated.stem_set & kept.stem_set) >= SHARED_WORDS_ANCHORED * len(stated.stem_set)
+    )

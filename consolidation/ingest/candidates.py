@@ -1,4 +1,4 @@
-"""What may become a memory: a text, and the messages that it rests on."""
+"""Candidates for memories: a text, and the messages that support it."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from slowwave.consolidation.facts.reading import read
 from slowwave.consolidation.proposals import Usage
 from slowwave.store.intake import KeptMessage
 
-from .parts import Part, Said
+from .parts import Part, PlacedMessage
 
-# The day in front of a text that turns false without it.
+# The day before a text whose meaning depends on it.
 _DATE_MARK = re.compile(r"\[\d{4}-\d{2}-\d{2}\] ")
-# How long a memory may be, in characters.
-SHORTEST, LONGEST = 10, 500
+# The limits of a memory's length, in characters.
+MIN_LENGTH, MAX_LENGTH = 10, 500
 
 
 @dataclass(frozen=True)
 class Citation:
-    """A message, and the words of it that a memory rests on."""
+    """A message, and the quotes of it that support a memory."""
 
-    said: Said
+    said: PlacedMessage
     quotes: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A text that is to be remembered."""
+    """A text to remember."""
 
     content: str
     kind: str
@@ -39,33 +39,33 @@ class Candidate:
     subject: str = ""
 
     def messages(self, part: Part, model: str | None) -> list[KeptMessage]:
-        """Return the messages that it rests on, as the file keeps them, each once."""
+        """Return its messages as the file keeps them, each once."""
         by_chain: dict[str, list[Citation]] = {}
-        for one in self.citations:
-            by_chain.setdefault(one.said.chain, []).append(one)
-        return [_kept(several, part, model) for several in by_chain.values()]
+        for citation in self.citations:
+            by_chain.setdefault(citation.said.chain, []).append(citation)
+        return [_kept(cited, part, model) for cited in by_chain.values()]
 
 
-def _kept(several: Sequence[Citation], part: Part, model: str | None) -> KeptMessage:
-    said, message = several[0].said, several[0].said.message
-    # Of a long message the pieces that the words stand in.
-    texts = dict.fromkeys(one.said.message.text for one in several)
+def _kept(citations: Sequence[Citation], part: Part, model: str | None) -> KeptMessage:
+    first, message = citations[0].said, citations[0].said.message
+    # The pieces of a long message that are quoted.
+    texts = dict.fromkeys(citation.said.message.text for citation in citations)
     return KeptMessage(
-        said.chain,
+        first.chain,
         part.conversation,
-        said.place,
+        first.place,
         message.role,
         message.speaker,
         message.said_at,
         "\n[...]\n".join(texts),
-        tuple(dict.fromkeys(quote for one in several for quote in one.quotes)),
+        tuple(dict.fromkeys(quote for citation in citations for quote in citation.quotes)),
         model,
     )
 
 
 @dataclass(frozen=True)
-class TurnedDown:
-    """A text that is not to be remembered, and why."""
+class RejectedText:
+    """A text that is not remembered, and why."""
 
     content: str
     why: str
@@ -73,28 +73,28 @@ class TurnedDown:
 
 @dataclass(frozen=True)
 class PartRead:
-    """A part of a conversation, and what was made of it."""
+    """A part of a conversation, and what to remember of it."""
 
     part: Part
     state: Literal["read", "failed", "skipped", "planned"] = "read"
     candidates: tuple[Candidate, ...] = ()
-    turned_down: tuple[TurnedDown, ...] = ()
-    # What a model answered that nobody can read: it is kept as it is.
+    turned_down: tuple[RejectedText, ...] = ()
+    # An unreadable answer, which is kept.
     raw: str | None = None
     why: str | None = None
     usage: Usage = field(default_factory=Usage)
 
 
 def latest_moment(citations: Iterable[Citation]) -> str | None:
-    """Return when the last of some messages was said; None where none of them says."""
-    times = [one.said.message.said_at for one in citations]
-    return max((one for one in times if one is not None), default=None)
+    """Return the time of the last message; None if none has one."""
+    times = [citation.said.message.said_at for citation in citations]
+    return max((time for time in times if time is not None), default=None)
 
 
 def with_day(text: str, moment: str | None) -> str:
-    """Return a text with the day on which it was said, where it turns false without it.
+    """Return a text with its day in front if its meaning depends on the day.
 
-    moment: None where nobody knows when that was: no day is better than a wrong one.
+    moment: None if unknown: no day is better than a wrong one.
     """
     if moment is None or _DATE_MARK.match(text) or not read(text).deictic:
         return text

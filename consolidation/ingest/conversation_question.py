@@ -1,38 +1,64 @@
-"""The question what to remember of a part of a conversation, and what its answer comes to."""
+"""Ask a model what to remember of a part of a conversation.
+
+The user's instructions come first, then the prompt: both are the same in every call, so that
+providers can cache them.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from slowwave.consolidation.model.answer_forms import MEMORIES, MemoriesAnswer
-from slowwave.consolidation.model.conversation_prompts import ShownMessage, ask_about_conversation
 from slowwave.consolidation.model.model_pair import Models
 from slowwave.consolidation.model.parsing import UnreadableAnswer, parse_answer
+from slowwave.consolidation.model.prompts import Messages, fenced, json_line
+from slowwave.consolidation.model.prompts import prompt as text_of_prompt
 from slowwave.consolidation.model.question import Question, Steps
+from slowwave.consolidation.planning.estimates import Estimate
 from slowwave.consolidation.proposals import State, Usage
+from slowwave.consolidation.text.token_count import count_tokens
 
-from .candidates import Candidate, PartRead, TurnedDown
+from .candidates import Candidate, PartRead, RejectedText
 from .options import IngestOptions
 from .parts import Part
-from .support import Doubted, checked, shown_as
+from .support import UncheckedCandidate, checked, speaker_of
 from .support_question import SupportQuestion
 
 _FENCE = re.compile(r"^```\w*\s*|\s*```$")
+# The tokens of a memory with its quotes in an answer.
+_TOKENS_PER_MEMORY = 120
+# The tokens of tags, schema and roles.
+_TOKENS_AROUND = 300
+
+
+class ShownMessage(NamedTuple):
+    """A message as the model is shown it."""
+
+    # `user`, `assistant`, or the speaker's name.
+    who: str
+    day: str | None
+    text: str
+    # Whether it is only context.
+    earlier: bool
 
 
 class ConversationQuestion(Question[PartRead]):
-    """A question about one part."""
+    """Asks what to remember of one part."""
 
     form = MEMORIES
 
     def __init__(self, models: Models, part: Part, known: Sequence[str]) -> None:
-        """Take who is asked, the part, and the memories that are there already."""
+        """Take the models, the part, and the texts of known memories."""
         shown = [
             ShownMessage(
-                shown_as(one), (one.message.said_at or "")[:10], one.message.text, not one.is_new
+                speaker_of(message),
+                (message.message.said_at or "")[:10],
+                message.message.text,
+                not message.is_new,
             )
-            for one in part.said
+            for message in part.said
         ]
         messages, estimate = ask_about_conversation(
             shown, known, part.options.max_facts, part.options.instructions
@@ -43,7 +69,7 @@ class ConversationQuestion(Question[PartRead]):
         self._usage = Usage()
 
     def handle_answer(self, text: str) -> Steps[PartRead]:
-        """Yield what is to be remembered; an answer that cannot be read, twice, as it is."""
+        """Yield the candidates; the raw answer if it is unreadable twice."""
         try:
             stated = parse_answer(MemoriesAnswer, _as_object(text)).memories
         except UnreadableAnswer as error:
@@ -51,21 +77,23 @@ class ConversationQuestion(Question[PartRead]):
                 why = f"the model's answer cannot be read: {error}"
                 yield PartRead(self._part, raw=text, why=why, usage=self._usage)
             else:
-                yield from self._ask_for_form(text, str(error))
+                yield from self._ask_to_reformat(text, str(error))
             return
-        yield from self._without_doubts([checked(one, self._part) for one in stated])
+        yield from self._without_doubts([checked(memory, self._part) for memory in stated])
 
-    def _without_doubts(self, found: Sequence[Candidate | Doubted | TurnedDown]) -> Steps[PartRead]:
-        """Yield what is to be remembered, or the question whether that was said."""
-        refused = [one for one in found if isinstance(one, TurnedDown)]
-        doubted = [one for one in found if isinstance(one, Doubted)]
+    def _without_doubts(
+        self, found: Sequence[Candidate | UncheckedCandidate | RejectedText]
+    ) -> Steps[PartRead]:
+        """Yield the candidates, or the question whether the messages support them."""
+        refused = [item for item in found if isinstance(item, RejectedText)]
+        doubted = [item for item in found if isinstance(item, UncheckedCandidate)]
         candidates = [
-            one.candidate if isinstance(one, Doubted) else one
-            for one in found
-            if not isinstance(one, TurnedDown)
+            item.candidate if isinstance(item, UncheckedCandidate) else item
+            for item in found
+            if not isinstance(item, RejectedText)
         ]
         kept, too_many = within_limits(candidates, self._part.options)
-        doubts = [one for one in doubted if one.candidate in kept]
+        doubts = [doubt for doubt in doubted if doubt.candidate in kept]
         read = PartRead(self._part, "read", kept, (*refused, *too_many), usage=self._usage)
         if not doubts or self._checker is None:
             yield read
@@ -73,17 +101,17 @@ class ConversationQuestion(Question[PartRead]):
             yield SupportQuestion(self._checker, read, doubts)
 
     def handle_failure(self, state: State, why: str) -> Steps[PartRead]:
-        """Yield that the part could not be read."""
+        """Yield the unread part."""
         yield PartRead(
             self._part, "skipped" if state == "skipped" else "failed", why=why, usage=self._usage
         )
 
     def charge(self, used: Usage) -> None:
-        """Note what was used for it."""
+        """Add usage for the part."""
         self._usage += used
 
     def is_readable(self, text: str) -> bool:
-        """Whether an answer is in the form that was asked for."""
+        """Whether an answer has the requested form."""
         try:
             parse_answer(MemoriesAnswer, _as_object(text))
         except UnreadableAnswer:
@@ -91,8 +119,34 @@ class ConversationQuestion(Question[PartRead]):
         return True
 
 
+def ask_about_conversation(
+    messages: Sequence[ShownMessage], known: Sequence[str], most: int, instructions: str
+) -> tuple[Messages, Estimate]:
+    """Return the messages that ask what to remember, and their estimate.
+
+    known: texts of known memories. most: the maximum number of memories. instructions: the user's.
+    """
+    parts = [f"At most {most} memories."]
+    if known:
+        parts.append(fenced("memories", [json_line(content) for content in known]))
+    parts.append(fenced("conversation", [_line(message) for message in messages]))
+    system = "\n\n".join(filter(None, (instructions.strip(), text_of_prompt("conversation"))))
+    asked = [
+        {"role": "system", "content": system},
+        {"role": "user", "content": "\n".join(parts)},
+    ]
+    prompt = _TOKENS_AROUND + sum(count_tokens(message["content"]) for message in asked)
+    return asked, Estimate(prompt, _TOKENS_PER_MEMORY * min(most, max(1, len(messages))))
+
+
+def _line(message: ShownMessage) -> str:
+    marks = [*(["earlier"] if message.earlier else []), *([message.day] if message.day else [])]
+    # A name may contain anything, so it is within the JSON.
+    return " ".join([*marks, json_line({message.who: message.text})])
+
+
 def _as_object(text: str) -> str:
-    """Return an answer that is a bare list, as models give it too, as the object asked for."""
+    """Return a bare list, which some models answer, as the requested object."""
     bare = _FENCE.sub("", text.strip()).strip()
     if bare.startswith("[") and bare.endswith("]"):
         return f'{{"memories": {bare}, "reasoning": ""}}'
@@ -101,19 +155,22 @@ def _as_object(text: str) -> str:
 
 def within_limits(
     candidates: Sequence[Candidate], options: IngestOptions
-) -> tuple[tuple[Candidate, ...], tuple[TurnedDown, ...]]:
-    """Return the candidates that matter enough, the most important of them, and the others."""
+) -> tuple[tuple[Candidate, ...], tuple[RejectedText, ...]]:
+    """Return the most important candidates within the limits, and the rejected ones."""
     least = options.min_importance
-    enough = [one for one in candidates if one.importance >= least]
+    enough = [candidate for candidate in candidates if candidate.importance >= least]
     refused = [
-        TurnedDown(one.content, f"its importance is {one.importance}, and at least {least} counts")
-        for one in candidates
-        if one.importance < least
+        RejectedText(
+            candidate.content,
+            f"its importance is {candidate.importance}, but must be at least {least}",
+        )
+        for candidate in candidates
+        if candidate.importance < least
     ]
-    best = sorted(enough, key=lambda one: -one.importance)[: options.max_facts]
+    best = sorted(enough, key=lambda candidate: -candidate.importance)[: options.max_facts]
     refused += [
-        TurnedDown(one.content, f"no more than {options.max_facts} are kept at a time")
-        for one in enough
-        if one not in best
+        RejectedText(candidate.content, f"at most {options.max_facts} are kept at a time")
+        for candidate in enough
+        if candidate not in best
     ]
-    return tuple(one for one in enough if one in best), tuple(refused)
+    return tuple(candidate for candidate in enough if candidate in best), tuple(refused)

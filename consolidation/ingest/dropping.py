@@ -1,4 +1,4 @@
-"""What waits in the file for a model: listed, and thrown away as a run that can be taken back."""
+"""List waiting conversation parts, and drop them in a run that can be undone."""
 
 from __future__ import annotations
 
@@ -29,47 +29,47 @@ from .options import IngestOptions
 from .parts import Part
 from .waiting_parts import waiting_part
 
-# Names all that waits.
+# Selects all waiting parts.
 EVERYTHING = "all"
 
 
 @dataclass(frozen=True)
 class Waiting:
-    """A part of a conversation that waits for a model."""
+    """A conversation part that waits for a model."""
 
     row: WaitingPart
     part: Part
-    # None: no model was asked about it yet.
+    # None if no model was asked about it yet.
     tries: Tries | None
 
 
 @dataclass(frozen=True)
 class Dropped:
-    """What was thrown away, or would be."""
+    """The parts that were dropped, or would be."""
 
     parts: tuple[Waiting, ...]
-    # How many wait on.
+    # How many still wait.
     left: int
     # None in a dry run.
     run_id: str | None = None
 
 
 def list_waiting(file: MemoryFile, tenants: Sequence[str] = ()) -> list[Waiting]:
-    """Return what waits, of the tenants named or of all, oldest first. Raises `UnusableFile`."""
+    """Return the waiting parts of these tenants, or of all, oldest first. Raises `UnusableFile`."""
     tries = read_tries(file)
     return [
-        Waiting(one, waiting_part(one, IngestOptions(tenant=one.tenant)), tries.get(one.id))
-        for one in read_queued_parts(file, tenants)
+        Waiting(row, waiting_part(row, IngestOptions(tenant=row.tenant)), tries.get(row.id))
+        for row in read_queued_parts(file, tenants)
     ]
 
 
 def drop_waiting(
     path: Path, which: Sequence[str], tenants: Sequence[str], now: datetime, dry_run: bool = False
 ) -> Dropped:
-    """Throw away what waits and is named: its messages count as read from then on.
+    """Drop waiting parts: their messages count as read from then on.
 
-    which: ids or the starts of them, names of conversations, or `EVERYTHING`. Raises `StoreError`
-    if one of them names nothing; nothing is thrown away then.
+    which: ids or their prefixes, names of conversations, or `EVERYTHING`. Raises `StoreError`, with
+    nothing dropped, if one of them matches nothing.
     """
     if dry_run:
         with open_reading(path) as file:
@@ -86,15 +86,15 @@ def _drop(file: MemoryFile, chosen: Dropped, now: datetime) -> Dropped:
     if not chosen.parts:
         return chosen
     run = RunRecord(new_id(), now)
-    rows = [one.row for one in chosen.parts]
-    named = list(dict.fromkeys(one.conversation for one in rows))
-    tenants = sorted({one.tenant for one in rows})
+    rows = [part.row for part in chosen.parts]
+    named = list(dict.fromkeys(row.conversation for row in rows))
+    tenants = sorted({row.tenant for row in rows})
     options = {DROPPED: named, "tenant": tenants}
     with run.begun(file, options):
         with file.transaction():
-            for one in chosen.parts:
-                mark_as_read(file, run.run_id, one.row.tenant, one.part.chains)
-                close_part(file, run.run_id, one.row.id)
+            for part in chosen.parts:
+                mark_as_read(file, run.run_id, part.row.tenant, part.part.chains)
+                close_part(file, run.run_id, part.row.id)
         counts = count_memories(file, tenants, count_tokens)
         report = run_report(counts, counts, (), Usage()) | {DROPPED: len(rows)}
         run.end(file, "done", report)
@@ -102,26 +102,26 @@ def _drop(file: MemoryFile, chosen: Dropped, now: datetime) -> Dropped:
 
 
 def _choose(file: MemoryFile, which: Sequence[str], tenants: Sequence[str]) -> Dropped:
-    """Return what is named, and how many others wait. Raises `NotFound` or `Ambiguous`."""
+    """Return the selected parts, and how many remain. Raises `NotFound` or `Ambiguous`."""
     waiting = list_waiting(file, tenants)
-    chosen = {found.row.id for one in which for found in _named(waiting, one, file.path)}
-    parts = tuple(one for one in waiting if one.row.id in chosen)
+    chosen = {found.row.id for name in which for found in _named(waiting, name, file.path)}
+    parts = tuple(part for part in waiting if part.row.id in chosen)
     return Dropped(parts, len(waiting) - len(parts))
 
 
 def _named(waiting: Sequence[Waiting], which: str, path: Path) -> Sequence[Waiting]:
     if which == EVERYTHING:
         return waiting
-    of_a_name = [one for one in waiting if one.row.conversation == which]
-    found = of_a_name or [one for one in waiting if which and one.row.id.startswith(which)]
+    of_a_name = [part for part in waiting if part.row.conversation == which]
+    found = of_a_name or [part for part in waiting if which and part.row.id.startswith(which)]
     if not found:
         raise NotFound(
-            f"Nothing that waits in {path} goes by '{which}'.",
-            "Nothing was thrown away. 'slowwave ingest FILE --waiting' lists what waits.",
+            f"No waiting part in {path} matches '{which}'.",
+            "Nothing was dropped. List waiting parts with 'slowwave ingest FILE --waiting'.",
         )
     if len(found) > 1 and not of_a_name:
         raise Ambiguous(
-            f"More than one part that waits has an id that starts with '{which}'.",
-            "Nothing was thrown away. Give more of the id.",
+            f"More than one waiting part has an id that starts with '{which}'.",
+            "Nothing was dropped. Use more of the id.",
         )
     return found

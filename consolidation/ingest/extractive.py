@@ -1,10 +1,10 @@
-"""The ingester that needs no model: it keeps sentences that state facts, preferences or wishes.
+"""Extract memories without a model: sentences that state facts, preferences or instructions.
 
-One idea: what is worth keeping says so by its form. A standing instruction has a word that holds
-for every time ("always", "from now on", "never"); a preference says what one likes; a fact has
-one's own life or work for its subject ("my", "our", "we use") and tells a detail of it. Questions,
-requests of the moment, guesses and what merely points back are left where they are. Nothing is
-reworded: a sentence in the first person is told as said by whoever said it.
+They are recognized by form. A standing instruction has a word like "always", "from now on" or
+"never"; a preference says what the user likes; a fact is about the user's own life or work ("my",
+"our", "we use") and has a detail. Questions, one-time requests, guesses and references to earlier
+sentences are skipped. Nothing is reworded: a sentence in the first person is attributed to its
+speaker.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from slowwave.consolidation.facts.reading import Reading, read
 from slowwave.consolidation.text.injection import commands
 from slowwave.consolidation.text.tokens import Token, is_content, is_past_form, is_verb, lemma
 
-from .candidates import LONGEST, SHORTEST, Candidate, Citation, PartRead
+from .candidates import MAX_LENGTH, MIN_LENGTH, Candidate, Citation, PartRead
 from .conversation_question import within_limits
-from .parts import Part, Said
+from .parts import Part, PlacedMessage
 
 _CODE = re.compile(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)", re.DOTALL)
-# Lines that are no sentences: quotations, tables, headings, rules, output of programs.
-_NO_SENTENCE = re.compile(r"^\s*(?:>|\||#{1,6} |[-=*_]{3,}\s*$|\$ |\d+[:|] |at \S+\(|Traceback )")
+# Lines that are not sentences: quotations, tables, headings, rules, output of programs.
+_NOT_SENTENCE = re.compile(r"^\s*(?:>|\||#{1,6} |[-=*_]{3,}\s*$|\$ |\d+[:|] |at \S+\(|Traceback )")
 _BULLET = re.compile(r"^\s*(?:[-*\u2022]|\d+[.)])\s+")
-# What only leads in.
+# Introductory words.
 _LEAD = re.compile(
     r"^(?:(?:ok(?:ay)?|so|and|but|oh|well|also|hey|hi|hello|yes|yeah|yep|no|sure|great|perfect|"
     r"thanks|thank you|sorry|right|nice|good|ah|actually|btw|by the way|fyi|just so you know|"
@@ -38,7 +38,7 @@ _LEAD = re.compile(
     re.IGNORECASE,
 )
 _FIRST_PERSON = re.compile(r"\b(?:I|(?i:my|mine|me|myself|we|our|ours)|us)\b")
-# Where a sentence ends in a chat that does without capitals; not behind "e.g." or "approx.".
+# The end of a sentence without capitals; not after "e.g." or "approx.".
 _CHAT_END = re.compile(
     r"(?<=[a-z0-9]{2}[.!?])(?<!etc\.)(?<!rox\.)(?<! vs\.)(?<! no\.)\s+(?=[a-z])|"
     r"(?<=[!?])\s+(?=[a-z])"
@@ -47,7 +47,7 @@ _OF_ONESELF = re.compile(
     r"^(?:[^,.;]{0,40}, )?(?:I|I'm|I've|we|we're|we've|my|our|both my|all (?:of )?(?:my|our))\b",
     re.IGNORECASE,
 )
-# Whatever is so by these holds for every time.
+# Words of standing instructions.
 _STANDING = re.compile(
     r"\b(?:always|never|from now on|in (?:the )?future|going forward|every time|each time|whenever|"
     r"by default|must(?:n't)?|mandatory|forbidden|not allowed|has to be|have to be|"
@@ -60,7 +60,7 @@ _STANDING = re.compile(
 _STARTS_AS_ORDER = re.compile(
     r"^(?:please )?(?:keep|use|prefer|leave|make sure|answer|reply|write|stop)\b", re.IGNORECASE
 )
-# With one of these an order holds for more than this once.
+# Words that make an order a standing one.
 _FOR_EVERY_TIME = re.compile(
     r"\b(?:always|never|every|each|all|any|whenever|from now on|in future|by default|only|"
     r"instead of|rather than|unless|without|no|not|please|your answers?|short|brief)\b",
@@ -87,7 +87,7 @@ _NO_LIKING = re.compile(
     r"\b(?:like|love|prefer|enjoy) (?:it|this|that|these|those|the (?:first|second|last|idea))\b",
     re.IGNORECASE,
 )
-# Guesses, feelings about the moment, what is being tried, what is only wanted now, and complaints.
+# Guesses, feelings, attempts, momentary wishes, and complaints.
 _PASSING = re.compile(
     r"\b(?:I|we)(?:'m| am|'re| are|'ve| have|'ll| will|'d| would)?(?: just| also| still| now)? "
     r"(?:think|guess|suppose|wonder\w*|believe|feel|hope|mean|see|know|understand|need|want|"
@@ -102,14 +102,14 @@ _PASSING = re.compile(
     r"\b(?:doesn't|don't|didn't|won't|isn't|not) work(?:ing)?\b",
     re.IGNORECASE,
 )
-# "Own" is a verb here, and a word of no weight elsewhere.
+# "Own" as a verb; elsewhere it is a function word.
 _OWNING = re.compile(r"\b(?:I|we|they) (?:also |still )?own\b", re.IGNORECASE)
 _POINTING = frozenset(
     {"it", "this", "that", "these", "those", "they", "he", "she", "its", "their", "his", "her"}
     | {"such", "which", "then", "there", "both", "them", "otherwise", "here"}
 )
 _ACTING = frozenset({"i", "we", "you", "they", "he", "she", "it", "who", "to"})
-# What an assistant found out or changed.
+# Findings and changes of an assistant.
 _OUTCOME = re.compile(
     r"\b(?:the (?:root )?cause (?:was|is|turned out)|the (?:problem|bug|issue|culprit) (?:was|is)|"
     r"turned out|(?:is|are) now\b|now (?:runs?|uses?|listens?|lives?|points?|returns?|reads?)|"
@@ -118,12 +118,12 @@ _OUTCOME = re.compile(
     r"was caused by|fixed by)\b",
     re.IGNORECASE,
 )
-_FEWEST_STEMS = 3
+_MIN_STEMS = 3
 
 
 @dataclass(frozen=True)
 class _Kind:
-    """What a sentence is taken for."""
+    """The kind and importance of a sentence."""
 
     kind: str
     importance: int
@@ -136,49 +136,49 @@ _MINOR = _Kind("fact", 2)
 
 
 def read_part(part: Part) -> PartRead:
-    """Return the sentences of a part that are to be remembered."""
-    found = [one for said in part.new for one in _candidates(said)]
+    """Return the sentences of a part to remember."""
+    found = [candidate for message in part.new for candidate in _candidates(message)]
     kept, refused = within_limits(found, part.options)
     return PartRead(part, "read", kept, refused)
 
 
-def _candidates(said: Said) -> Iterator[Candidate]:
+def _candidates(placed: PlacedMessage) -> Iterator[Candidate]:
     before = ""
-    for sentence in _sentences(said.message.text):
+    for sentence in _sentences(placed.message.text):
         bare = _LEAD.sub("", sentence).strip()
         fact = bare
         if _points_back(bare):
             fact = f"{before} {bare}" if before else ""
-        kind = _kind_of(bare, said) if fact else None
+        kind = _kind_of(bare, placed) if fact else None
         before = "" if "?" in bare else bare
-        if kind is not None and SHORTEST <= len(fact) <= LONGEST:
-            content = _as_said(fact, said)
-            yield Candidate(content, kind.kind, kind.importance, (), (Citation(said, (fact,)),))
+        if kind is not None and MIN_LENGTH <= len(fact) <= MAX_LENGTH:
+            content = _attributed(fact, placed)
+            yield Candidate(content, kind.kind, kind.importance, (), (Citation(placed, (fact,)),))
 
 
 def _sentences(text: str) -> Iterator[str]:
-    """Yield the sentences of a message, without what is code or quoted."""
+    """Yield the sentences of a message, without code and quotations."""
     for line in _CODE.sub("\n", text).splitlines():
-        if not _NO_SENTENCE.match(line):
+        if not _NOT_SENTENCE.match(line):
             plain = _BULLET.sub("", line).strip()
             for sentence in read(plain).sentences:
-                yield from (one.strip() for one in _CHAT_END.split(sentence))
+                yield from (clause.strip() for clause in _CHAT_END.split(sentence))
 
 
 def _points_back(sentence: str) -> bool:
-    """Whether a sentence begins with what stands for something said before; not "this repo"."""
-    first, second = ([one.lower for one in read(sentence).tokens[:2]] + ["", ""])[:2]
+    """Whether a sentence begins with a reference to an earlier one; not "this repo"."""
+    first, second = ([token.lower for token in read(sentence).tokens[:2]] + ["", ""])[:2]
     if first in ("this", "these", "that", "those"):
         # A verb in its base form is behind a plural alone: "those fail", and not "this repo".
         return not is_content(second) or (first in ("these", "those") and is_verb(second))
     return first in _POINTING or not first
 
 
-def _kind_of(sentence: str, said: Said) -> _Kind | None:
+def _kind_of(sentence: str, placed: PlacedMessage) -> _Kind | None:
     reading = read(sentence)
     if not _is_statement(sentence, reading):
         return None
-    if said.message.role == "assistant":
+    if placed.message.role == "assistant":
         tells = _OUTCOME.search(sentence) and _has_sure_detail(reading)
         return _MINOR if tells and not _PASSING.search(sentence) else None
     if _is_liking(sentence):
@@ -191,8 +191,8 @@ def _kind_of(sentence: str, said: Said) -> _Kind | None:
 def _is_statement(sentence: str, reading: Reading) -> bool:
     if "?" in sentence or sentence.endswith(":") or commands(sentence):
         return False
-    letters = sum(one.isalpha() or one.isspace() for one in sentence)
-    # What is mostly signs is a line of code.
+    letters = sum(letter.isalpha() or letter.isspace() for letter in sentence)
+    # A line with many symbols is code.
     enough = len(reading.stems) + len(reading.values) > 1
     return 3 * len(sentence) <= 4 * letters and enough and reading.is_english
 
@@ -202,7 +202,7 @@ def _is_liking(sentence: str) -> bool:
 
 
 def _is_standing(sentence: str) -> bool:
-    """Whether a sentence says how something is to be done every time."""
+    """Whether a sentence is a standing instruction."""
     if not _STANDING.search(sentence) or _NO_RULE.search(sentence):
         return False
     return not _STARTS_AS_ORDER.match(sentence) or bool(_FOR_EVERY_TIME.search(sentence))
@@ -212,11 +212,11 @@ def _fact(sentence: str, reading: Reading) -> _Kind | None:
     if _PASSING.search(sentence) or not _states(sentence, reading):
         return None
     if _OF_ONESELF.match(sentence):
-        enough = _has_detail(reading) or len(reading.stem_set) >= _FEWEST_STEMS
+        enough = _has_detail(reading) or len(reading.stem_set) >= _MIN_STEMS
         return _FACT if enough else None
-    # Of others what is told with a value, or by name, is as likely news as it is common knowledge.
+    # Other subjects: a sentence with a name or a value may be common knowledge.
     named = bool(reading.names) or bool(reading.values)
-    return _MINOR if named and len(reading.stem_set) >= _FEWEST_STEMS else None
+    return _MINOR if named and len(reading.stem_set) >= _MIN_STEMS else None
 
 
 def _has_detail(reading: Reading) -> bool:
@@ -224,14 +224,14 @@ def _has_detail(reading: Reading) -> bool:
 
 
 def _has_sure_detail(reading: Reading) -> bool:
-    """Whether a name or a value stands there; a number in words is none."""
+    """Whether it has a name or a value, other than a number in words."""
     return bool(reading.names) or any(
-        one.kind != "number" or any(map(str.isdigit, one.words)) for one in reading.values
+        value.kind != "number" or any(map(str.isdigit, value.words)) for value in reading.values
     )
 
 
 def _states(sentence: str, reading: Reading) -> bool:
-    """Whether a sentence has a verb that says what is, or what somebody does."""
+    """Whether a sentence has a finite verb."""
     if not {"be", "have"}.isdisjoint(map(lemma, reading.words)) or _OWNING.search(sentence):
         return True
     acting = _ACTING.union(reading.names)
@@ -241,7 +241,7 @@ def _states(sentence: str, reading: Reading) -> bool:
 
 
 def _is_verb(token: Token, before: Token, acts: bool) -> bool:
-    """Whether a word may say what the word before it does: "we fly", "the pump leaks"."""
+    """Whether a word may be the verb of the word before it: "we fly", "the pump leaks"."""
     if token.capitalised or not is_content(token.bare):
         return False
     if is_past_form(token):
@@ -250,11 +250,11 @@ def _is_verb(token: Token, before: Token, acts: bool) -> bool:
     return (acts or ends_as_verb) and is_verb(token.bare.removesuffix("s"))
 
 
-def _as_said(fact: str, said: Said) -> str:
-    """Return a text that can stand by itself: one in the first person with who says it."""
+def _attributed(fact: str, placed: PlacedMessage) -> str:
+    """Return a self-contained text: in the first person, it is attributed to its speaker."""
     text = fact[0].upper() + fact[1:]
     text = text if text[-1] in ".!" else f"{text}."
     if not _FIRST_PERSON.search(fact):
         return text
-    who = said.message.speaker or ("User" if said.message.role == "user" else "Assistant")
+    who = placed.message.speaker or ("User" if placed.message.role == "user" else "Assistant")
     return f"{who} said: {text}"

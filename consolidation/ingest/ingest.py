@@ -1,7 +1,7 @@
-"""Conversations to memories, from the messages to the outcome: the page to read first.
+"""Turn conversations into memories; start reading here.
 
-A run like a night: journaled, so that it can be taken back; each part of a conversation is one
-short transaction, and no lock that an agent waits for is held while a model thinks.
+An ingest is a run like a night: journaled, so that it can be undone. Each part of a conversation is
+one short transaction, and no lock that agents wait for is held during a model call.
 """
 
 from __future__ import annotations
@@ -36,24 +36,24 @@ from slowwave.store.records import timestamp
 from slowwave.store.vectors import read_vectors
 
 from .candidates import PartRead
-from .ingest_outcome import Ingested, Progressing, Unread
+from .ingest_outcome import IngestOutcome, IngestProgress, Unread
 from .known import KnownMemories
+from .memory_writer import MemoryWriter
 from .options import IngestOptions
 from .parts import Cut, Part, chains_of, cut
 from .reading import Reader
-from .remembering import Remembering
 from .waiting_parts import waiting_parts
 
 
 @dataclass(frozen=True)
 class _Intake:
-    """What is to be read, and what is remembered already."""
+    """The parts to read, and the known memories."""
 
     cuts: tuple[Cut, ...]
     parts: tuple[Part, ...]
     known: KnownMemories
     before: Counts
-    # How many parts wait for a model that are not read now.
+    # The number of waiting parts that are not read now.
     waiting: int
 
 
@@ -67,19 +67,19 @@ def ingest(
     dry_run: bool = False,
     progress: Progress | None = None,
     interruption: Interruption | None = None,
-) -> Ingested:
-    """Take memories from conversations, or say what that would do.
+) -> IngestOutcome:
+    """Take memories from conversations; a dry run only returns what would be done.
 
-    What waits in the file for a model is read first, if there is one, or if there are no
-    conversations. Raises `StoreError`, `EmbedderError` or `ModelError` if nothing was changed.
+    Waiting parts in the file are read first, if there is a model or there are no conversations.
+    Raises `StoreError`, `EmbedderError` or `ModelError` if nothing was changed.
     """
     progress, interruption = progress or Progress(), interruption or Interruption()
     if dry_run:
         with open_reading(path) as file:
             model = writer if isinstance(writer, ModelWriter) else None
-            takes_up = model is not None or not conversations
-            intake = _look(file, conversations, options, embedder, now, takes_up, progress)
-            return _rehearsed(file, intake, options, embedder, model, now)
+            reads_waiting = model is not None or not conversations
+            intake = _prepare(file, conversations, options, embedder, now, reads_waiting, progress)
+            return _dry_run(file, intake, options, embedder, model, now)
     with maintenance_lock(path):
         preflight = Preflight(path, None, now)
         preflight.bring_up_to_date()
@@ -106,20 +106,22 @@ def ingest_while_locked(
     preflight: Preflight,
     progress: Progress,
     interruption: Interruption,
-) -> Ingested:
-    """Take memories from conversations, for a caller that keeps other runs from the file.
+) -> IngestOutcome:
+    """Take memories from conversations; the caller holds the maintenance lock.
 
-    The interruption is closed then. Raises as `ingest`.
+    Closes the interruption. Raises as `ingest`.
     """
     model = writer if isinstance(writer, ModelWriter) else None
-    takes_up = model is not None or not conversations
+    reads_waiting = model is not None or not conversations
     with open_reading(path) as file:
-        intake = _look(file, conversations, options, embedder, now, takes_up, progress)
+        intake = _prepare(file, conversations, options, embedder, now, reads_waiting, progress)
     if not intake.parts:
-        return _outcome(intake, Progressing(), intake.before, None)
-    names = [one.name for one in conversations] or [one.conversation for one in intake.parts]
+        return _outcome(intake, IngestProgress(), intake.before, None)
+    names = [conversation.name for conversation in conversations] or [
+        part.conversation for part in intake.parts
+    ]
     shown = dict(options.shown) | {INGESTED: list(dict.fromkeys(names))}
-    if any(one.waiting for one in intake.parts):
+    if any(part.waiting for part in intake.parts):
         shown["taken_up"] = True
     run = RunInFile(path, embedder, writer, now, shown, preflight)
     if model is not None:
@@ -127,20 +129,20 @@ def ingest_while_locked(
     return _carry_out(path, run, intake, options, embedder, model, now, progress, interruption)
 
 
-def _look(
+def _prepare(
     file: MemoryFile,
     conversations: Sequence[Conversation],
     options: IngestOptions,
     embedder: Embedder,
     now: datetime,
-    takes_up: bool,
+    reads_waiting: bool,
     progress: Progress,
 ) -> _Intake:
-    """Read what the file knows of the conversations, and what it remembers."""
+    """Read the known memories, and cut the unread messages into parts."""
     tenant = options.tenant
     waiting = read_queued_parts(file, [tenant])
     taken_up = waiting_parts(
-        waiting if takes_up else (), options, lambda chains: read_chains(file, tenant, chains)
+        waiting if reads_waiting else (), options, lambda chains: read_chains(file, tenant, chains)
     )
     taken = {chain for part in taken_up for chain in part.chains}
     cuts: list[Cut] = []
@@ -148,49 +150,49 @@ def _look(
         chains = chains_of(conversation.messages)
         read = read_chains(file, tenant, chains) | taken
         cuts.append(cut(conversation, read, options, number))
-        # Of two that have messages in common, those are read once.
+        # Messages that conversations share are read once.
         taken |= {chain for part in cuts[-1].parts for chain in part.chains}
-    parts = (*taken_up, *(part for one in cuts for part in one.parts))
+    parts = (*taken_up, *(part for conversation_cut in cuts for part in conversation_cut.parts))
     memories = active_memories(file, tenant, timestamp(now)) if parts else []
     kept = list(read_vectors(file, embedder.name, tenant)) if parts else []
     before = _count(file, options)
-    left = len(waiting) - len(taken_up) if not takes_up else 0
+    left = len(waiting) - len(taken_up) if not reads_waiting else 0
     return _Intake(
         tuple(cuts), parts, KnownMemories(memories, kept, embedder, progress), before, left
     )
 
 
-def _rehearsed(
+def _dry_run(
     file: MemoryFile,
     intake: _Intake,
     options: IngestOptions,
     embedder: Embedder,
     model: ModelWriter | None,
     now: datetime,
-) -> Ingested:
-    """Return what would be done; a model is asked only where the options say so."""
+) -> IngestOutcome:
+    """Return the outcome to expect; a model is only asked with the option `ask`."""
     reader = Reader(model, embedder, intake.known)
-    done = Progressing()
+    done = IngestProgress()
     if model is not None and not options.ask:
         for part in intake.parts:
             tokens = reader.estimate(part, model)
             done.unread.append(Unread(part, "planned", None, tokens))
         return _outcome(intake, done, intake.before, None)
-    remembering = Remembering(
+    memory_writer = MemoryWriter(
         intake.known, options.tenant, embedder.name, None if model is None else model.model, now
     )
     for read in reader.read(intake.parts, FileAnswerStore(file)):
         done.usage += read.usage
         if read.state == "read":
-            done.remembered += remembering.decide(file, read)
+            done.remembered += memory_writer.decide(file, read)
         else:
             done.unread.append(_unread(read))
-    return _outcome(intake, done, _expected(intake.before, done), None)
+    return _outcome(intake, done, _expected_counts(intake.before, done), None)
 
 
-def _expected(before: Counts, done: Progressing) -> Counts:
-    """Return the counts as they would be then."""
-    stored = [one.content for one in done.remembered if one.state == "stored"]
+def _expected_counts(before: Counts, done: IngestProgress) -> Counts:
+    """Return the counts to expect."""
+    stored = [text.content for text in done.remembered if text.state == "stored"]
     return replace(
         before,
         active=before.active + len(stored),
@@ -210,12 +212,12 @@ def _carry_out(
     now: datetime,
     progress: Progress,
     interruption: Interruption,
-) -> Ingested:
-    """Read the parts and write what comes of each; an interruption ends it between two of them."""
-    done = Progressing()
+) -> IngestOutcome:
+    """Read the parts and write their results; an interruption ends it between two parts."""
+    done = IngestProgress()
     interrupted = False
     broken_off: StoreError | None = None
-    remembering = Remembering(
+    memory_writer = MemoryWriter(
         intake.known, options.tenant, embedder.name, None if model is None else model.model, now
     )
     reader = Reader(model, embedder, intake.known)
@@ -224,15 +226,15 @@ def _carry_out(
             run.keep_vectors(intake.known.computed)
         with run.writing() as file:
             for number, read in enumerate(reader.read(intake.parts, FileAnswerStore(file, now)), 1):
-                _settle(file, run, remembering, read, done)
+                _settle(file, run, memory_writer, read, done)
                 progress.stage("reading", number, len(intake.parts))
         interruption.close()
     except KeyboardInterrupt:
         interruption.close()
         interrupted = True
         with interruption.limited():
-            decided = run.find_decisions(one.proposal for one in done.last if one.proposal)
-            done.remembered += [one for one in done.last if one.proposal in decided]
+            decided = run.find_decisions(result.proposal for result in done.last if result.proposal)
+            done.remembered += [result for result in done.last if result.proposal in decided]
     except StoreError as error:
         interruption.close()
         if not done.remembered:
@@ -252,25 +254,28 @@ def _carry_out(
         interrupted=interrupted,
         broken_off=broken_off,
     )
-    # What was stored stands all the same.
     with suppress(OutOfTime, StoreError), interruption.limited():
         run.end(outcome.verdict, None, outcome.report)
     return outcome
 
 
 def _settle(
-    file: MemoryFile, run: RunInFile, remembering: Remembering, read: PartRead, done: Progressing
+    file: MemoryFile,
+    run: RunInFile,
+    memory_writer: MemoryWriter,
+    read: PartRead,
+    done: IngestProgress,
 ) -> None:
-    """Write what came of a part, in one transaction."""
+    """Write the results of a part in one transaction."""
     run_id = run.context.run_id
     done.usage += read.usage
     if read.state != "read":
         with file.transaction():
-            remembering.let_wait(file, run_id, read)
+            memory_writer.keep_unread(file, run_id, read)
         done.unread.append(_unread(read))
         return
     with file.transaction():
-        done.last = remembering.write(file, run_id, read)
+        done.last = memory_writer.write(file, run_id, read)
     done.remembered += done.last
     done.last = ()
     done.taken_up += read.part.waiting is not None
@@ -280,8 +285,10 @@ def _unread(read: PartRead) -> Unread:
     return Unread(read.part, "skipped" if read.state == "skipped" else "failed", read.why)
 
 
-def _outcome(intake: _Intake, done: Progressing, after: Counts, run_id: str | None) -> Ingested:
-    return Ingested(
+def _outcome(
+    intake: _Intake, done: IngestProgress, after: Counts, run_id: str | None
+) -> IngestOutcome:
+    return IngestOutcome(
         intake.cuts,
         tuple(done.remembered),
         tuple(done.unread),

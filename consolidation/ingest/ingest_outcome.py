@@ -1,4 +1,4 @@
-"""What an ingest did, or would do."""
+"""The outcome of an ingest."""
 
 from __future__ import annotations
 
@@ -16,17 +16,16 @@ from .parts import Cut, Part
 
 
 @dataclass(frozen=True)
-class Remembered:
-    """A text that was to be remembered, and what became of it."""
+class IngestResult:
+    """A candidate or rejected text, and its state."""
 
-    # `stored`; `told`: a memory says it already, which counts for more now; `raw`: an answer that
-    # nobody can read; `rejected`: turned down.
+    # `stored`: as a new memory. `told`: a memory says it already. `raw`: an unreadable answer.
     state: Literal["stored", "told", "raw", "rejected"]
     content: str
     conversation: str
-    # The key under which it stands in the ledger; None in a dry run.
+    # Its key in the ledger; None in a dry run.
     proposal: str | None = None
-    # The memory: the new one, or the one that says it already.
+    # The id of the new memory, or of the one that says it already.
     memory: str | None = None
     kind: str | None = None
     importance: int | None = None
@@ -40,68 +39,69 @@ class Remembered:
 
 @dataclass(frozen=True)
 class Unread:
-    """A part that no model has read: it waits in the file, or in a dry run would be asked about."""
+    """An unread part: it waits in the file, or, in a dry run, a model would be asked."""
 
     part: Part
     state: Literal["failed", "skipped", "planned"]
     why: str | None
-    # The tokens that asking takes, estimated.
+    # The estimated tokens of the question.
     tokens: int = 0
 
 
 @dataclass(frozen=True)
-class Ingested:
+class IngestOutcome:
     """What an ingest did; in a dry run, what it would do."""
 
     cuts: tuple[Cut, ...]
-    remembered: tuple[Remembered, ...]
+    remembered: tuple[IngestResult, ...]
     unread: tuple[Unread, ...]
     before: Counts
     after: Counts
     usage: Usage
-    # How many parts that waited in the file were read.
+    # The number of waiting parts that were read.
     taken_up: int = 0
-    # How many wait there now.
+    # The number of parts that still wait.
     waiting: int = 0
     run_id: str | None = None
     interrupted: bool = False
-    # Why the file could not be written any more, after something was stored.
+    # Why the file could no longer be written, after something was stored.
     broken_off: StoreError | None = None
 
-    def of(self, state: str) -> list[Remembered]:
-        """Return the texts of which this became."""
-        return [one for one in self.remembered if one.state == state]
+    def of(self, state: str) -> list[IngestResult]:
+        """Return the results with this state."""
+        return [result for result in self.remembered if result.state == state]
 
     @property
     def report(self) -> dict[str, Any]:
-        """The counts and the model's use, as they are kept with the run, and what was not read."""
+        """The counts, the model's usage and the unread parts, as recorded with the run."""
         report = run_report(
-            self.before, self.after, (one.state for one in self.remembered), self.usage
+            self.before, self.after, (result.state for result in self.remembered), self.usage
         )
         unread = [
-            {"id": one.part.waiting_id, "state": one.state, "why": one.why} for one in self.unread
+            {"id": unread.part.waiting_id, "state": unread.state, "why": unread.why}
+            for unread in self.unread
         ]
         return report | ({UNREAD: unread} if unread else {})
 
     @property
     def verdict(self) -> Verdict:
-        """Return in a word how it ended; failed if all that waited waits on, and that was all."""
+        """How the ingest ended; failed if it only read waiting parts, and read none."""
         if self.interrupted:
             return "interrupted"
-        failed = [one for one in self.unread if one.state != "planned"]
-        is_new = any(one.parts for one in self.cuts)
+        failed = [unread for unread in self.unread if unread.state != "planned"]
+        is_new = any(cut.parts for cut in self.cuts)
         if failed and not (is_new or self.taken_up or self.broken_off):
             return "failed"
         return "partial" if failed or self.broken_off or self.of("raw") else "done"
 
 
 @dataclass
-class Progressing:
-    """What was done so far."""
+class IngestProgress:
+    """The results so far."""
 
-    remembered: list[Remembered] = field(default_factory=list)
+    remembered: list[IngestResult] = field(default_factory=list)
     unread: list[Unread] = field(default_factory=list)
     usage: Usage = field(default_factory=Usage)
     taken_up: int = 0
-    # What may be in the file without having come among the others.
-    last: Sequence[Remembered] = ()
+    # The last results: they may be stored without being among `remembered`.
+    last: Sequence[IngestResult] = ()

@@ -1,4 +1,4 @@
-"""What is remembered already, beside what is new: said again, corrected, or neither."""
+"""Compare new texts with known memories: restated, corrected, or new."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-# A model is shown so many memories beside a part of a conversation at the most.
-_MOST_SHOWN = 12
-# What is new is compared with so many of the nearest memories.
+# The maximum number of memories that a model is shown with a part.
+_MAX_SHOWN = 12
+# The number of nearest memories that a new text is compared with.
 _NEAREST = 16
 
 
 @dataclass(frozen=True, eq=False)
 class Relation:
-    """How a new text relates to what is remembered. `vector`: float32, shape (d,), unit length."""
+    """The relation of a new text to known memories. vector: float32, shape (d,), unit length."""
 
     vector: NDArray[np.float32]
     # The memory that says it already.
     covered_by: Memory | None = None
-    # The ids of memories that say otherwise.
+    # The ids of memories that it contradicts.
     corrects: tuple[str, ...] = ()
 
 
 class KnownMemories:
-    """The active memories of a tenant, with those that the run has added.
+    """The active memories of a tenant, and those that the run adds.
 
-    Vectors that the file lacks are computed; `computed` has them, to be kept.
+    Vectors that the file lacks are computed, and are in `computed`.
     """
 
     def __init__(
@@ -50,13 +50,13 @@ class KnownMemories:
         embedder: Embedder,
         progress: Progress,
     ) -> None:
-        """Take what the file holds. Raises `EmbedderError`."""
+        """Take the memories and their kept vectors. Raises `EmbedderError`."""
         self.computed: list[Kept] = []
         self._embedder = embedder
         vectors = TextVectors(memories, kept)
         vectors.complete(embedder, self.computed.extend, progress)
         self._memories = list(memories)
-        # Of what was there, shape (n, d), None if that is nothing; and of what was added since.
+        # The vectors of known memories, shape (n, d), None without any; and of added ones.
         self._vectors = vectors.of(memories) if memories else None
         self._added: list[NDArray[np.float32]] = []
 
@@ -65,36 +65,35 @@ class KnownMemories:
         return Coverage()
 
     def near(self, text: str) -> list[str]:
-        """Return what is remembered about a text, nearest first."""
+        """Return the texts of the memories near a text, nearest first."""
         vector = self._embedder.encode([text])[0]
-        near = self._nearest(vector, WIDE_SIMILARITY, _MOST_SHOWN)
+        near = self._nearest(vector, WIDE_SIMILARITY, _MAX_SHOWN)
         return [memory.content for memory in near]
 
     def relation_of(self, new: Memory) -> Relation:
-        """Return how a text that is not there yet relates to those that are.
-
-        Raises `EmbedderError`.
-        """
+        """Return the relation of a new text to known memories. Raises `EmbedderError`."""
         vector = self._embedder.encode([new.content])[0]
         near = self._nearest(vector, DUPLICATE_SIMILARITY, _NEAREST)
-        said = read(new.content)
+        reading = read(new.content)
         day = new.observed_at[:10]
-        known = [one for one in near if not said.deictic or one.observed_at[:10] == day]
-        covered = self._coverage.covered([(new.content, one.content) for one in known])
+        known = [memory for memory in near if not reading.deictic or memory.observed_at[:10] == day]
+        covered = self._coverage.covered([(new.content, memory.content) for memory in known])
         for memory, is_covered in zip(known, covered, strict=True):
             if is_covered:
                 return Relation(vector, memory)
-        rivals = [one.id for one in near if find_rivalry(read(one.content), said) is not None]
+        rivals = [
+            memory.id for memory in near if find_rivalry(read(memory.content), reading) is not None
+        ]
         return Relation(vector, corrects=tuple(rivals))
 
     def add(self, memory: Memory, vector: NDArray[np.float32]) -> None:
-        """Take in what the run has stored."""
+        """Add a memory that the run stored."""
         self._memories.append(memory)
         self._added.append(vector)
 
     def change(self, memory: Memory) -> None:
-        """Take in that the run has changed a memory, its text aside."""
-        at = next(at for at, one in enumerate(self._memories) if one.id == memory.id)
+        """Replace a memory whose columns, except the text, the run changed."""
+        at = next(at for at, known in enumerate(self._memories) if known.id == memory.id)
         self._memories[at] = memory
 
     def _nearest(self, vector: NDArray[np.float32], least: float, most: int) -> list[Memory]:
@@ -102,8 +101,8 @@ class KnownMemories:
 
         if not self._memories:
             return []
-        there = () if self._vectors is None else (self._vectors @ vector,)
+        known = () if self._vectors is None else (self._vectors @ vector,)
         added = (np.stack(self._added) @ vector,) if self._added else ()
-        found = np.concatenate((*there, *added))
+        found = np.concatenate((*known, *added))
         order = np.argsort(-found, kind="stable")[:most]
         return [self._memories[at] for at in order if found[at] >= least]

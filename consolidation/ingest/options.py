@@ -1,4 +1,4 @@
-"""How a conversation is read, and what is kept of it."""
+"""Options for reading a conversation."""
 
 from __future__ import annotations
 
@@ -6,45 +6,45 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-# Days until a memory of each kind expires: what an agent is told to do holds longest.
+# Days until a memory of each kind expires.
 DEFAULT_DAYS: dict[str, int | None] = {
     "instruction": 365,
     "preference": 180,
     "fact": 90,
     "context": 30,
 }
-# Later than this no date is written with four figures.
-MOST_DAYS = 365 * 1_000
+# Beyond this, years have more than four digits.
+MAX_DAYS = 365 * 1_000
 MAX_FACTS = 10
-# Of a whole session that is told in a few words.
+# For a whole session that is distilled.
 MAX_FACTS_DISTILLED = 3
 
 
 @dataclass(frozen=True)
 class IngestOptions:
-    """How a conversation is read, and what is kept of it."""
+    """Options for reading a conversation."""
 
     tenant: str = "default"
-    # How many messages at the end of a conversation are read that is met for the first time.
+    # How many messages at the end of a new conversation are read.
     lookback: int = 8
-    # Read every message that was not read before.
+    # Read all unread messages.
     whole: bool = False
-    # Read every message, and keep of the whole conversation no more than `max_facts`.
+    # Read all messages, and keep at most `max_facts` of the whole conversation.
     distill: bool = False
-    # Read what was read before, too.
+    # Read messages again that were read before.
     again: bool = False
-    # The most memories of one part, or of a conversation that is distilled.
+    # The maximum number of memories per part, or per distilled conversation.
     max_facts: int = MAX_FACTS
     min_importance: int = 2
-    # Days by kind; None: it never expires.
+    # Days until expiry by kind; None never expires.
     days: Mapping[str, int | None] = field(default_factory=lambda: dict(DEFAULT_DAYS))
-    # The user's own, placed before those that a model gets anyway.
+    # The user's instructions, placed before the prompt.
     instructions: str = ""
-    # Where the memories come from; None: the format's name.
+    # The source of the memories; None is the format's name.
     source: str | None = None
-    # Whose memories are counted before and after; none: the tenant's.
+    # The tenants whose memories are counted; () is `tenant`.
     counted: tuple[str, ...] = ()
-    # In a dry run: ask the model all the same.
+    # Ask the model in a dry run, too.
     ask: bool = False
     # All options as given, for the record of the run.
     shown: Mapping[str, Any] = field(default_factory=dict)

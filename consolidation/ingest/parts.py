@@ -1,4 +1,4 @@
-"""A conversation cut into the parts in which it is read."""
+"""Cut a conversation into the parts in which it is read."""
 
 from __future__ import annotations
 
@@ -14,56 +14,56 @@ from slowwave.store.records import json_text
 
 from .options import IngestOptions
 
-# A part that a model reads at once, in tokens and messages.
+# The maximum size of a part in tokens and messages.
 PART_TOKENS = 4_000
 PART_MESSAGES = 24
-# So many messages before a part are shown with it, so that "that one" is understood.
+# The number of earlier messages that are shown with a part as context.
 CONTEXT_MESSAGES = 2
-# A message is read in pieces of so many characters at the most: somebody pasted a file.
+# The maximum length of a piece of a long message, such as a pasted file.
 MAX_CHARACTERS = 6_000
 
 
 @dataclass(frozen=True)
-class Said:
+class PlacedMessage:
     """A message, or a piece of a long one, at its place in a conversation."""
 
     # From 1 on.
     place: int
-    # A hash of what was said up to and with it.
+    # The hash of the conversation up to this message.
     chain: str
     message: Message
-    # Whether memories are to be taken from it; else it only stands before those.
+    # Whether to take memories from it; else it is context.
     is_new: bool = True
 
 
 @dataclass(frozen=True)
 class Part:
-    """Messages that are read at once."""
+    """Messages that are read together."""
 
     conversation: str
     format: str
     session: str | None
-    said: tuple[Said, ...]
-    # How it is read, and what is kept of it: as was asked for first, if it has waited since.
+    said: tuple[PlacedMessage, ...]
+    # The options for reading it; of a waiting part, those of its first ingest.
     options: IngestOptions
-    # The row in which it waited for a model; None if it did not.
+    # The id of its waiting row; None if it did not wait.
     waiting: str | None = None
-    # Which conversation of this run it is of: of one that is distilled, all parts count together.
+    # The number of its conversation: the parts of a distilled one have common limits.
     number: int = 0
 
     @property
-    def new(self) -> tuple[Said, ...]:
-        """The messages that memories are to be taken from."""
-        return tuple(one for one in self.said if one.is_new)
+    def new(self) -> tuple[PlacedMessage, ...]:
+        """The messages to take memories from."""
+        return tuple(message for message in self.said if message.is_new)
 
     @property
     def chains(self) -> tuple[str, ...]:
-        """Their hashes, each once."""
-        return tuple(dict.fromkeys(one.chain for one in self.new))
+        """Their distinct hashes."""
+        return tuple(dict.fromkeys(message.chain for message in self.new))
 
     @property
     def waiting_id(self) -> str:
-        """The id under which it waits: the one that it has, or a hash of what is to be read."""
+        """The id of its waiting row, or of the row to insert."""
         if self.waiting is not None:
             return self.waiting
         named = json_text([self.options.tenant, self.chains])
@@ -72,52 +72,51 @@ class Part:
 
 @dataclass(frozen=True)
 class Cut:
-    """A conversation with the parts of it that are to be read."""
+    """A conversation with the parts to read."""
 
     conversation: Conversation
     parts: tuple[Part, ...]
-    # Messages that were read before, and that are left unread since they stand too far back.
+    # Numbers of messages that were read before, and that are too far back to be read.
     known: int
     left: int
-    # Those that try to command who reads them: none is read.
-    commanding: tuple[Said, ...]
+    # Messages that give orders to their reader; they are not read.
+    commanding: tuple[PlacedMessage, ...]
 
 
 def chains_of(messages: Sequence[Message]) -> list[str]:
-    """Return a hash for each message: of what was said up to and with it, by whom.
+    """Return a chained hash for each message: of the conversation up to it.
 
-    So a conversation is known again in whatever file it stands, as far as it was read.
+    So a conversation is recognized in any file, as far as it was read.
     """
-    said = (json_text([one.role, one.speaker, one.text]) for one in messages)
-    return list(accumulate(said, _chained, initial=""))[1:]
+    texts = (json_text([message.role, message.speaker, message.text]) for message in messages)
+    return list(accumulate(texts, _chained, initial=""))[1:]
 
 
-def _chained(before: str, said: str) -> str:
-    return hashlib.sha256(f"{before}\n{said}".encode()).hexdigest()
+def _chained(before: str, text: str) -> str:
+    return hashlib.sha256(f"{before}\n{text}".encode()).hexdigest()
 
 
 def cut(
     conversation: Conversation, read: Collection[str], options: IngestOptions, number: int = 0
 ) -> Cut:
-    """Return what of a conversation is to be read, in parts.
+    """Return the parts of a conversation to read.
 
-    read: the hashes of the messages that were read before. What came since is read, however much
-    it is; of a conversation that is met for the first time, the last messages or, if the options
-    say so, all.
+    read: the hashes of messages that were read before. All later messages are read; of a new
+    conversation, the last `lookback` ones or, depending on the options, all.
     """
     chains = chains_of(conversation.messages)
-    said = [
-        Said(place, chain, message)
+    placed = [
+        PlacedMessage(place, chain, message)
         for place, (chain, message) in enumerate(
             zip(chains, conversation.messages, strict=True), start=1
         )
     ]
-    known = set() if options.again else {one for one in chains if one in read}
-    start = _start(said, known, options)
-    unread = [one for one in said if one.chain not in known]
-    wanted = [one for one in unread if one.place > start]
-    commanding = [one for one in wanted if commands(one.message.text)]
-    plain = [one for one in wanted if one not in commanding]
+    known = set() if options.again else {chain for chain in chains if chain in read}
+    start = _start(placed, known, options)
+    unread = [message for message in placed if message.chain not in known]
+    wanted = [message for message in unread if message.place > start]
+    commanding = [message for message in wanted if commands(message.message.text)]
+    plain = [message for message in wanted if message not in commanding]
     parts = tuple(
         Part(
             conversation.name,
@@ -127,54 +126,64 @@ def cut(
             options,
             number=number,
         )
-        for part in _parts(plain, [one for one in said if not commands_in(one)])
+        for part in _parts(plain, [message for message in placed if not commands_in(message)])
     )
-    further_back = [one for one in unread if one.place <= start and not commands_in(one)]
+    further_back = [
+        message for message in unread if message.place <= start and not commands_in(message)
+    ]
     return Cut(conversation, parts, len(known), len(further_back), tuple(commanding))
 
 
-def commands_in(one: Said) -> bool:
+def commands_in(placed: PlacedMessage) -> bool:
     """Whether a message gives orders to its reader."""
-    return bool(commands(one.message.text))
+    return bool(commands(placed.message.text))
 
 
-def _start(said: Sequence[Said], known: Collection[str], options: IngestOptions) -> int:
-    """Return the place of the last message that is not to be read."""
+def _start(
+    messages: Sequence[PlacedMessage], known: Collection[str], options: IngestOptions
+) -> int:
+    """Return the place of the last message that is not read."""
     if options.whole or options.distill:
         return 0
-    last = max((one.place for one in said if one.chain in known), default=None)
-    first_of_the_last = max(0, len(said) - options.lookback)
-    return first_of_the_last if last is None else last
+    last = max((message.place for message in messages if message.chain in known), default=None)
+    lookback_start = max(0, len(messages) - options.lookback)
+    return lookback_start if last is None else last
 
 
-def _parts(wanted: Sequence[Said], everything: Sequence[Said]) -> Iterator[tuple[Said, ...]]:
-    """Cut messages into parts of a bounded size, each behind those that came before it."""
-    part: list[Said] = []
+def _parts(
+    wanted: Sequence[PlacedMessage], all_messages: Sequence[PlacedMessage]
+) -> Iterator[tuple[PlacedMessage, ...]]:
+    """Cut messages into parts of a bounded size, each with its context."""
+    part: list[PlacedMessage] = []
     tokens = 0
-    for one in (piece for whole in wanted for piece in pieces_of(whole)):
-        size = count_tokens(one.message.text)
+    for piece in (piece for whole in wanted for piece in pieces_of(whole)):
+        size = count_tokens(piece.message.text)
         if part and (tokens + size > PART_TOKENS or len(part) >= PART_MESSAGES):
-            yield _behind(part, everything)
+            yield _with_context(part, all_messages)
             part, tokens = [], 0
-        part.append(one)
+        part.append(piece)
         tokens += size
     if part:
-        yield _behind(part, everything)
+        yield _with_context(part, all_messages)
 
 
-def _behind(part: Sequence[Said], everything: Sequence[Said]) -> tuple[Said, ...]:
-    """Return a part with the messages before it, which only help to understand it."""
-    before = [one for one in everything if one.place < part[0].place][-CONTEXT_MESSAGES:]
-    shown = (replace(pieces_of(one)[-1], is_new=False) for one in before)
+def _with_context(
+    part: Sequence[PlacedMessage], all_messages: Sequence[PlacedMessage]
+) -> tuple[PlacedMessage, ...]:
+    """Return a part after the messages before it, as context."""
+    before = [message for message in all_messages if message.place < part[0].place][
+        -CONTEXT_MESSAGES:
+    ]
+    shown = (replace(pieces_of(message)[-1], is_new=False) for message in before)
     return (*shown, *part)
 
 
-def pieces_of(one: Said) -> list[Said]:
-    """Return a message in pieces that are not too long, cut at ends of lines or words."""
-    pieces, left = [], one.message.text
+def pieces_of(placed: PlacedMessage) -> list[PlacedMessage]:
+    """Split a long message at line or word boundaries."""
+    pieces, left = [], placed.message.text
     while len(left) > MAX_CHARACTERS:
         places = (left.rfind(mark, MAX_CHARACTERS // 2, MAX_CHARACTERS) for mark in "\n ")
-        end = next((one for one in places if one > 0), MAX_CHARACTERS)
+        end = next((place for place in places if place > 0), MAX_CHARACTERS)
         pieces.append(left[:end])
         left = left[end:].lstrip()
-    return [replace(one, message=replace(one.message, text=text)) for text in (*pieces, left)]
+    return [replace(placed, message=replace(placed.message, text=text)) for text in (*pieces, left)]

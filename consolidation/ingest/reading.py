@@ -1,4 +1,4 @@
-"""The parts of conversations read, by a model or by rules, in their order."""
+"""Read the parts of conversations, with a model or by rules, in order."""
 
 from __future__ import annotations
 
@@ -17,35 +17,35 @@ from .extractive import read_part
 from .known import KnownMemories
 from .parts import Part
 
-# So much of a part stands for what it is about when memories are looked for, in characters.
+# The length of the part's beginning, in characters, that known memories are searched with.
 _ABOUT = 2_000
 
 
 @dataclass(frozen=True)
 class Reader:
-    """Reads parts: with a model, or without one by rules."""
+    """Reads parts with a model, or by rules without one."""
 
     writer: ModelWriter | None
     embedder: Embedder
     known: KnownMemories
 
     def read(self, parts: Sequence[Part], answers: AnswerStore) -> Iterator[PartRead]:
-        """Yield what was made of each part, in their order. Raises `ModelError`."""
+        """Yield the results of the parts in order. Raises `ModelError`."""
         found: Iterator[PartRead]
         if self.writer is None:
-            found = (read_part(one) for one in parts)
+            found = (read_part(part) for part in parts)
         else:
-            found = _in_order(parts, self._asked(self.writer, parts, answers))
+            found = _in_order(parts, self._ask(self.writer, parts, answers))
         yield from _distilled(found, parts)
 
     def question(self, part: Part, writer: ModelWriter) -> ConversationQuestion:
-        """Return what a model is asked about a part."""
-        about = " ".join(one.message.text for one in part.new)[:_ABOUT]
+        """Return the question about a part."""
+        about = " ".join(message.message.text for message in part.new)[:_ABOUT]
         models = Models(writer.model or "", writer.checker)
         return ConversationQuestion(models, part, self.known.near(about))
 
     def estimate(self, part: Part, writer: ModelWriter) -> int:
-        """Estimate the tokens of asking about a part, and for checking what it says."""
+        """Estimate the tokens of the question about a part and of its check."""
         question = self.question(part, writer)
         if writer.checker is None:
             return question.estimate.total
@@ -53,52 +53,52 @@ class Reader:
         most = min(part.options.max_facts, len(part.new))
         return question.estimate.total + estimate_check(shown, most).total
 
-    def _asked(
+    def _ask(
         self, writer: ModelWriter, parts: Sequence[Part], answers: AnswerStore
     ) -> Iterator[PartRead]:
-        questions = (self.question(one, writer) for one in parts)
-        for some in writer.ask(questions, answers):
-            yield from some
+        questions = (self.question(part, writer) for part in parts)
+        for results in writer.ask(questions, answers):
+            yield from results
 
 
 def _in_order(parts: Sequence[Part], found: Iterator[PartRead]) -> Iterator[PartRead]:
-    """Yield what came of parts in their order, whichever answer comes first: nights are alike."""
+    """Yield results in the order of the parts, so that runs are reproducible."""
     come: dict[int, PartRead] = {}
     places = {id(part): place for place, part in enumerate(parts)}
     due = 0
-    for one in found:
-        come[places[id(one.part)]] = one
+    for result in found:
+        come[places[id(result.part)]] = result
         while due in come:
             yield come.pop(due)
             due += 1
 
 
 def _distilled(found: Iterator[PartRead], parts: Sequence[Part]) -> Iterator[PartRead]:
-    """Keep of each conversation that is to be distilled only what matters most in all its parts."""
+    """Limit each distilled conversation to the best candidates of all its parts."""
     left: Mapping[int, list[Part]] = {
-        number: [one for one in parts if one.number == number]
-        for number in dict.fromkeys(one.number for one in parts)
+        number: [part for part in parts if part.number == number]
+        for number in dict.fromkeys(part.number for part in parts)
     }
     come: dict[int, list[PartRead]] = {}
-    for one in found:
-        if not one.part.options.distill:
-            yield one
+    for result in found:
+        if not result.part.options.distill:
+            yield result
             continue
-        number = one.part.number
-        come.setdefault(number, []).append(one)
+        number = result.part.number
+        come.setdefault(number, []).append(result)
         if len(come[number]) == len(left[number]):
             yield from _best_of(come.pop(number))
 
 
-def _best_of(several: Sequence[PartRead]) -> Iterator[PartRead]:
-    everything = [candidate for one in several for candidate in one.candidates]
-    best, refused = within_limits(everything, several[0].part.options)
-    too_many = {one.content: one for one in refused}
-    for one in several:
-        kept = tuple(candidate for candidate in one.candidates if candidate in best)
-        others = (
+def _best_of(results: Sequence[PartRead]) -> Iterator[PartRead]:
+    candidates = [candidate for result in results for candidate in result.candidates]
+    best, refused = within_limits(candidates, results[0].part.options)
+    too_many = {refusal.content: refusal for refusal in refused}
+    for result in results:
+        kept = tuple(candidate for candidate in result.candidates if candidate in best)
+        rejected = (
             too_many[candidate.content]
-            for candidate in one.candidates
+            for candidate in result.candidates
             if candidate not in best and candidate.content in too_many
         )
-        yield replace(one, candidates=kept, turned_down=(*one.turned_down, *others))
+        yield replace(result, candidates=kept, turned_down=(*result.turned_down, *rejected))

@@ -1,4 +1,4 @@
-"""The question whether messages say what is to be remembered of them."""
+"""Ask a model whether messages support the candidates taken from them."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ from slowwave.consolidation.model.question import Question, Steps
 from slowwave.consolidation.planning.estimates import estimate_check
 from slowwave.consolidation.proposals import State, Usage
 
-from .candidates import PartRead, TurnedDown
-from .support import Doubted
+from .candidates import PartRead, RejectedText
+from .support import UncheckedCandidate
 
 
 class SupportQuestion(Question[PartRead]):
-    """A question about all that is in doubt of one part."""
+    """Asks about all unchecked candidates of one part."""
 
     form = CHECK
 
-    def __init__(self, model: str, read: PartRead, doubts: Sequence[Doubted]) -> None:
-        """Take what was read, and what of its candidates is in doubt."""
+    def __init__(self, model: str, read: PartRead, doubts: Sequence[UncheckedCandidate]) -> None:
+        """Take the part that was read, and its unchecked candidates."""
         messages = ask_to_check([doubt.draft for doubt in doubts])
         super().__init__(model, messages, estimate_check(messages[-1]["content"], len(doubts)))
         self._read = read
         self._doubts = doubts
 
     def handle_answer(self, text: str) -> Steps[PartRead]:
-        """Yield what was read without what its messages do not say.
+        """Yield the part without unsupported candidates.
 
-        A memory may leave out what it likes: what is lost is not an objection.
+        A memory may omit anything, so lost words are not an objection.
         """
         try:
             stated = parse_answer(CheckAnswer, text).groups
         except UnreadableAnswer as error:
-            yield from self._ask_for_form(text, str(error))
+            yield from self._ask_to_reformat(text, str(error))
             return
         by_number = {each.n: each for each in stated}
         refused = {}
@@ -45,10 +45,10 @@ class SupportQuestion(Question[PartRead]):
             objections = objections_of(by_number.get(number), doubt.draft)
             if objections.reasons:
                 refused[id(doubt.candidate)] = "; ".join(objections.reasons)
-        yield without(self._read, refused)
+        yield without_refused(self._read, refused)
 
     def handle_failure(self, state: State, why: str) -> Steps[PartRead]:
-        """Yield that the part waits: the first answer is kept, and is not paid for again."""
+        """Yield the unread part: its first answer is kept, and not paid for again."""
         yield PartRead(
             self._read.part,
             "skipped" if state == "skipped" else "failed",
@@ -57,21 +57,23 @@ class SupportQuestion(Question[PartRead]):
         )
 
     def charge(self, used: Usage) -> None:
-        """Note what was used for it."""
+        """Add usage for the part."""
         self._read = replace(self._read, usage=self._read.usage + used)
 
 
-def without(read: PartRead, refused: dict[int, str]) -> PartRead:
-    """Return what was read without some candidates; refused: why, by the `id` of each."""
+def without_refused(read: PartRead, refused: dict[int, str]) -> PartRead:
+    """Reject candidates of a part. refused: the reasons by their `id`."""
     return replace(
         read,
-        candidates=tuple(one for one in read.candidates if id(one) not in refused),
+        candidates=tuple(
+            candidate for candidate in read.candidates if id(candidate) not in refused
+        ),
         turned_down=(
             *read.turned_down,
             *(
-                TurnedDown(one.content, refused[id(one)])
-                for one in read.candidates
-                if id(one) in refused
+                RejectedText(candidate.content, refused[id(candidate)])
+                for candidate in read.candidates
+                if id(candidate) in refused
             ),
         ),
     )

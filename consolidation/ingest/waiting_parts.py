@@ -1,4 +1,4 @@
-"""Parts of conversations that wait in the file for a model, with all that it takes to read them."""
+"""Convert waiting conversation parts between rows and `Part`."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from slowwave.store.conversations.messages import Message
 from slowwave.store.errors import UnusableFile
 from slowwave.store.intake import WaitingPart
 
-from .options import DEFAULT_DAYS, MAX_FACTS, MOST_DAYS, IngestOptions
-from .parts import Part, Said
+from .options import DEFAULT_DAYS, MAX_DAYS, MAX_FACTS, IngestOptions
+from .parts import Part, PlacedMessage
 
 
 class _KeptOptions(BaseModel):
-    """What of the options decides how a part is read; rows of before they were kept have none."""
+    """The options that a waiting row keeps; older rows have none."""
 
     model_config = ConfigDict(extra="ignore", strict=True)
 
@@ -25,7 +25,7 @@ class _KeptOptions(BaseModel):
     distill: bool = False
     max_facts: int = Field(MAX_FACTS, ge=1)
     min_importance: int = Field(IngestOptions.min_importance, ge=1, le=5)
-    days: dict[str, Annotated[int, Field(ge=1, le=MOST_DAYS)] | None] = Field(
+    days: dict[str, Annotated[int, Field(ge=1, le=MAX_DAYS)] | None] = Field(
         default_factory=lambda: dict(DEFAULT_DAYS)
     )
     instructions: str = ""
@@ -33,14 +33,15 @@ class _KeptOptions(BaseModel):
 
 
 def as_waiting(part: Part) -> dict[str, object]:
-    """Return a part as what waits in the file: its messages, and how they are to be read."""
+    """Return the contents of a waiting row: the messages of a part, and its options."""
     options = _KeptOptions.model_validate(asdict(part.options))
     return {
         "format": part.format,
         "session": part.session,
         "said": [
-            {"place": one.place, "chain": one.chain, "is_new": one.is_new} | vars(one.message)
-            for one in part.said
+            {"place": placed.place, "chain": placed.chain, "is_new": placed.is_new}
+            | vars(placed.message)
+            for placed in part.said
         ],
         "options": options.model_dump(),
     }
@@ -51,17 +52,17 @@ def waiting_parts(
     options: IngestOptions,
     known: Callable[[Sequence[str]], frozenset[str]],
 ) -> list[Part]:
-    """Return what waited in the file as parts, each read as was asked for first.
+    """Return waiting rows as parts with their own options.
 
-    Numbers are below nothing; what waits of a conversation that is to be distilled has one number.
-    What was read since is only shown before the rest; where nothing else is left, there is no part.
-    known: returns those of some hashes that were read. Raises `UnusableFile`.
+    Their numbers are negative, and shared by the parts of a distilled conversation. Messages that
+    were read since are context; rows without other messages give no part. known: returns which of
+    these hashes were read. Raises `UnusableFile`.
     """
     numbers: dict[str, int] = {}
     parts = []
-    for one in waiting:
-        part = waiting_part(one, options, known)
-        together = part.conversation if part.options.distill else one.id
+    for row in waiting:
+        part = waiting_part(row, options, known)
+        together = part.conversation if part.options.distill else row.id
         number = numbers.setdefault(together, -1 - len(numbers))
         if part.new:
             parts.append(replace(part, number=number))
@@ -73,43 +74,43 @@ def _nothing(chains: Sequence[str]) -> frozenset[str]:
 
 
 def waiting_part(
-    one: WaitingPart,
+    row: WaitingPart,
     options: IngestOptions,
     known: Callable[[Sequence[str]], frozenset[str]] = _nothing,
 ) -> Part:
-    """Return what waits in a row as a part, read as was asked for first.
+    """Return a waiting row as a part with its own options.
 
-    known: as in `waiting_parts`; without it, all that came to wait is new. Raises `UnusableFile`.
+    known: as in `waiting_parts`; by default no message was read. Raises `UnusableFile`.
     """
-    stated = one.content.get("said")
+    stated = row.content.get("said")
     values = [value for value in stated if isinstance(value, dict)] if stated else []
-    read_as = replace(options, **_kept_options(one))
+    read_as = replace(options, **_kept_options(row))
     read = known([str(value.get("chain")) for value in values])
-    said = tuple(_said(value, frozenset() if read_as.again else read) for value in values)
-    session = one.content.get("session")
+    messages = tuple(_said(value, frozenset() if read_as.again else read) for value in values)
+    session = row.content.get("session")
     return Part(
-        one.conversation,
-        str(one.content.get("format", "")),
+        row.conversation,
+        str(row.content.get("format", "")),
         session if isinstance(session, str) else None,
-        said,
+        messages,
         read_as,
-        one.id,
+        row.id,
     )
 
 
-def _kept_options(one: WaitingPart) -> dict[str, Any]:
-    """Return how a part was to be read when it came. Raises `UnusableFile`."""
+def _kept_options(row: WaitingPart) -> dict[str, Any]:
+    """Return the options of a waiting row. Raises `UnusableFile`."""
     try:
-        return _KeptOptions.model_validate(one.content.get("options", {})).model_dump()
+        return _KeptOptions.model_validate(row.content.get("options", {})).model_dump()
     except ValidationError as error:
         raise UnusableFile(
-            f"The file is damaged: how {one.conversation} is to be read, which waits for a model, "
-            "cannot be read.",
-            f"It stands in waiting_messages, id {one.id}.",
+            f"The file is damaged: the options of the waiting part of {row.conversation} cannot be "
+            "read.",
+            f"They are in waiting_messages, id {row.id}.",
         ) from error
 
 
-def _said(value: Mapping[str, object], read: frozenset[str]) -> Said:
+def _said(value: Mapping[str, object], read: frozenset[str]) -> PlacedMessage:
     def text(name: str) -> str | None:
         found = value.get(name)
         return found if isinstance(found, str) else None
@@ -122,4 +123,4 @@ def _said(value: Mapping[str, object], read: frozenset[str]) -> Said:
         text("speaker"),
     )
     is_new = bool(value.get("is_new", True)) and chain not in read
-    return Said(place if isinstance(place, int) else 0, chain, message, is_new)
+    return PlacedMessage(place if isinstance(place, int) else 0, chain, message, is_new)

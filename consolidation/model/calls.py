@@ -1,4 +1,4 @@
-"""Calls of a served model through litellm: request style, retries, prices, possible failures."""
+"""Call a served model through litellm: request styles, retries, prices and failures."""
 
 from __future__ import annotations
 
@@ -11,51 +11,57 @@ from slowwave.consolidation.proposals import Usage
 from slowwave.consolidation.runtime.redaction import without_secrets
 from slowwave.store.model_answers import Answer
 
-from .call_errors import is_beyond_style, may_pass, refuses_all
+from .answer_forms import RequestStyle, response_format, temperature_of
 from .interface import Call, CallFailed, ModelRefuses
 from .parsing import breaks_off
 from .prompts import Messages
 from .provider import load_litellm, status_of, why_unreadable
-from .responses import retry_after, text_of_response, token_count_of, why_unusable
-from .structured import RequestStyle, response_format, temperature_of
+from .responses import (
+    is_beyond_style,
+    is_transient,
+    refuses_all,
+    retry_after,
+    text_of_response,
+    token_count_of,
+    why_unusable,
+)
 
 if TYPE_CHECKING:
     import tenacity
 
-# litellm waits 6,000 s by default; a draft that takes longer than this will not come.
+# litellm's default is 6,000 s; a draft that takes longer than this never arrives.
 TIMEOUT_S = 60.0
-# Of a rate limit, a server's error or a broken connection: how often it is tried, waiting in
-# between from one second on, twice as long each time.
+# Attempts after a rate limit, a server error or a broken connection, with exponential backoff.
 ATTEMPTS = 3
 FIRST_WAIT_S = 1.0
-# A server that is asked to wait for longer than this is tried again all the same.
+# The longest wait that a server can ask for.
 LONGEST_WAIT_S = 30.0
 # The shortest timeout of a request, sent when the time is nearly over.
 _SHORTEST_TIMEOUT_S = 0.1
-# What a call may take besides, where the machine is busy: 0.4 s were seen.
-_BESIDES_S = 2.0
-# A model that thinks does so before it answers, and is charged for it: OpenAI advises to begin
-# with a reserve of 25,000 tokens; what is asked here is a page long.
-_THOUGHTS_TIMES = 4
-_LEAST_THOUGHTS = 4_000
-# Ollama silently cuts what is longer than its window, and loads a model anew for another.
-_LEAST_WINDOW = 8_192
-# More than any token has on the average of an answer.
-_LETTERS_OF_A_TOKEN = 16
+# Overhead of a call on a busy machine: 0.4 s were measured.
+_OVERHEAD_S = 2.0
+# Reasoning tokens come before the answer and are charged. OpenAI advises to reserve 25,000; the
+# questions here are a page long.
+_REASONING_FACTOR = 4
+_MIN_REASONING = 4_000
+# Ollama silently truncates to its context window, and reloads a model to change it.
+_MIN_WINDOW = 8_192
+# More than the average token of an answer.
+_MAX_LETTERS_PER_TOKEN = 16
 
 
 @dataclass(frozen=True)
 class _Response:
-    """What a server answered to one request."""
+    """A server's response to one request."""
 
     answer: Answer
-    # Whether it is without its end.
+    # Whether its end is missing.
     cut_off: bool
 
 
 @dataclass(frozen=True)
 class Endpoint:
-    """Where a model is reached. `model` is litellm's name for it."""
+    """The address of a model. `model` is litellm's name for it."""
 
     model: str
     api_base: str | None = None
@@ -64,7 +70,7 @@ class Endpoint:
 
 
 def open_model(endpoint: Endpoint) -> ServedModel:
-    """Load litellm and give the model.
+    """Load litellm and return the model.
 
     Raises `ModelError` if litellm does not know the model or a key is missing.
     """
@@ -72,9 +78,9 @@ def open_model(endpoint: Endpoint) -> ServedModel:
     missing = _missing_keys(endpoint, litellm)
     if missing and endpoint.api_base is None:
         raise ModelError(
-            f"There is no key for the model '{endpoint.model}'.", f"Set {' or '.join(missing)}."
+            f"No API key is set for the model '{endpoint.model}'.", f"Set {' or '.join(missing)}."
         )
-    # A server of one's own wants no key, but the client wants one to send.
+    # A local server needs no key, but the client must send one.
     return ServedModel(endpoint, litellm, "none" if missing else None)
 
 
@@ -88,33 +94,33 @@ def _missing_keys(endpoint: Endpoint, litellm: Any) -> list[str]:
         ) from error
     found = litellm.validate_environment(endpoint.model, api_base=endpoint.api_base)
     missing = [] if found["keys_in_environment"] else found["missing_keys"]
-    # An address has a default, and who may use a cloud is settled in more ways than by a key.
+    # Addresses have defaults, and clouds authorize in other ways than by a key.
     return [name for name in missing if "API_KEY" in name]
 
 
 class ServedModel:
-    """Asks one model; remembers the style that its server understood."""
+    """Calls one model; remembers the request style that its server accepts."""
 
     def __init__(self, endpoint: Endpoint, litellm: Any, key: str | None) -> None:
         """Take the endpoint; use `open_model` to make one."""
         self._endpoint = endpoint
         self._litellm = litellm
-        # None: litellm finds the provider's own in the environment.
+        # None: litellm finds the provider's key in the environment.
         self._key = key
-        self._thinks = _thinks(endpoint.model, litellm)
-        self._style = RequestStyle(temperature=None if self._thinks else 0)
-        self._timeout_s = endpoint.timeout_s * (_THOUGHTS_TIMES if self._thinks else 1)
-        # To find that out takes as long as a price, and is wanted with each call.
+        self._reasons = _is_reasoning(endpoint.model, litellm)
+        self._style = RequestStyle(temperature=None if self._reasons else 0)
+        self._timeout_s = endpoint.timeout_s * (_REASONING_FACTOR if self._reasons else 1)
+        # Looked up once: it takes as long as a price.
         self._has_price = self._price(1, 1) is not None
 
     @property
     def patience_s(self) -> float:
-        """How long a call may take at the most: a server may answer a byte at a time."""
+        """The longest that a call may take: a server may send a byte at a time."""
         waiting = min(LONGEST_WAIT_S, 2**ATTEMPTS * self._endpoint.first_wait_s)
-        return float(ATTEMPTS * (self._timeout_s + waiting) + _BESIDES_S)
+        return float(ATTEMPTS * (self._timeout_s + waiting) + _OVERHEAD_S)
 
     def price(self, prompt_tokens: int, answer_tokens: int) -> float | None:
-        """Return the price of so many tokens in USD; None if litellm knows none for the model."""
+        """Return the price of these tokens in USD; None if litellm does not know it."""
         return self._price(prompt_tokens, answer_tokens) if self._has_price else None
 
     def _price(self, prompt_tokens: int, answer_tokens: int) -> float | None:
@@ -130,17 +136,17 @@ class ServedModel:
         return float(prompt + answer)
 
     def limit(self, answer_tokens: int) -> int:
-        """Return the most tokens to allow for an answer of so many: more if the model thinks."""
-        if not self._thinks:
+        """Return the token limit for an answer of this length: more for a reasoning model."""
+        if not self._reasons:
             return answer_tokens
-        return max(_THOUGHTS_TIMES * answer_tokens, answer_tokens + _LEAST_THOUGHTS)
+        return max(_REASONING_FACTOR * answer_tokens, answer_tokens + _MIN_REASONING)
 
     def note_kept(self, messages: Messages, answer: Answer) -> None:
-        """Ignore answers that were kept."""
+        """Ignore kept answers."""
 
     def ask(self, call: Call) -> Answer:
-        """Ask, with retries where they can help. Raises `CallFailed`, and what `permit` does."""
-        # The base of every error of litellm's; what is named so in litellm is a mere leaf.
+        """Ask, with retries. Raises `CallFailed`, and what `permit` raises."""
+        # The base of all of litellm's errors; the class of that name in litellm is not.
         from openai import OpenAIError
 
         try:
@@ -153,28 +159,25 @@ class ServedModel:
             status = status_of(error)
             if status is not None and 300 <= status < 400:
                 raise ModelRefuses(
-                    f"the server sends on to another address (HTTP {status}), where nothing is sent"
+                    f"the server redirects (HTTP {status}), and redirects are not followed"
                 ) from error
             kind = ModelRefuses if refuses_all(error) else CallFailed
-            raise kind(f"the model could not be asked: {self._said_by(error)}") from error
+            raise kind(f"the model could not be asked: {self._message_of(error)}") from error
 
     def _whole_answer(self, call: Call) -> Answer:
-        """Ask, and once more with twice the limit if the answer is cut off."""
-        # A style that was refused is not tried again with this call.
+        """Ask, and again with twice the limit if the answer is cut off."""
+        # Refused styles are not tried again for this call.
         styles = [self._style]
-        said = self._retrying(call)(self._ask_in_any_style, call, styles)
-        if said.cut_off:
-            call.pending.waste(_usage(said.answer))
+        response = self._retrying(call)(self._ask_in_any_style, call, styles)
+        if response.cut_off:
+            call.pending.waste(_usage(response.answer))
             call.pending.raise_limit()
-            said = self._retrying(call)(self._ask_in_any_style, call, styles)
-        if said.cut_off:
-            call.pending.waste(_usage(said.answer))
+            response = self._retrying(call)(self._ask_in_any_style, call, styles)
+        if response.cut_off:
+            call.pending.waste(_usage(response.answer))
             most = call.pending.most_tokens
-            raise CallFailed(
-                f"the answer breaks off before its end, also with a limit of {most} tokens, "
-                "which is twice the first one"
-            )
-        return said.answer
+            raise CallFailed(f"the answer is cut off, even with the doubled limit of {most} tokens")
+        return response.answer
 
     def _retrying(self, call: Call) -> tenacity.Retrying:
         import tenacity
@@ -186,11 +189,11 @@ class ServedModel:
             asked_for = retry_after(state.outcome.exception() if state.outcome else None)
             seconds = growing(state) if asked_for is None else min(asked_for, LONGEST_WAIT_S)
             left = call.pending.seconds_left()
-            # No need to wait for a moment at which nothing may be sent any more.
+            # Do not wait beyond the deadline.
             return seconds if left is None else max(0.0, min(seconds, left))
 
         return tenacity.Retrying(
-            retry=tenacity.retry_if_exception(lambda error: may_pass(error, errors)),
+            retry=tenacity.retry_if_exception(lambda error: is_transient(error, errors)),
             wait=waiting,
             stop=tenacity.stop_after_attempt(ATTEMPTS),
             reraise=True,
@@ -200,7 +203,7 @@ class ServedModel:
         errors = self._litellm.exceptions
         while True:
             try:
-                said = self._ask_once(call, styles[-1])
+                response = self._ask_once(call, styles[-1])
             except (errors.BadRequestError, errors.InternalServerError) as error:
                 simpler = styles[-1].simpler(str(error))
                 if simpler is None or is_beyond_style(error, errors):
@@ -208,7 +211,7 @@ class ServedModel:
                 styles.append(simpler)
             else:
                 self._style = styles[-1]
-                return said
+                return response
 
     def _ask_once(self, call: Call, style: RequestStyle) -> _Response:
         call.pending.permit()
@@ -217,17 +220,17 @@ class ServedModel:
             call.pending.lose()
             raise CallFailed("the model sent no answer")
         choice = response.choices[0]
-        # A server that keeps to no limit must not fill the file.
-        most = call.pending.most_tokens * _LETTERS_OF_A_TOKEN
+        # A server that ignores the limit must not fill the file.
+        most = call.pending.most_tokens * _MAX_LETTERS_PER_TOKEN
         content = text_of_response(choice.message)
-        said = self._clean(content[:most])
+        cleaned = self._clean(content[:most])
         tokens = self._tokens(call, response, bool(content))
-        answer = Answer(said, *tokens, self._cost(response, *tokens))
-        without = why_unusable(choice, content)
-        if without is not None:
+        answer = Answer(cleaned, *tokens, self._cost(response, *tokens))
+        unusable = why_unusable(choice, content)
+        if unusable is not None:
             call.pending.waste(_usage(answer))
-            raise CallFailed(self._clean(without))
-        cut_off = choice.finish_reason == "length" or len(content) > most or breaks_off(said)
+            raise CallFailed(self._clean(unusable))
+        cut_off = choice.finish_reason == "length" or len(content) > most or breaks_off(cleaned)
         return _Response(answer, cut_off)
 
     def _tokens(self, call: Call, response: Any, answered: bool) -> tuple[int, int]:
@@ -257,22 +260,22 @@ class ServedModel:
                 **response_format(style.output, call.form),
                 **self._window(call),
             )
-        except Exception as error:  # a server's nonsense may break litellm in any way
+        except Exception as error:  # a malformed response may break litellm in any way
             unreadable = why_unreadable(error)
-            # A server that says no charges nothing; what became of the others is unknown.
+            # An error status costs nothing; without one the cost is unknown.
             if unreadable is not None or (status_of(error) or 0) < 300:
                 call.pending.lose()
             if isinstance(error, OpenAIError) and unreadable is None:
                 raise
-            why = unreadable or f"the model could not be asked: {self._said_by(error)}"
+            why = unreadable or f"the model could not be asked: {self._message_of(error)}"
             raise CallFailed(why) from error
 
     def _window(self, call: Call) -> dict[str, int]:
-        """Ask Ollama for a window that holds the question and its answer: some power of two."""
+        """Return Ollama's parameter for a context window that is large enough, a power of two."""
         if not self._endpoint.model.startswith(("ollama/", "ollama_chat/")):
             return {}
         most = call.pending.ceiling.total
-        return {"num_ctx": max(_LEAST_WINDOW, 1 << (most - 1).bit_length())}
+        return {"num_ctx": max(_MIN_WINDOW, 1 << (most - 1).bit_length())}
 
     def _timeout(self, call: Call) -> float:
         left = call.pending.seconds_left()
@@ -280,9 +283,9 @@ class ServedModel:
         return most if left is None else max(_SHORTEST_TIMEOUT_S, min(most, left))
 
     def _cost(self, response: Any, prompt_tokens: int, answer_tokens: int) -> float | None:
-        """Return the price of a call in USD; None if litellm knows no price for the model.
+        """Return the price of a call in USD; None if litellm does not know it.
 
-        By the name that was asked for: a server may answer under another, that costs less.
+        By the requested model: a server may answer under the name of a cheaper one.
         """
         known = self.price(prompt_tokens, answer_tokens)
         if known is not None:
@@ -294,20 +297,20 @@ class ServedModel:
             return None
         return cost if math.isfinite(cost) and cost >= 0 else None
 
-    def _said_by(self, error: Exception) -> str:
-        """Return what an error says, without keys, on one line."""
+    def _message_of(self, error: Exception) -> str:
+        """Return an error's message on one line, without keys."""
         text = self._clean(str(error).strip() or type(error).__name__)
-        # litellm puts its own traceback behind what it says.
-        said = text.partition("Traceback (most recent call last)")[0].strip()
-        return " ".join(said.split())[:300] or type(error).__name__
+        # litellm appends its own traceback.
+        summary = text.partition("Traceback (most recent call last)")[0].strip()
+        return " ".join(summary.split())[:300] or type(error).__name__
 
     def _clean(self, text: str) -> str:
         return without_secrets(text, self._endpoint.api_base)
 
 
-def _thinks(model: str, litellm: Any) -> bool:
-    """Whether a model thinks before it answers, unasked."""
-    # Claude does so only if it is told to, and that is not done here.
+def _is_reasoning(model: str, litellm: Any) -> bool:
+    """Whether a model reasons before it answers, by default."""
+    # Claude only reasons on request.
     return "claude" not in model and bool(litellm.supports_reasoning(model))
 
 

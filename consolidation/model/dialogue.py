@@ -1,4 +1,4 @@
-"""One window being asked about: what came of it so far, and what that cost."""
+"""The state of one window while a model is asked about it: groups, results and usage."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from itertools import pairwise
 from slowwave.consolidation.proposals import (
     AskedWindow,
     Conflict,
+    Result,
     State,
     Usage,
-    VerifiedProposal,
     Window,
 )
 from slowwave.consolidation.writing.writer import Job
@@ -22,18 +22,18 @@ from .model_pair import Models
 
 @dataclass
 class WindowDialogue:
-    """A window, its groups, and what was used for it."""
+    """A window, its groups, and the model's usage for it."""
 
     job: Job
     groups: WindowGroups
     models: Models
     usage: Usage = field(default_factory=Usage)
     conflicts: list[Conflict] = field(default_factory=list)
-    # Why groups came to no proposal, not even after they were asked about once more.
+    # Why groups did not become proposals, even after a repair.
     turned_down: list[str] = field(default_factory=list)
-    # The memories that a proposal has: each is in one.
+    # The ids of memories that are in a proposal: each is in at most one.
     _taken: set[str] = field(default_factory=set)
-    # What was not shared out yet over what came of the window.
+    # Usage that is not yet divided among the results.
     _unshared: Usage = field(default_factory=Usage)
 
     @property
@@ -42,34 +42,34 @@ class WindowDialogue:
         return self.job.window
 
     def charge(self, used: Usage) -> None:
-        """Note what was used for it."""
+        """Add usage for the window."""
         self.usage += used
         self._unshared += used
 
     def is_free(self, ids: Sequence[str]) -> bool:
-        """Whether none of some memories is in a proposal."""
+        """Whether none of the memories is in a proposal."""
         return self._taken.isdisjoint(ids)
 
-    def settled(self, proposals: Sequence[VerifiedProposal]) -> Iterator[VerifiedProposal]:
-        """Yield what comes of groups, with its share of what was used since the last.
+    def settle(self, results: Sequence[Result]) -> Iterator[Result]:
+        """Yield results with their share of the usage since the last ones.
 
-        A memory goes into the first proposal that is accepted of those that have it.
+        A memory goes into the first accepted proposal that contains it.
         """
         kept = []
-        for written in proposals:
-            if written.state == "planned":
-                if not self.is_free(written.proposal.sources):
+        for result in results:
+            if result.state == "planned":
+                if not self.is_free(result.proposal.sources):
                     self.turned_down.append("one of its memories is in another group already")
                     continue
-                self._taken.update(written.proposal.sources)
-            kept.append(written)
+                self._taken.update(result.proposal.sources)
+            kept.append(result)
         if kept:
             parts, self._unshared = share_usage(self._unshared, len(kept)), Usage()
-            for written, part in zip(kept, parts, strict=True):
-                yield replace(written, usage=part)
+            for result, part in zip(kept, parts, strict=True):
+                yield replace(result, usage=part)
 
     def note_conflict(self, ids: Sequence[str]) -> None:
-        """Note memories that cannot all be true, each with the next by the day it was noted."""
+        """Add conflicts between memories that cannot all be true, each with the next by date."""
         known = self.groups.sources(ids)
         for earlier, later in pairwise(known):
             self.conflicts.append(
@@ -83,15 +83,15 @@ class WindowDialogue:
             )
 
     def end(self, state: State, why: str | None = None) -> AskedWindow:
-        """Return what became of the question."""
+        """Return the end of the window."""
         conflicts, turned_down = tuple(self.conflicts), tuple(self.turned_down)
         return AskedWindow(self.window, state, why, self.usage, conflicts, turned_down)
 
 
 def share_usage(used: Usage, count: int) -> list[Usage]:
-    """Share out what calls took over what came of them, to the last token.
+    """Divide usage among `count` results, exactly.
 
-    Requests and kept answers cannot be divided: they count with the first.
+    Requests and kept answers cannot be divided, and count with the first result.
     """
     cost = None if used.cost_usd is None else used.cost_usd / count
     asked, answered = _split(used.prompt_tokens, count), _split(used.completion_tokens, count)

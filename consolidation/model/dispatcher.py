@@ -1,7 +1,7 @@
-"""Calls under way: so many at a time, and the next one leaves the moment another has come back.
+"""Run calls concurrently, up to a maximum, in threads.
 
-Each call under way has a thread, and the thread that ends one makes the next: no call waits until
-somebody has looked at what another brought, nor until a thread has started.
+The thread that completes a call makes the next one, so that no call waits for the results of
+another to be read, nor for a thread to start.
 """
 
 from __future__ import annotations
@@ -23,46 +23,46 @@ from .interface import Call, CallFailed, Model, ModelRefuses
 from .question import Made, Question
 from .usage_limits import LimitReached, PendingCall, UsageMeter
 
-# Reason of later calls, once a model has refused for good: the first call has the full one.
-_REFUSED_BEFORE = "not asked, since the model refuses every call"
+# The reason of calls after a permanent refusal; the first refused call has the full one.
+_REFUSED_BEFORE = "not asked, because the model refuses every call"
 
 
 @dataclass(frozen=True)
 class CompletedCall(Generic[Made]):
-    """A question that is no longer under way: its answer, or why there is none."""
+    """A question whose call has ended, with the answer or the error."""
 
     question: Question[Made]
     outcome: Answer | BaseException
-    # What was used for it, whether or not an answer came.
+    # The usage, whether or not an answer arrived.
     used: Usage
 
 
 class Dispatcher(Generic[Made]):
-    """The questions that wait for their call, and the calls under way. Safe in threads."""
+    """The queued questions and the calls in flight. Thread-safe."""
 
     def __init__(self, model: Model, meter: UsageMeter, most: int) -> None:
-        """Take how many calls may be under way at one time."""
+        """Take the maximum number of calls in flight."""
         self._model = model
         self._meter = meter
         self._most = most
         self._lock = Lock()
         self._waiting: deque[Question[Made]] = deque()
-        self._flying: dict[PendingCall, Question[Made]] = {}
+        self._in_flight: dict[PendingCall, Question[Made]] = {}
         self._completed: SimpleQueue[CompletedCall[Made]] = SimpleQueue()
-        # Why nothing is asked any more.
+        # Why no more calls are made.
         self.refused: str | None = None
         self._closed = False
 
     @property
     def waiting(self) -> int:
-        """How many questions wait for their call."""
+        """The number of queued questions."""
         return len(self._waiting)
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing waits and nothing is under way; what came of it may lie there still."""
+        """Whether nothing is queued or in flight; results may still be unread."""
         with self._lock:
-            return not self._waiting and not self._flying
+            return not self._waiting and not self._in_flight
 
     def ask(self, question: Question[Made], first: bool = False) -> None:
         """Queue a question, first or last."""
@@ -74,35 +74,35 @@ class Dispatcher(Generic[Made]):
             self._send()
 
     def completed(self, seconds: float) -> Iterator[CompletedCall[Made]]:
-        """Yield what has come, and if nothing has, wait for it so long."""
+        """Yield completed calls; wait up to `seconds` for the first."""
         with suppress(Empty):
             yield self._completed.get(timeout=seconds) if seconds else self._completed.get_nowait()
             while True:
                 yield self._completed.get_nowait()
 
-    def give_up_what_takes_too_long(self) -> None:
-        """Wait no longer for calls whose time is over; a thread ends when its server lets go."""
+    def abandon_overdue(self) -> None:
+        """Abandon overdue calls; each thread ends when its server responds."""
         with self._lock:
-            for pending in list(self._flying):
+            for pending in list(self._in_flight):
                 why = self._overdue(pending)
                 if why is not None:
-                    pending.given_up = str(why)
+                    pending.abandoned = str(why)
                     pending.lose()
                     self._complete(pending, why)
             self._send()
 
     def close(self) -> None:
-        """Send nothing more. Without the lock: an interrupted thread may still hold it."""
+        """Stop starting calls. Without the lock: an interrupted thread may hold it."""
         self._closed = True
 
     def _send(self) -> None:
-        """Start as many calls as may be under way. The caller holds the lock."""
+        """Start as many calls as are allowed. The caller holds the lock."""
         while (call := self._next()) is not None:
             start_in_thread(partial(self._call, call))
 
     def _next(self) -> Call | None:
-        """Return the next call, if one may begin, as under way. The caller holds the lock."""
-        while self._waiting and len(self._flying) < self._most and not self._closed:
+        """Return the next call, now in flight, or None. The caller holds the lock."""
+        while self._waiting and len(self._in_flight) < self._most and not self._closed:
             question = self._waiting[0]
             try:
                 if self.refused is not None:
@@ -110,17 +110,17 @@ class Dispatcher(Generic[Made]):
                 most_tokens = self._model.limit(question.most_tokens)
                 pending = self._meter.begin(question.estimate, most_tokens)
             except LimitReached as spent:
-                # Those under way may leave room: they count with the most they can take.
-                if self._flying:
+                # Calls in flight count with their maximum, so they may leave room.
+                if self._in_flight:
                     return None
                 self._completed.put(CompletedCall(self._waiting.popleft(), spent, Usage()))
             else:
-                self._flying[pending] = self._waiting.popleft()
+                self._in_flight[pending] = self._waiting.popleft()
                 return Call(question.form, question.messages, pending)
         return None
 
     def _call(self, first: Call) -> None:
-        """Make a call, and the next one after it, until there is none."""
+        """Make calls one after another until none is queued."""
         call: Call | None = first
         while call is not None:
             outcome: Answer | BaseException
@@ -129,14 +129,14 @@ class Dispatcher(Generic[Made]):
             except BaseException as error:  # noqa: BLE001 - it is reported in place of the answer
                 outcome = error
             with self._lock:
-                if call.pending in self._flying:  # otherwise it was given up
+                if call.pending in self._in_flight:  # otherwise it was abandoned
                     self._complete(call.pending, outcome)
                 call = self._next()
-                # Of a budget one call may leave room for several.
+                # A cheap call may leave room for more than one.
                 self._send()
 
     def _complete(self, pending: PendingCall, outcome: Answer | BaseException) -> None:
-        """Record what a call used. The caller holds the lock."""
+        """Record a completed call. The caller holds the lock."""
         answer = None if isinstance(outcome, BaseException) else outcome
         last = _used(pending.requests, answer)
         self._meter.end(pending, last)
@@ -146,9 +146,9 @@ class Dispatcher(Generic[Made]):
                 self.refused = str(outcome)
             else:
                 outcome = LimitReached(_REFUSED_BEFORE)
-        # An answer that did not come may be charged for: nobody here knows how much.
+        # A lost answer may be charged, at an unknown price.
         used = replace(used, cost_usd=None) if pending.lost else used
-        self._completed.put(CompletedCall(self._flying.pop(pending), outcome, used))
+        self._completed.put(CompletedCall(self._in_flight.pop(pending), outcome, used))
 
     def _overdue(self, pending: PendingCall) -> LimitReached | CallFailed | None:
         out_of_time = self._meter.out_of_time()
@@ -163,7 +163,7 @@ class Dispatcher(Generic[Made]):
 def _used(requests: int, answer: Answer | None) -> Usage:
     if answer is None:
         return Usage(calls=requests)
-    # What was answered without a request was known before.
+    # An answer without a request came from a recording.
     return Usage(
         requests, int(not requests), answer.prompt_tokens, answer.completion_tokens, answer.cost_usd
     )

@@ -1,4 +1,4 @@
-"""A group of a model's answer, and the proposal that it makes."""
+"""Turn the groups of a model's answer into proposals."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ _FEWEST = 2
 
 
 class Unusable(Exception):
-    """A group that cannot become a proposal. Its message says why, for the model to mend it."""
+    """A group cannot become a proposal. Its message, which the model is shown, says why."""
 
 
 @dataclass(frozen=True)
 class Group:
-    """A group as a model states it, by the memories' own ids."""
+    """A group of a model's answer, with the memories' own ids."""
 
     operation: Operation
     ids: tuple[str, ...]
@@ -41,7 +41,7 @@ class Group:
 
     @classmethod
     def of(cls, stated: StatedGroup, ids: Mapping[str, str]) -> Group:
-        """Return a stated group; ids: the memories' own by the short ones of the prompt."""
+        """Return a stated group. ids: the memories' ids by the short ids of the prompt."""
         return cls(
             stated.operation,
             tuple(dict.fromkeys(ids.get(short, short) for short in stated.ids)),
@@ -53,7 +53,7 @@ class Group:
         )
 
     def stated(self, ids: Mapping[str, str], faults: Sequence[str]) -> dict[str, Any]:
-        """Return the group and its faults for a prompt; ids: the short ones by the memories'."""
+        """Return the group and its faults for a prompt. ids: the short ids by the memories' ids."""
         return {
             "operation": self.operation,
             "ids": [ids[memory_id] for memory_id in self.ids if memory_id in ids],
@@ -62,15 +62,15 @@ class Group:
         }
 
     def without(self, ids: Collection[str]) -> Group:
-        """Return the group without some of its memories."""
-        return replace(self, ids=tuple(one for one in self.ids if one not in ids))
+        """Return the group without these memories."""
+        return replace(self, ids=tuple(memory_id for memory_id in self.ids if memory_id not in ids))
 
 
 class WindowGroups:
-    """Makes proposals of the groups of a window's answers."""
+    """Makes proposals of the groups of one window."""
 
     def __init__(self, window: Window, sources: Sequence[Source], key: str, models: Models) -> None:
-        """Take the window with its sources. key: of the models and of their prompts."""
+        """Take the window with its sources. key: the hash of models and prompts."""
         self._window = window
         self._source = {source.id: source for source in sources}
         self._hash = dict(zip(window.memories, window.content_hashes, strict=True))
@@ -79,24 +79,30 @@ class WindowGroups:
         self._models = models
 
     def sources(self, ids: Collection[str]) -> list[Source]:
-        """Return the sources of some memories, in the order in which they are shown."""
+        """Return the sources with these ids, in the order in which they are shown."""
         return [source for source in self._source.values() if source.id in ids]
 
     def propose(self, group: Group, staying: Collection[str] = ()) -> Proposal:
-        """Return what a group would do. staying: those that stay active. Raises `Unusable`."""
+        """Return a group's proposal. staying: memories that stay active. Raises `Unusable`."""
         self._refuse(group)
         willing = self._window.may_leave.difference(staying)
         operation, survivor = self._outcome(group, willing)
-        leaving = tuple(sorted(one for one in group.ids if one in willing and one != survivor))
+        leaving = tuple(
+            sorted(
+                memory_id
+                for memory_id in group.ids
+                if memory_id in willing and memory_id != survivor
+            )
+        )
         if not leaving:
             raise Unusable("none of its memories may be superseded")
-        # Of a merge all others leave: one that stays has no part in it.
+        # A merge only has its survivor and memories that leave.
         staying_out = set(group.ids).difference(leaving, [survivor]) if operation == "merge" else ()
         ids = tuple(sorted(set(group.ids).difference(staying_out)))
         sources = self.sources(ids)
         by_id = {source.id: source for source in sources}
-        lowest, mean = similarities([by_id[one] for one in ids])
-        hashes = tuple(self._hash[one] for one in ids)
+        lowest, mean = similarities([by_id[memory_id] for memory_id in ids])
+        hashes = tuple(self._hash[memory_id] for memory_id in ids)
         verbatim = any(source.text == group.text for source in sources)
         claim = Claim(
             group.text,
@@ -124,12 +130,12 @@ class WindowGroups:
         )
 
     def is_wanted(self, proposal: Proposal) -> bool:
-        """Whether a proposal is of a kind that is wanted, and was not decided before."""
+        """Whether the proposal's operation is enabled, and it was not decided before."""
         window = self._window
         return proposal.operation in window.operations and proposal.id not in window.decided
 
     def _refuse(self, group: Group) -> None:
-        unknown = [one for one in group.ids if one not in self._source]
+        unknown = [memory_id for memory_id in group.ids if memory_id not in self._source]
         if unknown:
             raise Unusable(f"it names an id that was not given: {unknown[0]}")
         if len(group.ids) < _FEWEST:
@@ -140,36 +146,35 @@ class WindowGroups:
             raise Unusable("it has no text")
         for pair in combinations(group.ids, 2):
             if pair in self._window.apart:
-                texts = " | ".join(self._source[one].text[:80] for one in pair)
+                texts = " | ".join(self._source[memory_id].text[:80] for memory_id in pair)
                 raise Unusable(f"a person took these two apart: {texts}")
 
     def _outcome(self, group: Group, willing: Collection[str]) -> tuple[Operation, str | None]:
-        """Return what a group comes to: the operation, and which memory stays or grows.
+        """Return the operation of a group, and the memory that stays or grows.
 
-        A memory that says it all, word for word, stays as it is, unless it is trusted less than
-        what would leave for it. A stable memory that was made before grows. Else a new one is
-        written.
+        A memory whose text equals the group's stays unchanged, unless it is trusted less than
+        another. Else a single derived memory grows. Else a new memory is written.
         """
-        trust = max(self._trust[one] for one in group.ids)
-        same = [one for one in group.ids if self._source[one].text == group.text]
-        same = [one for one in same if self._trust[one] >= trust]
+        trust = max(self._trust[memory_id] for memory_id in group.ids)
+        same = [memory_id for memory_id in group.ids if self._source[memory_id].text == group.text]
+        same = [memory_id for memory_id in same if self._trust[memory_id] >= trust]
         if group.operation == "extract":
-            # A rule is a core memory: only one that is there already takes others in.
-            same = [one for one in same if one in self._window.derived]
+            # A rule is a core memory, so only an existing one can take in support.
+            same = [memory_id for memory_id in same if memory_id in self._window.derived]
         if same:
-            survivor = next((one for one in same if one not in willing), same[-1])
+            survivor = next((memory_id for memory_id in same if memory_id not in willing), same[-1])
             is_joined = group.operation in ("merge", "synthesize")
             return ("merge" if is_joined else group.operation), survivor
         if group.operation not in ("merge", "synthesize"):
             return group.operation, None
-        derived = [one for one in group.ids if one in self._window.derived]
+        derived = [memory_id for memory_id in group.ids if memory_id in self._window.derived]
         grows = len(derived) == 1 and derived[0] in willing
         return "synthesize", derived[0] if grows else None
 
 
 _REASONS: dict[Operation, str] = {
     "merge": "{} memories say the same",
-    "synthesize": "{} memories tell one thing",
-    "update": "{} memories give one property, the later a newer value",
+    "synthesize": "{} memories describe the same thing",
+    "update": "{} memories give one property, the latest its newest value",
     "extract": "{} memories support one rule or pattern",
 }

@@ -1,4 +1,4 @@
-"""The interface of a model: a call goes in; an answer comes out, or an error."""
+"""The interface of a model: a call in, an answer or an error out."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from .usage_limits import PendingCall
 
 
 class CallFailed(Exception):
-    """One call failed for good. Its message says how."""
+    """A call failed after all retries. Its message says why."""
 
 
 class ModelRefuses(CallFailed):
-    """The model will refuse every other call, too: the key is wrong, or there is no such model."""
+    """The model refuses every call: the key is wrong, or the model does not exist."""
 
 
 @dataclass(frozen=True)
@@ -26,25 +26,25 @@ class Call:
 
     form: AnswerForm
     messages: Messages
-    # What it may use, and what is to be reported of it.
+    # Its limits and its usage.
     pending: PendingCall
 
 
 class Model(Protocol):
-    """Answers calls: a served model, or a recording of one. Safe in threads."""
+    """Answers calls: a served model, or a recording of one. Thread-safe."""
 
     @property
     def patience_s(self) -> float:
-        """How long a call may take at the most."""
+        """The longest that a call may take."""
 
     def price(self, prompt_tokens: int, answer_tokens: int) -> float | None:
-        """Return the price of so many tokens in USD; None if it is not known."""
+        """Return the price of these tokens in USD; None if it is unknown."""
 
     def limit(self, answer_tokens: int) -> int:
-        """Return the most tokens to allow, thoughts included, for an answer of so many."""
+        """Return the token limit, reasoning included, for an answer of this length."""
 
     def ask(self, call: Call) -> Answer:
-        """Ask. Raises `CallFailed`, and what `PendingCall.permit` does."""
+        """Ask. Raises `CallFailed`, and what `PendingCall.permit` raises."""
 
     def note_kept(self, messages: Messages, answer: Answer) -> None:
-        """Note an answer that was found in the memory file, so that the model was not asked."""
+        """Note an answer that was found in the memory file instead of being asked."""

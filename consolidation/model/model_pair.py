@@ -1,4 +1,4 @@
-"""Two models as one: the writer, and the checker that reads what it wrote."""
+"""Two models behind one interface: the writer, and the checker of its drafts."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from .prompts import Messages, prompt
 
 @dataclass(frozen=True)
 class Models:
-    """litellm's names of the model that writes, and of the one that checks, if any."""
+    """litellm's names of the writing model and the checking model, if any."""
 
     writer: str
     checker: str | None
 
 
 class ModelWithChecker:
-    """A model that has another one check what was written."""
+    """A model whose drafts another model checks."""
 
     def __init__(self, writer: Model, checker: Model) -> None:
-        """Take both; prices are the dearer one's, and limits of a call the more patient one's."""
+        """Take both; each price and limit is the higher of the two."""
         self._writer = writer
         self._checker = checker
 
@@ -32,17 +32,17 @@ class ModelWithChecker:
         return max(self._writer.patience_s, self._checker.patience_s)
 
     def price(self, prompt_tokens: int, answer_tokens: int) -> float | None:
-        """Return the price of the dearer; None if one of them is not known."""
+        """Return the higher price; None if either is unknown."""
         prices = [model.price(prompt_tokens, answer_tokens) for model in self._both]
         known = [price for price in prices if price is not None]
         return max(known) if len(known) == len(prices) else None
 
     def limit(self, answer_tokens: int) -> int:
-        """Return the most tokens to allow for an answer of `answer_tokens`."""
+        """Return the higher token limit for an answer of this length."""
         return max(model.limit(answer_tokens) for model in self._both)
 
     def ask(self, call: Call) -> Answer:
-        """Ask the model that the question is for. Raises what that model does."""
+        """Ask the model that the question is for. Raises what that model raises."""
         return self._for(call.messages).ask(call)
 
     def note_kept(self, messages: Messages, answer: Answer) -> None:

@@ -1,4 +1,4 @@
-"""What a reader objects to in a draft. Only what it quotes verbatim counts."""
+"""The objections of the checking model to a draft. Only verbatim quotations count."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ from slowwave.consolidation.proposals import Source
 from .answer_forms import StatedCheck
 from .prompts import DraftToCheck, short_ids
 
-# A rule rests on so many memories by themselves, at least.
-_FEWEST_CONFIRMING = 2
+# The minimum number of memories that each support a rule on their own.
+_MIN_CONFIRMING = 2
 _BLANKS = re.compile(r"\s+")
 _SPELLINGS = str.maketrans({"\u2019": "'", "\u2018": "'", "\u201c": '"', "\u201d": '"'})
-# What a reader puts in for words that it skips.
-_SKIPPED = re.compile(r"\s*(?:\.\.\.|\u2026)\s*")
+# An ellipsis, for skipped words.
+_ELLIPSIS = re.compile(r"\s*(?:\.\.\.|\u2026)\s*")
 
 
 @dataclass(frozen=True)
 class Objections:
-    """What is wrong with a draft, by reading."""
+    """What the checking model found wrong with a draft."""
 
-    # As sentences: what nothing supports, and what does not belong together.
+    # Sentences, which a repair shows to the model: unsupported words and wrong joins.
     reasons: tuple[str, ...] = ()
-    # The ids of memories that do not belong to the others.
+    # The ids of memories that do not belong in the group.
     strangers: frozenset[str] = frozenset()
-    # The ids of memories of which something is lost, and what, as sentences.
+    # The ids of memories of which the draft loses something, and what, as sentences.
     losing: frozenset[str] = frozenset()
     lost_reasons: tuple[str, ...] = ()
 
 
 def objections_of(stated: StatedCheck | None, draft: DraftToCheck) -> Objections:
-    """Return what a reader objects to in a draft; None: it did not read it."""
+    """Return the objections to a draft. stated: None if the checker left it out."""
     if stated is None:
         return Objections(("the reading left it out",))
     by_short = short_ids(draft.sources)
@@ -73,7 +73,7 @@ def _unconfirmed(
 ) -> Iterator[str]:
     if draft.operation == "extract":
         confirming = {by_short[short] for short in stated.confirms if short in by_short}
-        if len(confirming) < _FEWEST_CONFIRMING:
+        if len(confirming) < _MIN_CONFIRMING:
             yield f"fewer than two of its {len(sources)} memories support it by themselves"
 
 
@@ -82,8 +82,8 @@ def _because(why: str) -> str:
 
 
 def _quotes(words: str, text: str) -> bool:
-    """Whether words are a quotation from a text, but for blanks, capitals and quotation marks."""
-    parts = [_plain(part) for part in _SKIPPED.split(words)]
+    """Whether words are quoted from a text, ignoring case, blanks and kinds of quotes."""
+    parts = [_plain(part) for part in _ELLIPSIS.split(words)]
     parts = [part for part in parts if part]
     plain = _plain(text)
     return bool(parts) and all(part in plain for part in parts)

@@ -1,7 +1,6 @@
-"""What a model said, read as the form that was asked for, whatever it has put around it.
+"""Parse a model's answer into the requested form, ignoring what surrounds the JSON.
 
-Models think aloud, put JSON into fences and among sentences, add keys of their own and spell keys
-with capitals. None of that changes what they say.
+Models reason aloud, put JSON in fences or sentences, add keys, and capitalize keys.
 """
 
 from __future__ import annotations
@@ -17,23 +16,23 @@ BREAKS_OFF = "the answer breaks off before its end"
 
 Parsed = TypeVar("Parsed", bound=BaseModel)
 
-# Models write line ends into strings as they are.
+# Models write unescaped line breaks into strings.
 _DECODER = json.JSONDecoder(strict=False)
-# What JSON spells in several letters: "\u003c", "false".
-_LONGEST_WORD = 6
-_THOUGHTS = re.compile(r"\s*<(think|thinking|thought|reasoning)>")
-# What begins otherwise is no JSON; a model that goes round in circles may write thousands of "{".
+# The length of the longest tokens: "\u003c", "false".
+_LONGEST_TOKEN = 6
+_REASONING = re.compile(r"\s*<(think|thinking|thought|reasoning)>")
+# Anything else is not an object; a looping model may write thousands of "{".
 _BEGINNING = re.compile(r"\{\s*[\"}]")
 
 
 class UnreadableAnswer(ValueError):
-    """An answer is not of the form that was asked for. Its message says why."""
+    """An answer does not have the requested form. Its message says why."""
 
 
 def parse_answer(form: type[Parsed], text: str) -> Parsed:
-    """Return the last JSON object in an answer that is of a form. Raises `UnreadableAnswer`.
+    """Return the last JSON object of a form in an answer. Raises `UnreadableAnswer`.
 
-    The last one: a model that thinks aloud corrects itself later.
+    The last, because a model that reasons aloud corrects itself.
     """
     objects, broken = _objects(text)
     if broken or not text.strip():
@@ -50,58 +49,58 @@ def parse_answer(form: type[Parsed], text: str) -> Parsed:
 
 
 def breaks_off(text: str) -> bool:
-    """Whether an answer ends within its JSON, or within its thoughts."""
+    """Whether an answer ends within its JSON or its reasoning."""
     return _objects(text)[1]
 
 
 def _objects(text: str) -> tuple[list[dict[str, Any]], bool]:
-    """Return the JSON objects that stand in a text and in no other, and whether it breaks off."""
-    said = _without_thoughts(text)
+    """Return the outermost JSON objects in a text, and whether it is cut off."""
+    answer = _without_reasoning(text)
     found: list[dict[str, Any]] = []
     end = 0
-    while (begun := _BEGINNING.search(said, end)) is not None:
+    while (begun := _BEGINNING.search(answer, end)) is not None:
         try:
-            value, end = _DECODER.raw_decode(said, begun.start())
+            value, end = _DECODER.raw_decode(answer, begun.start())
         except RecursionError:
             return found, False
         except json.JSONDecodeError as error:
-            if _ran_out(error, said):
-                # What stands within is a part of what broke off.
+            if _ran_out(error, answer):
+                # Inner objects are parts of the one that is cut off.
                 return found, True
             end = begun.start() + 1
         else:
             found.append(value)
-    return found, not said.strip() and bool(text.strip())
+    return found, not answer.strip() and bool(text.strip())
 
 
-def _without_thoughts(text: str) -> str:
-    """Remove what a model thought before it answered: everything, if it never answered."""
-    begun = _THOUGHTS.match(text)
+def _without_reasoning(text: str) -> str:
+    """Remove the reasoning before an answer: everything, if it never ends."""
+    begun = _REASONING.match(text)
     if begun is not None:
         return text[begun.end() :].partition(f"</{begun[1]}>")[2]
-    # Of some the template has opened the thoughts already.
+    # Templates may have opened the reasoning already.
     before, closed, after = text.partition("</think>")
     return after if closed and "{" not in before else text
 
 
 def _ran_out(error: json.JSONDecodeError, text: str) -> bool:
     left = text[error.pos :].strip()
-    within_a_word = len(left) < _LONGEST_WORD and "}" not in left
-    return error.msg.startswith("Unterminated string") or within_a_word
+    within_token = len(left) < _LONGEST_TOKEN and "}" not in left
+    return error.msg.startswith("Unterminated string") or within_token
 
 
 def _with_plain_keys(value: Any) -> Any:
-    """Return a value with its keys as forms spell them: small letters, no blanks."""
+    """Return a value with its keys in snake case."""
     if isinstance(value, list):
-        return [_with_plain_keys(one) for one in value]
+        return [_with_plain_keys(item) for item in value]
     if isinstance(value, dict):
         return dict(_plain_items(value))
     return value
 
 
 def _plain_items(value: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    for key, one in value.items():
-        yield re.sub(r"[\s-]+", "_", key.strip()).lower(), _with_plain_keys(one)
+    for key, item in value.items():
+        yield re.sub(r"[\s-]+", "_", key.strip()).lower(), _with_plain_keys(item)
 
 
 def _first_fault(error: ValidationError) -> str:

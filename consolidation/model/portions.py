@@ -1,4 +1,4 @@
-"""Portions of a budget that several runs share, and who grants them."""
+"""Portions of a budget that several runs share, and their owner."""
 
 from __future__ import annotations
 
@@ -8,61 +8,58 @@ from typing import Protocol
 
 @dataclass(frozen=True)
 class Portion:
-    """So much of a budget; None is without limit, or where it is what was used, not known.
-
-    What was overshot is below nothing.
-    """
+    """A part of a budget. None means no limit or, of usage, unknown. Overspending is negative."""
 
     calls: int | None = 0
     tokens: int | None = 0
     cost_usd: float | None = 0.0
 
     @property
-    def is_something(self) -> bool:
-        """Whether there is anything in it."""
+    def is_nonzero(self) -> bool:
+        """Whether any part of it is not zero."""
         return bool(self.calls or self.tokens or self.cost_usd)
 
     def nothing(self) -> Portion:
-        """Return nothing of what is limited."""
+        """Return zero of what is limited."""
         return Portion(
             None if self.calls is None else 0,
             None if self.tokens is None else 0,
             None if self.cost_usd is None else 0.0,
         )
 
-    def plus(self, other: Portion) -> Portion:
-        """Add up; what is without limit stays so."""
+    def plus(self, portion: Portion) -> Portion:
+        """Return the sum; no limit stays no limit."""
         return Portion(
-            None if self.calls is None else self.calls + (other.calls or 0),
-            None if self.tokens is None else self.tokens + (other.tokens or 0),
-            None if self.cost_usd is None else self.cost_usd + (other.cost_usd or 0.0),
+            None if self.calls is None else self.calls + (portion.calls or 0),
+            None if self.tokens is None else self.tokens + (portion.tokens or 0),
+            None if self.cost_usd is None else self.cost_usd + (portion.cost_usd or 0.0),
         )
 
-    def minus(self, other: Portion) -> Portion:
-        """Return the difference, and nothing where either is without limit or not known."""
+    def minus(self, portion: Portion) -> Portion:
+        """Return the difference, zero where either is None."""
         return Portion(
-            0 if self.calls is None or other.calls is None else self.calls - other.calls,
-            0 if self.tokens is None or other.tokens is None else self.tokens - other.tokens,
+            0 if self.calls is None or portion.calls is None else self.calls - portion.calls,
+            0 if self.tokens is None or portion.tokens is None else self.tokens - portion.tokens,
             0.0
-            if self.cost_usd is None or other.cost_usd is None
-            else self.cost_usd - other.cost_usd,
+            if self.cost_usd is None or portion.cost_usd is None
+            else self.cost_usd - portion.cost_usd,
         )
 
     def where_positive(self) -> Portion:
-        """Return what there is, and nothing where less than that."""
+        """Return it with zero for each negative part."""
         return Portion(
             max(0, self.calls or 0), max(0, self.tokens or 0), max(0.0, self.cost_usd or 0.0)
         )
 
 
 class BudgetOwner(Protocol):
-    """Grants portions of one budget to several runs, in whatever process they are.
+    """Grants portions of one budget to several runs, in any process.
 
-    What was granted and not given back is taken as used: its run was killed, and may have paid.
+    A portion that is not returned counts as used: its run was killed, and may have spent it.
     """
 
     def take(self, lacking: Portion) -> Portion:
-        """Return what is granted: at least what is lacking, or nothing of what there is none."""
+        """Return the granted portion: at least what is lacking, or zero of what is used up."""
 
     def give_back(self, unused: Portion) -> None:
-        """Take back what was not used; below nothing where more was used than granted."""
+        """Take back what was not used; negative where more was used than granted."""

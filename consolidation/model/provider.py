@@ -1,4 +1,4 @@
-"""litellm, loaded without telemetry, without redirects and without log lines."""
+"""Load litellm without telemetry, redirects and log lines, and with a limit on answers."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from collections.abc import Iterator
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from .answer_limit import AnswerRefused, limit_answers
-
 if TYPE_CHECKING:
     import httpx
 
-# Their logs show whole requests, with the headers that hold the key.
+# Their logs contain whole requests, with the headers that hold the key.
 _LOGGERS = ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy", "openai", "httpx", "httpcore")
 _LOADING = Lock()
+# More than any answer, reasoning included; without a limit an answer could exhaust the memory.
+MAX_ANSWER_BYTES = 4 * 1024 * 1024
 
 
 def load_litellm() -> Any:
@@ -23,7 +23,7 @@ def load_litellm() -> Any:
 
     What it reads from the environment at its import is set by `cli/terminal/interpreter.py`.
     """
-    # Two threads that import it at once may each see half of it.
+    # Concurrent imports may each see a half-loaded module.
     with _LOADING:
         import litellm
 
@@ -31,7 +31,7 @@ def load_litellm() -> Any:
         litellm.telemetry = False
         for name in _LOGGERS:
             logging.getLogger(name).disabled = True
-        # They quote answers that are not of the form that was expected.
+        # They quote malformed answers.
         warnings.filterwarnings("ignore", category=UserWarning, module=r"pydantic|litellm")
         if litellm.client_session is None:
             _restrict_clients(litellm)
@@ -39,10 +39,10 @@ def load_litellm() -> Any:
 
 
 def _restrict_clients(litellm: Any) -> None:
-    """Have every client of litellm follow no redirects and read no answer without a limit.
+    """Make every client of litellm follow no redirects and limit its answers.
 
-    litellm follows redirects, with the question and, for some providers, with the key: nothing is
-    sent to an address that the user did not name, though a server says so.
+    litellm would follow redirects with the question and, for some providers, with the key, to an
+    address that the user did not choose.
     """
     from litellm.llms.custom_httpx.http_handler import HTTPHandler
 
@@ -54,32 +54,73 @@ def _restrict_clients(litellm: Any) -> None:
         limit_answers(client)
         return client
 
-    # There is no setting that reaches the clients of all providers.
+    # No setting reaches the clients of all providers.
     HTTPHandler.create_client = create_restricted  # type: ignore[assignment, method-assign]  # the same, restricted
     litellm.client_session = HTTPHandler().client
 
 
-def status_of(error: BaseException) -> int | None:
-    """Return the status that the server itself sent with an error; None if it sent none.
+class AnswerRefused(Exception):
+    """The server's answer was not read to its end. Its message says why."""
 
-    litellm gives each of its own errors a status, whether or not one came.
+
+def limit_answers(client: httpx.Client) -> None:
+    """Make a client refuse answers beyond `MAX_ANSWER_BYTES`, and compressed ones.
+
+    A compressed answer may expand a thousandfold, so none is requested. Reading beyond the limit
+    raises `AnswerRefused`, whatever the status of the response.
     """
-    for one in _chain(error):
-        response = getattr(one, "response", None)
-        if type(one).__module__.startswith(("openai", "httpx")) and response is not None:
+    import httpx
+
+    class Limited(httpx.SyncByteStream):
+        def __init__(self, stream: Any) -> None:
+            self._stream = stream
+
+        def __iter__(self) -> Iterator[bytes]:
+            read = 0
+            for chunk in self._stream:
+                read += len(chunk)
+                if read > MAX_ANSWER_BYTES:
+                    raise AnswerRefused(
+                        f"the server's answer is longer than {MAX_ANSWER_BYTES} bytes"
+                    )
+                yield chunk
+
+        def close(self) -> None:
+            self._stream.close()
+
+    def ask_for_plain_text(request: httpx.Request) -> None:
+        request.headers["accept-encoding"] = "identity"
+
+    def limit(response: httpx.Response) -> None:
+        encoding = response.headers.get("content-encoding", "identity").strip().lower()
+        if encoding != "identity":
+            raise AnswerRefused("the server compresses its answer although it was asked not to")
+        response.stream = Limited(response.stream)
+
+    client.event_hooks = {"request": [ask_for_plain_text], "response": [limit]}
+
+
+def status_of(error: BaseException) -> int | None:
+    """Return the HTTP status that the server sent with an error; None if it sent none.
+
+    litellm's own errors have a status even if the server sent none.
+    """
+    for cause in _causes(error):
+        response = getattr(cause, "response", None)
+        if type(cause).__module__.startswith(("openai", "httpx")) and response is not None:
             return int(response.status_code)
     return None
 
 
 def why_unreadable(error: BaseException) -> str | None:
-    """Return why the server's answer was not read to its end; None if that is not the error."""
-    return next((str(one) for one in _chain(error) if isinstance(one, AnswerRefused)), None)
+    """Return why an answer was refused; None if the error has another cause."""
+    return next((str(cause) for cause in _causes(error) if isinstance(cause, AnswerRefused)), None)
 
 
-def _chain(error: BaseException) -> Iterator[BaseException]:
+def _causes(error: BaseException) -> Iterator[BaseException]:
     seen: set[int] = set()
-    one: BaseException | None = error
-    while one is not None and id(one) not in seen:
-        seen.add(id(one))
-        yield one
-        one = one.__cause__ or one.__context__
+    cause: BaseException | None = error
+    while cause is not None and id(cause) not in seen:
+        seen.add(id(cause))
+        yield cause
+        cause = cause.__cause__ or cause.__context__

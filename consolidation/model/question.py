@@ -1,4 +1,4 @@
-"""What any question to a model has: its messages, its key, and the form of its answer."""
+"""The base of all questions to a model: messages, key, and form of the answer."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from .answer_forms import AnswerForm
 from .parsing import UnreadableAnswer, parse_answer
 from .prompts import Messages
 
-# The most tokens of an answer beyond what is expected; a model may be wordier than its sources.
+# Tokens allowed beyond the expected answer; a model may be wordier than its sources.
 ANSWER_MARGIN = 1_000
 
 Made = TypeVar("Made")
 
 
 class Question(ABC, Generic[Made]):
-    """A question; `Made` is what comes of its answer."""
+    """A question; `Made` is the type of its results."""
 
     form: AnswerForm
 
@@ -37,57 +37,57 @@ class Question(ABC, Generic[Made]):
         self.estimate = estimate
         self._model = model
         self._is_repeated = False
-        # Of what was asked first: an answer that could be read the second time is kept for it.
+        # Of the first messages, also for an answer that was readable the second time only.
         self._key = _key(model, messages)
 
     @abstractmethod
     def handle_answer(self, text: str) -> Steps[Made]:
-        """Read the answer, and give what came of it, or what to ask next."""
+        """Yield the results of an answer, or the next questions."""
 
     @abstractmethod
     def handle_failure(self, state: State, why: str) -> Steps[Made]:
-        """Return what comes of it without an answer."""
+        """Yield the results without an answer."""
 
     @abstractmethod
     def charge(self, used: Usage) -> None:
-        """Note what was used for it."""
+        """Add usage for the question."""
 
     @property
     def most_tokens(self) -> int:
-        """The most that the answer may have."""
+        """The token limit of the answer."""
         return 2 * self.estimate.answer + ANSWER_MARGIN
 
     def kept(self, answers: AnswerStore) -> Answer | None:
-        """Return the answer that was paid for before, if it can be read."""
+        """Return a kept answer, if it is readable."""
         found = answers.find(self._key)
         return found if found is not None and self.is_readable(found.answer) else None
 
     def to_keep(self, answer: Answer) -> list[KeptAnswer]:
-        """Return what is to be kept of an answer: nothing of one that cannot be read."""
+        """Return the answer to keep, if it is readable."""
         readable = self.is_readable(answer.answer)
         return [(self._key, self._model, answer)] if readable else []
 
     def is_readable(self, text: str) -> bool:
-        """Whether an answer is in the form that was asked for."""
+        """Whether an answer has the requested form."""
         try:
             parse_answer(self.form.shape, text)
         except UnreadableAnswer:
             return False
         return True
 
-    def _ask_for_form(self, text: str, why: str) -> Steps[Made]:
-        """Ask once more for the form."""
+    def _ask_to_reformat(self, text: str, why: str) -> Steps[Made]:
+        """Ask again in the requested form, once."""
         if self._is_repeated:
             yield from self.handle_failure("failed", why)
             return
         self._is_repeated = True
-        self.messages = prompts.ask_for_the_form(self.messages, text, why)
+        self.messages = prompts.ask_to_reformat(self.messages, text, why)
         more = count_tokens(text) + count_tokens(why)
         self.estimate = replace(self.estimate, prompt=self.estimate.prompt + more)
         yield self
 
 
-# What was made of an answer, or what is to be asked next.
+# The results of an answer, or the next questions.
 Steps = Iterator[Made | Question[Made]]
 
 

@@ -1,7 +1,7 @@
-"""Answers on record: a line of JSON for each prompt, answered from there without a model.
+"""Record a model's answers in a file, one JSON line per prompt, and replay them.
 
 A line is `{"key", "model", "messages", "answer", "prompt_tokens", "completion_tokens",
-"cost_usd"}`; without an answer and what it took it is a prompt that a recording did not know.
+"cost_usd"}`. A line with only the first three is a prompt that a replay could not answer.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from slowwave.store.records import json_text
 from .interface import Call, CallFailed, Model
 from .prompts import Messages
 
-# Prompts hold memories: nobody else is to read them.
+# Prompts contain memories, so only the owner may read them.
 _MODE = 0o600
-# How each line begins that is written here.
+# The beginning of each line that is written here.
 _HEAD = b'{"key":"'
 
 
 class _RecordedLine(BaseModel):
-    """One line; in answers written by hand the counts may be missing."""
+    """One line; handwritten answers may lack the counts."""
 
     key: str | None = None
     model: str
@@ -51,7 +51,7 @@ class _RecordedLine(BaseModel):
 
 @dataclass(frozen=True)
 class Recording:
-    """What a file holds: answers by the keys of their prompts, and who gave them."""
+    """The contents of a recording: answers by the keys of their prompts, and the models."""
 
     path: Path
     answers: Mapping[str, Answer]
@@ -59,24 +59,25 @@ class Recording:
 
     @property
     def model(self) -> str:
-        """The name of the one model in it. Raises `RecordingError` if there is not one."""
+        """The name of its only model. Raises `RecordingError` if there is not exactly one."""
         if len(self.models) == 1:
             return next(iter(self.models))
-        named = f"of several models: {', '.join(sorted(self.models))}" if self.models else "none"
+        models = f"of several models: {', '.join(sorted(self.models))}"
         raise RecordingError(
-            f"The answers in {self.path} are {named}.", "Name the model with --model."
+            f"{self.path} contains {f'answers {models}' if self.models else 'no answers'}.",
+            "Choose the model with --model.",
         )
 
 
 def question_key(model: str, messages: Messages) -> str:
-    """Return the key of a prompt: the SHA-256 of who is asked and what, as compact JSON."""
+    """Return the key of a prompt: the SHA-256 of model and messages as compact JSON."""
     return hashlib.sha256(json_text([model, messages]).encode()).hexdigest()
 
 
 def read_recording(path: Path) -> Recording:
-    """Read a recording; of two answers to one prompt the later. Raises `RecordingError`.
+    """Read a recording; the last answer to a prompt counts. Raises `RecordingError`.
 
-    A line of ours that breaks off is skipped: its writer was killed, or had no room.
+    A truncated line is skipped: its writer was killed, or the disk was full.
     """
     answers: dict[str, Answer] = {}
     models: set[str] = set()
@@ -103,10 +104,10 @@ def _read(line: bytes, number: int, path: Path) -> _RecordedLine | None:
         first = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(str(part) for part in first["loc"])
         why = f"{where}: {first['msg']}" if where else first["msg"]
-        raise RecordingError(f"Line {number} of {path} is no recorded answer: {why}.") from error
+        raise RecordingError(f"Line {number} of {path} is not a recorded answer: {why}.") from error
     if read.key not in (None, question_key(read.model, read.messages)):
         raise RecordingError(
-            f"Line {number} of {path} is no recorded answer: its key is that of another prompt."
+            f"Line {number} of {path} is not a recorded answer: its key is that of another prompt."
         )
     return read
 
@@ -123,26 +124,26 @@ def _breaks_off(line: bytes) -> bool:
 
 
 class Recorder:
-    """Appends answers to a file, each as a whole line. Safe in threads, and next to other runs."""
+    """Appends answers to a file, each as a whole line. Safe across threads and processes."""
 
     def __init__(self, path: Path) -> None:
-        """Open the file, or make it. Raises `RecordingError` if it is no recording."""
+        """Open or create the file. Raises `RecordingError` if it is not a recording."""
         self._path = path
         self._lock = Lock()
-        # Why nothing is written any more.
+        # Why writing stopped.
         self.problem: str | None = None
         try:
             with _appending(path) as opened:
                 if not stat.S_ISREG(os.fstat(opened).st_mode):
-                    raise RecordingError(f"Cannot write {path}: it is no regular file.")
+                    raise RecordingError(f"Cannot write {path}: it is not a regular file.")
                 self._written = dict(read_recording(path).answers)
         except OSError as error:
             raise RecordingError(f"Cannot write {path}: {error.strerror}.") from error
 
     def write(self, model: str, messages: Messages, answer: Answer) -> None:
-        """Write a prompt with its answer, unless it stands there already.
+        """Append a prompt with its answer, unless it is recorded already.
 
-        Where that fails nothing is raised, for the answer is worth more: `problem` says why.
+        An error is not raised, since the answer matters more: `problem` holds it.
         """
         key = question_key(model, messages)
         with self._lock:
@@ -156,12 +157,12 @@ class Recorder:
                     _end_last_line(opened)
                     _write_whole(opened, line)
             except OSError as error:
-                self.problem = f"Not all answers stand in {self._path}: {error.strerror}."
+                self.problem = f"Not all answers were recorded in {self._path}: {error.strerror}."
 
 
 @contextmanager
 def _appending(path: Path) -> Iterator[int]:
-    """Open a file to write at its end, alone as long as the block lasts."""
+    """Open a file for appending, with an exclusive lock during the block."""
     refuse_database(path)
     opened = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, _MODE)
     try:
@@ -172,7 +173,7 @@ def _appending(path: Path) -> Iterator[int]:
 
 
 def _end_last_line(opened: int) -> None:
-    """End a last line that has no line end, as one that broke off; nothing is ever removed."""
+    """End a truncated last line; nothing is ever removed."""
     size = os.fstat(opened).st_size
     if size and os.pread(opened, 1, size - 1) != b"\n":
         _write_whole(opened, b"\n")
@@ -190,10 +191,10 @@ def _line(value: Mapping[str, Any]) -> bytes:
 
 
 class _Missing:
-    """The prompts that a recording does not know, in a file next to it. Safe in threads."""
+    """Writes prompts without a recorded answer to a file next to it. Thread-safe."""
 
     def __init__(self, path: Path) -> None:
-        """Remove what an earlier run left. Raises `RecordingError`."""
+        """Remove the file of an earlier run. Raises `RecordingError`."""
         self.path = path
         self._lock = Lock()
         self._keys: set[str] = set()
@@ -203,7 +204,7 @@ class _Missing:
             raise RecordingError(f"Cannot write {path}: {error.strerror}.") from error
 
     def add(self, model: str, messages: Messages) -> None:
-        """Write a prompt down, once. Raises `OSError`."""
+        """Append a prompt, once. Raises `OSError`."""
         key = question_key(model, messages)
         with self._lock:
             if key in self._keys:
@@ -214,29 +215,29 @@ class _Missing:
 
 
 class ReplayedModel:
-    """Answers from a recording, for nothing; what it does not know is for the model behind it."""
+    """Answers from a recording at no cost, else asks the fallback model, if there is one."""
 
     def __init__(
-        self, name: str, answers: Mapping[str, Answer], missing: _Missing, behind: Model | None
+        self, name: str, answers: Mapping[str, Answer], missing: _Missing, fallback: Model | None
     ) -> None:
-        """Take the answers by their keys, and the model for all others, if there is one."""
+        """Take the answers by their keys, and the model for all others, if any."""
         self._name = name
         self._answers = answers
         self._missing = missing
-        self._behind = behind
+        self._fallback = fallback
 
     @property
     def patience_s(self) -> float:
-        """How long a call may take at the most."""
-        return float("inf") if self._behind is None else self._behind.patience_s
+        """The longest that a call may take."""
+        return float("inf") if self._fallback is None else self._fallback.patience_s
 
     def price(self, prompt_tokens: int, answer_tokens: int) -> float | None:
-        """Return what it costs to ask the model behind it; a recording costs nothing."""
-        return 0.0 if self._behind is None else self._behind.price(prompt_tokens, answer_tokens)
+        """Return the fallback model's price; a recording costs nothing."""
+        return 0.0 if self._fallback is None else self._fallback.price(prompt_tokens, answer_tokens)
 
     def limit(self, answer_tokens: int) -> int:
-        """Return the most tokens to allow for an answer of so many."""
-        return answer_tokens if self._behind is None else self._behind.limit(answer_tokens)
+        """Return the token limit for an answer of this length."""
+        return answer_tokens if self._fallback is None else self._fallback.limit(answer_tokens)
 
     def ask(self, call: Call) -> Answer:
         """Return the recorded answer. Raises `CallFailed` if there is none."""
@@ -244,30 +245,30 @@ class ReplayedModel:
         if known is not None:
             self.note_kept(call.messages, known)
             return Answer(known.answer, 0, 0, 0.0)
-        if self._behind is not None:
-            return self._behind.ask(call)
+        if self._fallback is not None:
+            return self._fallback.ask(call)
         try:
             self._missing.add(self._name, call.messages)
         except OSError as error:
             raise CallFailed(
-                "the recording does not know the question, and it could not be written to "
+                "the recording does not know the question, and it could not be added to "
                 f"{self._missing.path}: {error.strerror}"
             ) from error
         raise CallFailed(
-            f"the recording does not know the question, which stands in {self._missing.path}"
+            f"the recording does not know the question, which was added to {self._missing.path}"
         )
 
     def note_kept(self, messages: Messages, answer: Answer) -> None:
-        """Pass an answer on to the model behind it."""
-        if self._behind is not None:
-            self._behind.note_kept(messages, answer)
+        """Pass an answer on to the fallback model."""
+        if self._fallback is not None:
+            self._fallback.note_kept(messages, answer)
 
 
 class RecordedModel:
-    """Another model, whose answers are all written down."""
+    """Records all answers of another model."""
 
     def __init__(self, name: str, model: Model, recorder: Recorder) -> None:
-        """Take the model, and where to write."""
+        """Take the model and the recorder."""
         self._name = name
         self._model = model
         self._recorder = recorder
@@ -276,23 +277,23 @@ class RecordedModel:
 
     @property
     def patience_s(self) -> float:
-        """How long a call may take at the most."""
+        """The longest that a call may take."""
         return self._model.patience_s
 
     def ask(self, call: Call) -> Answer:
-        """Ask, and write down what was answered."""
+        """Ask, and record the answer."""
         answer = self._model.ask(call)
         self._recorder.write(self._name, call.messages, answer)
         return answer
 
     def note_kept(self, messages: Messages, answer: Answer) -> None:
-        """Write down an answer that was kept."""
+        """Record a kept answer."""
         self._recorder.write(self._name, messages, answer)
 
 
 @dataclass(frozen=True)
 class Recordings:
-    """What a run is to record, and to answer from: either, or both."""
+    """What a run records to and replays from: either, or both."""
 
     recorder: Recorder | None = None
     recording: Recording | None = None
@@ -309,18 +310,18 @@ class Recordings:
         return None if self.recorder is None else self.recorder.problem
 
     def model(self, name: str, opened: Callable[[], Model]) -> Model:
-        """Return the model that replays and records; `opened` loads the served one."""
-        behind: Model | None = opened() if self.asks else None
-        if behind is not None and self.recorder is not None:
-            behind = RecordedModel(name, behind, self.recorder)
+        """Return the model that replays and records. opened: loads the served model."""
+        served: Model | None = opened() if self.asks else None
+        if served is not None and self.recorder is not None:
+            served = RecordedModel(name, served, self.recorder)
         if self.recording is not None and self.missing is not None:
-            return ReplayedModel(name, self.recording.answers, self.missing, behind)
-        assert behind is not None  # noqa: S101 - what does not replay asks
-        return behind
+            return ReplayedModel(name, self.recording.answers, self.missing, served)
+        assert served is not None  # noqa: S101 - without a recording a model is asked
+        return served
 
 
 def open_recordings(record: Path | None, replay: Path | None) -> Recordings:
-    """Open what is to be recorded to and replayed from. Raises `RecordingError`."""
+    """Open the files to record to and replay from. Raises `RecordingError`."""
     recording = None if replay is None else read_recording(replay)
     missing = None if replay is None else _Missing(replay.with_name(f"{replay.name}.missing"))
     return Recordings(None if record is None else Recorder(record), recording, missing)

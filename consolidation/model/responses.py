@@ -1,31 +1,51 @@
-"""What stands in a server's response, whatever else is wrong with it."""
+"""Read a server's responses and errors: text, usage, retries, refusals."""
 
 from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from types import ModuleType
 from typing import Any
 
-# More than any answer takes; SQLite and prices can still reckon with it.
-_MOST_TOKENS = 10**9
-# Of a sentence of the provider's own.
-_MOST_SHOWN = 300
+from .provider import status_of
+
+# More than any answer takes, and small enough for SQLite and prices.
+_MAX_TOKENS = 10**9
+# The longest part of a provider's message that is shown.
+_MAX_SHOWN = 300
+# Statuses that every other call would get, too: no key, no money, no permission, no such model.
+_REFUSES_ALL = (401, 402, 403, 404)
+# The same, in the words of providers that send another status.
+_REFUSES_ALL_WORDS = re.compile(
+    r"insufficient_quota|credit balance|not a valid model|invalid model|model_not_found|"
+    r"api key not valid|invalid api key",
+    re.IGNORECASE,
+)
+# Refusals of the question, which another request style cannot fix. litellm knows some.
+_ABOUT_QUESTION = re.compile(
+    r"content[ _](policy|filter|management)|safety system|moderation|"
+    r"(context|input|prompt)\b.{0,40}\b(length|size|window|limit|too long)|"
+    r"maximum number of tokens",
+    re.IGNORECASE,
+)
+# Refusals of the request style: llama-cpp-python's server sends them with status 500.
+_ABOUT_STYLE = re.compile(r"response_format|json_schema")
 
 
 def text_of_response(message: Any) -> str:
-    """Return what a model said; some are made to answer by the call of a tool."""
+    """Return the text of a message; some providers answer by a tool call."""
     calls = getattr(message, "tool_calls", None) or []
-    said = message.content or (calls[0].function.arguments if calls else "")
-    # Half a surrogate pair is no UTF-8: no file could hold it, and no question repeat it.
-    return str(said or "").encode(errors="replace").decode()
+    content = message.content or (calls[0].function.arguments if calls else "")
+    # Unpaired surrogates are not UTF-8, so neither a file nor a question could hold them.
+    return str(content or "").encode(errors="replace").decode()
 
 
 def why_unusable(choice: Any, content: str) -> str | None:
-    """Return why nothing in an answer can be used; None if something may be."""
+    """Return why an answer is unusable; None if it may be used."""
     refusal = _refusal(choice.message)
     if refusal:
-        return f"the model will not answer: {refusal.splitlines()[0][:_MOST_SHOWN]}"
+        return f"the model will not answer: {refusal.splitlines()[0][:_MAX_SHOWN]}"
     if choice.finish_reason == "content_filter":
         return "the provider's filter withheld the answer"
     if not content.strip() and choice.finish_reason != "length":
@@ -40,7 +60,7 @@ def _refusal(message: Any) -> str:
 
 
 def retry_after(error: BaseException | None) -> float | None:
-    """Return the seconds that a server asks to wait, None if it does not say."""
+    """Return the seconds that a server asks to wait; None if it does not say."""
     headers = getattr(error, "litellm_response_headers", None) or {}
     text = str(headers.get("retry-after", "")).strip()
     if re.fullmatch(r"\d+(\.\d+)?", text):
@@ -55,7 +75,40 @@ def retry_after(error: BaseException | None) -> float | None:
 
 
 def token_count_of(reported: Any, expected: int) -> int:
-    """Return the tokens that a server tells, or those expected where it tells none that can be."""
+    """Return the number of tokens that a server reports, or the expected one if implausible."""
     if not isinstance(reported, int) or reported <= 0:
         return expected
-    return min(reported, _MOST_TOKENS)
+    return min(reported, _MAX_TOKENS)
+
+
+def refuses_all(error: BaseException) -> bool:
+    """Whether every other call would fail in the same way."""
+    if getattr(error, "status_code", None) in _REFUSES_ALL:
+        return True
+    return _REFUSES_ALL_WORDS.search(str(error)) is not None
+
+
+def is_transient(error: BaseException, errors: ModuleType) -> bool:
+    """Whether the same call may succeed later. errors: litellm's exceptions module."""
+    passing = (
+        errors.RateLimitError,
+        errors.InternalServerError,
+        errors.ServiceUnavailableError,
+        errors.APIConnectionError,
+        errors.BadGatewayError,
+        errors.Timeout,
+    )
+    redirects = 300 <= (status_of(error) or 0) < 400
+    return isinstance(error, passing) and not redirects and not refuses_all(error)
+
+
+def is_beyond_style(error: Exception, errors: ModuleType) -> bool:
+    """Whether no other request style would help: the question or the caller is refused.
+
+    errors: litellm's exceptions module.
+    """
+    if isinstance(error, errors.InternalServerError):
+        return _ABOUT_STYLE.search(str(error)) is None
+    of_the_question = errors.ContentPolicyViolationError, errors.ContextWindowExceededError
+    is_about_question = _ABOUT_QUESTION.search(str(error)) is not None
+    return is_about_question or isinstance(error, of_the_question) or refuses_all(error)

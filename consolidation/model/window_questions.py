@@ -1,9 +1,9 @@
-"""What a model is asked about one window: to write, to check, once to repair, to check again.
+"""The questions about one window: write, check, repair once, check again.
 
 1. `WriteQuestion` shows the memories; the answer is groups, each with a text.
-2. Each group is checked by program, then all of them are read in one `CheckQuestion`.
-3. Groups with faults of either check are written once more, and checked once more.
-4. What is still wrong then falls; a memory of which something is still lost stays active.
+2. A program checks each group, then a model checks all of them in one `CheckQuestion`.
+3. Groups with faults of either check are repaired once, and checked again.
+4. Groups that are still wrong are rejected; a memory whose content is still lost stays active.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from slowwave.consolidation.planning.estimates import (
 from slowwave.consolidation.proposals import (
     AskedWindow,
     Proposal,
+    Result,
     State,
     Usage,
-    VerifiedProposal,
 )
 from slowwave.consolidation.writing.program_check import find_faults, find_hints
 
@@ -35,48 +35,48 @@ from .parsing import UnreadableAnswer, parse_answer
 from .prompts import DraftToCheck, Messages
 from .question import Question, Steps
 
-# What comes of a question: proposals, the end of a window, or what is asked next.
-NextSteps = Steps[VerifiedProposal | AskedWindow]
+# Results of proposals, the end of a window, or the next questions.
+NextSteps = Steps[Result | AskedWindow]
 
 
 @dataclass(frozen=True)
 class CheckedGroup:
-    """A group that a proposal was made of, with what both checks found."""
+    """A group with its proposal, and the findings of both checks."""
 
     group: Group
     proposal: Proposal
-    # Found by program.
+    # Found by the program.
     faults: tuple[str, ...] = ()
-    # Found by reading.
+    # Found by the checking model.
     objections: Objections = field(default_factory=Objections)
 
     @property
     def is_extract(self) -> bool:
-        """Whether it makes a rule: memories that say more than it stay, as its evidence."""
+        """Whether it makes a rule: memories that say more stay as its evidence."""
         return self.proposal.operation == "extract"
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """What must be mended, as sentences."""
+        """What must be repaired, as sentences."""
         lost = () if self.is_extract else self.objections.lost_reasons
         return (*self.faults, *self.objections.reasons, *lost)
 
 
 @dataclass(frozen=True)
 class Unproposed:
-    """A group that no proposal can be made of, and why."""
+    """A group that cannot become a proposal, and why."""
 
     group: Group
     why: str
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """What must be mended."""
+        """What must be repaired."""
         return (self.why,)
 
 
-class WindowQuestion(Question[VerifiedProposal | AskedWindow]):
-    """A question on the way of one window."""
+class WindowQuestion(Question[Result | AskedWindow]):
+    """A question about one window."""
 
     def __init__(
         self, model: str, dialogue: WindowDialogue, messages: Messages, estimate: Estimate
@@ -86,19 +86,19 @@ class WindowQuestion(Question[VerifiedProposal | AskedWindow]):
         self.dialogue = dialogue
 
     def charge(self, used: Usage) -> None:
-        """Note what was used for it."""
+        """Add usage for the window."""
         self.dialogue.charge(used)
 
 
 class WriteQuestion(WindowQuestion):
-    """A question about all memories of a window, or about its faulty groups once more."""
+    """Asks to write all groups of a window, or to repair its faulty ones."""
 
     form = WRITE
 
     def __init__(
         self, dialogue: WindowDialogue, faulty: Sequence[CheckedGroup | Unproposed] = ()
     ) -> None:
-        """Take the groups to write once more; none on the first question."""
+        """Take the groups to repair; none in the first question."""
         self._faulty = tuple(faulty)
         named = {memory_id for each in faulty for memory_id in each.group.ids}
         sources = dialogue.groups.sources(named) if faulty else dialogue.job.sources
@@ -115,11 +115,11 @@ class WriteQuestion(WindowQuestion):
         super().__init__(dialogue.models.writer, dialogue, messages, estimate)
 
     def handle_answer(self, text: str) -> NextSteps:
-        """Check the groups by program, and have them read."""
+        """Check the groups by program, and ask the checking model."""
         try:
             answer = parse_answer(WriteAnswer, text)
         except UnreadableAnswer as error:
-            yield from self._ask_for_form(text, str(error))
+            yield from self._ask_to_reformat(text, str(error))
             return
         candidates, unproposed = self._candidates(answer.groups)
         conflicts = [] if self._faulty else self._conflicts(answer.conflicts)
@@ -127,23 +127,23 @@ class WriteQuestion(WindowQuestion):
         if checker is None:
             for ids in conflicts:
                 self.dialogue.note_conflict(ids)
-            yield from _go_on(self.dialogue, candidates, unproposed, self._faulty)
+            yield from _continue(self.dialogue, candidates, unproposed, self._faulty)
         elif candidates or conflicts:
             yield CheckQuestion(
                 checker, self.dialogue, candidates, conflicts, unproposed, self._faulty
             )
         else:
-            yield from _go_on(self.dialogue, (), unproposed, self._faulty)
+            yield from _continue(self.dialogue, (), unproposed, self._faulty)
 
     def handle_failure(self, state: State, why: str) -> NextSteps:
-        """Yield the end of the window; of what was to be mended, what is right as it was."""
-        yield from self.dialogue.settled(_unmended(self.dialogue, self._faulty, state, why))
+        """Yield the end of the window, and the groups that need no repair."""
+        yield from self.dialogue.settle(_without_repair(self.dialogue, self._faulty, state, why))
         yield self.dialogue.end(state, why)
 
     def _candidates(
         self, stated: Sequence[StatedGroup]
     ) -> tuple[list[CheckedGroup], list[Unproposed]]:
-        """Return the groups that make a proposal, checked by program, and the others."""
+        """Return the groups with a proposal, checked by program, and those without."""
         groups = self.dialogue.groups
         candidates: list[CheckedGroup] = []
         unproposed: list[Unproposed] = []
@@ -164,13 +164,16 @@ class WriteQuestion(WindowQuestion):
         return candidates, unproposed
 
     def _conflicts(self, stated: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
-        """Return the conflicts of two or more memories that were shown."""
-        found = (tuple(dict.fromkeys(self._ids.get(one, "") for one in ids)) for ids in stated)
+        """Return the conflicts between two or more shown memories."""
+        found = (
+            tuple(dict.fromkeys(self._ids.get(memory_id, "") for memory_id in ids))
+            for ids in stated
+        )
         return [ids for ids in found if len(ids) > 1 and "" not in ids]
 
 
 class CheckQuestion(WindowQuestion):
-    """A question whether drafts say what their sources say, all of it, and nothing else."""
+    """Asks whether drafts say everything that their sources say, and nothing else."""
 
     form = CHECK
 
@@ -183,7 +186,7 @@ class CheckQuestion(WindowQuestion):
         unproposed: Sequence[Unproposed],
         before: Sequence[CheckedGroup | Unproposed],
     ) -> None:
-        """Take what is read, what need not be, and what was asked about before, if anything."""
+        """Take what to check, what cannot be, and the groups before the repair, if any."""
         self._candidates = tuple(candidates)
         self._conflicts = tuple(conflicts)
         self._unproposed = tuple(unproposed)
@@ -204,11 +207,11 @@ class CheckQuestion(WindowQuestion):
         super().__init__(model, dialogue, messages, estimate)
 
     def handle_answer(self, text: str) -> NextSteps:
-        """Note the objections, and go on."""
+        """Add the objections, and continue."""
         try:
             stated = parse_answer(CheckAnswer, text).groups
         except UnreadableAnswer as error:
-            yield from self._ask_for_form(text, str(error))
+            yield from self._ask_to_reformat(text, str(error))
             return
         by_number = {each.n: each for each in stated}
         objections = [
@@ -222,39 +225,39 @@ class CheckQuestion(WindowQuestion):
         for ids, found in zip(self._conflicts, objections[len(checked) :], strict=True):
             if not found.reasons:
                 self.dialogue.note_conflict(ids)
-        yield from _go_on(self.dialogue, checked, self._unproposed, self._before)
+        yield from _continue(self.dialogue, checked, self._unproposed, self._before)
 
     def handle_failure(self, state: State, why: str) -> NextSteps:
-        """Yield the end of the window: nothing is written that was not read."""
-        unread = [VerifiedProposal(each.proposal, state, why) for each in self._candidates]
+        """Yield the end of the window: unchecked drafts are not written."""
+        unchecked = [Result(each.proposal, state, why) for each in self._candidates]
         if self._before:
-            unread = _unmended(self.dialogue, self._before, state, why)
-        yield from self.dialogue.settled(unread)
+            unchecked = _without_repair(self.dialogue, self._before, state, why)
+        yield from self.dialogue.settle(unchecked)
         yield self.dialogue.end(state, why)
 
 
-def _go_on(
+def _continue(
     dialogue: WindowDialogue,
     candidates: Sequence[CheckedGroup],
     unproposed: Sequence[Unproposed],
     before: Sequence[CheckedGroup | Unproposed],
 ) -> NextSteps:
-    """Accept what has no fault, and have the rest mended, once.
+    """Accept groups without faults, and ask to repair the rest, once.
 
-    before: the groups that were to be mended, if this is the second answer about them.
+    before: the groups before their repair, if this is the second answer.
     """
     if before:
         dialogue.turned_down += [each.why for each in unproposed]
-        yield from dialogue.settled(_after_repair(dialogue, candidates, before))
+        yield from dialogue.settle(_after_repair(dialogue, candidates, before))
         yield dialogue.end("applied")
         return
     good = [each for each in candidates if not each.reasons]
-    yield from dialogue.settled([_ended(dialogue, each) for each in good])
+    yield from dialogue.settle([_conclude(dialogue, each) for each in good])
     shown = set(dialogue.window.memories)
     faulty: list[CheckedGroup | Unproposed] = []
     faulty += [_without_strangers(each) for each in candidates if each.reasons]
     for each in unproposed:
-        # There is nothing to ask about a group of no memory that was shown.
+        # A group without shown memories cannot be repaired.
         if shown.isdisjoint(each.group.ids):
             dialogue.turned_down.append(each.why)
         else:
@@ -269,24 +272,26 @@ def _after_repair(
     dialogue: WindowDialogue,
     candidates: Sequence[CheckedGroup],
     before: Sequence[CheckedGroup | Unproposed],
-) -> list[VerifiedProposal]:
-    """Return what becomes of groups that were to be mended: the second text, or the first.
+) -> list[Result]:
+    """Return the results of repaired groups: of the second text, or of the first.
 
-    candidates: of the second answer. The first text stays in the running where it was right as far
-    as it goes: what it loses keeps its source active.
+    candidates: of the second answer. The first text is used if only something is missing from it:
+    the sources that it loses stay active.
     """
-    second = [_ended(dialogue, each) for each in candidates]
-    mended = {of for end in second if end.state == "planned" for of in end.proposal.sources}
+    second = [_conclude(dialogue, each) for each in candidates]
+    repaired = {
+        memory_id for end in second if end.state == "planned" for memory_id in end.proposal.sources
+    }
     found = list(second)
     for original in before:
         ids = set(original.group.ids)
-        if not mended.isdisjoint(ids):
+        if not repaired.isdisjoint(ids):
             continue
         again = [end for end in second if not ids.isdisjoint(end.proposal.sources)]
         if isinstance(original, Unproposed):
             dialogue.turned_down += [] if again else [original.why]
             continue
-        first = _ended(dialogue, original)
+        first = _conclude(dialogue, original)
         if first.state == "planned":
             found = [end for end in found if end not in again]
         if first.state == "planned" or not again:
@@ -294,38 +299,37 @@ def _after_repair(
     return found
 
 
-def _unmended(
+def _without_repair(
     dialogue: WindowDialogue, before: Sequence[CheckedGroup | Unproposed], state: State, why: str
-) -> list[VerifiedProposal]:
-    """Return what becomes of groups whose repair did not come, or could not be read and checked.
+) -> list[Result]:
+    """Return the results of groups whose repair failed or could not be checked.
 
-    A first text that only loses something will do. No other is rejected, so that it may be asked
-    about another night.
+    A first text that only loses something is used. The rest is not rejected, so that it can be
+    asked about another night.
     """
-    ends = [(each, _ended(dialogue, each)) for each in before if isinstance(each, CheckedGroup)]
+    ends = [(each, _conclude(dialogue, each)) for each in before if isinstance(each, CheckedGroup)]
     return [
-        end if end.state == "planned" else VerifiedProposal(each.proposal, state, why)
-        for each, end in ends
+        end if end.state == "planned" else Result(each.proposal, state, why) for each, end in ends
     ]
 
 
 def _without_strangers(candidate: CheckedGroup) -> CheckedGroup:
-    """Return a candidate without the memories that do not belong to it, if enough are left."""
+    """Return a candidate without memories that do not belong, if enough are left."""
     group = candidate.group.without(candidate.objections.strangers)
     return replace(candidate, group=group) if len(group.ids) > 1 else candidate
 
 
-def _ended(dialogue: WindowDialogue, candidate: CheckedGroup) -> VerifiedProposal:
-    """Return what becomes of a candidate that is not asked about again.
+def _conclude(dialogue: WindowDialogue, candidate: CheckedGroup) -> Result:
+    """Return the final result of a candidate.
 
-    A memory of which something is lost stays active; a text with anything else wrong falls.
+    A memory whose content is lost stays active; a text with another fault is rejected.
     """
     why = "; ".join((*candidate.faults, *candidate.objections.reasons))
     if why:
-        return VerifiedProposal(candidate.proposal, "rejected", why)
+        return Result(candidate.proposal, "rejected", why)
     lost = candidate.objections.losing
     if not lost:
-        return VerifiedProposal(candidate.proposal, "planned")
+        return Result(candidate.proposal, "planned")
     groups = dialogue.groups
     try:
         proposal = groups.propose(candidate.group, staying=lost)
@@ -334,9 +338,11 @@ def _ended(dialogue: WindowDialogue, candidate: CheckedGroup) -> VerifiedProposa
     else:
         faults = find_faults(proposal, groups.sources(proposal.sources))
         if not groups.is_wanted(proposal):
-            faults.append("what is left of it was decided about before")
+            faults.append("what is left of it was decided before")
     if faults:
         why = "; ".join((*candidate.objections.lost_reasons, *faults))
-        return VerifiedProposal(candidate.proposal, "rejected", why)
+        return Result(candidate.proposal, "rejected", why)
     kept = "; ".join(candidate.objections.lost_reasons)
-    return VerifiedProposal(proposal, "planned", f"kept active what the text lacks: {kept}")
+    return Result(
+        proposal, "planned", f"sources stay active because the text lacks words of theirs: {kept}"
+    )

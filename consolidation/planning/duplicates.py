@@ -269,7 +269,7 @@ class Duplicates:
     def _is_taken_apart(self, row: int, other: int) -> bool:
         """Whether a person restored one of two rows from a memory made of the other."""
         ids = self._view.memories[row].id, self._view.memories[other].id
-        return ids in self._view.taken_apart
+        return ids in self._view.user_separated
 
     def _are_taken_apart(self, leaving: int, staying: int) -> bool:
         survivor = self._groups[staying][0]

@@ -105,7 +105,7 @@ def _shown(planner: TenantPlanner, leaving: Collection[str]) -> list[Memory]:
     """
     view = planner.view
     observed = [memory for row, memory in enumerate(view.memories) if view.is_fresh(row)]
-    derived = [memory for memory in view.derived if memory.id not in view.kept_as_is]
+    derived = [memory for memory in view.derived if memory.id not in view.verbatim_only]
     firsts: dict[str, Memory] = {}
     for memory in (*observed, *derived):
         if memory.id not in leaving:
@@ -177,7 +177,7 @@ def _across_cuts(
         len(near),
     )
     sizes = [_size(memory) for memory in memories]
-    clusters = find_clusters(near.chosen(across), NARROW_EPS, sizes, WINDOW_TOKENS)
+    clusters = find_clusters(near.select(across), NARROW_EPS, sizes, WINDOW_TOKENS)
     # One that had to be cut again may hold what was in one window before.
     fresh = [part for part in clusters if not set.intersection(*(seen[row] for row in part))]
     return pack(fresh, sizes, WINDOW_TOKENS)
@@ -199,7 +199,7 @@ def _window(planner: TenantPlanner, memories: Sequence[Memory], alone: tuple[str
         trusts=tuple(memory.trust for memory in memories),
         may_leave=frozenset(memory.id for memory in memories if planner.may_be_replaced(memory)),
         derived=frozenset(memory_id for memory_id in ids if view.row(memory_id) is None),
-        apart=frozenset(pair for pair in view.taken_apart if set(pair) <= set(ids)),
+        apart=frozenset(pair for pair in view.user_separated if set(pair) <= set(ids)),
         operations=options.only,
         decided=options.remembered,
         excluded=options.excluded,

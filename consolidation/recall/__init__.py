@@ -1,1 +1,1 @@
-"""Finds what a file remembers of a question; superseded texts are keys of what replaced them."""
+"""Search the memories of a file; superseded texts lead to what replaced them."""

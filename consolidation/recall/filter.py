@@ -1,4 +1,4 @@
-"""Which memories may be found at all."""
+"""Filters for search."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from slowwave.store.records import Memory
 
 @dataclass(frozen=True)
 class Filter:
-    """Which memories may be hits; None and () stand for any."""
+    """Conditions on hits; None and () match any."""
 
     tenants: tuple[str, ...] = ()
     kind: str | None = None
     layer: str | None = None
-    # One of these.
+    # Any of these.
     tags: tuple[str, ...] = ()
-    # When it was observed, as ISO 8601 in UTC: from then on, and until then.
+    # Bounds of `observed_at`, inclusive, ISO 8601 in UTC.
     since: str | None = None
     until: str | None = None
 
     @property
     def is_open(self) -> bool:
-        """Whether any memory may be a hit."""
+        """Whether it matches every memory."""
         return self == Filter()
 
-    def lets_through(self, memory: Memory) -> bool:
-        """Whether a memory may be a hit."""
+    def matches(self, memory: Memory) -> bool:
+        """Whether a memory matches."""
         return (
             (not self.tenants or memory.tenant in self.tenants)
             and self.kind in (None, memory.kind)

@@ -1,4 +1,4 @@
-"""What a search finds."""
+"""Search hits."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from slowwave.store.records import Memory
 
 @dataclass(frozen=True)
 class Hit:
-    """A memory that was found, and why."""
+    """A memory that was found, with its ranks."""
 
     memory: Memory
-    # What it was ranked by, before its age and what it repeats.
+    # Its relevance, before age and repetition are considered.
     relevance: float
-    # Of the nearest of its keys.
+    # The cosine of its nearest key.
     cosine: float
-    # Its rank by words alone, from 1 on, None if it has none of them; and by vectors.
+    # Its ranks, from 1, by words (None if it has none of them) and by vectors.
     by_words: int | None
     by_vectors: int
-    # The text that was found: its own, or one that it took the place of.
+    # The memory whose text was found: itself, or one that it replaced.
     key: Memory
-    # The ids of what it was made from, to every depth.
+    # The ids of its sources, at any depth.
     sources: tuple[str, ...]
-    # A hit that gives the same thing a later value, as a model said, if there is one.
+    # A hit with a later value of the same property, by a model's judgement.
     later: Memory | None = None
-    # A later hit that says the same but for a value or a denial.
+    # A later hit that differs only in a value or a negation.
     perhaps_later: Memory | None = None

@@ -1,4 +1,4 @@
-"""What can be found in a file, read once: texts with vectors and words, and where they lead."""
+"""The search index of a file: texts with vectors and words, and the memories they lead to."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Recallable:
-    """What a file holds of the tenants chosen, with its vectors as far as the file has them."""
+    """The searchable contents of a file, with the vectors that it has."""
 
     memories: tuple[Memory, ...]
     edges: tuple[Edge, ...]
@@ -39,55 +39,52 @@ class Recallable:
 
 
 def read_recallable_of(path: Path, chosen: Sequence[str], model: str) -> Recallable:
-    """Read what the tenants named, or all, remember. Raises `StoreError`.
+    """Read the memories of the chosen tenants, or of all, and close the file.
 
-    The file is open only as long as it takes to read.
+    Raises `StoreError`.
     """
     with open_reading(path) as file:
         tenants = select_tenants(file, chosen)
-        memories = [one for tenant in tenants for one in read_recallable(file, tenant)]
+        memories = [memory for tenant in tenants for memory in read_recallable(file, tenant)]
         return Recallable(
             tuple(memories),
             tuple(edge for tenant in tenants for edge in read_edges(file, tenant)),
             TextVectors(
-                memories, (one for tenant in tenants for one in read_vectors(file, model, tenant))
+                memories,
+                (vector for tenant in tenants for vector in read_vectors(file, model, tenant)),
             ),
-            tuple(one for tenant in tenants for one in read_disputes(file, tenant)),
+            tuple(dispute for tenant in tenants for dispute in read_disputes(file, tenant)),
         )
 
 
 def read_archived_of(
     path: Path, chosen: Sequence[str], model: str
 ) -> tuple[Recallable, dict[str, str]]:
-    """Read what the tenants named, or all, have archived or let expire, to be searched by itself.
+    """Read the archived and expired memories of the chosen tenants, or of all.
 
-    Left out is what is never active again: shared facts that ended, and traces of tasks. The
-    memories are given as if they were active; what they are stands beside, by their ids.
-    Raises `StoreError`.
+    Memories that cannot be restored are left out: ended shared facts, and traces of tasks. The
+    memories are returned as active ones, with their real status by id. Raises `StoreError`.
     """
     with open_reading(path) as file:
         tenants = select_tenants(file, chosen)
         found = read_restorable(file, tenants)
-        memories = [replace(one, status="active", expires_at=None) for one in found]
-        vectors = (one for tenant in tenants for one in read_vectors(file, model, tenant))
+        memories = [replace(memory, status="active", expires_at=None) for memory in found]
+        vectors = (vector for tenant in tenants for vector in read_vectors(file, model, tenant))
         recallable = Recallable(tuple(memories), (), TextVectors(memories, vectors), ())
-    return recallable, {one.id: one.status for one in found}
+    return recallable, {memory.id: memory.status for memory in found}
 
 
 class RecallIndex:
-    """All texts of a file, to be searched as often as one likes.
-
-    The places of memories are rows of every array here, n in all.
-    """
+    """All texts of a file. A memory's index in `memories` is its row in every array, n in all."""
 
     def __init__(
         self, recallable: Recallable, embedder: Embedder, progress: Progress | None = None
     ) -> None:
-        """Index what was read; vectors that the file lacks are computed and not kept.
+        """Index the memories; missing vectors are computed and not kept.
 
         Raises `EmbedderError`.
         """
-        # How many memories the file has no vector of.
+        # The number of memories without a vector in the file.
         self.without_vector = 0
         recallable.vectors.complete(embedder, self._count, progress or Progress())
         self.memories = recallable.memories
@@ -100,29 +97,29 @@ class RecallIndex:
         self.passing = lru_cache(maxsize=64)(self._passing)
 
     def _count(self, rows: Sequence[tuple[str, str, bytes]]) -> None:
-        """Count computed vectors and let them go: a search only reads."""
+        """Count computed vectors; they are not kept, since a search only reads."""
         self.without_vector += len(rows)
 
     def current(self, now: str) -> NDArray[np.intp]:
-        """Return the place that each text leads to now, shape (n,), or `NOWHERE`."""
+        """Return the row that each text leads to now, or `NOWHERE`, shape (n,)."""
         import numpy as np
 
         if self._current is None or not self._current[0] <= now < self._current[1]:
-            ends = (one.expires_at for one in self.memories)
-            until = min((one for one in ends if one is not None and one > now), default=NEVER)
+            ends = (memory.expires_at for memory in self.memories)
+            until = min((end for end in ends if end is not None and end > now), default=NEVER)
             found = current_holders(self.memories, self._recallable.edges, now)
             self._current = now, until, np.array(found, dtype=np.intp)
         return self._current[2]
 
     def past(self, moment: str) -> NDArray[np.intp]:
-        """Return the place that each text leads to at an earlier moment, shape (n,)."""
+        """Return the row that each text led to at an earlier time, or `NOWHERE`, shape (n,)."""
         return self._past(moment)
 
     def _passing(self, wanted: Filter) -> NDArray[np.bool_]:
-        """Say of each memory whether a filter lets it through, shape (n,)."""
+        """Return whether each memory matches a filter, shape (n,)."""
         import numpy as np
 
-        return np.fromiter(map(wanted.lets_through, self.memories), bool, len(self.memories))
+        return np.fromiter(map(wanted.matches, self.memories), bool, len(self.memories))
 
     def _holders_at(self, moment: str) -> NDArray[np.intp]:
         import numpy as np
@@ -135,22 +132,24 @@ class RecallIndex:
         """When each memory was observed, to the second, shape (n,)."""
         import numpy as np
 
-        return np.array([one.observed_at[:19] for one in self.memories], dtype="datetime64[s]")
+        return np.array(
+            [memory.observed_at[:19] for memory in self.memories], dtype="datetime64[s]"
+        )
 
     @cached_property
     def layers(self) -> NDArray[np.int8]:
-        """How settled each memory is, from 0 on, shape (n,)."""
+        """The rank of each memory's layer, from 0, shape (n,)."""
         import numpy as np
 
         levels = {layer: level for level, layer in enumerate(LAYERS)}
-        return np.array([levels[one.layer] for one in self.memories], dtype=np.int8)  # type: ignore[index]  # the schema lets no other word in
+        return np.array([levels[memory.layer] for memory in self.memories], dtype=np.int8)  # type: ignore[index]  # the schema allows no others
 
     @cached_property
     def trusts(self) -> NDArray[np.float32]:
-        """How far each memory is trusted, shape (n,)."""
+        """The trust of each memory, shape (n,)."""
         import numpy as np
 
-        return np.array([one.trust for one in self.memories], dtype=np.float32)
+        return np.array([memory.trust for memory in self.memories], dtype=np.float32)
 
     @property
     def disputes(self) -> Sequence[Dispute]:
@@ -158,17 +157,17 @@ class RecallIndex:
         return self._recallable.disputes
 
     def sources_of(self, place: int) -> tuple[str, ...]:
-        """Return the ids of all that a memory was made from, to every depth, nearest first."""
+        """Return the ids of a memory's sources at any depth, nearest first."""
         return tuple(self._ancestors(self.memories[place].id))
 
     def _ancestors(self, memory_id: str) -> Iterable[str]:
         found: dict[str, None] = {}
         waiting = list(self._sources.get(memory_id, ()))
         while waiting:
-            one = waiting.pop(0)
-            if one not in found and one != memory_id:
-                found[one] = None
-                waiting += self._sources.get(one, ())
+            source = waiting.pop(0)
+            if source not in found and source != memory_id:
+                found[source] = None
+                waiting += self._sources.get(source, ())
         return found
 
     @cached_property

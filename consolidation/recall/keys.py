@@ -1,4 +1,4 @@
-"""Which memory each text of a file leads to: now, or at an earlier moment."""
+"""Find the memory that each text of a file leads to, now or at an earlier time."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from itertools import pairwise
 from slowwave.store.lineage import Edge
 from slowwave.store.records import Memory
 
-# Where a text leads nowhere: what it said is no longer there to be handed over.
+# The row of a text that leads to no memory.
 NOWHERE = -1
-# After every moment that can be written.
+# Sorts after every timestamp.
 NEVER = "~"
 
 
 def current_holders(memories: Sequence[Memory], edges: Iterable[Edge], now: str) -> list[int]:
-    """Return for each memory the place of the one that says today what it says, or `NOWHERE`.
+    """Return for each memory the row of its current version, or `NOWHERE`.
 
-    An active memory stands for itself. A superseded one leads to what took its place, over as many
-    generations as there are.
+    An active memory is its own. A superseded one leads to its replacement, over any number of
+    generations.
     """
     places = {memory.id: place for place, memory in enumerate(memories)}
     made_of_it: dict[str, list[str]] = {}
@@ -31,16 +31,15 @@ def current_holders(memories: Sequence[Memory], edges: Iterable[Edge], now: str)
         yield from made_of_it.get(memory.id, ())
 
     def holder(place: int) -> int:
-        # Depth first: what replaced a memory, and what replaced that, before what else it was
-        # made into (it may support a rule, too).
+        # Depth first: replacements before other derived memories, such as rules.
         waiting, seen = [place], {place}
         while waiting:
             memory = memories[waiting.pop()]
             if memory.status == "active" and not memory.expired(now):
                 return places[memory.id]
             if memory.status == "superseded":
-                after = [places[one] for one in lead(memory) if one in places]
-                waiting += [one for one in reversed(after) if one not in seen]
+                after = [places[memory_id] for memory_id in lead(memory) if memory_id in places]
+                waiting += [place for place in reversed(after) if place not in seen]
                 seen.update(after)
         return NOWHERE
 
@@ -48,53 +47,53 @@ def current_holders(memories: Sequence[Memory], edges: Iterable[Edge], now: str)
 
 
 def holders_at(memories: Sequence[Memory], edges: Iterable[Edge], moment: str) -> list[int]:
-    """Return for each memory its own place if it said at `moment` what was so, or else `NOWHERE`.
+    """Return for each memory its own row if it was valid at `moment`, else `NOWHERE`.
 
-    Only what was observed by then counts, in its own words: a derived memory may hold what came
-    later, and is taken only where none of its sources is in the file any more. What an update
-    replaced was so until the next of its memories was observed.
+    Only memories observed by then count. A derived memory may contain later facts, and only counts
+    if none of its sources is in the file. The sources of an update were valid until the next one
+    was observed.
     """
     edges = tuple(edges)
     by_id = {memory.id: memory for memory in memories}
-    derived_from_these = {edge.derived_id for edge in edges if edge.source_id in by_id}
-    part_of_something = {edge.source_id for edge in edges}
+    derived_ids = {edge.derived_id for edge in edges if edge.source_id in by_id}
+    source_ids = {edge.source_id for edge in edges}
     ends = _ends(edges, by_id)
 
     def end(memory: Memory) -> str:
-        if memory.status == "superseded" and memory.id not in part_of_something:
-            # Somebody replaced it by hand: what it said goes on in nothing else.
+        if memory.status == "superseded" and memory.id not in source_ids:
+            # A person replaced it: its text is in no derived memory.
             return memory.superseded_at or memory.observed_at
         return ends.get(memory.id, NEVER)
 
-    def was_so(memory: Memory) -> bool:
+    def was_valid(memory: Memory) -> bool:
         return (
             memory.observed_at <= moment
             and not memory.expired(moment)
-            and not _is_made(memory, derived_from_these)
+            and not _is_made(memory, derived_ids)
             and moment < end(memory)
         )
 
-    return [place if was_so(memory) else NOWHERE for place, memory in enumerate(memories)]
+    return [place if was_valid(memory) else NOWHERE for place, memory in enumerate(memories)]
 
 
 def _is_made(memory: Memory, derived: set[str]) -> bool:
-    # A memory that took others in by a merge says what it always said.
+    # The survivor of a merge keeps its text.
     return memory.generation > 0 and memory.id in derived
 
 
 def _ends(edges: Iterable[Edge], by_id: Mapping[str, Memory]) -> dict[str, str]:
-    """Return the moment from which on a later memory of an update says what is so, by id."""
+    """Return when a later source of an update replaced each earlier one, by id."""
     updates: dict[str, set[str]] = {}
     for edge in edges:
         if edge.operation == "update":
             updates.setdefault(edge.derived_id, set()).add(edge.source_id)
     ends: dict[str, str] = {}
     for derived, sources in updates.items():
-        # One of the memories may have replaced the others itself.
-        told = [by_id[one] for one in (*sources, derived) if one in by_id]
-        told = [memory for memory in told if memory.id != derived or memory.generation == 0]
-        told.sort(key=lambda memory: (memory.observed_at, memory.id))
-        for earlier, later in pairwise(told):
+        # One of the sources may have replaced the others itself.
+        members = [by_id[memory_id] for memory_id in (*sources, derived) if memory_id in by_id]
+        members = [memory for memory in members if memory.id != derived or memory.generation == 0]
+        members.sort(key=lambda memory: (memory.observed_at, memory.id))
+        for earlier, later in pairwise(members):
             if later.observed_at > earlier.observed_at:
                 ends[earlier.id] = min(later.observed_at, ends.get(earlier.id, NEVER))
     return ends

@@ -1,7 +1,7 @@
-"""Hits that give an older value than another hit: they come behind it, and say so.
+"""Rank hits with an outdated value after the hit with the later one, and mark them.
 
-Two memories that give one thing two values stay both active where nobody decided between them. A
-reader who gets only the first of them would take it for what is so.
+Conflicting memories both stay active until somebody decides. A reader who only gets the outdated
+one would believe it.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from slowwave.store.shown_to_model import Dispute
 from .hit import Hit
 
 
-def behind_later_values(hits: Sequence[Hit], disputes: Iterable[Dispute]) -> list[Hit]:
-    """Put each hit with an older value behind the one with the later value, which it then names.
+def demote_outdated(hits: Sequence[Hit], disputes: Iterable[Dispute]) -> list[Hit]:
+    """Move each hit with an outdated value after the hit with the later value, and set `later`.
 
-    disputes: the conflicts that a model named; of what texts alone say the hit names it as
-    perhaps later. What has no date is older than nothing.
+    disputes: the conflicts that a model named. Conflicts found in the texts alone set
+    `perhaps_later`. Undated memories are never outdated.
     """
     by_id = {hit.memory.id: hit for hit in hits}
     named = _latest(_disputed(by_id, disputes))
@@ -51,7 +51,7 @@ def _with_older(hit: Hit, behind: dict[str, list[Hit]]) -> Iterator[Hit]:
 
 
 def _latest(pairs: Iterable[tuple[Memory, Memory]]) -> dict[str, str]:
-    """Return the id of each memory that gives an older value, with that of the last later one."""
+    """Return the id of the latest value by the id of each outdated memory."""
     dated = [
         (earlier, later)
         for earlier, later in pairs

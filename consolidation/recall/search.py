@@ -1,7 +1,7 @@
-"""A question to hits: vectors and words, fused, in the order that the user wishes.
+"""Search memories by vectors and words, fused.
 
-A *key* is a text that is searched, its *holder* the memory that it leads to, which is handed over;
-both are places in `index.memories`, which every array here has in its first dimension.
+A *key* is a text that is searched, its *holder* the memory that it leads to, which is returned.
+Both are rows of `index.memories`, the first dimension of every array here.
 """
 
 from __future__ import annotations
@@ -24,77 +24,77 @@ from .filter import Filter
 from .hit import Hit
 from .index import RecallIndex
 from .keys import NOWHERE
-from .later_values import behind_later_values
+from .later_values import demote_outdated
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-# Of so many times the hits wanted those are chosen that repeat each other least.
+# Diverse and recent hits are chosen from this many times the limit.
 _POOL = 5
-# So many hits at the least are looked at for values that are older than another one's.
+# The minimum number of hits that are compared for outdated values.
 _COMPARED = 10
 
 
 @dataclass(frozen=True)
-class Wish:
-    """What is asked, and how the answer is to be."""
+class SearchQuery:
+    """A question, and options for the answer."""
 
     text: str
     limit: int = 10
     filter: Filter = field(default_factory=Filter)
-    # The moment of which it is asked, as ISO 8601 in UTC; None for now.
+    # The time that the question is about, ISO 8601 in UTC; None for now.
     as_of: str | None = None
-    # How fast what is old counts less: by exp(-recency x hours); None: age does not count.
+    # The decay of old memories, exp(-recency x hours); None ignores age.
     recency: float | None = None
-    # Whether hits that repeat each other stand back.
+    # Whether to demote hits that repeat better ones.
     diverse: bool = False
 
 
-def search(index: RecallIndex, wish: Wish, now: str) -> list[Hit]:
-    """Return the memories that fit a question best, best first, later values before older ones.
+def search(index: RecallIndex, query: SearchQuery, now: str) -> list[Hit]:
+    """Return the most relevant memories, best first, later values before outdated ones.
 
     Raises `EmbedderError`.
     """
-    # A later value may come behind the older one that the question is worded like.
-    more = replace(wish, limit=max(wish.limit, _COMPARED))
-    return behind_later_values(ranked(index, more, now), index.disputes)[: wish.limit]
+    # The later value may rank lower than the outdated one.
+    more = replace(query, limit=max(query.limit, _COMPARED))
+    return demote_outdated(ranked(index, more, now), index.disputes)[: query.limit]
 
 
-def ranked(index: RecallIndex, wish: Wish, now: str) -> list[Hit]:
-    """Return the memories that fit a question best, best first.
+def ranked(index: RecallIndex, query: SearchQuery, now: str) -> list[Hit]:
+    """Return the most relevant memories, best first.
 
     Raises `EmbedderError`, and `QueryTooLong` for a question that is longer than any memory.
 
-    Relevance is `VECTOR_SHARE` of the cosine and the rest of BM25 as a share of the best text's or,
-    where that has little of the question, of what a text with `WORDS_FOUND` of it would have. A
-    memory is as relevant as the best of its keys.
+    Relevance is `VECTOR_SHARE` of the cosine plus the rest of BM25, relative to the best text's or,
+    if that matches little, to that of a text with `WORDS_FOUND` of the words. A memory is as
+    relevant as its best key.
     """
     import numpy as np
 
-    if len(wish.text) > MAX_CHARACTERS:
+    if len(query.text) > MAX_CHARACTERS:
         raise QueryTooLong(
-            f"The question has {len(wish.text):,} characters; it may have {MAX_CHARACTERS:,}.",
-            "Ask for what matters in it.",
+            f"The question has {len(query.text):,} characters; the maximum is {MAX_CHARACTERS:,}.",
+            "Shorten it.",
         )
-    if not index.memories or wish.limit < 1:
+    if not index.memories or query.limit < 1:
         return []
-    holders = _allowed(index, wish, now)
+    holders = _allowed(index, query, now)
     allowed = np.flatnonzero(holders != NOWHERE)
     if not len(allowed):
         return []
-    cosines = index.vectors @ index.embedder.encode([wish.text])[0]
+    cosines = index.vectors @ index.embedder.encode([query.text])[0]
     word_scores = np.zeros(len(cosines), dtype=np.float32)
-    words = words_of(wish.text)
+    words = words_of(query.text)
     rows, scores = index.words.scores(words)
     word_scores[rows] = scores
     full = WORDS_FOUND * index.words.full_score(words)
     best = max(float(word_scores[allowed].max()), full) or 1.0
     relevance = VECTOR_SHARE * cosines + (1.0 - VECTOR_SHARE) * word_scores / best
-    pool = wish.limit * _POOL if wish.diverse or wish.recency is not None else wish.limit
+    pool = query.limit * _POOL if query.diverse or query.recency is not None else query.limit
     found = list(_best_keys(holders, relevance, allowed, pool))
     keys = np.array(found, dtype=np.intp)
-    order = _ordered(index, holders[keys], relevance[keys], wish, now)
+    order = _ordered(index, holders[keys], relevance[keys], query, now)
     vector_ranks, word_ranks = (
         _Ranks(values[allowed], holders[allowed], len(holders)) for values in (cosines, word_scores)
     )
@@ -108,13 +108,13 @@ def ranked(index: RecallIndex, wish: Wish, now: str) -> list[Hit]:
             key=index.memories[key],
             sources=index.sources_of(place),
         )
-        for key in keys[order[: wish.limit]].tolist()
+        for key in keys[order[: query.limit]].tolist()
         for place in [int(holders[key])]
     ]
 
 
 class _Ranks:
-    """How memories rank by one measure, each by the best of its keys."""
+    """The ranks of memories by one measure, each by its best key."""
 
     def __init__(self, values: NDArray[np.float32], holders: NDArray[np.intp], places: int) -> None:
         import numpy as np
@@ -130,20 +130,20 @@ class _Ranks:
 
 
 def words_of(text: str) -> list[str]:
-    """Return the words of a question that are worth looking for; all of them if none is."""
+    """Return the content words of a question; all words if it has none."""
     words = [token.bare for token in tokenise(text)]
-    telling = list(filter(is_content, words))
-    return list(dict.fromkeys(telling or words))
+    content = list(filter(is_content, words))
+    return list(dict.fromkeys(content or words))
 
 
-def _allowed(index: RecallIndex, wish: Wish, now: str) -> NDArray[np.intp]:
-    """Return where each text leads, shape (n,); `NOWHERE` too if that may not be a hit."""
+def _allowed(index: RecallIndex, query: SearchQuery, now: str) -> NDArray[np.intp]:
+    """Return the row that each text leads to, shape (n,); `NOWHERE` if it is filtered out."""
     import numpy as np
 
-    holders = index.current(now) if wish.as_of is None else index.past(wish.as_of)
-    if wish.filter.is_open:
+    holders = index.current(now) if query.as_of is None else index.past(query.as_of)
+    if query.filter.is_open:
         return holders
-    passing = index.passing(wish.filter)
+    passing = index.passing(query.filter)
     return np.where(passing[holders] & (holders != NOWHERE), holders, NOWHERE)
 
 
@@ -161,7 +161,7 @@ def _best_keys(
     while True:
         values = -relevance[allowed]
         part = np.argpartition(values, size - 1)[:size]
-        # Of equals the one that comes first in the file.
+        # Of equal keys the first in the file.
         part = allowed[part[np.lexsort((part, values[part]))]]
         holding = holders[part]
         _, firsts = np.unique(holding, return_index=True)
@@ -180,25 +180,25 @@ def _ordered(
     index: RecallIndex,
     places: NDArray[np.intp],
     relevance: NDArray[np.float32],
-    wish: Wish,
+    query: SearchQuery,
     now: str,
 ) -> list[int]:
-    """Return the order of hits, by relevance or as the wish has it; layer and trust break ties."""
+    """Return the order of hits, by relevance or as the query has it; layer and trust break ties."""
     import numpy as np
 
     scores = relevance
-    if wish.recency is not None:
-        moment = np.datetime64((wish.as_of or now)[:19])
+    if query.recency is not None:
+        moment = np.datetime64((query.as_of or now)[:19])
         hours = (moment - index.observed[places]) / np.timedelta64(1, "h")
         with np.errstate(over="ignore"):  # what is beyond all bounds is as old as can be
-            fresh = np.exp(-wish.recency * np.maximum(hours, 0.0))
+            fresh = np.exp(-query.recency * np.maximum(hours, 0.0))
         aged = RELEVANCE_SHARE * relevance + (1.0 - RELEVANCE_SHARE) * fresh
         scores = aged.astype(np.float32)
     rounded = np.round(scores / AS_RELEVANT)
     order = np.lexsort((-index.trusts[places], -index.layers[places], -rounded))
-    if not wish.diverse:
-        return [int(one) for one in order]
-    return _diverse(index.vectors[places], scores, order, wish.limit)
+    if not query.diverse:
+        return [int(place) for place in order]
+    return _diverse(index.vectors[places], scores, order, query.limit)
 
 
 def _diverse(

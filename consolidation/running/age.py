@@ -1,4 +1,4 @@
-"""The phases that take memories out of the active ones: each a run of its own, journaled."""
+"""Expire and archive memories: each phase is a journaled run of its own."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from slowwave.store.ageing import PHASE, PORTION, STATUS_AFTER, Phase, retire_me
 from slowwave.store.file import MemoryFile
 from slowwave.store.records import timestamp
 
-from .in_portions import Work, treat_in_portions
+from .batched_run import Work, run_in_batches
 from .night_inputs import NightInputs
 from .preflight import Preflight
 
 
 @dataclass(frozen=True)
-class Aged:
-    """What a phase took out of the active memories, or in a dry run would take out."""
+class AgeingResult:
+    """The memories that a phase expired or archived; in a dry run, those that it would."""
 
     leaving: tuple[LeavingMemory, ...] = ()
     choice: AgeingChoice = field(default_factory=AgeingChoice)
-    # None where none was begun.
+    # None if no run was begun.
     run_id: str | None = None
-    # Why not all left that was to leave.
+    # Why some memories did not leave.
     why: str | None = None
     interrupted: bool = False
-    # Whether how it ended is in the file, too.
+    # Whether the end was recorded in the file.
     end_is_kept: bool = True
 
 
@@ -39,24 +39,26 @@ def age(
     tenants: Sequence[str],
     preflight: Preflight,
     interruption: Interruption,
-) -> Aged:
-    """Take out what was chosen, as far as it is what it was.
+) -> AgeingResult:
+    """Expire or archive the chosen memories that are unchanged.
 
-    What stands in the way after the first memories is in the result. Raises `StoreError` if nothing
-    was changed.
+    An error after the first batch is reported in the result. Raises `StoreError` if nothing was
+    changed.
     """
     preflight.check_and_back_up()
-    planned = {one.id: one.memory for one in choice.leaving}
+    planned = {leaving.id: leaving.memory for leaving in choice.leaving}
 
-    def treat(file: MemoryFile, run_id: str, ids: Sequence[str]) -> None:
-        retire_memories(file, run_id, phase, [planned[one] for one in ids], timestamp(night.now))
+    def process(file: MemoryFile, run_id: str, ids: Sequence[str]) -> None:
+        retire_memories(
+            file, run_id, phase, [planned[memory_id] for memory_id in ids], timestamp(night.now)
+        )
 
     def report(done: frozenset[str]) -> dict[str, Any]:
         counts = {"kept": dict(choice.kept), "above": dict(choice.above)}
         return {STATUS_AFTER[phase]: len(done), **counts}
 
-    work = Work(list(planned), PORTION, treat, report)
+    work = Work(list(planned), PORTION, process, report)
     shown = {PHASE: phase, "tenant": list(night.options.tenants), **preflight.as_option()}
-    run = treat_in_portions(night.path, work, tenants, night.now, shown, interruption)
-    leaving = tuple(one for one in choice.leaving if one.id in run.done)
-    return Aged(leaving, choice, run.run_id, run.why, run.interrupted, run.end_is_kept)
+    run = run_in_batches(night.path, work, tenants, night.now, shown, interruption)
+    leaving = tuple(memory for memory in choice.leaving if memory.id in run.done)
+    return AgeingResult(leaving, choice, run.run_id, run.why, run.interrupted, run.end_is_kept)

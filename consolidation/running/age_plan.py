@@ -1,4 +1,4 @@
-"""What the phases of ageing would do: to what is there, or to what a plan would leave."""
+"""Choose what expires and what is archived, in the file or after a planned run."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ from .night_inputs import NightInputs
 
 
 class AgePlan:
-    """Looks at a file as the user's options say, and chooses."""
+    """Chooses the memories of a file that expire or are archived."""
 
     def __init__(self, night: NightInputs) -> None:
-        """Take the file, the options, and what time it is."""
+        """Take the night's file, options and time."""
         self._path = night.path
         self._options = night.options
         self._now = timestamp(night.now)
 
     @property
     def tenants(self) -> list[str]:
-        """The tenants that the run is about, never shared knowledge. Raises `StoreError`."""
+        """The tenants of the run, without shared knowledge. Raises `StoreError`."""
         with open_reading(self._path) as file:
             return select_consolidated_tenants(file, self._options.tenants)
 
     def expiring(self) -> AgeingChoice | None:
-        """Return what has come to its end; None where that is not wanted. Raises `StoreError`."""
+        """Return the expired memories; None if expiry is off. Raises `StoreError`."""
         if not self._options.expire:
             return None
         with open_reading(self._path) as file:
@@ -52,50 +52,60 @@ class AgePlan:
             )
 
     def scores(self, without: AgeingChoice | None = None) -> tuple[LayerScores, ...] | None:
-        """Return how much is left of the memories; None where that is not wanted.
+        """Return the decay scores by layer; None if they are off.
 
-        without: what will be gone by then, in a dry run. Raises `StoreError`.
+        without: memories that will have expired, in a dry run. Raises `StoreError`.
         """
         if not self._options.decay:
             return None
         gone = _ids(without)
         with open_reading(self._path) as file:
             tenants = select_consolidated_tenants(file, self._options.tenants)
-            staying = (one for one in read_ages(file, tenants) if one.id not in gone)
+            staying = (memory for memory in read_ages(file, tenants) if memory.id not in gone)
             return scores_by_layer(staying, to_epoch_seconds(file, self._now))
 
     def excess(
         self, without: AgeingChoice | None = None, proposals: Sequence[Proposal] = ()
     ) -> AgeingChoice | None:
-        """Return what is above the limit; None where there is none.
+        """Return the memories above the limit; None if there is no limit.
 
-        without, proposals: what will be gone by then, and applied, in a dry run. Raises
-        `StoreError`.
+        without, proposals: memories that will have expired and proposals that will have been
+        applied, in a dry run. Raises `StoreError`.
         """
         if self._options.limit is None:
             return None
-        gone = _ids(without) | {one for each in proposals for one in each.leaving}
-        needed = {one.survivor for one in proposals if one.survivor is not None}
-        needed |= {one for each in proposals if each.operation == "extract" for one in each.sources}
-        made = (one for one in proposals if one.operation != "merge" and one.survivor is None)
-        coming = Counter(one.tenant for one in made)
+        gone = _ids(without) | {memory_id for each in proposals for memory_id in each.leaving}
+        needed = {proposal.survivor for proposal in proposals if proposal.survivor is not None}
+        needed |= {
+            memory_id
+            for each in proposals
+            if each.operation == "extract"
+            for memory_id in each.sources
+        }
+        made = (
+            proposal
+            for proposal in proposals
+            if proposal.operation != "merge" and proposal.survivor is None
+        )
+        coming = Counter(proposal.tenant for proposal in made)
         with open_reading(self._path) as file:
             tenants = select_consolidated_tenants(file, self._options.tenants)
-            staying = (one for one in read_ages(file, tenants) if one.id not in gone)
+            staying = (memory for memory in read_ages(file, tenants) if memory.id not in gone)
             now = to_epoch_seconds(file, self._now)
             return choose_excess(staying, self._options.limit, now, needed, coming)
 
     def counts_without(self, counts: Counts, *choices: AgeingChoice | None) -> Counts:
-        """Return counts as they are once what was chosen has left."""
+        """Return the counts without the chosen memories."""
         leaving: list[LeavingMemory] = [
-            one for choice in choices if choice for one in choice.leaving
+            memory for choice in choices if choice for memory in choice.leaving
         ]
         if not leaving:
             return counts
         layers = Counter(counts.layers)
-        layers.subtract(one.memory.layer for one in leaving)
+        layers.subtract(chosen.memory.layer for chosen in leaving)
         with open_reading(self._path) as file:
-            texts = [one.content for one in read_memories(file, [one.id for one in leaving])]
+            ids = [chosen.id for chosen in leaving]
+            texts = [memory.content for memory in read_memories(file, ids)]
         return replace(
             counts,
             active=counts.active - len(leaving),
@@ -106,4 +116,4 @@ class AgePlan:
 
 
 def _ids(choice: AgeingChoice | None) -> set[str]:
-    return set() if choice is None else {one.id for one in choice.leaving}
+    return set() if choice is None else {memory.id for memory in choice.leaving}

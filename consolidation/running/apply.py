@@ -1,11 +1,11 @@
-"""Accepted drafts to rows, edges and journal: each proposal whole, or not at all."""
+"""Apply proposals: rows, lineage edges and journal, each proposal atomically."""
 
 from __future__ import annotations
 
 import hashlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,6 @@ from slowwave.consolidation.proposals import (
     Draft,
     Proposal,
     Result,
-    VerifiedProposal,
     derived_trust,
     method_key,
 )
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RunContext:
-    """What every row that a run writes must say about the run."""
+    """What every row written by a run records about the run."""
 
     run_id: str
     now: datetime
@@ -44,33 +43,35 @@ class RunContext:
     embedding_model: str
 
 
-def apply_written(
+def apply_proposal(
     file: MemoryFile,
     run: RunContext,
-    written: VerifiedProposal,
+    checked: Result,
     vector: NDArray[np.float32] | None,
     entities: Mapping[str, Sequence[str]],
 ) -> Result:
-    """Carry out one proposal in the transaction of the caller, if it still holds.
+    """Apply a checked proposal in the caller's transaction.
 
-    vector: the draft's, float32, shape (d,), unit length; None where no text changes. `entities`
-    gives the names that each source mentions. If a source is no longer what the plan was made
-    from, the proposal is stale and nothing but that is written.
+    vector: the draft's, float32, shape (d,), unit length; None if no text changes. entities: the
+    names that each source mentions. If a source changed since the plan was made, only the decision
+    `stale` is written.
     """
-    proposal = written.proposal
+    proposal = checked.proposal
     sources = list(read_memories(file, proposal.sources))
     changes = ProposalChanges(file, run.run_id, proposal.id, timestamp(run.now))
-    result = find_stale(proposal, sources)
-    if result is None and proposal.operation == "extract" and proposal.keeps_text:
-        result = _support(changes, run, written, sources)
-    elif result is None and proposal.keeps_text:
-        result = _merge(changes, run, written, sources, entities)
-    elif result is None and proposal.survivor is not None and vector is not None:
-        result = _grow(changes, run, written, vector, sources, entities)
-    elif result is None and vector is not None:
-        result = _insert_derived(changes, run, written, vector, sources, entities)
-    if result is None:
+    why = find_stale(proposal, sources)
+    if why is not None:
+        result = replace(checked, state="stale", why=why)
+    elif proposal.operation == "extract" and proposal.keeps_text:
+        result = _support(changes, run, checked, sources)
+    elif proposal.keeps_text:
+        result = _merge(changes, run, checked, sources, entities)
+    elif vector is None:
         raise ValueError(f"a {proposal.operation} without a vector cannot be applied")
+    elif proposal.survivor is not None:
+        result = _grow(changes, run, checked, vector, sources, entities)
+    else:
+        result = _insert_derived(changes, run, checked, vector, sources, entities)
     record(file, run, result)
     return result
 
@@ -78,9 +79,9 @@ def apply_written(
 def record(
     file: MemoryFile, run: RunContext, result: Result, kept: dict[str, Any] | None = None
 ) -> None:
-    """Write what became of a proposal into the ledger, in the transaction of the caller.
+    """Record a proposal's result in the ledger, in the caller's transaction.
 
-    kept: the proposal itself, where a person has yet to decide about it.
+    kept: the whole proposal, if it is pending review.
     """
     proposal = result.proposal
     keep_decision(
@@ -107,87 +108,83 @@ def record(
     )
 
 
-def find_stale(proposal: Proposal, sources: Sequence[Memory]) -> Result | None:
-    """Say that a proposal does not hold any more; None if its sources are what it was made of."""
+def find_stale(proposal: Proposal, sources: Sequence[Memory]) -> str | None:
+    """Return why a proposal is stale; None if its sources are unchanged."""
     found = {memory.id: memory for memory in sources}
     for memory_id, planned in zip(proposal.sources, proposal.source_hashes, strict=True):
         memory = found.get(memory_id)
         if memory is None:
-            why = f"memory {memory_id} was deleted since the plan was made"
+            return f"memory {memory_id} was deleted since the plan was made"
         elif content_hash(memory.content) != planned:
-            why = f"memory {memory_id} was changed since the plan was made"
+            return f"memory {memory_id} was changed since the plan was made"
         elif memory.status != "active":
-            why = f"memory {memory_id} is {memory.status} since the plan was made"
+            return f"memory {memory_id} is {memory.status} since the plan was made"
         elif memory.tenant != proposal.tenant:
-            why = f"memory {memory_id} moved to another tenant since the plan was made"
+            return f"memory {memory_id} moved to another tenant since the plan was made"
         elif memory_id in proposal.leaving and memory.protected and not proposal.include_protected:
-            why = f"memory {memory_id} became human, pinned or core since the plan was made"
-        else:
-            continue
-        return Result(proposal, "stale", why)
+            return f"memory {memory_id} became human, pinned or core since the plan was made"
     return None
 
 
 def find_outdated(kept: KeptProposal, sources: Sequence[Memory]) -> str | None:
-    """Say why what waited cannot be applied any more; None if it is as it was kept."""
-    if kept.fault is not None:
-        return kept.fault
-    stale = find_stale(kept.proposal, sources)
-    return None if stale is None else stale.why
+    """Return why a pending proposal can no longer be applied; None if it can."""
+    return kept.fault or find_stale(kept.proposal, sources)
 
 
 def _merge(
     changes: ProposalChanges,
     run: RunContext,
-    written: VerifiedProposal,
+    result: Result,
     sources: Sequence[Memory],
     entities: Mapping[str, Sequence[str]],
 ) -> Result:
-    """Let one memory replace others, unchanged but for its properties."""
-    proposal = written.proposal
+    """Supersede duplicates by a survivor, whose text does not change."""
+    proposal = result.proposal
     survivor, _ = _split_survivor(proposal, sources)
-    others = _leaving(proposal, sources)
-    changes.update_memory(survivor.id, _united(survivor, others, run.now))
-    changes.add_names(survivor, {name for one in others for name in entities.get(one.id, ())})
-    changes.supersede(others, survivor.id)
-    changes.add_lineage(survivor.id, others, proposal.operation)
-    changes.add_derivation(survivor.id, _derivation(run, written))
-    return Result(proposal, "applied", written.why)
+    replaced = _leaving(proposal, sources)
+    changes.update_memory(survivor.id, _survivor_columns(survivor, replaced, run.now))
+    changes.add_names(
+        survivor, {name for memory in replaced for name in entities.get(memory.id, ())}
+    )
+    changes.supersede(replaced, survivor.id)
+    changes.add_lineage(survivor.id, replaced, proposal.operation)
+    changes.add_derivation(survivor.id, _derivation(run, result))
+    return replace(result, state="applied")
 
 
 def _support(
-    changes: ProposalChanges, run: RunContext, written: VerifiedProposal, sources: Sequence[Memory]
+    changes: ProposalChanges, run: RunContext, result: Result, sources: Sequence[Memory]
 ) -> Result:
-    """Add support to a rule, and supersede what says no more than it; its text does not change."""
-    proposal = written.proposal
-    rule, others = _split_survivor(proposal, sources)
-    changes.update_memory(rule.id, _grown(rule, others, run.now))
-    changes.add_lineage(rule.id, others, proposal.operation)
-    changes.supersede(_leaving(proposal, others), rule.id)
-    changes.add_derivation(rule.id, _derivation(run, written))
-    return Result(proposal, "applied", written.why)
+    """Add support to a rule and supersede what it covers; its text does not change."""
+    proposal = result.proposal
+    rule, added = _split_survivor(proposal, sources)
+    changes.update_memory(rule.id, _extended_columns(rule, added, run.now))
+    changes.add_lineage(rule.id, added, proposal.operation)
+    changes.supersede(_leaving(proposal, added), rule.id)
+    changes.add_derivation(rule.id, _derivation(run, result))
+    return replace(result, state="applied")
 
 
 def _grow(
     changes: ProposalChanges,
     run: RunContext,
-    written: VerifiedProposal,
+    result: Result,
     vector: NDArray[np.float32],
     sources: Sequence[Memory],
     entities: Mapping[str, Sequence[str]],
 ) -> Result:
-    """Extend a derived memory by others: it keeps its id and gets a longer text."""
-    proposal, text = written.proposal, written.proposal.draft.text
-    derived, others = _split_survivor(proposal, sources)
-    columns = _grown(derived, others, run.now)
+    """Extend a derived memory: it keeps its id and gets a longer text."""
+    proposal, text = result.proposal, result.proposal.draft.text
+    derived, added = _split_survivor(proposal, sources)
+    columns = _extended_columns(derived, added, run.now)
     if proposal.by_person:
         columns["origin"] = "human"
     changes.rewrite_memory(derived.id, text, columns, run.embedding_model, to_blob(vector))
-    changes.add_names(derived, _names_of(text, others, entities))
-    changes.add_lineage(derived.id, others, proposal.operation)
-    changes.supersede(_leaving(proposal, others), derived.id)
-    changes.add_derivation(derived.id, _derivation(run, written))
-    return Result(proposal, "applied", written.why)
+    changes.add_names(derived, _names_of(text, added, entities))
+    changes.add_lineage(derived.id, added, proposal.operation)
+    changes.supersede(_leaving(proposal, added), derived.id)
+    changes.add_derivation(derived.id, _derivation(run, result))
+    return replace(result, state="applied")
 
 
 def _leaving(proposal: Proposal, sources: Sequence[Memory]) -> list[Memory]:
@@ -196,23 +193,23 @@ def _leaving(proposal: Proposal, sources: Sequence[Memory]) -> list[Memory]:
 
 
 def _split_survivor(proposal: Proposal, sources: Sequence[Memory]) -> tuple[Memory, list[Memory]]:
-    """Return the one that stays, and the others."""
+    """Return the survivor and the remaining sources."""
     staying = next(memory for memory in sources if memory.id == proposal.survivor)
     return staying, [memory for memory in sources if memory is not staying]
 
 
-def _grown(derived: Memory, others: Sequence[Memory], now: datetime) -> dict[str, Any]:
-    """Return the columns of a derived memory, its text aside, that also speak for what it takes in.
+def _extended_columns(derived: Memory, added: Sequence[Memory], now: datetime) -> dict[str, Any]:
+    """Return the new columns, except the text, of a derived memory that takes in `added`.
 
-    Its trust stays: more that says so does not make it surer.
+    Its trust does not change: repetition does not make it more certain.
     """
-    everyone = [derived, *others]
+    memories = [derived, *added]
     return {
-        "tags": json_text(_all_tags(everyone)),
-        "metadata": json_text(derived.metadata | {"sessions": _all_sessions(everyone)}),
-        "importance": max(memory.importance for memory in everyone),
-        "observed_at": max(memory.observed_at for memory in everyone),
-        "expires_at": _latest_end(everyone),
+        "tags": json_text(_all_tags(memories)),
+        "metadata": json_text(derived.metadata | {"sessions": _all_sessions(memories)}),
+        "importance": max(memory.importance for memory in memories),
+        "observed_at": max(memory.observed_at for memory in memories),
+        "expires_at": _latest_end(memories),
         "updated_at": timestamp(now),
     }
 
@@ -220,7 +217,7 @@ def _grown(derived: Memory, others: Sequence[Memory], now: datetime) -> dict[str
 def _names_of(
     text: str, sources: Sequence[Memory], entities: Mapping[str, Sequence[str]]
 ) -> list[str]:
-    """Return the names in a text: those of its sources that stand in it, and those found anew."""
+    """Return the names in a text: known names of its sources, and names found in it."""
     from slowwave.consolidation.snapshot.entities import names_in
 
     named = {name for memory in sources for name in entities.get(memory.id, ())}
@@ -231,27 +228,27 @@ def _names_of(
 def _insert_derived(
     changes: ProposalChanges,
     run: RunContext,
-    written: VerifiedProposal,
+    result: Result,
     vector: NDArray[np.float32],
     sources: Sequence[Memory],
     entities: Mapping[str, Sequence[str]],
 ) -> Result:
-    """Write a new memory that stands for its sources."""
-    proposal = written.proposal
+    """Insert a new memory derived from its sources."""
+    proposal = result.proposal
     derived = _build_memory(run, proposal, proposal.draft, sources)
     names = _names_of(derived.content, sources, entities)
     changes.insert_memory(derived, run.embedding_model, to_blob(vector), names)
     changes.add_lineage(derived.id, sources, proposal.operation)
     changes.supersede(_leaving(proposal, sources), derived.id)
-    changes.add_derivation(derived.id, _derivation(run, written))
-    return Result(proposal, "applied", written.why, derived=derived.id)
+    changes.add_derivation(derived.id, _derivation(run, result))
+    return replace(result, state="applied", derived=derived.id)
 
 
 def _build_memory(
     run: RunContext, proposal: Proposal, draft: Draft, sources: Sequence[Memory]
 ) -> Memory:
     kinds = Counter(memory.kind for memory in sources)
-    kind = min(kinds, key=lambda one: (-kinds[one], one))
+    kind = min(kinds, key=lambda name: (-kinds[name], name))
     if proposal.operation == "extract" and kind != "preference":
         kind = "instruction"
     now = timestamp(run.now)
@@ -284,7 +281,7 @@ def _build_memory(
 
 
 def _derived_id(run: RunContext, proposal: Proposal) -> str:
-    """Return a UUIDv7 whose random part is the proposal's: one run gives one id, whenever made."""
+    """Return a UUIDv7 whose random part is a hash of run and proposal, so it is reproducible."""
     from uuid6 import UUID
 
     milliseconds = int(run.now.timestamp() * 1000)
@@ -292,21 +289,23 @@ def _derived_id(run: RunContext, proposal: Proposal) -> str:
     return str(UUID(int=(milliseconds << 80) | int.from_bytes(seed, "big"), version=7))
 
 
-def _united(survivor: Memory, others: Sequence[Memory], now: datetime) -> dict[str, Any]:
-    """Return the columns of a survivor that also speak for what it replaces."""
-    everyone = [survivor, *others]
+def _survivor_columns(
+    survivor: Memory, replaced: Sequence[Memory], now: datetime
+) -> dict[str, Any]:
+    """Return the changed columns of a survivor that takes over from `replaced`."""
+    memories = [survivor, *replaced]
     metadata = dict(survivor.metadata)
-    sessions = _all_sessions(everyone)
+    sessions = _all_sessions(memories)
     if sessions and sessions != _all_sessions([survivor]):
         metadata["sessions"] = sessions
     columns: dict[str, Any] = {
-        "tags": json_text(_all_tags(everyone)),
+        "tags": json_text(_all_tags(memories)),
         "metadata": json_text(metadata),
-        "importance": max(memory.importance for memory in everyone),
-        "access_count": sum(memory.access_count for memory in everyone),
-        "layer": max((memory.layer for memory in everyone), key=LAYERS.index),
-        "pinned": int(any(memory.pinned for memory in everyone)),
-        "expires_at": _latest_end(everyone),
+        "importance": max(memory.importance for memory in memories),
+        "access_count": sum(memory.access_count for memory in memories),
+        "layer": max((memory.layer for memory in memories), key=LAYERS.index),
+        "pinned": int(any(memory.pinned for memory in memories)),
+        "expires_at": _latest_end(memories),
     }
     row = to_row(survivor)
     changed = {name: value for name, value in columns.items() if row[name] != value}
@@ -329,24 +328,24 @@ def _all_sessions(memories: Sequence[Memory]) -> list[str]:
 
 
 def _latest_end(memories: Sequence[Memory]) -> str | None:
-    """Return when the last of them expires; None if one never does: no fact may end early."""
+    """Return the latest expiry; None if one never expires, so that no fact expires early."""
     ends = [memory.expires_at for memory in memories]
     return None if None in ends else max(end for end in ends if end is not None)
 
 
-def _derivation(run: RunContext, written: VerifiedProposal) -> dict[str, Any]:
-    """Return how a proposal's text came about: by whom, from what, and what that cost."""
-    proposal = written.proposal
+def _derivation(run: RunContext, result: Result) -> dict[str, Any]:
+    """Return the provenance of a proposal's text: writer, inputs and cost."""
+    proposal = result.proposal
     return {
         "operation": proposal.operation,
         "writer": _writer_of(proposal),
         "model": run.model if proposal.by_model else None,
         "prompt_hash": _prompt_hash(run, proposal),
         "inputs_hash": _inputs_hash(proposal),
-        "claims": json_text([asdict(one) for one in proposal.draft.claims]),
-        "prompt_tokens": written.usage.prompt_tokens,
-        "completion_tokens": written.usage.completion_tokens,
-        "cost_usd": written.usage.cost_usd,
+        "claims": json_text([asdict(claim) for claim in proposal.draft.claims]),
+        "prompt_tokens": result.usage.prompt_tokens,
+        "completion_tokens": result.usage.completion_tokens,
+        "cost_usd": result.usage.cost_usd,
     }
 
 

@@ -1,4 +1,4 @@
-"""Proposals that are applied together: how many one transaction takes."""
+"""Split proposals into transactions, and apply each."""
 
 from __future__ import annotations
 
@@ -8,49 +8,46 @@ from typing import TypeVar
 from slowwave.consolidation.proposals import Proposal
 from slowwave.store.errors import FileHeld, StoreError, UnusableFile
 
-# How many sources the proposals have that one transaction applies. One transaction a proposal had
-# the disk take most of the time; with so many others wait for some 20 ms.
-_AT_ONCE = 32
+# The maximum number of sources per transaction. With a transaction per proposal the disk takes most
+# of the time; with this many, other writers wait for about 20 ms.
+_MAX_SOURCES = 32
 
-One = TypeVar("One")
+Item = TypeVar("Item")
 Done = TypeVar("Done")
 
 
-def batches(several: Sequence[One], proposal_of: Callable[[One], Proposal]) -> Iterator[list[One]]:
-    """Split proposals into transactions that keep others waiting for a moment only.
-
-    One that is larger by itself is not split: it is carried out whole or not at all.
-    """
-    part: list[One] = []
+def batches(items: Sequence[Item], proposal_of: Callable[[Item], Proposal]) -> Iterator[list[Item]]:
+    """Split proposals into short transactions; a proposal is never split."""
+    part: list[Item] = []
     size = 0
-    for one in several:
-        sources = len(proposal_of(one).sources)
+    for item in items:
+        sources = len(proposal_of(item).sources)
         size += sources
-        if part and size > _AT_ONCE:
+        if part and size > _MAX_SOURCES:
             yield part
             part, size = [], sources
-        part.append(one)
+        part.append(item)
     if part:
         yield part
 
 
 def apply_together(
-    part: Sequence[One], apply: Callable[[Sequence[One]], Sequence[Done]]
+    part: Sequence[Item], apply: Callable[[Sequence[Item]], Sequence[Done]]
 ) -> Iterator[Sequence[Done]]:
-    """Apply some in one transaction, or each in its own if one of them cannot be written.
+    """Apply a batch in one transaction, or each item in its own if that fails.
 
-    Then what comes before that one can. apply: carries out one transaction, and gives what became
-    of each. Raises `StoreError`.
+    apply: runs one transaction and returns the results. Raises `StoreError` at the first item that
+    cannot be written; the items before it are applied.
     """
     try:
         done = apply(part)
     except (FileHeld, UnusableFile):
-        raise  # every other write would wait as long, and fail in the same way
+        raise  # every other write would fail in the same way
     except StoreError:
         if len(part) == 1:
             raise
     else:
         yield done
         return
-    for one in part:
-        yield apply([one])
+    for item in part:
+        yield apply([item])

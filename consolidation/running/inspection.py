@@ -1,14 +1,22 @@
-"""A last look at what waited for a person, before it is applied."""
+"""Check pending proposals and plan files again, before they are applied."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
 from slowwave.consolidation.progress import Progress
-from slowwave.consolidation.proposals import Proposal, Source, VerifiedProposal
+from slowwave.consolidation.proposals import (
+    BY_PERSON,
+    Proposal,
+    Result,
+    Source,
+    method_key,
+    proposal_id,
+)
+from slowwave.consolidation.text.injection import commands
 from slowwave.consolidation.vectors.embedder import (
     Embedder,
     encode_portions,
@@ -17,6 +25,7 @@ from slowwave.consolidation.vectors.embedder import (
 from slowwave.consolidation.vectors.matrix import TextVectors
 from slowwave.store.file import MemoryFile
 from slowwave.store.memories import read_memories
+from slowwave.store.shared_tenant import SHARED_TENANT
 from slowwave.store.vectors import read_vectors_by_id
 
 from .apply import find_outdated
@@ -30,56 +39,57 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Inspected:
-    """A proposal that was looked at once more, with the vector of its draft if it writes one."""
+class InspectedProposal:
+    """A proposal that was checked again, with its draft's vector if it writes a text."""
 
     kept: KeptProposal
-    # `planned` if it may be applied.
-    written: VerifiedProposal
+    # Its state is `planned` if it may be applied.
+    result: Result
     vector: NDArray[np.float32] | None = None
 
 
 def inspect(
     file: MemoryFile,
-    several: Sequence[KeptProposal],
+    proposals: Sequence[KeptProposal],
     embedder: Embedder,
     progress: Progress,
-    is_vouched: bool = True,
-) -> list[Inspected]:
-    """Look whether proposals still hold, as the night that makes them would.
+    is_trusted: bool = True,
+) -> list[InspectedProposal]:
+    """Check whether proposals can still be applied.
 
-    is_vouched: whether they lay in the memory file, whose night checked them before; else all that
-    they say is doubted.
+    is_trusted: whether the memory file itself kept them, after its night checked them.
 
-    One that is damaged, or whose sources have changed, is `stale`, one whose draft does not say
-    what they say is `rejected`. What the file has a vector of, sources and drafts, is not embedded
-    again. Raises `StoreError`, and `EmbedderError`.
+    A damaged proposal, or one whose sources changed, is `stale`; one whose draft its sources do not
+    support is `rejected`. Sources and drafts whose vectors are kept are not embedded again. Raises
+    `StoreError` and `EmbedderError`.
     """
-    ids = sorted({one for kept in several for one in kept.proposal.sources})
-    memories = {one.id: one for one in read_memories(file, ids)}
+    ids = sorted({memory_id for kept in proposals for memory_id in kept.proposal.sources})
+    memories = {memory.id: memory for memory in read_memories(file, ids)}
     stale = {
-        kept.proposal.id: VerifiedProposal(kept.proposal, "stale", why)
-        for kept in several
+        kept.proposal.id: Result(kept.proposal, "stale", why)
+        for kept in proposals
         if (why := find_outdated(kept, _sources(kept.proposal, memories))) is not None
     }
-    valid = [kept for kept in several if kept.proposal.id not in stale]
-    # What stays word for word needs no vector, and a plan file is trusted with no other text.
-    writing = [kept for kept in valid if is_vouched and not kept.proposal.keeps_text]
-    check = _Check(file, writing, memories, embedder, progress, is_vouched)
-    looked_at = []
-    for done, kept in enumerate(several, start=1):
+    valid = [kept for kept in proposals if kept.proposal.id not in stale]
+    # Unchanged texts need no vectors, and a plan file may write no others.
+    writing = [kept for kept in valid if is_trusted and not kept.proposal.keeps_text]
+    check = _Check(file, writing, memories, embedder, progress, is_trusted)
+    inspected = []
+    for done, kept in enumerate(proposals, start=1):
         outdated = stale.get(kept.proposal.id)
-        looked_at.append(check.inspected(kept) if outdated is None else Inspected(kept, outdated))
-        progress.stage("checking", done, len(several))
-    return looked_at
+        inspected.append(
+            check.inspected(kept) if outdated is None else InspectedProposal(kept, outdated)
+        )
+        progress.stage("checking", done, len(proposals))
+    return inspected
 
 
 def _sources(proposal: Proposal, memories: Mapping[str, Memory]) -> list[Memory]:
-    return [memories[one] for one in sorted(proposal.sources) if one in memories]
+    return [memories[memory_id] for memory_id in sorted(proposal.sources) if memory_id in memories]
 
 
 class _Check:
-    """Compares drafts with their sources; the vectors that were missing are computed together."""
+    """Checks drafts against their sources; missing vectors are computed together."""
 
     def __init__(
         self,
@@ -88,13 +98,13 @@ class _Check:
         memories: Mapping[str, Memory],
         embedder: Embedder,
         progress: Progress,
-        is_vouched: bool,
+        is_trusted: bool,
     ) -> None:
-        """Take the proposals whose texts are compared with their sources, by vectors, too."""
+        """Take the proposals whose drafts are compared with their sources by vectors."""
         self._memories = memories
-        self._is_vouched = is_vouched
-        ids = sorted({one for kept in writing for one in kept.proposal.sources})
-        known = [memories[one] for one in ids]
+        self._is_vouched = is_trusted
+        ids = sorted({memory_id for kept in writing for memory_id in kept.proposal.sources})
+        known = [memories[memory_id] for memory_id in ids]
         self._source_vectors = TextVectors(known, read_vectors_by_id(file, embedder.name, ids))
         self._source_vectors.complete(embedder, lambda _: None, Progress())
         self._drafts = {
@@ -102,13 +112,15 @@ class _Check:
             for kept in writing
             if (vector := self._kept_vector(kept, embedder.name)) is not None
         }
-        lacking = [one.proposal for one in writing if one.proposal.id not in self._drafts]
-        made = _vectors_of([one.draft.text for one in lacking], embedder, progress)
-        self._drafts |= {one.id: made[one.draft.text] for one in lacking}
+        lacking = [kept.proposal for kept in writing if kept.proposal.id not in self._drafts]
+        made = _vectors_of([proposal.draft.text for proposal in lacking], embedder, progress)
+        self._drafts |= {proposal.id: made[proposal.draft.text] for proposal in lacking}
         if lacking:
             # Before anything is applied.
-            one = lacking[0]
-            refuse_another_space(embedder, self._drafts[one.id], self._sources_of(one)[0].vector)
+            proposal = lacking[0]
+            refuse_another_space(
+                embedder, self._drafts[proposal.id], self._sources_of(proposal)[0].vector
+            )
 
     def _kept_vector(self, kept: KeptProposal, model: str) -> NDArray[np.float32] | None:
         """Return the vector that waited with a draft, if the sources have their like."""
@@ -117,30 +129,28 @@ class _Check:
             return None
         return vector
 
-    def inspected(self, kept: KeptProposal) -> Inspected:
-        """Return a proposal whose sources are as they were, accepted or rejected."""
+    def inspected(self, kept: KeptProposal) -> InspectedProposal:
+        """Accept or reject a proposal whose sources are unchanged."""
         from slowwave.consolidation.writing.program_check import find_faults
-
-        from .plan_check import find_doubts
 
         proposal = kept.proposal
         if not self._is_vouched:
-            faults = find_doubts(kept, self._memories)
+            faults = _find_doubts(kept, self._memories)
         elif proposal.keeps_text:
             faults = []
         else:
             faults = find_faults(proposal, self._sources_of(proposal))
         if faults:
-            return Inspected(kept, VerifiedProposal(proposal, "rejected", "; ".join(faults)))
-        accepted = VerifiedProposal(proposal, "planned", usage=kept.usage)
-        return Inspected(kept, accepted, self._drafts.get(proposal.id))
+            return InspectedProposal(kept, Result(proposal, "rejected", "; ".join(faults)))
+        accepted = Result(proposal, "planned", usage=kept.usage)
+        return InspectedProposal(kept, accepted, self._drafts.get(proposal.id))
 
     def _sources_of(self, proposal: Proposal) -> list[Source]:
         memories = _sources(proposal, self._memories)
         vectors = self._source_vectors.of(memories)
         return [
-            Source(one.id, one.content, one.observed_at, vector)
-            for one, vector in zip(memories, vectors, strict=True)
+            Source(memory.id, memory.content, memory.observed_at, vector)
+            for memory, vector in zip(memories, vectors, strict=True)
         ]
 
 
@@ -148,11 +158,56 @@ def _vectors_of(
     texts: Sequence[str], embedder: Embedder, progress: Progress
 ) -> dict[str, NDArray[np.float32]]:
     """Return the vector of each text, each embedded once."""
-    several = list(dict.fromkeys(texts))
+    distinct = list(dict.fromkeys(texts))
     return {
-        several[at]: vector
+        distinct[at]: vector
         for positions, vectors in encode_portions(
-            embedder, several, partial(progress.stage, "embedding")
+            embedder, distinct, partial(progress.stage, "embedding")
         )
         for at, vector in zip(positions, vectors, strict=True)
     }
+
+
+def _find_doubts(kept: KeptProposal, memories: Mapping[str, Memory]) -> list[str]:
+    """Return why a proposal of a plan file, which anybody may have written, is not applied.
+
+    memories: at least its sources, unchanged since it was planned. A model's texts are refused:
+    nothing has checked them since the plan could be changed.
+    """
+    proposal = kept.proposal
+    doubts = [
+        *_doubts_of_origin(proposal),
+        *_doubts_of_memories(proposal, [memories[memory_id] for memory_id in proposal.sources]),
+    ]
+    return list(dict.fromkeys(doubts))
+
+
+def _doubts_of_origin(proposal: Proposal) -> Iterator[str]:
+    if proposal.by_person or any(claim.written_by == BY_PERSON for claim in proposal.draft.claims):
+        yield "a plan cannot hold a person's text: use 'slowwave review'"
+    elif proposal.by_model or not proposal.keeps_text:
+        yield (
+            "a plan cannot hold what a model wrote or grouped: use 'maintain --review always' and "
+            "'slowwave review' instead"
+        )
+    else:
+        made_of = proposal.operation, proposal.tenant, proposal.source_hashes
+        if proposal.id != proposal_id(*made_of, method_key(proposal.operation), "extractive"):
+            yield "its id does not match its sources"
+    if proposal.tenant == SHARED_TENANT:
+        yield "shared knowledge is only changed by 'slowwave shared'"
+
+
+def _doubts_of_memories(proposal: Proposal, memories: Sequence[Memory]) -> Iterator[str]:
+    from slowwave.consolidation.comparison.coverage import Coverage
+
+    for memory in memories:
+        if commands(memory.content):
+            yield f"memory {memory.id} gives orders to its reader, and cannot be consolidated"
+        if memory.id == proposal.survivor and memory.content != proposal.draft.text:
+            yield f"the draft is not the text of memory {memory.id}, which stays"
+    leaving = [memory for memory in memories if memory.id in proposal.leaving]
+    covered = Coverage().covered([(memory.content, proposal.draft.text) for memory in leaving])
+    for memory, is_covered in zip(leaving, covered, strict=True):
+        if not is_covered:
+            yield f"memory {memory.id} says more than the text that would replace it"

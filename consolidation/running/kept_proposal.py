@@ -1,4 +1,4 @@
-"""A proposal as it is kept until a person decides: whole, so that just that is carried out."""
+"""A proposal in the JSON form in which it is kept until a person decides."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ if TYPE_CHECKING:
 # What JSON calls the topics of a proposal.
 _TOPICS = "entities"
 VECTOR = "vector"
-# More of anything is no count: the file could not hold it.
-_MOST = 2**53
+# The largest plausible count.
+_MAX_COUNT = 2**53
 
 
 @dataclass(frozen=True)
 class DraftVector:
-    """The vector of a draft, so that what was embedded to check it is not embedded again."""
+    """The vector of a draft, kept so that it is not embedded again."""
 
     # The name of the embedding model.
     model: str
-    # As the file keeps vectors, in base64.
+    # The blob that the file stores for vectors, in base64.
     blob: str
 
     @classmethod
     def of(cls, vector: NDArray[np.float32], model: str) -> DraftVector:
-        """Return a vector, float32, shape (d,), unit length, as it is kept."""
+        """Return a float32 vector, shape (d,), unit length, as it is kept."""
         return cls(model, b64encode(to_blob(vector)).decode())
 
     def read(self, model: str) -> NDArray[np.float32] | None:
-        """Return it, float32, shape (d,); None if another model made it, or it is damaged."""
+        """Return the float32 vector, shape (d,); None if of another model, or damaged."""
         try:
             blob = b64decode(self.blob, validate=True)
         except ValueError:
@@ -51,82 +51,69 @@ class DraftVector:
 
 @dataclass(frozen=True)
 class KeptProposal:
-    """A proposal that was written and checked, with what wrote it."""
+    """A checked proposal and the model that wrote it; damaged if `fault` is set."""
 
     proposal: Proposal
-    # Its share of what was asked of a model.
+    # Its share of the model's usage.
     usage: Usage = field(default_factory=Usage)
-    # The model's name, and the hash of the model and of its instructions; None without one.
+    # The model's name, and the hash of the model and its prompts; None without a model.
     model: str | None = None
     model_key: str | None = None
-    # Its place among those that the run kept: what stays in a merge may go on into a later one.
+    # Its place in the run: the survivor of a merge may go into a later proposal.
     place: int = 0
-    # None where no text is written, or it was not embedded.
+    # None if no text is written, or it was not embedded.
     vector: DraftVector | None = None
-
-    @property
-    def fault(self) -> str | None:
-        """Why it cannot be read, and so not be carried out; None if it can."""
-        return None
+    # Why it is damaged and cannot be applied; then `proposal` only holds the ledger's columns.
+    fault: str | None = None
 
 
-@dataclass(frozen=True)
-class UnreadableProposal(KeptProposal):
-    """One that cannot be read any more: what the ledger still says of it, to be shown."""
-
-    why: str = ""
-
-    @property
-    def fault(self) -> str | None:
-        """Why it cannot be read."""
-        return f"it cannot be read: {self.why}"
-
-
-def as_kept(kept: KeptProposal) -> dict[str, Any]:
-    """Return it as JSON has it."""
+def as_json(kept: KeptProposal) -> dict[str, Any]:
+    """Return a proposal as JSON."""
     found = asdict(kept)
+    del found["fault"]
     if not kept.proposal.include_protected:
-        del found["proposal"]["include_protected"]  # as plans of before have it
+        del found["proposal"]["include_protected"]  # absent in older plans, and sealed so
     if kept.vector is None:
         del found[VECTOR]
     return found | {"proposal": _renamed(found["proposal"], "topics", _TOPICS)}
 
 
 def read_kept(found: object) -> KeptProposal:
-    """Return what `as_kept` gave. Raises `ValueError` if it did not give it.
+    """Return the proposal that `as_json` returned. Raises `ValueError` if it is not one.
 
-    A vector that cannot be read is left out: it is computed again.
+    An unreadable vector is dropped, and computed again.
     """
     fault = find_fault(found)
     if fault is not None:
         raise ValueError(fault)
-    return _converted(cast("dict[str, Any]", found))
+    return _convert(cast("dict[str, Any]", found))
 
 
-def kept_of(decision: Decision) -> KeptProposal:
-    """Return the proposal that a row of the ledger keeps, an unreadable one if it is damaged."""
+def kept_from_decision(decision: Decision) -> KeptProposal:
+    """Return the proposal that a row of the ledger keeps, with its `fault` if it is damaged."""
     try:
         fault = find_row_fault(decision)
         if fault is not None:
             raise ValueError(fault)
-        return _converted(decision.numbers[KEPT])
+        return _convert(decision.numbers[KEPT])
     except ValueError as error:
-        return UnreadableProposal(_told(decision), why=str(error))
+        return KeptProposal(_from_columns(decision), fault=f"it cannot be read: {error}")
 
 
-def _converted(found: Mapping[str, Any]) -> KeptProposal:
+def _convert(found: Mapping[str, Any]) -> KeptProposal:
     fields = dict(found) | {
         "proposal": _renamed(found["proposal"], _TOPICS, "topics"),
         VECTOR: _readable_vector(found.get(VECTOR)),
+        "fault": None,
     }
     try:
         kept = convert(fields, KeptProposal)
     except ValidationError as error:
         raise ValueError(str(error)) from error
-    asked = kept.usage
-    counts = (asked.calls, asked.cached, asked.prompt_tokens, asked.completion_tokens)
-    if not all(0 <= one <= _MOST for one in counts):
-        raise ValueError("what was asked of a model is no count")
+    usage = kept.usage
+    counts = (usage.calls, usage.cached, usage.prompt_tokens, usage.completion_tokens)
+    if not all(0 <= count <= _MAX_COUNT for count in counts):
+        raise ValueError("its usage of a model is not a count")
     return kept
 
 
@@ -137,8 +124,8 @@ def _readable_vector(found: object) -> DraftVector | None:
         return None
 
 
-def _told(decision: Decision) -> Proposal:
-    """Return as much of a proposal as the columns of the ledger say."""
+def _from_columns(decision: Decision) -> Proposal:
+    """Return as much of a proposal as the ledger's columns hold."""
     claims = (Claim(decision.draft, decision.sources),) if decision.draft else ()
     return Proposal(
         id=decision.key,

@@ -1,4 +1,4 @@
-"""What a night depends on, as one value."""
+"""The inputs of a night, as one value."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from slowwave.consolidation.writing.writer import Writer
 
 @dataclass(frozen=True)
 class NightInputs:
-    """The file, what the user chose, and what reads and writes for a night."""
+    """The file, the options, and the embedder and writer of a night."""
 
     path: Path
     options: CycleOptions
     embedder: Embedder
     writer: Writer
-    # What time it is for the whole night.
+    # The time of the whole night.
     now: datetime
     progress: Progress

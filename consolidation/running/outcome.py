@@ -1,4 +1,4 @@
-"""What a run found and did, as one value, and what that amounts to."""
+"""The outcome of a night as one value, its verdict and its report."""
 
 from __future__ import annotations
 
@@ -14,145 +14,186 @@ from slowwave.consolidation.proposals import AskedWindow, Conflict, Plan, Result
 from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.store.errors import StoreError
 from slowwave.store.file import open_reading
+from slowwave.store.intake import Backlog
 from slowwave.store.memories import Counts, count_memories, select_consolidated_tenants
 
-from .age import Aged
-from .purge import Purged
+from .age import AgeingResult
+from .purge import PurgeResult
+from .review_queue import EarlierProposals
 from .run_record import Verdict, run_report
-from .set_aside import EarlierProposals
-from .taken_up import TakenUp
+
+
+@dataclass(frozen=True)
+class WaitingPartsResult:
+    """How many conversation parts waited for a model, and what became of them.
+
+    Each tenant's parts are a run of their own, reported and undone like an ingest.
+    """
+
+    # The parts that still wait.
+    backlog: Backlog = field(default_factory=Backlog)
+    # Whether a real run would read them; only in a dry run.
+    is_due: bool = False
+    runs: tuple[str, ...] = ()
+    # Numbers of parts: read, and asked about without success.
+    read: int = 0
+    unread: int = 0
+    # Numbers of texts by state: stored, told, rejected, raw.
+    states: dict[str, int] = field(default_factory=dict)
+    # Why the first unread part was not read.
+    why: str | None = None
+    usage: Usage = field(default_factory=Usage)
+    # Before the first run; None if nothing was read.
+    before: Counts | None = None
+    interrupted: bool = False
+    # Why the file could no longer be written, after something was stored.
+    broken_off: StoreError | None = None
+
+    @property
+    def waiting(self) -> int:
+        """The number of parts that still wait."""
+        return self.backlog.parts
+
+    @property
+    def went_wrong(self) -> bool:
+        """Whether a part was not read, or an answer was kept raw."""
+        return bool(self.unread or self.states.get("raw") or self.broken_off)
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a run found, and what it did; in a dry run, what it would do."""
+    """What a run found and did; in a dry run, what it would do."""
 
     plan: Plan
     results: tuple[Result, ...]
     before: Counts
     after: Counts
     usage: Usage
-    # What became of the questions to a model; in a dry run, what would be asked.
+    # The windows shown to a model; in a dry run, those that would be.
     asked: tuple[AskedWindow, ...] = ()
-    # None where nothing was written: a dry run, or a night with nothing to do.
+    # None if nothing was written: a dry run, or nothing to do.
     run_id: str | None = None
     interrupted: bool = False
-    # Why the file could not be written any more, after something was applied.
+    # Why the file could no longer be written, after something was applied.
     broken_off: StoreError | ConsolidationError | None = None
-    # Whether how it ended is in the file, too: another program may have held that.
+    # Whether the end was recorded in the file: another program may have locked it.
     end_is_kept: bool = True
-    purged: Purged = field(default_factory=Purged)
-    # What waited for a person before; a real run has set aside what cannot be applied any more.
+    purged: PurgeResult = field(default_factory=PurgeResult)
+    # Proposals of earlier nights; a real run has withdrawn the outdated ones.
     earlier: EarlierProposals = field(default_factory=EarlierProposals)
-    # What waited for a model; what reading it took is part of `usage`.
-    taken_up: TakenUp = field(default_factory=TakenUp)
-    # None where the phase was not wanted.
-    expired: Aged | None = None
+    # `usage` includes what reading them took.
+    waiting_parts: WaitingPartsResult = field(default_factory=WaitingPartsResult)
+    # None if the phase was not requested.
+    expired: AgeingResult | None = None
     scores: tuple[LayerScores, ...] | None = None
-    archived: Aged | None = None
-    # Where the backup is that was made before the first change.
+    archived: AgeingResult | None = None
+    # The backup made before the first change.
     backup: Path | None = None
-    # Why what was found out is not kept for the next run, which finds it out again.
+    # Why the findings were not saved; the next run computes them again.
     not_kept: str | None = None
 
     @property
     def states(self) -> Counter[str]:
-        """How many proposals are in which state."""
+        """The number of proposals by state."""
         return Counter(result.state for result in self.results)
 
     @property
     def conflicts(self) -> tuple[Conflict, ...]:
-        """What stands against each other, as rules or a model see it, and stays active."""
-        found = (*self.plan.conflicts, *(one for asked in self.asked for one in asked.conflicts))
+        """The conflicts whose memories all stay active."""
+        found = (
+            *self.plan.conflicts,
+            *(conflict for asked in self.asked for conflict in asked.conflicts),
+        )
         archived = self.archived.leaving if self.archived is not None else ()
-        gone = {one.id for one in archived}
-        return tuple(one for one in found if gone.isdisjoint(one.sources))
+        gone = {memory.id for memory in archived}
+        return tuple(conflict for conflict in found if gone.isdisjoint(conflict.sources))
 
     @property
     def changed(self) -> bool:
-        """Whether a run wrote anything since it looked at the file.
-
-        That is after what had expired, and after conversations that waited.
-        """
+        """Whether the run wrote anything after its survey: expiry and ingest come before."""
         archived = None if self.archived is None else self.archived.run_id
-        return any(one is not None for one in (self.run_id, self.purged.run_id, archived))
+        return any(run_id is not None for run_id in (self.run_id, self.purged.run_id, archived))
 
     @property
     def last_run(self) -> str | None:
-        """The last of the runs that the night was; None where it wrote nothing."""
+        """The id of the night's last run; None if it wrote nothing."""
         runs = [self.purged.run_id]
-        runs += [one.run_id for one in (self.archived,) if one is not None]
-        runs += [self.run_id, *reversed(self.taken_up.runs)]
-        runs += [one.run_id for one in (self.expired,) if one is not None]
-        return next((one for one in runs if one is not None), None)
+        runs += [aged.run_id for aged in (self.archived,) if aged is not None]
+        runs += [self.run_id, *reversed(self.waiting_parts.runs)]
+        runs += [aged.run_id for aged in (self.expired,) if aged is not None]
+        return next((run_id for run_id in runs if run_id is not None), None)
 
     @property
-    def aged(self) -> tuple[Aged, ...]:
-        """What the phases did that were wanted and take memories out of the active ones."""
-        return tuple(one for one in (self.expired, self.archived) if one is not None)
+    def aged(self) -> tuple[AgeingResult, ...]:
+        """The results of the ageing phases that ran."""
+        return tuple(aged for aged in (self.expired, self.archived) if aged is not None)
 
     @property
     def report(self) -> dict[str, Any]:
-        """The counts and the model's use, as they are kept with the run."""
+        """The counts and the model's usage, as recorded with the run."""
         return run_report(self.before, self.after, self.states.elements(), self.usage)
 
     @property
     def is_work(self) -> bool:
         """Whether a dry run found anything to do."""
-        some = self.purged.ids or any(one.leaving for one in self.aged)
-        return not self.plan.is_empty or bool(some) or self.taken_up.is_due
+        leaving = self.purged.ids or any(aged.leaving for aged in self.aged)
+        return not self.plan.is_empty or bool(leaving) or self.waiting_parts.is_due
 
     @property
     def verdict(self) -> Verdict:
-        """In a word, how the run ended.
+        """How the run ended.
 
-        A failed or skipped proposal makes it partial, and failed if nothing was applied. What a
-        writer declined, what was stale, and a model's draft that did not pass the check did not go
-        wrong. A purge, like the phases of ageing and conversations taken up, is partial at the
-        worst: one that did nothing was an error, and a conversation that nobody could read waits
-        on.
+        A failed or skipped proposal makes it partial, or failed if nothing was applied. Declined
+        and stale proposals, and a model's rejected drafts, are not failures. A purge, ageing and
+        waiting conversations make it partial at worst: one that did nothing was an error, and an
+        unread conversation keeps waiting.
         """
         if self.interrupted:
             return "interrupted"
-        states = self.states + Counter(one.state for one in self.asked)
-        wrong = states["failed"] + states["skipped"] + _wrongly_rejected(self)
-        beside = self.purged.why or self.taken_up.went_wrong or any(a.why for a in self.aged)
-        if not wrong and (beside or self.broken_off):
+        states = self.states + Counter(window.state for window in self.asked)
+        failures = states["failed"] + states["skipped"] + _count_suspect_rejections(self)
+        phase_failed = (
+            self.purged.why or self.waiting_parts.went_wrong or any(a.why for a in self.aged)
+        )
+        if not failures and (phase_failed or self.broken_off):
             return "partial"
-        if not wrong:
+        if not failures:
             return "done"
-        left = any(one.leaving for one in self.aged)
+        left = any(aged.leaving for aged in self.aged)
         done = states["applied"] or states["rejected"] or self.purged.ids or left
-        done = done or self.taken_up.read
+        done = done or self.waiting_parts.read
         broken = states["failed"] and not done
         return "failed" if broken else "partial"
 
 
-def _wrongly_rejected(outcome: Outcome) -> int:
+def _count_suspect_rejections(outcome: Outcome) -> int:
     """Count the rejected drafts that a person should look at.
 
-    Those that the plan held already, and those of a model of which nothing was applied: one that
-    now and then says too much is no failure of a night, one that does nothing else may be broken
-    or attack.
+    These are the plan's own drafts, and a model's if nothing of it was applied: a model that is
+    only ever rejected may be broken or hostile.
     """
-    rejected = [one.proposal for one in outcome.results if one.state == "rejected"]
-    planned = sum(not one.by_model for one in rejected)
-    of_use = any(one.proposal.by_model and one.state == "applied" for one in outcome.results)
-    return planned if of_use else len(rejected)
+    rejected = [result.proposal for result in outcome.results if result.state == "rejected"]
+    planned = sum(not proposal.by_model for proposal in rejected)
+    is_useful = any(
+        result.proposal.by_model and result.state == "applied" for result in outcome.results
+    )
+    return planned if is_useful else len(rejected)
 
 
 def without_stale(
     outcome: Outcome, stale: Mapping[str, str], path: Path, tenants: Sequence[str]
 ) -> Outcome:
-    """Return an outcome without what was taken back when another agent's file was written.
+    """Mark proposals as stale that could not be written to another agent's file.
 
-    stale: why, by the keys of the proposals. Raises `StoreError`.
+    stale: the reason by proposal id. Raises `StoreError`.
     """
     if not stale:
         return outcome
     results = [
-        replace(one, state="stale", why=stale[one.proposal.id]) if one.proposal.id in stale else one
-        for one in outcome.results
+        replace(result, state="stale", why=stale[result.proposal.id])
+        if result.proposal.id in stale
+        else result
+        for result in outcome.results
     ]
     with open_reading(path) as file:
         after = count_memories(file, select_consolidated_tenants(file, tenants), count_tokens)

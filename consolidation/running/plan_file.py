@@ -1,4 +1,4 @@
-"""A plan as a file: written by a dry run, thinned out by a person, and carried out then."""
+"""Plan files: written by a dry run, edited by a person, read by `apply`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from slowwave.store.errors import StoreError
 from slowwave.store.opening import read_text
 from slowwave.store.records import content_hash, json_text
 
-from .kept_proposal import KeptProposal, as_kept, read_kept
+from .kept_proposal import KeptProposal, as_json, read_kept
 
 FORMAT = 1
 _ABOUT = (
@@ -30,15 +30,15 @@ def write_plan(
     model: str | None,
     model_key: str | None,
 ) -> None:
-    """Write what a dry run planned; `texts` are those of the sources, for a person to read.
+    """Write the planned proposals of a dry run to a new file, readable only by its owner.
 
-    It holds what memories say: only its owner can read it. Raises `StoreError`, also if something
-    is there already.
+    texts: the text of each source by its id, for the person who edits it. Raises `StoreError`, also
+    if the file exists.
     """
     entries = [
-        _entry(KeptProposal(one.proposal, model=model, model_key=model_key), texts)
-        for one in results
-        if one.state == "planned"
+        _entry(KeptProposal(result.proposal, model=model, model_key=model_key), texts)
+        for result in results
+        if result.state == "planned"
     ]
     plan = {"format": FORMAT, "about": _ABOUT, "proposals": entries}
     text = json.dumps(plan, ensure_ascii=False, indent=2)
@@ -47,16 +47,16 @@ def write_plan(
         with os.fdopen(number, "w", encoding="utf-8") as file:
             file.write(f"{text}\n")
     except FileExistsError:
-        raise StoreError(f"{path} exists already.", "Name another place for the plan.") from None
+        raise StoreError(f"{path} already exists.", "Choose another path for the plan.") from None
     except OSError as error:
         raise StoreError(f"Cannot write {path}: {error.strerror}.") from error
 
 
 def read_plan(path: Path) -> list[KeptProposal]:
-    """Return the proposals that are left in a plan.
+    """Return the proposals of a plan file.
 
-    Raises `StoreError` if it is none, or if somebody changed one of them by accident: a seal that
-    anybody can compute proves no more.
+    Raises `StoreError` if it is not a plan, or if a proposal was changed: its seal, which anybody
+    can compute, only detects accidents.
     """
     try:
         plan = json.loads(read_text(path))
@@ -66,56 +66,58 @@ def read_plan(path: Path) -> list[KeptProposal]:
         raise StoreError(f"{path} is not valid JSON: {error}.") from error
     entries = plan.get("proposals") if isinstance(plan, dict) else None
     if not isinstance(entries, list) or plan.get("format") != FORMAT:
-        raise StoreError(f"{path} is not a plan.", "maintain --dry-run --plan-out writes one.")
-    return [_checked(one, number, path) for number, one in enumerate(entries, start=1)]
+        raise StoreError(
+            f"{path} is not a plan.", "Write one with: maintain --dry-run --plan-out PATH"
+        )
+    return [_read_entry(entry, number, path) for number, entry in enumerate(entries, start=1)]
 
 
 def _entry(kept: KeptProposal, texts: Mapping[str, str]) -> dict[str, Any]:
-    """Return a proposal with what a person reads in front of what is carried out."""
-    proposal, whole = kept.proposal, as_kept(kept)
-    contents = [texts.get(one) for one in proposal.sources]
-    return {**_shown(proposal, contents), "kept": whole, "seal": _seal(whole)}
+    """Return a proposal as an entry: first what a person reads, then what is applied."""
+    proposal, whole = kept.proposal, as_json(kept)
+    contents = [texts.get(memory_id) for memory_id in proposal.sources]
+    return {**_readable_part(proposal, contents), "kept": whole, "seal": _seal(whole)}
 
 
-def _shown(proposal: Proposal, contents: Sequence[str | None]) -> dict[str, Any]:
-    """Return what a person reads of a proposal; contents: of its sources."""
+def _readable_part(proposal: Proposal, contents: Sequence[str | None]) -> dict[str, Any]:
+    """Return the readable part of an entry. contents: the texts of the sources."""
     return {
         "id": proposal.id,
         "operation": proposal.operation,
         "reason": proposal.reason,
         "sources": [
-            {"content": content, "goes": one in proposal.leaving}
-            for one, content in zip(proposal.sources, contents, strict=True)
+            {"content": content, "goes": memory_id in proposal.leaving}
+            for memory_id, content in zip(proposal.sources, contents, strict=True)
         ],
         "draft": proposal.draft.text,
     }
 
 
-def _checked(entry: object, number: int, path: Path) -> KeptProposal:
+def _read_entry(entry: object, number: int, path: Path) -> KeptProposal:
     found = entry if isinstance(entry, dict) else {}
     try:
         kept = read_kept(found.get("kept"))
     except ValueError as error:
         raise StoreError(f"Proposal {number} of {path} cannot be read: {error}.") from error
-    if found.get("seal") != _seal(as_kept(kept)) or not _shows(found, kept.proposal):
+    if found.get("seal") != _seal(as_json(kept)) or not _is_consistent(found, kept.proposal):
         raise StoreError(
-            f"Proposal {number} of {path} is not what the dry run wrote.",
-            "Proposals can be taken out of a plan, not changed: 'slowwave review' can edit them.",
+            f"Proposal {number} of {path} was changed since the dry run wrote it.",
+            "A plan's proposals can be removed but not changed; edit them with 'slowwave review'.",
         )
-    # What a plan writes is embedded when it is applied.
+    # Drafts of a plan are embedded when it is applied.
     return replace(kept, vector=None)
 
 
-def _shows(found: Mapping[str, Any], proposal: Proposal) -> bool:
-    """Whether an entry shows a person what is carried out, and nothing else."""
+def _is_consistent(found: Mapping[str, Any], proposal: Proposal) -> bool:
+    """Whether the readable part of an entry matches the proposal that is applied."""
     sources = found.get("sources")
     if not isinstance(sources, list) or len(sources) != len(proposal.sources):
         return False
-    contents = [one.get("content") if isinstance(one, dict) else None for one in sources]
+    contents = [source.get("content") if isinstance(source, dict) else None for source in sources]
     shown = {name: value for name, value in found.items() if name not in ("kept", "seal")}
-    if shown != _shown(proposal, contents):
+    if shown != _readable_part(proposal, contents):
         return False
-    # Of a source that had gone when the plan was written nothing is shown.
+    # The text is None if the source was gone when the plan was written.
     return all(
         content is None or _has_hash(content, planned)
         for content, planned in zip(contents, proposal.source_hashes, strict=True)
@@ -126,7 +128,7 @@ def _has_hash(content: object, planned: str) -> bool:
     try:
         return isinstance(content, str) and content_hash(content) == planned
     except UnicodeEncodeError:
-        # Half a character, which JSON can hold and no memory does.
+        # An unpaired surrogate, which JSON can hold and a memory cannot.
         return False
 
 

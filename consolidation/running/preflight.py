@@ -1,4 +1,4 @@
-"""Before the first change of a run, once: is the file whole? And a backup, if one is wanted."""
+"""Check and back up the file, once, before a run changes it."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ from slowwave.store.file import migrate_file, needs_migration, open_any_version
 
 
 class Preflight:
-    """Checks and backs up before the first change of a run; not in a night that changes nothing."""
+    """Checks and backs up the file before the first change of a run, if there is one."""
 
     def __init__(self, path: Path, keep_backups: int | None, now: datetime) -> None:
-        """Take how many backups are to be kept; None: none is made."""
+        """Take the number of backups to keep; None makes no backup."""
         self._path = path
         self._keep_backups = keep_backups
         self._now = now
         self._checked = False
         self._ready = False
-        # Where the backup is, once there is one.
+        # The backup, once it was made.
         self.backup: Path | None = None
 
     def refuse_damaged(self) -> None:
-        """Refuse a damaged file, the first time only. Raises `UnusableFile`."""
+        """Refuse a damaged file; only the first call checks. Raises `UnusableFile`."""
         if not self._checked:
             with open_any_version(self._path) as file:
                 check.refuse_damaged(file)
             self._checked = True
 
     def check_and_back_up(self) -> None:
-        """Refuse a damaged file, and make a backup where one is wanted; the first time only.
+        """Refuse a damaged file and make the backup; only the first call does anything.
 
-        Raises `UnusableFile`, and `StoreError` if the backup fails: the run does not begin then.
+        Raises `UnusableFile`, and `StoreError` if the backup fails.
         """
         if self._ready:
             return
@@ -44,11 +44,11 @@ class Preflight:
         self._ready = True
 
     def bring_up_to_date(self) -> None:
-        """Bring an older schema up to date: a change like any other."""
+        """Migrate an older schema."""
         if needs_migration(self._path):
             self.check_and_back_up()
             migrate_file(self._path)
 
     def as_option(self) -> dict[str, Any]:
-        """Return where the backup is, for the record of a run; nothing where there is none."""
+        """Return the backup's name for the record of a run; {} if there is none."""
         return {"backup": self.backup.name} if self.backup else {}

@@ -1,4 +1,4 @@
-"""A purge carried out: what nothing needs any more deleted, in a run of its own."""
+"""Delete superseded memories that nothing needs, in a run of its own."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ from slowwave.store.purge import (
     purge,
 )
 
-from .in_portions import Work, treat_in_portions
+from .batched_run import Work, run_in_batches
 
 NOTHING = Purgeable((), KeptCounts())
 
 
 @dataclass(frozen=True)
-class Purged:
-    """What a purge deleted, or in a dry run would delete, and what stays and why."""
+class PurgeResult:
+    """What a purge deleted, or would delete in a dry run, and what stays and why."""
 
     ids: tuple[str, ...] = ()
     kept: KeptCounts = field(default_factory=KeptCounts)
-    # Of each that stays, what needs it.
+    # What needs it, by the id of each memory that stays.
     staying: Mapping[str, str] = field(default_factory=dict)
-    # None where none was begun.
+    # None if no run was begun.
     run_id: str | None = None
-    # Why not all was deleted that was to be.
+    # Why some were not deleted.
     why: str | None = None
-    # Whether how it ended is in the file, too.
+    # Whether the end was recorded in the file.
     end_is_kept: bool = True
 
 
@@ -53,24 +53,26 @@ def carry_out_purge(
     tenants: Sequence[str],
     now: datetime,
     interruption: Interruption,
-) -> Purged:
-    """Delete what was planned as far as it may still go, in short transactions.
+) -> PurgeResult:
+    """Delete the planned memories that nothing needs meanwhile, in short transactions.
 
-    What stood in the way after the first of them is told, not raised. Raises `StoreError` if
-    nothing was deleted.
+    An error after the first batch is reported in the result. Raises `StoreError` if nothing was
+    deleted.
     """
     if not purgeable.ids:
-        return Purged(kept=purgeable.kept, staying=purgeable.staying)
+        return PurgeResult(kept=purgeable.kept, staying=purgeable.staying)
     needs = Blockers(now)
 
-    def treat(file: MemoryFile, run_id: str, ids: Sequence[str]) -> None:
+    def process(file: MemoryFile, run_id: str, ids: Sequence[str]) -> None:
         purge(file, run_id, ids, needs)
 
     def report(done: frozenset[str]) -> dict[str, Any]:
         return {"purged": len(done), "kept": asdict(purgeable.kept)}
 
     options = {OPTION: True, "tenant": list(tenants)}
-    work = Work(purgeable.ids, PORTION, treat, report)
-    run = treat_in_portions(path, work, tenants, now, options, interruption)
-    gone = tuple(one for one in purgeable.ids if one in run.done)
-    return Purged(gone, purgeable.kept, purgeable.staying, run.run_id, run.why, run.end_is_kept)
+    work = Work(purgeable.ids, PORTION, process, report)
+    run = run_in_batches(path, work, tenants, now, options, interruption)
+    gone = tuple(memory_id for memory_id in purgeable.ids if memory_id in run.done)
+    return PurgeResult(
+        gone, purgeable.kept, purgeable.staying, run.run_id, run.why, run.end_is_kept
+    )

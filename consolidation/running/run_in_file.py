@@ -1,4 +1,4 @@
-"""One run's place in the file: when it began, what it found out, and how it ended."""
+"""A run as it is recorded in the file: its beginning, its findings and its end."""
 
 from __future__ import annotations
 
@@ -20,15 +20,12 @@ from .apply import RunContext
 from .preflight import Preflight
 from .run_record import RunRecord, Verdict
 
-# How many memories' names are written by one transaction: a moment's work.
-_PORTION = 500
+# The number of memories whose names one transaction writes.
+_BATCH = 500
 
 
 class RunInFile:
-    """One run's place in the file: it begins with the first thing that is written.
-
-    A night in which nothing happened leaves no trace at all.
-    """
+    """A run that begins with its first write, so that a no-op night leaves no trace."""
 
     def __init__(
         self,
@@ -39,14 +36,14 @@ class RunInFile:
         options: Mapping[str, Any],
         preflight: Preflight,
     ) -> None:
-        """Take what the rows of this run will say about it."""
+        """Take what the rows of this run record about it."""
         self.path = path
         self.embedder = embedder
         self.writer = writer
         self.preflight = preflight
         self._options = options
         self._begun = False
-        # The file that it began in: what came in its place since is another's.
+        # The file in which it began, to detect a replacement.
         self._file: Identity | None = None
         self.context = RunContext(
             run_id=new_id(),
@@ -59,7 +56,7 @@ class RunInFile:
 
     @property
     def run_id(self) -> str | None:
-        """The run's id; None as long as nothing was written."""
+        """The run's id; None until something was written."""
         return self.context.run_id if self._begun else None
 
     def keep_vectors(self, vectors: Sequence[tuple[str, str, bytes]]) -> None:
@@ -70,56 +67,60 @@ class RunInFile:
     def keep_names(self, tenant: str, scans: Sequence[tuple[str, str, Sequence[str]]]) -> None:
         """Keep (memory id, content hash, names), in short transactions."""
         with self.writing() as file:
-            for start in range(0, len(scans), _PORTION):
-                part = scans[start : start + _PORTION]
+            for start in range(0, len(scans), _BATCH):
+                part = scans[start : start + _BATCH]
                 with file.transaction():
-                    delete_found_names(file, (one for one, _, _ in part), self.context.run_id)
-                    mentions = [(one, names) for one, _, names in part]
+                    delete_found_names(
+                        file, (memory_id for memory_id, _, _ in part), self.context.run_id
+                    )
+                    mentions = [(memory_id, names) for memory_id, _, names in part]
                     keep_entities(file, tenant, mentions, self.context.run_id)
-                    keep_scans(file, [(one, of) for one, of, _ in part], self.context.run_id)
+                    keep_scans(
+                        file, [(memory_id, of) for memory_id, of, _ in part], self.context.run_id
+                    )
 
-    def look_up_begin(self) -> bool:
-        """Look up in the file whether it began: an interruption may hide that, and return it."""
+    def has_begun(self) -> bool:
+        """Look up whether the run began, which an interruption may have hidden."""
         if self._begun:
             with open_reading(self.path) as file:
                 self._begun = has_run(file, self.context.run_id)
         return self._begun
 
     def find_decisions(self, keys: Iterable[str]) -> dict[str, Decision]:
-        """Look up what this run decided about proposals, by their keys, as far as the file says.
+        """Look up this run's decisions by the ids of proposals.
 
-        An interruption may come between a commit and the note that is taken of it here.
+        An interruption may come between a commit and its report.
         """
-        if not self.look_up_begin():
+        if not self.has_begun():
             return {}
         with open_reading(self.path) as file:
             found = ((key, read_decision(file, self.context.run_id, key)) for key in keys)
             return {key: decision for key, decision in found if decision is not None}
 
     def end_early(self) -> bool:
-        """Write down that the run was interrupted before it applied anything.
+        """Record that the run was interrupted before it applied anything.
 
-        Returns whether it had written anything at all.
+        Returns whether it had written anything.
         """
-        self.look_up_begin()
+        begun = self.has_begun()
         self.end("interrupted", None, {})
-        return self._begun
+        return begun
 
     def end(self, verdict: Verdict, plan: str | None, report: dict[str, Any]) -> None:
-        """Write down how the run ended, if it wrote anything."""
+        """Record how the run ended, if it wrote anything."""
         if self._begun:
             with self.writing() as file:
                 self._record.end(file, verdict, report, plan)
 
     @contextmanager
     def writing(self) -> Iterator[MemoryFile]:
-        """Open the file for writing; the first time the run begins, and backs up what is there."""
+        """Open the file for writing; the first time, back it up and begin the run."""
         self.preflight.check_and_back_up()
         with open_writing(self.path, self._file) as file:
             self._file = file.identity
             if not self._begun:
                 options = {**self._options, **self.preflight.as_option()}
-                # Before it is true: if this is interrupted, the file is asked.
+                # Set first: if this is interrupted, `has_begun` looks it up.
                 self._begun = True
                 self._record.begin(file, options)
             yield file

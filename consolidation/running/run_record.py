@@ -1,4 +1,4 @@
-"""What every run keeps of itself in the ledger: how it began and ended, and its report."""
+"""The row of a run in the ledger: its beginning, its end and its report."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from slowwave.store.ledger import begin_run, end_run
 from slowwave.store.memories import Counts
 from slowwave.store.records import timestamp
 
-# How a run ended, in a word, as the ledger keeps it.
+# How a run ended, as stored in the ledger.
 Verdict = Literal["done", "partial", "failed", "interrupted"]
 
 
@@ -25,7 +25,7 @@ def run_report(
 ) -> dict[str, Any]:
     """Return the report of a run, as `log` and `stats` read it.
 
-    states: of each proposal, or of whatever else the run decided about.
+    states: of each proposal or candidate of the run.
     """
     return {
         "before": asdict(before),
@@ -43,13 +43,13 @@ class RunRecord:
     now: datetime
 
     def begin(self, file: MemoryFile, options: Mapping[str, Any]) -> None:
-        """Write down that the run has begun, and with which options."""
+        """Record that the run has begun, and its options."""
         begin_run(file, self.run_id, timestamp(self.now), version("slowwave"), dict(options))
 
     def end(
         self, file: MemoryFile, verdict: Verdict, report: Mapping[str, Any], plan: str | None = None
     ) -> None:
-        """Write down how the run ended; plan is the digest of what it had planned, if it had."""
+        """Record how the run ended. plan: the digest of its plan, if it had one."""
         end_run(file, self.run_id, timestamp(self.now), verdict, plan, dict(report))
 
     @contextmanager
@@ -61,8 +61,7 @@ class RunRecord:
     ) -> Iterator[None]:
         """Begin the run for a block that ends it.
 
-        Where the block raises, the run is written down as failed, or as interrupted, with the
-        report of what was done by then.
+        If the block raises, record the run as failed or interrupted, with the report so far.
         """
         self.begin(file, options)
         try:

@@ -1,4 +1,4 @@
-"""The last thing that a run does: it looks at what it left, so that the next one need not."""
+"""Save what a run found out at its end, so that the next run need not compute it."""
 
 from __future__ import annotations
 
@@ -15,12 +15,11 @@ from .outcome import Outcome
 from .preflight import Preflight
 from .survey import Surveyor
 
-# How often a long look asks whether the run is to end.
-_PATIENCE_S = 0.05
-# As many things as a look asks for of 10,000 memories, more or less: it takes a second or two.
+# How often a long survey checks for an interruption.
+_POLL_S = 0.05
+# About as many cache entries as a survey of 10,000 memories needs, which takes a second or two.
 _SHORT = 30_000
-# The share of what a look asked for that was new, from which on finding it out took by far the most
-# of its time.
+# The share of new cache entries from which on computing them dominates a survey.
 _MUCH = 0.1
 
 
@@ -31,29 +30,28 @@ def save_findings(
     preflight: Preflight,
     interruption: Interruption,
 ) -> Outcome:
-    """Keep what was found out, and let the tenants rest in which nothing is left to do.
+    """Save the findings, and mark the tenants as idle in which nothing is left to do.
 
-    first: what the run saw before it did anything; where it changed something since, that takes
-    another look. All of it is kept for speed alone, and the run has ended: where the file cannot
-    be written, the model not be loaded, or somebody interrupts, it is left for the next run. So it
-    is where another look would take as long as the first, since little was new to that. The
-    outcome says what went wrong, if anything did.
+    first: the findings of the run's own survey; if the run changed anything, the file is surveyed
+    again. This only saves time, and the run has ended: if the file cannot be written, the model
+    cannot be loaded, or the user interrupts, it is left for the next run. So it is if the second
+    survey would take as long as the first. The outcome says what went wrong.
     """
     if not surveyor.consolidates or outcome.interrupted or outcome.broken_off:
         return outcome
     interruption.end()
-    not_kept = _saved(surveyor, first, outcome.changed, preflight, interruption)
+    not_kept = _save(surveyor, first, outcome.changed, preflight, interruption)
     return replace(outcome, not_kept=not_kept)
 
 
-def _saved(
+def _save(
     surveyor: Surveyor,
     first: Findings,
     changed: bool,
     preflight: Preflight,
     interruption: Interruption,
 ) -> str | None:
-    """Save what was found, and return why that was not possible, if it was not."""
+    """Save the findings; return the error message if that failed."""
     short = first.cache.size <= _SHORT or first.cache.new >= _MUCH * first.cache.size
     try:
         with interruption.limited():
@@ -64,7 +62,7 @@ def _saved(
             if not short:
                 return None
             again = start_in_thread(lambda: surveyor.survey(cache=first.cache).found)
-            found = _awaited(again, interruption)
+            found = _wait_for(again, interruption)
         if found is not None:
             with interruption.limited():
                 found.idle_marks.keep(found)
@@ -76,11 +74,11 @@ def _saved(
     return None
 
 
-def _awaited(found: Future[Findings], interruption: Interruption) -> Findings | None:
-    """Return what a look finds once it is there, or None if somebody interrupts."""
+def _wait_for(found: Future[Findings], interruption: Interruption) -> Findings | None:
+    """Wait for the findings of a survey; None if interrupted."""
     while not interruption.asked:
         try:
-            return found.result(_PATIENCE_S)
+            return found.result(_POLL_S)
         except TimeoutError:
             continue
     return None

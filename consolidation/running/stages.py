@@ -1,4 +1,4 @@
-"""The stages of a night that writes, and what ends one early."""
+"""The stages of a night that writes."""
 
 from __future__ import annotations
 
@@ -18,39 +18,37 @@ from slowwave.store.file import maintenance_lock
 from slowwave.store.memories import Counts
 from slowwave.store.records import timestamp
 
-from .age import Aged, age
+from .age import AgeingResult, age
 from .age_plan import AgePlan
-from .execute import Executed, carry_out_plan
-from .in_portions import count_now
+from .batched_run import count_now
+from .execute import ExecutionResult, carry_out_plan
 from .night_inputs import NightInputs
-from .outcome import Outcome
+from .outcome import Outcome, WaitingPartsResult
 from .preflight import Preflight
-from .purge import Purged, carry_out_purge
+from .purge import PurgeResult, carry_out_purge
+from .review_queue import EarlierProposals, withdraw_outdated
 from .run_in_file import RunInFile
 from .save_findings import save_findings
-from .set_aside import EarlierProposals, set_aside_outdated
 from .survey import Survey, Surveyor
-from .taken_up import TakenUp
 
-_EARLIER_HINT = "What expired and what was read before that is done: see 'slowwave log'."
+_EARLIER_HINT = "Memories expired or conversations were read before that: see 'slowwave log'."
 
 
 class EndedEarly(Exception):
-    """The night ended before its plan was carried out, and something was written by then."""
+    """The night ended before its plan was executed, after something was written."""
 
     def __init__(self, outcome: Outcome) -> None:
-        """Take what was done so far."""
+        """Take the outcome so far."""
         super().__init__()
         self.outcome = outcome
 
 
 class Stages:
-    """Carries the stages of one night out, in the order in which they stand here.
+    """Runs the stages of one night, in the order of the methods.
 
-    Until the plan is carried out a stage raises what stands in its way: `InterruptedEarly`, and
-    `StoreError` or `ConsolidationError` if nothing was changed. Where memories have expired or
-    conversations were read by then, it is `EndedEarly` instead of an error: that is not to go
-    unreported.
+    Until the plan is executed a stage raises `InterruptedEarly`, and `StoreError` or
+    `ConsolidationError` if nothing was changed. If memories expired or conversations were read
+    before, an error is raised as `EndedEarly`, so that this is reported.
     """
 
     def __init__(self, night: NightInputs, interruption: Interruption) -> None:
@@ -61,26 +59,26 @@ class Stages:
         self._run = self._new_run()
         self._surveyor = Surveyor(night)
         self._age_plan = AgePlan(night)
-        # As it was before anything expired or was read; None if nothing was.
+        # The counts before anything expired or was read; None if nothing was.
         self._before: Counts | None = None
-        self._expired: Aged | None = None
+        self._expired: AgeingResult | None = None
         self._scores: tuple[LayerScores, ...] | None = None
-        self._taken_up = TakenUp()
+        self._waiting_parts = WaitingPartsResult()
         self._earlier = EarlierProposals()
 
     @contextmanager
-    def alone(self) -> Iterator[None]:
-        """Keep other runs out. Raises `FileHeld` if there is one."""
+    def exclusive(self) -> Iterator[None]:
+        """Hold the maintenance lock. Raises `FileHeld` if another run holds it."""
         with maintenance_lock(self._night.path):
             yield
 
     def bring_up_to_date(self) -> None:
-        """Bring an older schema up to date."""
+        """Migrate an older schema."""
         with self._interruptible():
             self._preflight.bring_up_to_date()
 
     def expire(self) -> None:
-        """Expire memories whose time is over, and score the others."""
+        """Expire memories, and score the others."""
         with self._reporting_earlier(), self._interruptible():
             choice = self._age_plan.expiring()
             if choice is not None:
@@ -91,32 +89,32 @@ class Stages:
                 raise EndedEarly(self._so_far())
             self._scores = self._age_plan.scores()
 
-    def read_waiting(self, reader: Callable[[Preflight], TakenUp]) -> None:
-        """Have the conversations read that wait for a model."""
+    def read_waiting(self, reader: Callable[[Preflight], WaitingPartsResult]) -> None:
+        """Read the conversation parts that wait for a model."""
         if not self._night.options.consolidate:
             return
         with self._reporting_earlier(), self._interruptible():
-            self._taken_up = reader(self._preflight)
-            self._before = self._before or self._taken_up.before
-            if self._taken_up.interrupted or self._taken_up.broken_off is not None:
-                raise EndedEarly(self._so_far(self._taken_up.broken_off))
+            self._waiting_parts = reader(self._preflight)
+            self._before = self._before or self._waiting_parts.before
+            if self._waiting_parts.interrupted or self._waiting_parts.broken_off is not None:
+                raise EndedEarly(self._so_far(self._waiting_parts.broken_off))
 
     def survey(self) -> Survey:
-        """Set aside what waits for a person and is outdated, look at the file, and plan."""
+        """Withdraw outdated pending proposals, survey the file, and plan."""
         with self._reporting_earlier(), self._interruptible():
             if self._night.options.consolidate:
-                self._earlier = set_aside_outdated(
+                self._earlier = withdraw_outdated(
                     self._night.path,
                     self._night.options.tenants,
                     self._preflight,
                     timestamp(self._night.now),
                 )
-            # Its id is to be later than those of the runs before it.
+            # Its id must sort after those of the phases before it.
             self._run = self._new_run()
             return self._surveyor.survey(self._run)
 
-    def carry_out(self, survey: Survey) -> Executed:
-        """Write, verify and apply what was planned."""
+    def carry_out(self, survey: Survey) -> ExecutionResult:
+        """Execute the plan."""
         with self._reporting_earlier(), self._interruptible():
             return carry_out_plan(
                 self._run,
@@ -127,16 +125,16 @@ class Stages:
                 self._interruption,
             )
 
-    def close_run(self, survey: Survey, executed: Executed) -> Outcome:
-        """Count what is there now, and write down how the run ended as far as that can be."""
+    def close_run(self, survey: Survey, executed: ExecutionResult) -> Outcome:
+        """Count the memories, and record how the run ended."""
         before, tenants = survey.snapshot.counts, survey.snapshot.tenants
-        applied = any(one.state == "applied" for one in executed.results)
+        applied = any(result.state == "applied" for result in executed.results)
         with self._interruption.limited():
             outcome = Outcome(
                 survey.plan,
                 executed.results,
                 before,
-                # What others added meanwhile is no work of a run that changed no memory.
+                # A run that changed nothing does not count what agents added meanwhile.
                 count_now(self._night.path, tenants) if applied else before,
                 executed.usage,
                 executed.asked,
@@ -149,12 +147,12 @@ class Stages:
             with self._interruption.limited():
                 self._run.end(outcome.verdict, survey.plan.digest, outcome.report)
         except (OutOfTime, StoreError):
-            # What was applied stays applied, and is reported.
+            # What was applied is reported.
             outcome = replace(outcome, end_is_kept=False)
         return self._with_earlier(outcome)
 
     def limit(self, outcome: Outcome) -> Outcome:
-        """Archive what is above the limit, if there is one. Raises `StoreError` if that is all."""
+        """Archive memories above the limit. Raises `StoreError` if nothing at all was changed."""
         if self._night.options.limit is None or outcome.interrupted or outcome.broken_off:
             return outcome
         try:
@@ -165,8 +163,8 @@ class Stages:
         except StoreError as error:
             if outcome.run_id is None and not self._has_earlier:
                 raise
-            # What was done before stays all the same, and is reported.
-            archived = Aged(why=error.message)
+            # What was done before is reported.
+            archived = AgeingResult(why=error.message)
         if archived.run_id is None:
             return replace(outcome, archived=archived)
         return replace(
@@ -179,7 +177,7 @@ class Stages:
         )
 
     def purge(self, outcome: Outcome, survey: Survey) -> Outcome:
-        """Delete what was superseded for long, if that is wanted.
+        """Delete memories that were superseded long ago, if requested.
 
         Raises `StoreError` if nothing at all was changed.
         """
@@ -194,14 +192,14 @@ class Stages:
             archived = outcome.archived is not None and outcome.archived.run_id is not None
             if outcome.run_id is None and not self._has_earlier and not archived:
                 raise
-            # What was consolidated before stays, and is reported.
-            purged = Purged(kept=purgeable.kept, staying=purgeable.staying, why=error.message)
+            # What was consolidated before is reported.
+            purged = PurgeResult(kept=purgeable.kept, staying=purgeable.staying, why=error.message)
         kept = outcome.end_is_kept and purged.end_is_kept
         after = count_now(self._night.path, tenants)
         return replace(outcome, purged=purged, after=after, end_is_kept=kept)
 
     def save_findings(self, outcome: Outcome, found: Findings) -> Outcome:
-        """Keep for the next night what this one found out."""
+        """Save the findings for the next night."""
         return save_findings(self._surveyor, found, outcome, self._preflight, self._interruption)
 
     def _new_run(self) -> RunInFile:
@@ -221,14 +219,14 @@ class Stages:
 
     @property
     def _has_earlier(self) -> bool:
-        """Whether anything was written before the file was looked at."""
+        """Whether anything was written before the survey."""
         expired = self._expired is not None and self._expired.run_id is not None
-        return expired or bool(self._taken_up.runs)
+        return expired or bool(self._waiting_parts.runs)
 
-    def _age(self, phase: Phase, choice: AgeingChoice) -> Aged:
-        """Carry a phase of ageing out, where it has anything to do."""
+    def _age(self, phase: Phase, choice: AgeingChoice) -> AgeingResult:
+        """Run a phase of ageing, if it has anything to do."""
         if not choice.leaving:
-            return Aged(choice=choice)
+            return AgeingResult(choice=choice)
         return age(self._night, phase, choice, self._tenants, self._preflight, self._interruption)
 
     @contextmanager
@@ -247,7 +245,7 @@ class Stages:
 
     @contextmanager
     def _reporting_earlier(self) -> Iterator[None]:
-        """Report what was written before even if an error follows. Raises `EndedEarly`."""
+        """Turn an error after earlier writes into `EndedEarly`."""
         try:
             yield
         except (StoreError, ConsolidationError) as error:
@@ -257,7 +255,7 @@ class Stages:
             raise EndedEarly(self._so_far(error)) from error
 
     def _so_far(self, error: StoreError | ConsolidationError | None = None) -> Outcome:
-        """Return the outcome of a night that ended before the file was looked at, and why."""
+        """Return the outcome of a night that ended before its survey."""
         now = count_now(self._night.path, self._tenants)
         outcome = Outcome(
             join_plans(()),
@@ -274,8 +272,8 @@ class Stages:
         expired = self._expired
         return replace(
             outcome,
-            usage=outcome.usage + self._taken_up.usage,
-            taken_up=self._taken_up,
+            usage=outcome.usage + self._waiting_parts.usage,
+            waiting_parts=self._waiting_parts,
             expired=expired,
             scores=self._scores,
             before=self._before or outcome.before,

@@ -1,4 +1,4 @@
-"""One look at a file: what is at rest, what else there is, and what is to be done about it."""
+"""Survey a file: which tenants are idle, what the others hold, and the plan."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Survey:
-    """What was seen of a file."""
+    """The contents of a file and the plan for it."""
 
     snapshot: Snapshot
     views: Sequence[TenantView]
     # Of all tenants.
     plan: Plan
     found: Findings
-    # What a purge would delete; None if none is wanted.
+    # What a purge would delete; None if none is requested.
     purgeable: Purgeable | None = None
 
 
 class Surveyor:
-    """Looks at a file as the user's options say."""
+    """Surveys a file with the options of a night."""
 
     def __init__(self, night: NightInputs) -> None:
         """Take what the survey depends on."""
@@ -52,11 +52,11 @@ class Surveyor:
 
     @property
     def consolidates(self) -> bool:
-        """Whether more than the other phases is wanted."""
+        """Whether the night consolidates, besides the other phases."""
         return self._night.options.consolidate
 
     def idle_marks(self) -> IdleMarks:
-        """Return what knows whether anything is left to do in the file."""
+        """Return the marks of tenants in which nothing is left to do."""
         return IdleMarks(self._night.path, self._night.embedder.name, self._chosen(), self._now)
 
     def survey(
@@ -66,11 +66,11 @@ class Surveyor:
         expiring: AgeingChoice | None = None,
         answered: tuple[Window, ...] = (),
     ) -> Survey:
-        """Read, compute what is missing, and plan.
+        """Read the file, compute what is missing, and plan.
 
-        keeper: takes what was computed; cache: of an earlier survey of this run; expiring: what
-        will be gone by then, in a dry run; answered: what a model was asked earlier in this run.
-        Raises `StoreError`, and `EmbedderError`.
+        keeper: saves what was computed. cache: of an earlier survey of this run. expiring: memories
+        that will have expired, in a dry run. answered: windows answered earlier in this run.
+        Raises `StoreError` and `EmbedderError`.
         """
         options = self._night.options
         idle_marks = self.idle_marks()
@@ -84,7 +84,7 @@ class Surveyor:
             cache,
             options.full and cache is None,
             self._night.writer.key,
-            frozenset(one.id for one in expiring.leaving) if expiring else frozenset(),
+            frozenset(memory.id for memory in expiring.leaving) if expiring else frozenset(),
         )
         views = compute_missing(snapshot, self._night.embedder, keeper, self._night.progress)
         chosen = self._chosen()
@@ -96,9 +96,11 @@ class Surveyor:
                 asked=snapshot.asked,
             )
         chosen = replace(chosen, answered=answered)
-        plans = _planned(views, chosen, self._night.progress) if options.consolidate else {}
-        plan_of = idle | plans
-        plan = join_plans(plan_of[one] for one in snapshot.tenants if one in plan_of)
+        plans = _plan_tenants(views, chosen, self._night.progress) if options.consolidate else {}
+        plan_by_tenant = idle | plans
+        plan = join_plans(
+            plan_by_tenant[tenant] for tenant in snapshot.tenants if tenant in plan_by_tenant
+        )
         plan = _approved(plan, options.approved)
         whole = not options.tenants and not idle
         found = idle_marks.found(snapshot, views, plans, whole)
@@ -112,23 +114,25 @@ class Surveyor:
     def _idle(
         self, known: Mapping[str, Plan | None], expiring: AgeingChoice | None
     ) -> dict[str, Plan]:
-        """Return the tenants of which nothing is to be read, with what stands of them."""
+        """Return the plans of the idle tenants, which are not read again."""
         if not self._night.options.consolidate:
             return {tenant: join_plans(()) for tenant in known}
         if self._night.options.full or self._night.options.reconsider:
             return {}
-        changing = {one.memory.tenant for one in expiring.leaving} if expiring else set()
+        changing = {memory.memory.tenant for memory in expiring.leaving} if expiring else set()
         return {
-            one: plan for one, plan in known.items() if plan is not None and one not in changing
+            tenant: plan
+            for tenant, plan in known.items()
+            if plan is not None and tenant not in changing
         }
 
     def again(
         self, known: Cache, keeper: FindingsKeeper, answered: Sequence[Window]
     ) -> tuple[Plan, Sequence[TenantView]]:
-        """Return the plan of what is there once a run did what it had planned.
+        """Return the plan of a second survey, once a run has executed its first plan.
 
-        known: what the first survey found out; answered: the windows of the first plan. A model is
-        asked only about what lies across their cuts.
+        known: the findings of the first survey. answered: the windows of the first plan; a model is
+        only asked about what lies across their cuts.
         """
         survey = self.survey(keeper, known, answered=tuple(answered))
         return survey.plan, survey.views
@@ -143,26 +147,26 @@ class Surveyor:
 
 
 def _approved(plan: Plan, approved: frozenset[str] | None) -> Plan:
-    """Return what somebody approved of a plan; what is not in it any more is left out."""
+    """Return a plan with the approved proposals only; None approves all."""
     if approved is None:
         return plan
-    chosen = tuple(one for one in plan.proposals if one.id in approved)
+    chosen = tuple(proposal for proposal in plan.proposals if proposal.id in approved)
     return replace(plan, proposals=chosen, windows=())
 
 
-def _planned(
+def _plan_tenants(
     views: Sequence[TenantView], options: PlanOptions, progress: Progress
 ) -> dict[str, Plan]:
-    """Return the plan of each tenant that is not at rest."""
+    """Return the plan of each tenant that is not idle."""
     if not views:
-        return {}  # and nothing is loaded that reads texts
+        return {}  # without loading what reads texts
     from slowwave.consolidation.planning.plan import plan_tenant
 
     def plan() -> dict[str, Plan]:
         plans: dict[str, Plan] = {}
-        for one in views:
+        for view in views:
             progress.stage("planning", len(plans), len(views))
-            plans[one.tenant] = plan_tenant(one, options)
+            plans[view.tenant] = plan_tenant(view, options)
         progress.stage("planning", len(views), len(views))
         return plans
 

@@ -1,1 +1,1 @@
-"""What a process needs while it works: threads, interruption, what must not be shown."""
+"""Threads, interruption, and redaction of secrets."""

@@ -1,4 +1,4 @@
-"""How a run learns that it is to end, and how long ending may take."""
+"""Interrupt a run, and limit how long it may take to end."""
 
 from __future__ import annotations
 
@@ -6,38 +6,38 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from time import monotonic
 
-# Of the two seconds in which a signal ends a run: what it may wait for others at its end.
+# A signal ends a run within two seconds; this is how long it may wait for other programs.
 LIMIT_S = 1.0
 
 
 class InterruptedEarly(KeyboardInterrupt):
-    """The run was interrupted before it began to carry out its plan."""
+    """The run was interrupted before it executed its plan."""
 
     message = "Interrupted before anything was consolidated."
 
     def __init__(self, kept: bool) -> None:
-        """Take whether the file has kept vectors or names that it had found by then."""
+        """Take whether the file has kept vectors or names of this run."""
         super().__init__()
         self.hint = "The vectors and names found so far are kept." if kept else ""
 
 
 class OutOfTime(BaseException):
-    """An interrupted run could not end in time: another program holds what it waits for."""
+    """An interrupted run could not end in time, because another program locks the file."""
 
-    message = "Interrupted, and another program holds what would tell what was done."
-    hint = "What was applied is whole, and stands in: slowwave log"
+    message = "Interrupted, and another program locks the file: what was done is not known."
+    hint = "Applied proposals are complete. List them with: slowwave log"
 
 
 class Interruption:
-    """Whether a run is to end before it is done. The handler of a signal asks for it.
+    """The request to end a run early, made by a signal handler.
 
-    The first time raises KeyboardInterrupt wherever the program is, and no later time does: what
-    a run writes at its end is not to be torn by a second Ctrl-C. So nothing can be sure that it
-    was noted, but what stands in the file; an interrupted run looks there.
+    The first request raises KeyboardInterrupt anywhere in the program; later ones do not, so that a
+    second Ctrl-C cannot interrupt what a run writes at its end. An interrupted run looks up in the
+    file what it did.
     """
 
     def __init__(self) -> None:
-        """Begin without a request to end."""
+        """Begin without a request."""
         self._asked_at: float | None = None
         self._raised_at = 0.0
         self._closed = False
@@ -46,11 +46,11 @@ class Interruption:
 
     @property
     def asked(self) -> bool:
-        """Whether somebody has asked: what is not interrupted any more looks here by itself."""
+        """Whether an interruption was requested; code that is not interrupted polls this."""
         return self._asked_at is not None
 
     def ask(self) -> None:
-        """Interrupt the run; where it is ending already, only do not let that last."""
+        """Interrupt the run; if it is ending already, only limit its time."""
         if self._asked_at is None:
             self._asked_at = monotonic()
             self._raise_unless_closed()
@@ -58,7 +58,7 @@ class Interruption:
     def remind(self) -> None:
         """Raise again if a library swallowed the interruption; called several times a second."""
         if monotonic() - self._raised_at > LIMIT_S:
-            # Otherwise a library swallowed it: Python drops what is raised within a destructor.
+            # Python drops exceptions that are raised in a destructor.
             self._raise_unless_closed()
         if self._asked_at is not None and self._limited_since is not None:
             since = max(self._asked_at, self._limited_since)
@@ -72,28 +72,25 @@ class Interruption:
 
     @property
     def counts(self) -> bool:
-        """Whether what somebody asked for changed how the run ended."""
+        """Whether the request changed how the run ended."""
         return self.asked and not self._ended
 
     def open(self) -> None:
-        """Begin a run that a signal may interrupt; with several files each is such a run."""
+        """Begin a run that a signal may interrupt."""
         self._closed = self._ended = False
 
     def end(self) -> None:
-        """From here on the run has ended: who asks only keeps it from what is left for later."""
+        """Mark the run as ended: a later request only skips optional work."""
         self.close()
         self._ended = self._asked_at is None
 
     def close(self) -> None:
-        """From here on the run ends by itself, and is interrupted no more."""
+        """Stop interrupting the run."""
         self._closed = True
 
     @contextmanager
     def limited(self) -> Iterator[None]:
-        """Limit how long the end of a run may take, once somebody has asked it to end.
-
-        Raises `OutOfTime`.
-        """
+        """Limit how long the block may take after a request. Raises `OutOfTime`."""
         self._limited_since = monotonic()
         try:
             yield

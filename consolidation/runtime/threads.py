@@ -1,7 +1,7 @@
-"""Work in a thread of its own, so that a signal ends the wait for it and not the work.
+"""Run work in a thread of its own, so that a signal interrupts the wait and not the work.
 
-Python raises KeyboardInterrupt in the main thread alone. Within a library it does harm: torch
-ends the whole process if that comes while it is imported.
+Python raises KeyboardInterrupt in the main thread only. Within a library it does harm: torch exits
+the process if it is interrupted while it is imported.
 """
 
 from __future__ import annotations
@@ -14,28 +14,27 @@ from typing import TypeVar
 
 Result = TypeVar("Result")
 
-
-# How many cores this process uses at the most; None: all that it may.
-_most_cores: int | None = None
+# The maximum number of cores of this process; None is no limit.
+_max_cores: int | None = None
 
 
 def use_cores(most: int) -> None:
-    """Use so many cores from now on: for a process that is one of several. Before a model loads."""
-    global _most_cores
-    _most_cores = most
+    """Limit the cores of this process. Call it before a model is loaded."""
+    global _max_cores
+    _max_cores = most
 
 
 def cores() -> int:
-    """Return how many processor cores this process is to use."""
+    """Return the number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
-        there = len(os.sched_getaffinity(0))
+        available = len(os.sched_getaffinity(0))
     else:
-        there = os.cpu_count() or 1
-    return there if _most_cores is None else min(there, _most_cores)
+        available = os.cpu_count() or 1
+    return available if _max_cores is None else min(available, _max_cores)
 
 
 def run_in_thread(work: Callable[[], Result]) -> Result:
-    """Return what a function returns, or raise what it raises; the wait can be interrupted."""
+    """Return what a function returns, or raise what it raises; the wait is interruptible."""
     return start_in_thread(work).result()
 
 

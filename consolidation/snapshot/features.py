@@ -1,4 +1,4 @@
-"""What one text says, as far as every night asks for it: kept, so that it is read once."""
+"""The cached features of a text that every night needs."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ _FORM_BYTES = 12
 
 
 class TextFeatures(Struct, frozen=True, array_like=True):
-    """What a text says."""
+    """The features of a text."""
 
-    # Whom and what it mentions.
+    # The entities that it mentions.
     names: tuple[str, ...]
     # The sentences that give orders to its reader.
     orders: tuple[str, ...]
-    # How far it is meant to the letter.
+    # Whether it must be kept verbatim.
     density: Density
-    # The hash of its normal form: texts with the same one say the same.
+    # The hash of its normal form: texts with the same hash say the same.
     form: str
-    # How much it says.
+    # A measure of how much it says.
     richness: int
-    # Whether it means something else on another day.
+    # Whether its meaning depends on the day.
     deictic: bool
-    # Whether something announces it: "User said that".
+    # Whether it is introduced by "User said that" or the like.
     announced: bool
-    # The stems of what it is about, its values aside.
+    # The stems of its topic words, without values.
     matter: tuple[str, ...]
 
 
@@ -47,7 +47,7 @@ _FEATURES = Decoder(TextFeatures)
 
 
 def features_of(memory: Memory, cache: Cache) -> TextFeatures:
-    """Return what a memory says."""
+    """Return the features of a memory."""
     return cache.get_or_compute(
         "gist", [memory.content_hash], _FEATURES, lambda: _features(memory.content)
     )

@@ -1,9 +1,8 @@
-"""What a night leaves to the next: what it found out, and whether anything is left to do.
+"""The findings that a night saves for the next, and the marks of idle tenants.
 
-A tenant in which nothing has changed since a run found nothing to do is at rest: a later run gives
-the same report, and reads no memory but to count tokens. Triggers count what changes that a plan
-depends on, in the transaction that changes it (schema version 3): what was said at another count is
-void.
+A tenant is idle if nothing has changed since a run found nothing to do. A later run repeats the
+report, and only reads memories to count tokens. Triggers count the changes that a plan depends on
+(schema version 3); a mark with another count is invalid.
 """
 
 from __future__ import annotations
@@ -50,10 +49,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class IdleMark:
-    """What a run says of a tenant in which nothing is left to do.
-
-    It stands until the count of changes is another, or up to a moment.
-    """
+    """The mark of an idle tenant, valid while the change count is the same, and until a time."""
 
     tenant: str
     plan: Plan
@@ -63,19 +59,19 @@ class IdleMark:
 
 @dataclass(frozen=True)
 class Findings:
-    """What a look leaves to later ones; it is small compared with what was looked at."""
+    """The findings of a survey; they are small compared with its memories."""
 
     idle_marks: IdleMarks
     idle: tuple[IdleMark, ...]
-    # Per tenant, how many parts of its graph stay, and what comes behind them.
+    # (tenant, number of parts of its graph that stay, new parts).
     graphs: tuple[tuple[str, int, tuple[bytes, ...]], ...]
     cache: Cache
-    # Whether all there is was looked at: nobody else needs what this look did not.
+    # Whether the survey covered the whole file: findings that it did not use are deleted.
     whole: bool
 
 
 class IdleMarks:
-    """Where a run looks up, and writes down, what other runs need not find out again."""
+    """Reads and writes the marks of idle tenants and the findings."""
 
     def __init__(self, path: Path, model: str, options: PlanOptions, now: str) -> None:
         """Take what a report depends on besides the file."""
@@ -87,14 +83,14 @@ class IdleMarks:
 
     @property
     def key(self) -> str:
-        """What all that it says depends on, besides the file: options, model, our own rules."""
+        """The hash of what a report depends on besides the file: options, models, code."""
         return self._key
 
     def until(self, file: MemoryFile) -> tuple[str | None] | None:
-        """Return until when all tenants of the file are at rest, alone in a tuple.
+        """Return the time until which all tenants are idle, in a tuple of one.
 
-        None if one is not, or a conversation waits for the model; until None: as long as nothing
-        changes.
+        None if a tenant is not idle, or a conversation waits for the model. (None,) if they are
+        idle as long as nothing changes.
         """
         if self._asks_a_model and count_waiting(file):
             return None
@@ -105,10 +101,10 @@ class IdleMarks:
         ends = [rest[0] for rest in rests if rest is not None]
         if len(ends) < len(rests):
             return None
-        return (min((one for one in ends if one is not None), default=None),)
+        return (min((end for end in ends if end is not None), default=None),)
 
     def look_up(self, chosen: Sequence[str]) -> dict[str, Plan | None]:
-        """Return what stands of each tenant named, or of all; None of one that is not at rest."""
+        """Return the plan of each chosen tenant, or of all; None for those that are not idle."""
         with open_reading(self._path) as file:
             return {
                 tenant: _read(read_idle_report(file, tenant, self._key, self._now))
@@ -122,20 +118,20 @@ class IdleMarks:
         plans: Mapping[str, Plan],
         whole: bool,
     ) -> Findings:
-        """Return what is to be kept of a look."""
+        """Return the findings of a survey."""
         idle = []
         for tenant_rows in snapshot.tenants_rows:
             plan = plans.get(tenant_rows.tenant)
             if plan is not None and plan.is_empty:
                 ends = [memory.expires_at for memory in tenant_rows.observed]
                 ends += [memory.expires_at for memory in tenant_rows.too_long]
-                until = min((one for one in ends if one and one > self._now), default=None)
+                until = min((end for end in ends if end and end > self._now), default=None)
                 idle.append(IdleMark(tenant_rows.tenant, plan, tenant_rows.changes, until))
-        graphs = tuple((one.tenant, *one.graph.taken()) for one in views)
+        graphs = tuple((view.tenant, *view.graph.taken()) for view in views)
         return Findings(self, tuple(idle), graphs, snapshot.cache, whole)
 
     def keep(self, found: Findings) -> None:
-        """Keep what was found out about texts."""
+        """Keep the graphs and the cache."""
         with open_writing(self._path) as file:
             for tenant, staying, parts in found.graphs:
                 if parts:
@@ -143,13 +139,10 @@ class IdleMarks:
             keep_cached(file, found.cache.taken())
 
     def keep_idle_marks(self, found: Findings) -> None:
-        """Mark the tenants as idle in which nothing is left to do, and nothing has changed.
-
-        What nobody asked for in the whole look is forgotten.
-        """
+        """Mark tenants as idle, and delete findings that a survey of the whole file did not use."""
         with open_writing(self._path) as file:
             for mark in found.idle:
-                report = _written(mark.plan)
+                report = _encode(mark.plan)
                 keep_idle_report(file, mark.tenant, self._key, mark.changes, mark.until, report)
             if found.whole:
                 added, outdated = found.cache.swept()
@@ -167,7 +160,7 @@ def _key(model: str, options: PlanOptions) -> str:
 
 
 class _Report(Struct, array_like=True):
-    """What a plan without a proposal says."""
+    """The contents of a plan without proposals."""
 
     refused: tuple[Refusal, ...]
     conflicts: tuple[Conflict, ...]
@@ -181,7 +174,7 @@ class _Report(Struct, array_like=True):
 _REPORT = Decoder(_Report)
 
 
-def _written(plan: Plan) -> bytes:
+def _encode(plan: Plan) -> bytes:
     report = _Report(
         plan.refused,
         plan.conflicts,
@@ -198,7 +191,7 @@ def _read(report: bytes | None) -> Plan | None:
     try:
         found = _REPORT.decode(zlib.decompress(report or b""))
     except (zlib.error, DecodeError, UnicodeDecodeError):
-        # What is damaged does not stand: it is looked at again.
+        # A damaged mark is invalid: the tenant is surveyed again.
         return None
     return Plan(
         proposals=(),

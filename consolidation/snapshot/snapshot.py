@@ -1,4 +1,4 @@
-"""What a file holds, read once, with the vectors and names that were missing computed."""
+"""Read a file once, and compute missing vectors and names."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 class FindingsKeeper(Protocol):
-    """Writes what was computed into the file, where there is one to write to."""
+    """Keeps computed vectors and names in the file."""
 
     def keep_vectors(self, vectors: Sequence[tuple[str, str, bytes]]) -> None:
         """Keep (memory id, content hash, blob)."""
@@ -52,39 +52,39 @@ class FindingsKeeper(Protocol):
 
 @dataclass(frozen=True)
 class TenantRows:
-    """What the file holds of one tenant."""
+    """The rows of one tenant."""
 
     tenant: str
     observed: tuple[Memory, ...]
     derived: tuple[Memory, ...]
-    # Active memories that are longer than a night reads; the others do without them.
+    # Active memories that are too long to be read.
     too_long: tuple[LongMemory, ...]
-    # Ids of memories whose text is no longer what it was: they stay as they are.
+    # Ids of memories whose text does not match its hash; they are left alone.
     damaged: tuple[str, ...]
     entities: dict[str, list[str]]
-    # Per memory id, the hash of the text that was searched for names.
+    # The hash of the text that was searched for names, by memory id.
     scans: dict[str, str]
     edges: tuple[Edge, ...]
-    # The graph of near texts, as far as earlier runs kept it.
+    # The parts of the graph of near texts.
     graph: tuple[bytes, ...]
-    # How often something had changed by then.
+    # The change count.
     changes: int
 
     @property
     def memories(self) -> tuple[Memory, ...]:
-        """All that must have a vector."""
+        """All memories that need a vector."""
         return self.observed + self.derived
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """What the file holds of the tenants chosen, read at one moment."""
+    """The contents of the file for the chosen tenants."""
 
-    # The tenants chosen, and what there is of those that are not at rest.
+    # The chosen tenants, and the rows of those that are not idle.
     tenants: tuple[str, ...]
     tenants_rows: tuple[TenantRows, ...]
     counts: Counts
-    # Keys of decisions that stand, and those of proposals that wait for a person.
+    # The keys of remembered decisions, and of pending proposals.
     remembered: frozenset[str]
     waiting: frozenset[str]
     # The (tenant, content hash) of each text that the model was shown.
@@ -98,28 +98,31 @@ def read_snapshot(
     chosen: Sequence[str],
     model: str,
     now: str,
-    resting: Container[str] = (),
+    idle: Container[str] = (),
     cache: Cache | None = None,
     full: bool = False,
     model_key: str | None = None,
     leaving: frozenset[str] = frozenset(),
 ) -> Snapshot:
-    """Read what is due of the tenants named, or of all, but of those at rest only the counts.
+    """Read the chosen tenants, or all; idle ones are only counted.
 
-    cache: that of this run, if there are any; with `full` nothing of what earlier runs found out
-    is read. model_key: of the model that is asked, and of what it is told. leaving: ids of active
-    memories to read as if they were gone. The file is open only as long as it takes to read. Raises
-    `StoreError`.
+    cache: of an earlier survey of this run. full: ignore the findings of earlier runs. model_key:
+    the hash of the model and its prompts. leaving: ids of active memories to read as deleted. The
+    file is closed afterwards. Raises `StoreError`.
     """
     with open_reading(path) as file:
         tenants = select_consolidated_tenants(file, chosen)
-        wanted = [tenant for tenant in tenants if tenant not in resting]
+        wanted = [tenant for tenant in tenants if tenant not in idle]
         tenants_rows = tuple(
             TenantRows(
                 tenant,
                 tuple(observed),
                 tuple(derived),
-                tuple(one for one in read_too_long(file, tenant, now) if one.id not in leaving),
+                tuple(
+                    memory
+                    for memory in read_too_long(file, tenant, now)
+                    if memory.id not in leaving
+                ),
                 damaged,
                 read_entities(file, tenant),
                 read_scans(file, tenant),
@@ -141,25 +144,24 @@ def read_snapshot(
             read_asked(file, model_key) if wanted and model_key else frozenset(),
             TextVectors(
                 [memory for tenant_rows in tenants_rows for memory in tenant_rows.memories],
-                (one for tenant in wanted for one in read_vectors(file, model, tenant)),
+                (vector for tenant in wanted for vector in read_vectors(file, model, tenant)),
             ),
             cache,
         )
 
 
 def basis_of(model: str) -> str:
-    """Return what a graph depends on besides the texts and their vectors."""
+    """Return what a graph depends on besides texts and vectors."""
     return f"{code_version()} {model} {DUPLICATE_SIMILARITY} {STEP}"
 
 
 def read_sound(
     file: MemoryFile, tenant: str, now: str, leaving: frozenset[str] = frozenset()
 ) -> tuple[list[Memory], list[Memory], tuple[str, ...]]:
-    """Return what was observed and what was derived, without the damaged, whose ids come last.
+    """Return the observed and the derived memories, and the ids of the damaged ones.
 
-    What is too long is left out: reading takes more than linear time.
-    What an active damaged memory was made from is left out too: it stands for them still, and
-    nothing else is to be made of them.
+    Memories that are too long are left out: reading takes more than linear time. The sources of
+    active damaged memories are left out, too: nothing else may be made of them.
     """
     observed, spoiled = split_corrupt(file, read_observed(file, tenant, now))
     derived, broken = split_corrupt(file, read_derived(file, tenant))
@@ -170,17 +172,19 @@ def read_sound(
         else set()
     )
     waiting |= leaving
-    observed = [one for one in observed if one.status != "active" or one.id not in waiting]
-    derived = [one for one in derived if one.id not in leaving]
+    observed = [
+        memory for memory in observed if memory.status != "active" or memory.id not in waiting
+    ]
+    derived = [memory for memory in derived if memory.id not in leaving]
     return observed, derived, tuple(sorted(damaged - leaving))
 
 
 def compute_missing(
     snapshot: Snapshot, embedder: Embedder, keeper: FindingsKeeper | None, progress: Progress
 ) -> list[TenantView]:
-    """Compute what is missing, keep it if there is a keeper, and return the tenant views.
+    """Compute missing vectors and names, keep them if there is a keeper, and return the views.
 
-    A text that several memories share is encoded once. Raises `EmbedderError`.
+    A text that memories share is encoded once. Raises `EmbedderError`.
     """
 
     def keep(rows: Sequence[tuple[str, str, bytes]]) -> None:

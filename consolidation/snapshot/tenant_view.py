@@ -1,4 +1,4 @@
-"""One tenant's memories as planning sees them, and where each of them stands."""
+"""One tenant's memories, as planning sees them."""
 
 from __future__ import annotations
 
@@ -26,56 +26,57 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TenantView:
-    """What a tenant's part of the file holds, read at one moment."""
+    """The contents of the file for one tenant."""
 
     tenant: str
-    # Observed memories, active ones and those that tell what belongs together, sorted by id.
+    # Observed memories, active or superseded, sorted by id.
     memories: tuple[Memory, ...]
-    # Of each text, in the order in which texts come first: float32, shape (texts, d), unit length.
+    # The vector of each text, in order of first occurrence: float32, shape (texts, d), unit length.
     text_vectors: NDArray[np.float32]
-    # Per memory id, the names it mentions.
+    # The names that a memory mentions, by its id.
     entities: Mapping[str, Sequence[str]]
     # Active memories that consolidation made, and their vectors by id.
     derived: tuple[Memory, ...]
     derived_vectors: Mapping[str, NDArray[np.float32]]
     edges: tuple[Edge, ...]
-    # Active memories that are longer than a night reads: nothing else here knows them.
+    # Active memories that are too long to be read; they are not among the others.
     too_long: tuple[LongMemory, ...] = ()
-    # Ids of those whose text is no longer what it was: nothing else here knows them either.
+    # Ids of memories whose text does not match its hash; they are not among the others.
     damaged: tuple[str, ...] = ()
-    # What was found out from texts alone.
+    # Findings that depend on texts only.
     cache: Cache = field(default_factory=Cache)
-    # The near pairs of texts, as far as they are known already.
+    # The near pairs of texts that earlier runs found.
     graph: StoredGraph = field(default_factory=StoredGraph)
 
     @cached_property
     def orders(self) -> dict[str, tuple[str, ...]]:
-        """Per memory that gives orders to its reader, the sentences that do.
+        """The sentences that give orders to the reader, by memory id.
 
-        It stays what it is, and goes into nothing else: no model sees it, and no derived memory
-        repeats what it orders. Superseded ones are among them, so that what was clustered without
-        them stays the same.
+        Such a memory is not consolidated, and no model sees it. Superseded ones are included, so
+        that clustering does not change.
         """
-        found = ((one.id, self.features(one).orders) for one in (*self.memories, *self.derived))
+        found = (
+            (memory.id, self.features(memory).orders) for memory in (*self.memories, *self.derived)
+        )
         return {memory_id: sentences for memory_id, sentences in found if sentences}
 
     @cached_property
     def dense(self) -> frozenset[str]:
-        """The memories that are meant to the letter: code, data, identifiers.
+        """The ids of memories that stay verbatim: code, data, identifiers.
 
-        They stay word for word: no model sees them, and no derived memory quotes a part of them.
+        No model sees them, and no derived memory quotes a part of them.
         """
-        everyone = (*self.memories, *self.derived)
-        return frozenset(one.id for one in everyone if self.features(one).density.is_dense)
+        memories = (*self.memories, *self.derived)
+        return frozenset(memory.id for memory in memories if self.features(memory).density.is_dense)
 
     @cached_property
-    def kept_as_is(self) -> frozenset[str]:
-        """The memories that go into nothing but their own duplicates."""
-        learned = (one.id for one in self.derived if "experience" in one.metadata)
+    def verbatim_only(self) -> frozenset[str]:
+        """The ids of memories that are only merged with their own duplicates."""
+        learned = (memory.id for memory in self.derived if "experience" in memory.metadata)
         return self.dense.union(self.orders, learned)
 
     def features(self, memory: Memory) -> TextFeatures:
-        """Return what a memory says, as far as every night asks."""
+        """Return the features of a memory."""
         if memory.content_hash not in self._features:
             self._features[memory.content_hash] = features_of(memory, self.cache)
         return self._features[memory.content_hash]
@@ -86,14 +87,14 @@ class TenantView:
 
     @cached_property
     def text_of(self) -> NDArray[np.int32]:
-        """The number of each row's text, shape (len(memories),): twins have one text.
+        """The text number of each row, shape (len(memories),); duplicates share one.
 
-        Numbered in the order in which texts come first. Everything that is compared is a text.
+        Texts are numbered in order of first occurrence, and compared instead of memories.
         """
         import numpy as np
 
         numbers: dict[str, int] = {}
-        found = (numbers.setdefault(one.content_hash, len(numbers)) for one in self.memories)
+        found = (numbers.setdefault(memory.content_hash, len(numbers)) for memory in self.memories)
         return np.fromiter(found, np.int32, len(self.memories))
 
     @cached_property
@@ -108,37 +109,37 @@ class TenantView:
 
     @cached_property
     def neighbours(self) -> Neighbours:
-        """The pairs of texts that are near enough for one to say what the other says."""
+        """The pairs of texts that are near enough to be duplicates."""
         import numpy as np
 
         reach = np.full(len(self.text_vectors), DUPLICATE_SIMILARITY)
-        return self.graph.grown(self.text_signs, self.text_vectors, reach)
+        return self.graph.extend(self.text_signs, self.text_vectors, reach)
 
     @cached_property
     def text_signs(self) -> list[bytes]:
-        """What each text is known by from night to night: its hash and its vector."""
+        """The identity of each text between nights: a hash of its hash and its vector."""
         hashes = (self.memories[rows[0]].content_hash for rows in self.rows_of)
-        return [sign_of(*one) for one in zip(hashes, self.text_vectors, strict=True)]
+        return [sign_of(*text) for text in zip(hashes, self.text_vectors, strict=True)]
 
     @cached_property
     def derived_from(self) -> dict[str, str]:
-        """Per memory that stands in an active stable one, to every depth, the id of that one."""
+        """The active stable memory that each of its sources, at any depth, went into, by id."""
         return self._ancestors({"synthesize", "merge", "update"}, "stable")
 
     @cached_property
     def updates(self) -> frozenset[str]:
-        """Active memories that say what something is now and what it was before."""
+        """The ids of active memories that an update made."""
         made = {edge.derived_id for edge in self.edges if edge.operation == "update"}
         return frozenset(memory.id for memory in self.derived if memory.id in made)
 
     @cached_property
     def supported_rule(self) -> dict[str, str]:
-        """Per memory that an active rule rests on, the id of that rule."""
+        """The active rule that each of its sources, at any depth, supports, by id."""
         return self._ancestors({"extract"}, "core")
 
     @cached_property
-    def taken_apart(self) -> frozenset[tuple[str, str]]:
-        """Pairs that a merge joined; if both are active, someone took them apart again."""
+    def user_separated(self) -> frozenset[tuple[str, str]]:
+        """Pairs that a merge joined; if both are active, a person separated them."""
         return frozenset(
             pair
             for edge in self.edges
@@ -147,18 +148,18 @@ class TenantView:
         )
 
     def is_fresh(self, row: int) -> bool:
-        """Whether a memory may go into something: active, working, not part of anything made."""
+        """Whether a memory may be consolidated: active, working, and not a source already."""
         memory = self.memories[row]
         return (
             memory.status == "active"
-            and memory.id not in self.kept_as_is
+            and memory.id not in self.verbatim_only
             and memory.layer == "working"
             and memory.id not in self.derived_from
             and memory.id not in self.supported_rule
         )
 
     def reading(self, row: int) -> Reading:
-        """Return a memory's text, read."""
+        """Return the reading of a memory's text."""
         return read(self.memories[row].content)
 
     def source(self, row: int) -> Source:
@@ -166,24 +167,24 @@ class TenantView:
         return as_source(self.memories[row], self.text_vectors[self.text_of[row]])
 
     def vectors(self, rows: Sequence[int]) -> NDArray[np.float32]:
-        """Return the vectors of some rows, shape (len(rows), d)."""
+        """Return the vectors of these rows, shape (len(rows), d)."""
         return self.text_vectors[self.text_of[rows]]
 
     def sources(self, ids: Sequence[str]) -> list[Source]:
-        """Return memories, observed or derived, as a writer sees them."""
+        """Return observed or derived memories as a writer sees them."""
         return [
-            self.source(self._rows[one])
-            if one in self._rows
-            else as_source(self._derived[one], self.derived_vectors[one])
-            for one in ids
+            self.source(self._rows[memory_id])
+            if memory_id in self._rows
+            else as_source(self._derived[memory_id], self.derived_vectors[memory_id])
+            for memory_id in ids
         ]
 
     def row(self, memory_id: str) -> int | None:
-        """Return the row of an observed memory, None for a derived one."""
+        """Return the row of an observed memory; None for a derived one."""
         return self._rows.get(memory_id)
 
     def memory(self, memory_id: str) -> Memory:
-        """Return the memory, observed or derived, with this id."""
+        """Return the observed or derived memory with this id."""
         row = self._rows.get(memory_id)
         return self._derived[memory_id] if row is None else self.memories[row]
 
@@ -206,10 +207,10 @@ class TenantView:
                 continue
             waiting = sources.get(memory.id, [])[:]
             while waiting:
-                one = waiting.pop()
-                if one not in found:
-                    found[one] = memory.id
-                    waiting += sources.get(one, [])
+                source = waiting.pop()
+                if source not in found:
+                    found[source] = memory.id
+                    waiting += sources.get(source, [])
         return found
 
 

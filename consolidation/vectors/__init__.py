@@ -1,1 +1,1 @@
-"""Texts to vectors."""
+"""Embed texts."""

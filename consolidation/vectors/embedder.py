@@ -1,4 +1,4 @@
-"""Texts to unit vectors, with the packaged model or one that the user names."""
+"""Embed texts as unit vectors, with the packaged model or one that the user chose."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 DEFAULT_MODEL = "all-MiniLM-L6-v2"
-# Texts of one pass through a model that the user names.
+# Texts per batch of a model that the user chose.
 BATCH = 64
-# Texts of one transaction: what a break can cost.
+# Texts per transaction, which an interruption can lose.
 PORTION = 256
 
-# What a model's folder holds, one of the two.
-_OF_A_MODEL = ("modules.json", "config.json")
+# A model's folder contains one of these.
+_MODEL_FILES = ("modules.json", "config.json")
 
-# Texts to vectors of unit length.
+# Returns float32 vectors, unit length.
 _Model = Callable[[Sequence[str]], "NDArray[np.float32]"]
 
 
@@ -35,27 +35,27 @@ class Embedder(Protocol):
 
     @property
     def name(self) -> str:
-        """Under which the vectors are kept; another name is another space."""
+        """The name under which vectors are kept; vectors of other names are not comparable."""
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return float32 vectors, shape (len(texts), d), unit length. Raises `EmbedderError`."""
 
 
 class SentenceEmbedder:
-    """The packaged model, or a sentence-transformers model, loaded at the first text.
+    """The packaged model, or a sentence-transformers model.
 
-    A run in which nothing is new must not pay for that: sentence-transformers takes ten seconds.
+    It is loaded at the first text, since sentence-transformers takes ten seconds.
     """
 
     def __init__(self, name: str = DEFAULT_MODEL) -> None:
-        """Take the name of the packaged model, of one in the local cache, or a folder's path."""
+        """Take the name of the packaged model or of one in the local cache, or a folder."""
         folder = Path(name).expanduser()
         self._place = str(folder.resolve()) if folder.is_dir() else name
         self._model: _Model | None = None
 
     @property
     def name(self) -> str:
-        """The name as given, or the folder's whole path."""
+        """The given name, or the folder's absolute path."""
         return self._place
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
@@ -71,10 +71,10 @@ class SentenceEmbedder:
 def encode_portions(
     embedder: Embedder, texts: Sequence[str], progress: Callable[[int, int], None]
 ) -> Iterator[tuple[list[int], NDArray[np.float32]]]:
-    """Encode texts in portions, shortest first, so that no batch is padded more than it must be.
+    """Encode texts in portions, shortest first, so that little is padded.
 
-    Returns the positions in `texts` and their vectors, shape (len(positions), d), portion by
-    portion; `progress` is told how many are done of how many.
+    Yields positions in `texts` and their vectors, shape (len(positions), d). progress: called with
+    the number of encoded texts and of all.
     """
     order = sorted(range(len(texts)), key=lambda at: (len(texts[at]), texts[at]))
     for start in range(0, len(order), PORTION):
@@ -86,15 +86,15 @@ def encode_portions(
 def refuse_another_space(
     embedder: Embedder, made: NDArray[np.float32], kept: NDArray[np.float32]
 ) -> None:
-    """Refuse vectors that another model of an embedder's name made. Raises `EmbedderError`.
+    """Refuse kept vectors of another model with the same name. Raises `EmbedderError`.
 
-    made: what it makes; kept: what the file has under its name; both of shape (d,).
+    made: a vector of this embedder. kept: a vector of the file; both of shape (d,).
     """
     if len(made) != len(kept):
         raise EmbedderError(
-            f"The vectors kept for '{embedder.name}' have {len(kept)} dimensions, and the model "
-            f"gives {len(made)}.",
-            "Delete them from the table embeddings, or name the model that made them.",
+            f"The vectors kept for '{embedder.name}' have {len(kept)} dimensions, but the model "
+            f"returns {len(made)}.",
+            "Delete them from the table embeddings, or choose the model that made them.",
         )
 
 
@@ -104,15 +104,15 @@ def _load(place: str) -> _Model:
 
         return packaged_model()
     folder = _folder_of(place)
-    if not any((folder / one).is_file() for one in _OF_A_MODEL):
-        # Not searched for code: it may be a folder of anything, and any size.
+    if not any((folder / name).is_file() for name in _MODEL_FILES):
+        # Checked before the search for code: it may be any folder, of any size.
         raise EmbedderError(
             f"The embedding model '{place}' cannot be loaded: its folder has neither "
-            f"{' nor '.join(_OF_A_MODEL)}.",
-            "Name the folder of a sentence-transformers model.",
+            f"{' nor '.join(_MODEL_FILES)}.",
+            "Choose the folder of a sentence-transformers model.",
         )
     refuse_code(folder, place)
-    return partial(_encoded, _sentence_transformer(folder, place))
+    return partial(_encode_with, _sentence_transformer(folder, place))
 
 
 def _sentence_transformer(folder: Path, place: str) -> Any:
@@ -129,10 +129,10 @@ def _sentence_transformer(folder: Path, place: str) -> Any:
             model_kwargs={"use_safetensors": True},
         )
     except (OSError, ValueError, KeyError) as error:
-        raise _not_there(place) from error
+        raise _not_found(place) from error
 
 
-def _encoded(model: Any, texts: Sequence[str]) -> NDArray[np.float32]:
+def _encode_with(model: Any, texts: Sequence[str]) -> NDArray[np.float32]:
     import numpy as np
 
     vectors = model.encode(
@@ -146,20 +146,20 @@ def _encoded(model: Any, texts: Sequence[str]) -> NDArray[np.float32]:
 
 
 def _folder_of(place: str) -> Path:
-    """Return a folder, or where the local cache holds a model of that name."""
+    """Return the folder of a model, in the file system or in the local cache."""
     if Path(place).is_dir():
         return Path(place)
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError
 
     for name in (place, f"sentence-transformers/{place}"):
-        # Next, the name with which sentence-transformers' own models may be called, too.
+        # Models of sentence-transformers itself may be named without the prefix.
         with suppress(OSError, HfHubHTTPError, HFValidationError):
             return Path(snapshot_download(name, local_files_only=True))
-    raise _not_there(place)
+    raise _not_found(place)
 
 
-def _not_there(place: str) -> EmbedderError:
+def _not_found(place: str) -> EmbedderError:
     return EmbedderError(
         f"The embedding model '{place}' cannot be loaded: it is neither a folder with a "
         "sentence-transformers model nor in the local cache.",

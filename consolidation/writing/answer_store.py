@@ -1,4 +1,4 @@
-"""The answers that models gave, and where a run keeps them."""
+"""Where a run keeps the answers of models."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from slowwave.store.records import timestamp
 
 
 class AnswerStore(Protocol):
-    """The answers that models gave, kept in the file: nothing is paid for twice."""
+    """Answers of models, kept so that nothing is paid for twice."""
 
     def find(self, key: str) -> Answer | None:
         """Return the kept answer to a question."""
@@ -22,10 +22,10 @@ class AnswerStore(Protocol):
 
 
 class FileAnswerStore:
-    """The answers kept in the file; with a moment, new ones are kept there as of then."""
+    """Answers in the memory file; read-only without a time."""
 
     def __init__(self, file: MemoryFile, now: datetime | None = None) -> None:
-        """Take the file; without a moment nothing is written to it."""
+        """Take the file, and the time of new answers; None keeps no new ones."""
         self._file = file
         self._now = now
 

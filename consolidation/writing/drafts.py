@@ -1,11 +1,11 @@
-"""From a plan to proposals that may be applied: what is certain, and what a model writes."""
+"""Turn a plan into checked results: its own proposals, and a model's."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from slowwave.consolidation.proposals import AskedWindow, Plan, Source, VerifiedProposal
+from slowwave.consolidation.proposals import AskedWindow, Plan, Result, Source
 from slowwave.consolidation.snapshot.tenant_view import TenantView
 from slowwave.consolidation.vectors.embedder import Embedder, refuse_another_space
 
@@ -18,24 +18,24 @@ if TYPE_CHECKING:
 
 
 class Drafting:
-    """Yields what a plan comes to, with a model asked about its windows."""
+    """Yields the checked results of a plan, and asks a model about its windows."""
 
     def __init__(self, embedder: Embedder, writer: Writer) -> None:
         """Take the embedder for drafts, and the writer."""
         self._embedder = embedder
         self._writer = writer
-        # Of accepted drafts, by proposal: float32, shape (d,), unit length.
+        # The vectors of accepted drafts by proposal id: float32, shape (d,), unit length.
         self.vectors: dict[str, NDArray[np.float32]] = {}
 
     def verified_drafts(
         self, plan: Plan, views: Sequence[TenantView], answers: AnswerStore
-    ) -> Iterator[Sequence[VerifiedProposal | AskedWindow]]:
-        """Yield first what needs no model, then what a model makes of the windows, as it comes.
+    ) -> Iterator[Sequence[Result | AskedWindow]]:
+        """Yield the plan's own proposals, then a model's results as its answers arrive.
 
-        Raises `ModelError` before anything is applied if the model cannot be asked, and
-        `EmbedderError`.
+        Raises `EmbedderError`, and `ModelError` before anything is applied if the model cannot be
+        asked.
         """
-        yield [VerifiedProposal(proposal, "planned") for proposal in plan.proposals]
+        yield [Result(proposal, "planned") for proposal in plan.proposals]
         if not plan.windows:
             return
         by_tenant = {view.tenant: view for view in views}
@@ -51,15 +51,15 @@ class Drafting:
                 for made in answered
                 if isinstance(made, AskedWindow) or made.proposal.id not in excluded
             ]
-            self._embed([made for made in wanted if isinstance(made, VerifiedProposal)])
+            self._embed([made for made in wanted if isinstance(made, Result)])
             yield wanted
 
-    def _embed(self, written: Sequence[VerifiedProposal]) -> None:
-        """Compute the vectors of the texts that may be written to the file."""
+    def _embed(self, results: Sequence[Result]) -> None:
+        """Compute the vectors of the drafts that may be written to the file."""
         proposals = [
-            each.proposal
-            for each in written
-            if each.state == "planned" and not each.proposal.keeps_text
+            result.proposal
+            for result in results
+            if result.state == "planned" and not result.proposal.keeps_text
         ]
         if proposals:
             vectors = self._embedder.encode([proposal.draft.text for proposal in proposals])
@@ -68,6 +68,6 @@ class Drafting:
             }
 
     def _refuse_another_space(self, source: Source) -> None:
-        """Refuse vectors that another model made, before anything is applied."""
+        """Refuse vectors of another model before anything is applied. Raises `EmbedderError`."""
         (vector,) = self._embedder.encode([source.text])
         refuse_another_space(self._embedder, vector, source.vector)

@@ -1,7 +1,7 @@
-"""The check of a draft by program: what can be looked up, once, whoever wrote the draft.
+"""Check a draft by program, whoever wrote it.
 
-Structure first, then each value, name, identifier, path, URL, quotation and code span of the text
-(`facts/`). What must be understood is left to a reading by a model.
+The structure is checked first, then each value, name, identifier, path, URL, quotation and code
+span of the text (`facts/`). A model checks the rest. The model is shown the faults.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from slowwave.consolidation.text.injection import commands
 from slowwave.consolidation.thresholds import WIDE_SIMILARITY
 from slowwave.store.records import UNDATED
 
-_FEWEST = 2
+_MIN_LEAVING = 2
 
 
 def find_faults(proposal: Proposal, sources: Sequence[Source]) -> list[str]:
-    """Return what is wrong with a proposal's draft, as sentences; nothing if it may be written.
+    """Return the faults of a proposal's draft, as sentences; [] if it may be written.
 
     sources: the proposal's, in any order.
     """
     text = proposal.draft.text
     if proposal.keeps_text:
-        survivor = next((one for one in sources if one.id == proposal.survivor), None)
+        survivor = next((source for source in sources if source.id == proposal.survivor), None)
         if survivor is None or survivor.text != text:
             return ["the memory that stays does not say what the draft says"]
         return list(_structure_faults(proposal, sources))
@@ -35,9 +35,9 @@ def find_faults(proposal: Proposal, sources: Sequence[Source]) -> list[str]:
 
 
 def find_text_faults(text: str, sources: Sequence[Source]) -> list[str]:
-    """Return what is wrong with a text whoever asks for it, as sentences.
+    """Return the faults of any text, as sentences.
 
-    That is what a program can look up and finds in no source, and an order to its reader.
+    They are facts that are in no source, and orders to the reader.
     """
     faults = [fault.why for fault in find_unsupported(text, sources)]
     if commands(text):
@@ -48,8 +48,8 @@ def find_text_faults(text: str, sources: Sequence[Source]) -> list[str]:
 def find_hints(proposal: Proposal, sources: Sequence[Source]) -> list[tuple[str, str]]:
     """Return values of sources that a draft lacks, as (memory id, words).
 
-    They are hints for a reading and never faults: most are another spelling. What the writer left
-    out on purpose is not among them.
+    They are hints for the checking model, not faults: most are other spellings. What the writer
+    left out on purpose is not included.
     """
     if proposal.keeps_text:
         return []
@@ -64,7 +64,7 @@ def find_hints(proposal: Proposal, sources: Sequence[Source]) -> list[tuple[str,
 
 
 def is_shorter(proposal: Proposal, sources: Sequence[Source]) -> bool:
-    """Whether a file gets shorter by a proposal: fewer memories or characters, never more."""
+    """Whether a proposal shortens the file: fewer memories or characters, never more."""
     length = {source.id: len(source.text) for source in sources}
     going = [length[memory_id] for memory_id in proposal.leaving]
     if proposal.keeps_text:
@@ -72,7 +72,7 @@ def is_shorter(proposal: Proposal, sources: Sequence[Source]) -> bool:
     if proposal.survivor is not None:
         going.append(length[proposal.survivor])
     written = len(proposal.draft.text)
-    if proposal.operation == "extract" and len(going) < _FEWEST:
+    if proposal.operation == "extract" and len(going) < _MIN_LEAVING:
         return False
     return written < sum(going) or (written == sum(going) and len(going) > 1)
 
@@ -85,15 +85,15 @@ def _structure_faults(proposal: Proposal, sources: Sequence[Source]) -> list[str
             "memories that it replaces"
         )
     if proposal.operation == "update":
-        if not _hang_together(sources):
+        if not _are_connected(sources):
             faults.append("the memories of an update share no name and do not lie near each other")
         if all(source.observed_at == UNDATED for source in sources):
             faults.append("the memories have no dates: nothing shows which value is the newer one")
     return faults
 
 
-def _hang_together(sources: Sequence[Source]) -> bool:
-    """Whether sources are connected by names in common, or by lying near each other."""
+def _are_connected(sources: Sequence[Source]) -> bool:
+    """Whether common names or near vectors connect all sources."""
     names = [set(names_of(source.text)) for source in sources]
     reached = {0}
     pairs = [

@@ -1,4 +1,4 @@
-"""Who writes what a plan leaves open: a model, or nobody. Whatever is written is checked first."""
+"""The interface of a writer, which decides about windows: a model, or nobody."""
 
 from __future__ import annotations
 
@@ -6,27 +6,27 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from slowwave.consolidation.proposals import AskedWindow, VerifiedProposal
+from slowwave.consolidation.proposals import AskedWindow, Result
 
 from .answer_store import AnswerStore
 
 if TYPE_CHECKING:
     from slowwave.consolidation.proposals import Source, Window
 
-# How many proposals are checked before they are applied: a moment's work.
-TOGETHER = 16
+# The number of results that are checked before they are applied.
+BATCH = 16
 
 
 @dataclass(frozen=True)
 class Job:
-    """A window with its memories as they are shown."""
+    """A window with its memories as a model is shown them."""
 
     window: Window
     sources: tuple[Source, ...]
 
 
 class Writer(Protocol):
-    """Decides what becomes of windows."""
+    """Turns windows into results."""
 
     @property
     def name(self) -> str:
@@ -34,35 +34,34 @@ class Writer(Protocol):
 
     @property
     def model(self) -> str | None:
-        """The model's name, None without one."""
+        """The model's name; None without one."""
 
     @property
     def checker(self) -> str | None:
-        """The name of the model that reads the drafts, None without one."""
+        """The name of the model that checks the drafts; None without one."""
 
     @property
     def refused(self) -> str | None:
-        """Why the model refuses every call; None if it does not, or was not asked."""
+        """Why the model refuses every call; None if it has not refused."""
 
     @property
     def key(self) -> str | None:
-        """The hash of the model and of its instructions; None without one."""
+        """The hash of the model and its prompts; None without one."""
 
     def make_ready(self) -> None:
-        """Load what writing needs. Raises `ModelError` if a model cannot be asked."""
+        """Load what writing needs. Raises `ModelError` if the model cannot be asked."""
 
     def write(
         self, jobs: Sequence[Job], answers: AnswerStore
-    ) -> Iterator[Sequence[VerifiedProposal | AskedWindow]]:
-        """Return what comes of the windows, as much at once as there is; then it may have to wait.
+    ) -> Iterator[Sequence[Result | AskedWindow]]:
+        """Yield the results of windows in batches, as answers arrive.
 
-        A window comes behind the proposals that were made of it. Raises nothing for a single
-        failure.
+        Each window follows its proposals. A single failure raises nothing.
         """
 
 
 class BuiltInWriter:
-    """No model: everything that is written is already part of the plan."""
+    """No model: only the plan's own proposals are written."""
 
     name = "extractive"
     model = None
@@ -71,10 +70,10 @@ class BuiltInWriter:
     key = None
 
     def make_ready(self) -> None:
-        """Need nothing."""
+        """Do nothing."""
 
     def write(
         self, jobs: Sequence[Job], answers: AnswerStore
-    ) -> Iterator[Sequence[VerifiedProposal | AskedWindow]]:
+    ) -> Iterator[Sequence[Result | AskedWindow]]:
         """Yield nothing: without a model a plan has no windows."""
         yield from ()

@@ -186,7 +186,7 @@ def _told(outcome: Outcome) -> tuple[Became, str | None]:
         return became, None
     wrong = [one.why for one in outcome.asked if one.state in ("failed", "skipped")]
     wrong += [one.why for one in outcome.results if one.state in ("failed", "skipped", "rejected")]
-    wrong.append(outcome.taken_up.why)
+    wrong.append(outcome.waiting_parts.why)
     if outcome.broken_off is not None:
         wrong.insert(0, outcome.broken_off.message)
     return became, next((one for one in wrong if one), None)
@@ -197,7 +197,7 @@ def _rehearsed(item: Item, outcome: Outcome) -> Receipt:
     planned = sum(one.state in ("planned", "pending") for one in outcome.results)
     return Receipt(
         item.key,
-        "planned" if planned or outcome.asked or outcome.taken_up.is_due else "nothing",
+        "planned" if planned or outcome.asked or outcome.waiting_parts.is_due else "nothing",
         last_run=item.last_run,
         memories_before=outcome.before.active,
         memories_after=outcome.after.active,

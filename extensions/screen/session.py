@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 from slowwave.cli.reviewing.chosen_proposals import Choice, carry_out_chosen, decline
 from slowwave.cli.terminal.wording import counted
-from slowwave.consolidation.running.review_queue import WaitingProposal, read_queue, seen_again
+from slowwave.consolidation.running.review_queue import WaitingProposal, read_queue, refresh
 from slowwave.store.errors import NotFound
 
 if TYPE_CHECKING:
@@ -103,9 +103,9 @@ class Session:
         step = self.steps[-1]
 
         def take_back(opened: MemoryFile) -> None:
-            from slowwave.consolidation.running.approval import let_wait_again
+            from slowwave.consolidation.running.approval import make_pending_again
 
-            let_wait_again(opened, step.waiting.decision, step.run_id, self.clock())
+            make_pending_again(opened, step.waiting.decision, step.run_id, self.clock())
 
         self.place.change(take_back)
         self.steps.pop()
@@ -154,7 +154,7 @@ class Session:
         with self.place.reading() as memory_file, open_reading(memory_file) as opened:
             self.elsewhere = set(self.queue) - {one.id for one in read_queue(opened)}
             for one in about:
-                seen = seen_again(opened, one)
+                seen = refresh(opened, one)
                 # Of what is decided its own run changed the memories.
                 self.queue[one.id] = seen if self.is_open(one.id) else replace(seen, stale=None)
 

@@ -361,9 +361,7 @@ def test_a_redirect_is_not_followed_and_said_so(model: str, status: int) -> None
             meter = UsageMeter(UsageLimits(), opened.price)
             messages = [{"role": "user", "content": "The user's secret."}]
             call = Call(WRITE, messages, meter.begin(Estimate(10, 10), 10))
-            with pytest.raises(
-                ModelRefuses, match=rf"sends on to another address \(HTTP {status}\)"
-            ):
+            with pytest.raises(ModelRefuses, match=rf"redirects \(HTTP {status}\)"):
                 opened.ask(call)
         assert decoy.requests == []
         assert len(one.requests) == 1
@@ -516,7 +514,7 @@ def test_a_refused_model_ends_the_command_with_a_sentence_and_changes_nothing(
     arguments = ["maintain", memory_file, "--consolidate", "--embedder", model_folder]
     ended = watched(tmp_path, *arguments)
     assert (ended.code, ended.out) == (1, "")
-    assert "holds a pickle, which can run code: pytorch_model.bin" in ended.err
+    assert "contains a pickle, which can run code: pytorch_model.bin" in ended.err
     assert "Only safetensors are read." in ended.err
     assert memory_file.read_bytes() == before
 

@@ -1,7 +1,7 @@
-"""What a model is asked: the prompts, each a file of text, and the messages made of them.
+"""Build the messages to a model from the prompts, each a text file.
 
-The file comes first and stays the same from call to call, so that providers can cache it; what is
-asked about follows as JSON lines between two marks. Memories have short ids (m1, m2 ...).
+The prompt comes first and never changes between calls, so that providers can cache it; the data
+follows as JSON lines between two tags. Memories have short ids (m1, m2 ...).
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ def prompt(name: Prompt) -> str:
 
 
 class DraftToCheck(NamedTuple):
-    """A draft, or a conflict, with the memories that it is about."""
+    """A draft or a conflict, with its memories."""
 
     # An operation, or `conflict`, which has no text.
     operation: Operation | Literal["conflict"]
     sources: Sequence[Source]
     text: str
     left_out: Sequence[LeftOut] = ()
-    # Words of sources, by id, that a program did not find in the text.
+    # (memory id, words of it) that a program did not find in the text.
     hints: Sequence[tuple[str, str]] = ()
 
 
 def short_ids(sources: Sequence[Source]) -> dict[str, str]:
-    """Return the id of each source by its short id in a prompt: m1, m2 ..."""
+    """Return the sources' ids by their short ids in a prompt: m1, m2 ..."""
     return {f"m{number}": source.id for number, source in enumerate(sources, start=1)}
 
 
 def ask_to_write(sources: Sequence[Source], derived: frozenset[str]) -> Messages:
-    """Return the messages that show memories; derived: ids of those that were made before."""
+    """Return the messages that ask to write. derived: ids of derived memories."""
     shown = fenced("memories", list(_memory_lines(sources, derived)))
     return [
         {"role": "system", "content": prompt("write")},
@@ -54,7 +54,7 @@ def ask_to_write(sources: Sequence[Source], derived: frozenset[str]) -> Messages
 def ask_to_repair(
     sources: Sequence[Source], derived: frozenset[str], faulty: Sequence[dict[str, Any]]
 ) -> Messages:
-    """Return the messages that ask once more about groups, each with its faults."""
+    """Return the messages that ask to repair groups, each with its faults."""
     messages = ask_to_write(sources, derived)
     groups = fenced("groups", [json_line(group) for group in faulty])
     messages[-1]["content"] += f"\n{prompt('repair')}\n{groups}"
@@ -62,7 +62,7 @@ def ask_to_repair(
 
 
 def ask_to_check(drafts: Sequence[DraftToCheck]) -> Messages:
-    """Return the messages that show drafts and their sources, and nothing else."""
+    """Return the messages that ask to check drafts against their sources."""
     lines = [json_line(_checked(number, draft)) for number, draft in enumerate(drafts, start=1)]
     return [
         {"role": "system", "content": prompt("check")},
@@ -70,8 +70,8 @@ def ask_to_check(drafts: Sequence[DraftToCheck]) -> Messages:
     ]
 
 
-def ask_for_the_form(messages: Messages, answer: str, fault: str) -> Messages:
-    """Return the messages that ask once more after an answer that could not be read."""
+def ask_to_reformat(messages: Messages, answer: str, fault: str) -> Messages:
+    """Return the messages that ask again after an unreadable answer."""
     listed = fenced("faults", [json_line(fault)])
     again = f"That answer cannot be read:\n{listed}\nAnswer again, with one JSON object."
     return [
@@ -82,18 +82,18 @@ def ask_for_the_form(messages: Messages, answer: str, fault: str) -> Messages:
 
 
 def json_line(value: Any) -> str:
-    """Return JSON without blanks, which are paid for."""
+    """Return compact JSON: blanks cost tokens."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def fenced(name: str, lines: Sequence[str]) -> str:
-    """Return lines of JSON between two marks; "<" as an escape, so that no text can end them."""
+    """Return JSON lines between two tags; "<" is escaped, so that no text can close them."""
     inside = "\n".join(lines).replace("<", "\\u003c")
     return f"<{name}>\n{inside}\n</{name}>"
 
 
 def _memory_lines(sources: Sequence[Source], derived: frozenset[str]) -> Iterator[str]:
-    """Yield each memory as a line, below the day on which it was noted."""
+    """Yield each memory as a line, below its day."""
     day = ""
     for short, source in zip(short_ids(sources), sources, strict=True):
         noted = _day(source)

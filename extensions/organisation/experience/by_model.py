@@ -56,7 +56,7 @@ class ExperienceQuestion(Question[Compressed]):
         try:
             stated = parse_answer(ExperienceAnswer, text)
         except UnreadableAnswer as error:
-            yield from self._ask_for_form(text, str(error))
+            yield from self._ask_to_reformat(text, str(error))
             return
         learned = _learned(stated, self._task, self._shown, self._models.writer)
         compressed = Compressed(self._task, "planned", learned=learned, usage=self._usage)
@@ -111,7 +111,7 @@ class ExperienceCheck(Question[Compressed]):
         try:
             stated = {each.n: each for each in parse_answer(CheckAnswer, text).groups}
         except UnreadableAnswer as error:
-            yield from self._ask_for_form(text, str(error))
+            yield from self._ask_to_reformat(text, str(error))
             return
         refused: dict[Claim, str] = {}
         for number, (claim, draft) in enumerate(

@@ -1,4 +1,4 @@
-"""What an agent decides about a proposal that waits for review; each is decided once."""
+"""Approve and decline pending proposals for an agent; each is decided once."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 
 from slowwave.consolidation.proposals import Result
-from slowwave.consolidation.running.approval import Decided, carry_out
+from slowwave.consolidation.running.approval import ReviewResult, carry_out
 from slowwave.consolidation.running.review_queue import WaitingProposal, read_queue, with_sources
 from slowwave.consolidation.vectors.embedder import Embedder
 from slowwave.store.check import refuse_damaged
@@ -17,39 +17,39 @@ from slowwave.store.ledger import REMEMBERED, Decision, decide_pending, read_lat
 from slowwave.store.records import timestamp
 from slowwave.store.undo.undoable import MIN_PREFIX
 
-# What the ledger calls the way by which it was decided.
+# How the decision was made, as recorded in the ledger.
 _WAY = "approve"
 
 
 def read_waiting_of(path: Path, tenant: str) -> list[WaitingProposal]:
-    """Return what waits of a tenant, in the order in which it can be applied.
+    """Return a tenant's pending proposals in the order in which they can be applied.
 
     Raises `StoreError`.
     """
     with open_reading(path) as file:
-        return [one for one in read_queue(file) if one.kept.proposal.tenant == tenant]
+        return [waiting for waiting in read_queue(file) if waiting.kept.proposal.tenant == tenant]
 
 
 def approve_waiting(
     path: Path, tenant: str, proposal_id: str, embedder: Embedder, now: datetime
-) -> Decided | None:
-    """Carry out a proposal as it was kept; None if it does not wait, nor is decided.
+) -> ReviewResult | None:
+    """Apply a pending proposal; return None if there is none with this id.
 
-    Raises `StoreError`, also if it is decided already, and `EmbedderError`.
+    Raises `StoreError`, also if it was decided already, and `EmbedderError`.
     """
     with maintenance_lock(path), open_writing(path) as file:
         refuse_damaged(file)
         latest = _open_decision(file, tenant, proposal_id)
         if latest is None:
             return None
-        kept = [one.kept for one in with_sources(file, [latest])]
+        kept = [waiting.kept for waiting in with_sources(file, [latest])]
         return carry_out(file, kept, embedder, now, _WAY)
 
 
 def decline_waiting(path: Path, tenant: str, proposal_id: str, reason: str, now: datetime) -> bool:
-    """Decline a proposal for good, and say whether it waits at all.
+    """Decline a pending proposal; return whether there is one with this id.
 
-    Raises `StoreError`, also if it is decided already.
+    Raises `StoreError`, also if it was decided already.
     """
     with maintenance_lock(path), open_writing(path) as file:
         refuse_damaged(file)
@@ -64,12 +64,12 @@ def decline_waiting(path: Path, tenant: str, proposal_id: str, reason: str, now:
 def find_planned(
     planned: Sequence[Result], proposal_id: str, shown: Collection[str] = ()
 ) -> Result:
-    """Return the one whose id is meant of what a dry run planned.
+    """Return the planned result whose id matches.
 
-    shown: the ids of what the agent was shown last. Raises `StoreError` if there is none, and
+    shown: the ids that the agent was shown last. Raises `StoreError` if none matches, and
     `Ambiguous`.
     """
-    fitting = [one for one in planned if _fits(one.proposal.id, proposal_id)]
+    fitting = [result for result in planned if _fits(result.proposal.id, proposal_id)]
     if len(fitting) > 1:
         raise _ambiguous(proposal_id)
     if not fitting:
@@ -78,37 +78,37 @@ def find_planned(
 
 
 def not_planned(proposal_id: str, shown: Collection[str] = ()) -> StoreError:
-    """Return what to tell an agent whose proposal cannot be decided about; `shown` is as above."""
+    """Return the error for an id without a proposal. shown: as in `find_planned`."""
     if len(proposal_id) < MIN_PREFIX:
         return NotFound(
             f"There is no proposal '{proposal_id}'.",
-            f"Give the whole id, or at least its first {MIN_PREFIX} characters.",
+            f"Use the whole id, or at least its first {MIN_PREFIX} characters.",
         )
-    if any(_fits(one, proposal_id) for one in shown):
+    if any(_fits(shown_id, proposal_id) for shown_id in shown):
         return StoreError(
-            f"Proposal '{proposal_id}' is stale: the plan does not have it any more.",
-            "Nothing was changed. A memory changed since; look at what is pending now.",
+            f"Proposal '{proposal_id}' is stale: a new plan does not contain it.",
+            "Nothing was changed. A memory changed since; list the pending proposals.",
         )
     return NotFound(
-        f"There is no proposal '{proposal_id}': none of that id waits, or would be made now.",
-        "Nothing was changed. Look at what is pending now.",
+        f"There is no proposal '{proposal_id}': it is neither pending nor in a new plan.",
+        "Nothing was changed. List the pending proposals.",
     )
 
 
 def _open_decision(file: MemoryFile, tenant: str, proposal_id: str) -> Decision | None:
-    """Return a decision that waits; None if the ledger does not know it, or it may be planned."""
+    """Return the pending decision; None if there is none."""
     known = read_latest_by_prefix(file, proposal_id) if len(proposal_id) >= MIN_PREFIX else []
-    mine = [one for one in known if one.tenant == tenant]
-    waiting = [one for one in mine if one.state == "pending"]
+    mine = [decision for decision in known if decision.tenant == tenant]
+    waiting = [decision for decision in mine if decision.state == "pending"]
     if len(waiting) > 1:
         raise _ambiguous(proposal_id)
     if waiting:
         return waiting[0]
-    for one in mine:
-        if one.state == "applied" or one.state in REMEMBERED:
+    for decision in mine:
+        if decision.state == "applied" or decision.state in REMEMBERED:
             raise StoreError(
-                f"Proposal '{proposal_id}' was decided already: it is {one.state}.",
-                "Nothing was changed. Look at what is pending now.",
+                f"Proposal '{proposal_id}' was decided already: it is {decision.state}.",
+                "Nothing was changed. List the pending proposals.",
             )
     return None
 
@@ -118,4 +118,4 @@ def _fits(proposal_id: str, named: str) -> bool:
 
 
 def _ambiguous(proposal_id: str) -> Ambiguous:
-    return Ambiguous(f"More than one proposal begins with '{proposal_id}'.", "Give more of the id.")
+    return Ambiguous(f"More than one proposal begins with '{proposal_id}'.", "Use more of the id.")

@@ -1,4 +1,4 @@
-"""Many memories treated in short transactions, in a run of its own: a phase of ageing, a purge."""
+"""Process many memories in short transactions, in a run of its own: ageing or a purge."""
 
 from __future__ import annotations
 
@@ -21,42 +21,42 @@ from .run_record import RunRecord, Verdict
 
 @dataclass(frozen=True)
 class Work:
-    """What is to be done to many memories."""
+    """The memories to process, and how."""
 
     ids: Sequence[str]
-    # How many memories a transaction treats.
+    # The number of memories per transaction.
     size: int
-    # Treats a portion for a run, in a transaction of its own, and journals it. Raises `StoreError`.
-    treat: Callable[[MemoryFile, str, Sequence[str]], None]
-    # What the run's report says of those that were treated, beside the counts.
+    # Processes and journals a batch in a transaction of its own. Raises `StoreError`.
+    process: Callable[[MemoryFile, str, Sequence[str]], None]
+    # Returns what the run's report says about the processed memories, besides the counts.
     report: Callable[[frozenset[str]], Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
-class PortionsRun:
-    """What became of a run that treats memories portion by portion."""
+class BatchedRun:
+    """The result of a run that processes memories in batches."""
 
     run_id: str
     done: frozenset[str]
-    # Why not all was done.
+    # Why some memories were not processed.
     why: str | None
     interrupted: bool
-    # Whether how it ended is in the file, too.
+    # Whether the end was recorded in the file.
     end_is_kept: bool
 
 
-def treat_in_portions(
+def run_in_batches(
     path: Path,
     work: Work,
     tenants: Sequence[str],
     now: datetime,
     options: Mapping[str, Any],
     interruption: Interruption,
-) -> PortionsRun:
-    """Begin a run, treat the memories as far as that can be, and write down how it ended.
+) -> BatchedRun:
+    """Process the memories in a run of its own, and record how it ended.
 
-    What stands in the way after the first of them is in the result. Raises `StoreError` if none was
-    treated.
+    An error after the first batch is reported in the result. Raises `StoreError` if nothing was
+    processed.
     """
     run = RunRecord(new_id(), now)
     failure: StoreError | None = None
@@ -65,7 +65,7 @@ def treat_in_portions(
         with interruption.limited():
             run.begin(file, options)
         try:
-            interrupted = _treat_all(file, run.run_id, work, interruption)
+            interrupted = _process_all(file, run.run_id, work, interruption)
         except KeyboardInterrupt:
             interruption.close()
             interrupted = True
@@ -85,24 +85,24 @@ def treat_in_portions(
         except (OutOfTime, FileHeld):
             end_is_kept = False
     why = "the run was interrupted" if interrupted else failure.message if failure else None
-    return PortionsRun(run.run_id, done, why, interrupted, end_is_kept)
+    return BatchedRun(run.run_id, done, why, interrupted, end_is_kept)
 
 
 def count_now(path: Path, tenants: Sequence[str]) -> Counts:
-    """Return how many memories there are, and how much they say. Raises `StoreError`."""
+    """Return the counts of these tenants' memories. Raises `StoreError`."""
     with open_reading(path) as file:
         return count_memories(file, tenants, count_tokens)
 
 
-def _treat_all(file: MemoryFile, run_id: str, work: Work, interruption: Interruption) -> bool:
-    """Treat all portions, and say whether somebody interrupted that."""
+def _process_all(file: MemoryFile, run_id: str, work: Work, interruption: Interruption) -> bool:
+    """Process all batches; return whether that was interrupted."""
     for start in range(0, len(work.ids), work.size):
-        # At its end a night is not interrupted any more by a signal: it looks by itself.
+        # Late in a night signals no longer interrupt, so poll.
         if interruption.asked:
             return True
         try:
             with interruption.limited():
-                work.treat(file, run_id, work.ids[start : start + work.size])
+                work.process(file, run_id, work.ids[start : start + work.size])
         except OutOfTime:
             return True
     return False

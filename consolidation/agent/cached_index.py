@@ -1,4 +1,4 @@
-"""What recall searches, read from the file once and kept until the file changes."""
+"""The search index of a file, cached until the file changes."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from slowwave.store.file import open_reading
 from slowwave.store.memories import tenants
 
 
-class FreshIndex:
-    """An index of one tenant's memories that is never older than the file."""
+class CachedIndex:
+    """The index of one tenant's memories, rebuilt when the file changes."""
 
     def __init__(self, path: Path, tenant: str, embedder: Embedder) -> None:
-        """Take whose memories are meant, and what makes vectors of questions."""
+        """Take the file, the tenant, and the embedder of questions."""
         self._path = path
         self._tenant = tenant
         self._embedder = embedder
         self._index: RecallIndex | None = None
-        # Which file was read for it, and how often that had been changed.
+        # The identity and change count of the indexed file.
         self._state: tuple[int, int, int, int] | None = None
 
-    def up_to_date(self) -> RecallIndex | None:
-        """Return an index of what the file says now; None if the tenant has no memory yet."""
+    def get(self) -> RecallIndex | None:
+        """Return the current index; None if the tenant has no memories."""
         with open_reading(self._path) as file:
             if self._tenant not in tenants(file):
                 return None
             found = self._path.stat()
-            # Another file of this name may have been changed as often.
+            # A replacement of the file may have the same change count.
             state = found.st_dev, found.st_ino, found.st_mtime_ns, count_changes(file, self._tenant)
         if self._index is None or self._state != state:
             self.forget()
@@ -39,7 +39,7 @@ class FreshIndex:
         return self._index
 
     def forget(self) -> None:
-        """Let go of what was read."""
+        """Drop the index."""
         if self._index is not None:
             self._index.words.close()
             self._index = None

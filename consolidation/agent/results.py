@@ -1,4 +1,4 @@
-"""Values that an agent gets: the lineage of a memory, and counts."""
+"""Results of `AgentMemory`: lineage and counts."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from slowwave.store.records import Memory
 
 @dataclass(frozen=True)
 class Trace:
-    """Where a memory came from, and what was made from it."""
+    """The lineage of a memory, in both directions."""
 
-    # Of a memory that has left the file, what lineage kept.
+    # An `Ancestor` if the memory was deleted.
     memory: Memory | Ancestor
-    # Its statements, as the last run that changed it left them.
+    # Its claims, as of the last run that changed it.
     claims: tuple[KeptClaim, ...]
     derivations: tuple[Derivation, ...]
     sources: Lineage
@@ -33,11 +33,11 @@ class Trace:
 
 @dataclass(frozen=True)
 class Stats:
-    """How much is remembered, and what runs did."""
+    """Counts of memories, and the last run."""
 
-    # What is active, and what it says.
+    # Counts of active memories.
     active: Counts
-    # Per status, how many memories of each layer.
+    # The number of memories by status and layer.
     by_status: Mapping[str, Mapping[str, int]]
-    # The last run that was about these memories, with what it decided about them; None before one.
+    # The last run of these memories, with its decisions about them; None before the first.
     last: tuple[Run, tuple[Decision, ...]] | None
