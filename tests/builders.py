@@ -5,21 +5,32 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from slowwave.store.check import check_file
 from slowwave.store.exchange import import_lines, new_memory
 from slowwave.store.file import MemoryFile, open_reading, open_writing
 from slowwave.store.ledger import Decision, begin_run, keep_decision
 from slowwave.store.memories import add_memories, read_memories
 from slowwave.store.records import Memory, timestamp
 
+# Holds on to the file until it is killed.
+LOCKING = """
+import sys
+from pathlib import Path
+from slowwave.store.file import maintenance_lock
+with maintenance_lock(Path(sys.argv[1])):
+    print("ready", flush=True)
+    sys.stdin.read()
+"""
 NOW = datetime(2026, 3, 10, 3, 0, tzinfo=UTC)
 LATER = "2026-03-11T03:00:00+00:00"
 
@@ -123,3 +134,31 @@ def until_closed(terminal: int) -> list[bytes]:
         if not part:
             return parts
         parts.append(part)
+
+
+def damage(path: Path) -> None:
+    """Overwrite a page in the middle of the file."""
+    data = bytearray(path.read_bytes())
+    data[3 * 4096 : 4 * 4096] = b"\xff" * 4096
+    path.write_bytes(data)
+
+
+def foreign(path: Path) -> None:
+    """Make a database that is not a memory file."""
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute("CREATE TABLE notes (text)")
+
+
+def of_version(version: int, folder: Path) -> Path:
+    """Return a file as that version left it, kept as the statements that made it."""
+    path = folder / "older.db"
+    script = Path(__file__).with_name(f"version_{version}.sql").read_text("utf-8")
+    with closing(sqlite3.connect(path)) as db:
+        db.executescript(script)
+    return path
+
+
+def whole(path: Path) -> bool:
+    """Return whether a check of a file finds nothing."""
+    with open_reading(path) as file:
+        return not check_file(file).problems

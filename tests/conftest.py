@@ -10,11 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cli_calls import Cli, Ended
+from conversations import CHAT
 from figures import Figures
 from hypothesis import settings
-from model_nights import Agent, an_agent, every_night_asks, served, told_once, write_smoke
-from model_server import answering, approval
+from model_nights import SMOKE, Agent, an_agent, every_night_asks, served, told_once, write_smoke
+from model_server import ModelServer, answering, approval, model_server
 
+from slowwave.cli.app import run
 from slowwave.cli.terminal.interpreter import keep_libraries_quiet
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.file import create_file
@@ -102,10 +105,10 @@ def long_only(request: pytest.FixtureRequest) -> None:
 
 @pytest.fixture(autouse=True, scope="session")
 def _no_settings_of_the_machine() -> Iterator[None]:
-    """Keep the options of whoever runs the tests out of them, and of what they share."""
+    """Keep the options and keys of whoever runs the tests out of them, and of what they share."""
     with pytest.MonkeyPatch.context() as patch:
         for name in list(os.environ):
-            if name.startswith("SLOWWAVE_"):
+            if name.startswith(("SLOWWAVE_", "OPENAI_", "MISTRAL_")):
                 patch.delenv(name)
         yield
 
@@ -114,6 +117,19 @@ def _no_settings_of_the_machine() -> Iterator[None]:
 def embedder() -> SentenceEmbedder:
     """Provide the real model, loaded once."""
     return SentenceEmbedder()
+
+
+@pytest.fixture
+def cli(capsys: pytest.CaptureFixture[str]) -> Cli:
+    """Provide the command line, called in this process."""
+
+    def call(*arguments: object) -> Ended:
+        capsys.readouterr()
+        code = run([str(argument) for argument in arguments])
+        captured = capsys.readouterr()
+        return Ended(code, captured.out, captured.err)
+
+    return call
 
 
 @pytest.fixture
@@ -135,11 +151,8 @@ def agent(
     memory_file: Path,
     embedder: SentenceEmbedder,
     vectors: dict[str, list[float]],
-    monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[Agent]:
-    """Provide an agent whose model is served on loopback; no key of the machine is used."""
-    for name in ("OPENAI_API_KEY", "MISTRAL_API_KEY", "OPENAI_BASE_URL", "OPENAI_API_BASE"):
-        monkeypatch.delenv(name, raising=False)
+    """Provide an agent whose model is served on loopback."""
     with an_agent(memory_file, embedder, vectors) as made:
         yield made
 
@@ -156,3 +169,34 @@ def smoke_model() -> Iterator[None]:
     """Let each command ask a model that knows the nine memories of the README."""
     with every_night_asks(answering(write_smoke, approval)):
         yield
+
+
+@pytest.fixture(scope="module")
+def peers(request: pytest.FixtureRequest) -> Path:
+    """Provide the folder with the real programs."""
+    folder = request.config.getoption("--peers")
+    if folder is None:
+        pytest.skip("in make test-formats")
+    return Path(folder).resolve()
+
+
+@pytest.fixture
+def chat(tmp_path: Path) -> Path:
+    """Provide a conversation as a file of text."""
+    path = tmp_path / "chat.txt"
+    path.write_text(CHAT)
+    return path
+
+
+@pytest.fixture
+def server() -> Iterator[ModelServer]:
+    """Provide a model server on loopback."""
+    with model_server() as running:
+        yield running
+
+
+@pytest.fixture
+def smoke(memory_file: Path, cli: Cli) -> Path:
+    """Provide the nine memories of the README."""
+    assert cli("import", memory_file, SMOKE).code == 0
+    return memory_file

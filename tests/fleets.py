@@ -8,8 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from nights import fill, of_one_thing, rows, told
-from test_plan import TWINS
+from nights import TWINS, fill, of_one_thing, rows, told
 
 from slowwave.cli.commands.fleet_worker import prepare_worker, utc_now
 from slowwave.consolidation.fleet.fleet import Fleet

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 import anyio
+from model_nights import SMOKE
 from nights import night, rows
 from typer.core import TyperCommand, TyperOption
 from typer.main import get_command
@@ -38,7 +39,6 @@ PAGES = {
     "keys": CONFIGURATION,
     "tools": MCP,
 }
-SMOKE = ROOT / "fixtures" / "smoke.jsonl"
 # Memories that only a model can tell once, and what one answered about them.
 RETOLD = ROOT / "fixtures" / "retold.jsonl"
 ANSWERS = ROOT / "fixtures" / "retold.answers.jsonl"
@@ -177,6 +177,11 @@ def parts(embedder: SentenceEmbedder) -> dict[str, str]:
 
 def _fenced(language: str, text: str) -> str:
     return f"```{language}\n{text}```\n"
+
+
+def commands_of(example: str) -> list[str]:
+    """Return the commands of an example of a page."""
+    return [line[2:] for line in example.splitlines() if line.startswith("$ ")]
 
 
 if __name__ == "__main__":

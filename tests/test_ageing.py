@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 from builders import NOW, a_decision, a_memory, a_run, copy_of, decide, put
+from cli_calls import Cli
 from model_nights import Agent, a_fact
-from nights import execute, fill, night, of_one_thing, picture, rows, told
-from test_cli import Cli, cli
+from nights import execute, fill, night, of_one_thing, picture, rows, states, told
 
 from benchmarks.year import Year
 from slowwave.cli.arguments.durations import retention_of
@@ -29,8 +29,6 @@ from slowwave.store.ageing import MemoryAge, read_ages
 from slowwave.store.check import check_file
 from slowwave.store.file import open_reading
 from slowwave.store.records import timestamp
-
-__all__ = ["cli"]  # a fixture of test_cli, asked for by name
 
 NOW_S = int(NOW.timestamp())
 HOUR = 3_600
@@ -61,10 +59,6 @@ def stored(memory_id: str, hours: float = 0, **fields: Any) -> Any:
 
 def aged(path: Path, embedder: SentenceEmbedder, **options: Any) -> Outcome:
     return night(path, embedder, consolidate=False, **options)
-
-
-def status_of(path: Path) -> dict[str, str]:
-    return {row["id"]: row["status"] for row in rows(path, "SELECT id, status FROM memories")}
 
 
 # ---- how much is left ----
@@ -262,7 +256,7 @@ def test_a_limit_is_of_each_tenant(memory_file: Path, embedder: SentenceEmbedder
         *(stored(f"b{number}", hours=number, tenant="other") for number in range(2)),
     )
     outcome = aged(memory_file, embedder, limit=2)
-    assert {one for one, status in status_of(memory_file).items() if status == "archived"} == {
+    assert {one for one, status in states(memory_file).items() if status == "archived"} == {
         *("a2", "a3")
     }
     assert outcome.after.active == 4
@@ -277,7 +271,7 @@ def test_the_limit_archives_no_last_carrier_of_what_others_said(
     (derived,) = rows(memory_file, "SELECT id FROM memories WHERE layer = 'stable'")
     later = NOW + timedelta(days=900)
     outcome = night(memory_file, embedder, now=later, consolidate=False, limit=1)
-    assert status_of(memory_file)[derived["id"]] == "active"
+    assert states(memory_file)[derived["id"]] == "active"
     assert outcome.archived is not None
     assert "young" in {one.id for one in outcome.archived.leaving}
 
@@ -435,7 +429,7 @@ def test_what_waits_for_a_person_is_not_archived(
     a_run(memory_file)
     decide(memory_file, a_decision(state="pending", sources=("waits",)))
     aged(memory_file, embedder, limit=1)
-    assert status_of(memory_file) == {"waits": "active", "new": "archived"}
+    assert states(memory_file) == {"waits": "active", "new": "archived"}
 
 
 # ---- killed ----
@@ -486,7 +480,7 @@ def test_what_was_archived_is_found_and_restored_and_stays_then(
         ],
     )  # fmt: skip
     aged(memory_file, embedder, limit=1)
-    assert status_of(memory_file)["m-shed"] == "archived"
+    assert states(memory_file)["m-shed"] == "archived"
     found = cli("archive", "search", memory_file, "where is the key of the shed?", "--json").json
     assert [(one["id"], one["status"]) for one in found["hits"]] == [("m-shed", "archived")]
     assert "m-shed" in cli("archive", "search", memory_file, "shed").out
@@ -495,7 +489,7 @@ def test_what_was_archived_is_found_and_restored_and_stays_then(
     )
     assert cli("archive", "restore", memory_file, "m-shed").code == 0
     aged(memory_file, embedder, limit=1)
-    assert status_of(memory_file) == {"m-shed": "active", "m-tram": "archived", "m-mill": "active"}
+    assert states(memory_file) == {"m-shed": "active", "m-tram": "archived", "m-mill": "active"}
 
 
 def test_restore_of_what_is_not_archived_says_what_it_is(memory_file: Path, cli: Cli) -> None:

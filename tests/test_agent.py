@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 from model_nights import LEASE, Agent, texts_of
-from nights import NOW, execute, night, picture, rows
-from test_plan import TWINS
+from nights import NOW, TWINS, execute, night, picture, rows
 
 from slowwave.consolidation.agent import AgentMemory
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder

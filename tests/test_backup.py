@@ -13,16 +13,15 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
-from builders import NOW, a_memory, copy_of, process, put
+from builders import NOW, a_memory, copy_of, process, put, whole
 from figures import Figures
 from nights import execute, fill, night, of_one_thing, picture, rows, told
 
 from slowwave.cli.app import run
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.backup import back_up, backups_of, fingerprint, refuse_difference
-from slowwave.store.check import check_file
 from slowwave.store.errors import StoreError, UnusableFile
-from slowwave.store.file import create_file, open_reading
+from slowwave.store.file import create_file
 
 VERSION_1 = Path(__file__).with_name("version_1.sql")
 
@@ -65,11 +64,6 @@ def ripe(tmp_path_factory: pytest.TempPathFactory, embedder: SentenceEmbedder) -
 def ripe_file(ripe: Path, tmp_path: Path) -> Path:
     """Provide a file with work to do, and with all vectors."""
     return copy_of(ripe, tmp_path / "memory.db")
-
-
-def whole(path: Path) -> bool:
-    with open_reading(path) as file:
-        return not check_file(file).problems
 
 
 def tables(path: Path) -> list[str]:

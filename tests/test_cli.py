@@ -3,67 +3,26 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Callable
-from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+from builders import damage, foreign
+from cli_calls import Cli, Ended
 from model_nights import a_fact, served
 from model_server import oracle
-from nights import execute, fill, of_one_thing, picture, rows, told
-from test_plan import TWINS
+from nights import TWINS, execute, fill, of_one_thing, picture, rows, told
 
-from slowwave.cli.app import COMMANDS, run
+from slowwave.cli.app import COMMANDS
 from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.store.file import create_file, maintenance_lock
-
-
-@dataclass(frozen=True)
-class Ended:
-    """How a command ended."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> Any:
-        return json.loads(self.out)
-
-
-Cli = Callable[..., Ended]
-
-
-@pytest.fixture
-def cli(capsys: pytest.CaptureFixture[str]) -> Cli:
-    def call(*arguments: object) -> Ended:
-        capsys.readouterr()
-        code = run([str(argument) for argument in arguments])
-        captured = capsys.readouterr()
-        return Ended(code, captured.out, captured.err)
-
-    return call
 
 
 @pytest.fixture
 def filled(memory_file: Path) -> Path:
     fill(memory_file, [*told(TWINS, "twin"), *told(of_one_thing(), "oncall")])
     return memory_file
-
-
-def damage(path: Path) -> None:
-    """Overwrite a page in the middle of the file."""
-    data = bytearray(path.read_bytes())
-    data[3 * 4096 : 4 * 4096] = b"\xff" * 4096
-    path.write_bytes(data)
-
-
-def foreign(path: Path) -> None:
-    with closing(sqlite3.connect(path)) as db, db:
-        db.execute("CREATE TABLE notes (text)")
 
 
 def newer(path: Path) -> None:

@@ -9,15 +9,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from cli_calls import Cli
 from model_nights import GATE
 from model_server import model_server, refuses
-from nights import execute, fill, rows, told
-from test_cli import Cli, cli
-from test_plan import TWINS
+from nights import TWINS, execute, fill, rows, told
 
 from slowwave.store.file import maintenance_lock
-
-__all__ = ["cli"]  # a fixture of test_cli, asked for by name
 
 SLOWWAVE = [sys.executable, "-m", "slowwave.cli"]
 

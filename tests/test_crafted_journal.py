@@ -9,14 +9,11 @@ from pathlib import Path
 
 import pytest
 from builders import copy_of
-from nights import execute, fill, picture, rows, told
-from test_cli import Cli, cli
-from test_plan import TWINS
+from cli_calls import Cli
+from nights import TWINS, execute, fill, picture, rows, told
 
 from slowwave.cli.app import run
 from slowwave.store.file import create_file
-
-__all__ = ["cli"]  # a fixture of test_cli, asked for by name
 
 TABLES = ("memories", "embeddings", "synthesized_from", "runs", "proposals", "journal")
 TWIN, PLANT = '{"id":"twin-00"}', '{"id":"plant-00"}'

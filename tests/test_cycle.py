@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 from model_nights import Agent, a_fact, only_question
-from nights import NOW, SlowEmbedder, execute, fill, night, picture, rows, told
-from test_plan import TWINS
+from nights import NOW, TWINS, SlowEmbedder, execute, fill, night, picture, rows, told
 
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.check import check_file

@@ -9,19 +9,17 @@ from typing import Any
 
 import night as fixture
 import pytest
+from cli_calls import Cli
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from model_server import model_server
 from nights import fill, night, rows, told
 from readme import ROOT
-from test_cli import Cli, cli
 
 from slowwave.consolidation.experience.key_facts import anchors_of, digest_of, key_facts
 from slowwave.consolidation.text.density import density_of
 from slowwave.consolidation.thresholds import ANCHOR_CHARACTERS, DENSE, MOST_KEY_FACTS
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
-
-__all__ = ["cli"]  # a fixture of test_cli, asked for by name
 
 FIXTURE = ROOT / "fixtures" / "density.toml"
 TEXTS: list[dict[str, Any]] = tomllib.loads(FIXTURE.read_text("utf-8"))["text"]

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 import readme
+from cli_calls import Cli
 from hypothesis import given
 from hypothesis import strategies as st
 from model_nights import Agent, served
 from model_server import Answer, Asked, answering, approval, group, groups, model_server, says
-from nights import NOW, fill, night, of_one_thing, picture, rows, told
-from test_cli import Cli, cli
+from nights import NOW, OTHERS, fill, night, of_one_thing, picture, rows, told
 
 from slowwave.consolidation.errors import QuestionsError
 from slowwave.consolidation.evaluation.evaluate import evaluated
@@ -30,14 +30,6 @@ from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.consolidation.writing.writer import BuiltInWriter
 from slowwave.store.file import open_reading
 from slowwave.store.memories import read_memories
-
-__all__ = ["cli"]  # a fixture of test_cli, asked for by name
-
-OTHERS = [
-    "Ines waters the plants on the third floor.",
-    "The coffee machine is descaled by the caretaker.",
-    "Parking permits are handed out at the front desk.",
-]
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cli_calls import Cli
 from model_server import (
     SILENT,
     Asked,
@@ -25,13 +26,10 @@ from model_server import (
 )
 from nights import fill, night, of_one_thing, picture, rows, told
 from readme import ROOT
-from test_cli import Cli, cli
 
 from slowwave.consolidation.experience.compression import COMPRESSOR
 from slowwave.consolidation.experience.key_facts import key_facts
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
-
-__all__ = ["cli"]  # a fixture of test_cli, asked for by name
 
 TRACES = ROOT / "fixtures" / "experience.jsonl"
 LINES = [json.loads(line) for line in TRACES.read_text("utf-8").splitlines()]

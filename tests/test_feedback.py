@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 from model_nights import LEASE, Agent, a_fact, texts_of
-from nights import execute, fill, night, picture, rows, told
-from test_plan import TWINS
+from nights import TWINS, execute, fill, night, picture, rows, told
 
 from slowwave.consolidation.agent import AgentMemory
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder

@@ -21,7 +21,7 @@ from pathlib import Path
 from threading import Barrier
 
 import pytest
-from builders import NOW, a_memory, all_memories, changing, process, put
+from builders import LOCKING, NOW, a_memory, all_memories, changing, process, put
 from figures import Figures
 from nights import execute, rows
 
@@ -52,15 +52,6 @@ either_way = pytest.mark.parametrize("opened", [open_reading, open_writing])
 
 # What a creator that was killed leaves.
 NAMELESS = re.compile(r"\.slowwave-[0-9a-f]{16}\.new(-journal|-wal|-shm)?")
-# Both hold on to the file until they are killed.
-LOCKING = """
-import sys
-from pathlib import Path
-from slowwave.store.file import maintenance_lock
-with maintenance_lock(Path(sys.argv[1])):
-    print("ready", flush=True)
-    sys.stdin.read()
-"""
 WRITING = """
 import sys
 from pathlib import Path

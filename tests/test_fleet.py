@@ -17,6 +17,8 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from builders import damage, foreign
+from cli_calls import Cli
 from figures import Figures
 from fleets import (
     RECEIPTS,
@@ -35,7 +37,6 @@ from model_nights import near_pairs
 from model_server import model_server
 from nights import execute, fill, picture, told
 from readme import every_command
-from test_cli import Cli, cli, damage, foreign
 
 from slowwave.cli.app import FLEET_COMMANDS
 from slowwave.cli.commands.fleet_worker import utc_now, writer_of
@@ -57,8 +58,6 @@ from slowwave.store.fleet.archive import Archive, Shard
 from slowwave.store.fleet.disk import file_system_of, is_of_a_network
 from slowwave.store.fleet.receipt import Known, Receipt
 from slowwave.store.fleet.sources import source_of
-
-__all__ = ["cli"]  # a fixture of test_cli, asked for by name
 
 Rounds = Callable[[int, int], int]
 

@@ -9,13 +9,11 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from browser import HOSTILE
+from cli_calls import Cli
 from nights import fill, night, of_one_thing, rows, told
-from test_cli import Cli, cli
-from test_page import HOSTILE
 
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
-
-__all__ = ["cli"]  # a fixture of test_cli, asked for by name
 
 DOT = shutil.which("dot")
 # Also what means something in these two languages.

@@ -7,11 +7,12 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from cli_calls import Cli, Ended
+from conversations import CHAT, COFFEE, EVERY_TABLE, LYON, asking, batch, contents, stated
 from model_server import (
     Asked,
     ModelServer,
@@ -26,60 +27,12 @@ from model_server import (
     says,
 )
 from nights import execute, fill, picture, rows
-from test_cli import Cli, Ended, cli
 
 from slowwave.store.conversations.conversation_formats import read_conversations
 from slowwave.store.file import create_file, maintenance_lock
 from slowwave.store.records import UNDATED
 
-__all__ = ["cli"]  # a fixture of test_cli, asked for by name
-
 FIXTURES = Path(__file__).parent.parent / "fixtures" / "conversations"
-EVERY_TABLE = (
-    *("memories", "embeddings", "entities", "memory_entities", "synthesized_from"),
-    *("read_messages", "memory_messages", "waiting_messages"),
-)
-CHAT = """User: I live in Lyon and my sister Ana visits every June.
-Assistant: How nice! What can I do for you?
-User: I prefer dark roast coffee. Never suggest instant coffee.
-Assistant: Noted. The grinder was broken; I've set the order to 2 bags of Kivu.
-"""
-
-
-@pytest.fixture
-def chat(tmp_path: Path) -> Path:
-    path = tmp_path / "chat.txt"
-    path.write_text(CHAT)
-    return path
-
-
-@pytest.fixture
-def server() -> Iterator[ModelServer]:
-    with model_server() as running:
-        yield running
-
-
-@pytest.fixture(autouse=True)
-def _no_keys_of_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_API_BASE"):
-        monkeypatch.delenv(name, raising=False)
-
-
-def stated(content: str, *quotes: str, **fields: object) -> dict[str, object]:
-    """Return a memory as a model states it."""
-    return {
-        "content": content,
-        "kind": "fact",
-        "importance": 3,
-        "subject": "user",
-        "tags": ["a"],
-        "quotes": list(quotes),
-        **fields,
-    }
-
-
-def batch(*memories: dict[str, object]) -> Reply:
-    return says({"memories": list(memories), "reasoning": "because"})
 
 
 def remembering(*memories: dict[str, object], is_said: bool = True) -> Responder:
@@ -88,26 +41,11 @@ def remembering(*memories: dict[str, object], is_said: bool = True) -> Responder
     return lambda asked: says(read(asked)) if asked.drafts else batch(*memories)
 
 
-LYON = stated("User lives in Lyon.", "I live in Lyon")
-COFFEE = stated(
-    "User prefers dark roast coffee.", "I prefer dark roast coffee", kind="preference", importance=4
-)
-
-
-def asking(server: ModelServer) -> tuple[object, ...]:
-    return ("--model", "openai/scripted", "--api-base", server.base, "--json")
-
-
 def shown_in(asked: Asked, name: str) -> list[Any]:
     """Return the lines between two marks, without what stands before the JSON of each."""
     found = [line[min(line.find(mark) for mark in '{"' if mark in line) :] for line in
              asked._lines(name)]  # fmt: skip
     return [json.loads(line) for line in found]
-
-
-def contents(path: Path, status: str = "active") -> list[str]:
-    sql = "SELECT content FROM memories WHERE status = ? ORDER BY rowid"
-    return [row["content"] for row in rows(path, sql, status)]
 
 
 def states(ended: Ended) -> list[tuple[str, str]]:

@@ -13,23 +13,13 @@ from pathlib import Path
 
 import pytest
 from builders import until_closed
-from nights import picture, rows
-from readme import SMOKE
-from test_cli import Cli, cli
-from test_review import IN_ONE, active, states
-
-__all__ = ["cli"]  # a fixture of test_cli, asked for by name
+from cli_calls import Cli
+from nights import active, picture, rows
+from reviews import IN_ONE, states
 
 pytestmark = pytest.mark.usefixtures("smoke_model")
 
 COMMAND = [sys.executable, "-m", "slowwave.cli", "maintain"]
-
-
-@pytest.fixture
-def smoke(memory_file: Path, cli: Cli) -> Path:
-    """Provide the nine memories of the README: a merge, a synthesis and an update come of them."""
-    assert cli("import", memory_file, SMOKE).code == 0
-    return memory_file
 
 
 def at_a_terminal(path: Path, answers: str, **environment: str) -> tuple[int, str]:

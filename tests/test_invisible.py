@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from cli_calls import Cli
 from nights import fill, told
-from test_cli import Cli, cli
 
 from slowwave.consolidation.ingest.candidates import TurnedDown
 from slowwave.consolidation.ingest.options import IngestOptions
@@ -19,8 +19,6 @@ from slowwave.consolidation.text.injection import commands
 from slowwave.consolidation.text.invisible import find_invisible
 from slowwave.consolidation.writing.program_check import find_text_faults
 from slowwave.store.conversations.messages import Message
-
-__all__ = ["cli"]  # a fixture of test_cli, asked for by name
 
 FLAG = "\U0001f3f4" + "".join(chr(0xE0000 + ord(letter)) for letter in "gbeng") + "\U000e007f"
 HIDDEN = {

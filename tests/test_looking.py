@@ -9,15 +9,12 @@ from pathlib import Path
 
 import pytest
 import readme
+from cli_calls import Cli
 from model_nights import every_night_asks, write_smoke
 from model_server import answering, approval
-from nights import fill, rows, told
-from test_cli import Cli, cli
-from test_plan import TWINS
+from nights import TWINS, active, fill, rows, told
 
 from slowwave.cli.app import run
-
-__all__ = ["cli"]  # a fixture of test_cli, asked for by name
 
 
 @pytest.fixture(scope="module")
@@ -39,15 +36,9 @@ def run_of(path: Path) -> str:
     return str(rows(path, "SELECT id FROM runs ORDER BY id DESC")[0]["id"])
 
 
-def active(path: Path) -> set[str]:
-    return {
-        row["content"] for row in rows(path, "SELECT content FROM memories WHERE status = 'active'")
-    }
-
-
 def test_list_gives_the_active_memories_the_latest_first(night: Path, cli: Cli) -> None:
     listed = cli("list", night, "--json").json
-    assert {one["content"] for one in listed["memories"]} == active(night)
+    assert {one["content"] for one in listed["memories"]} == set(active(night))
     days = [one["observed_at"] for one in listed["memories"]]
     assert days == sorted(days, reverse=True)
 
@@ -108,7 +99,7 @@ def test_diff_shows_what_a_run_took_away_and_wrote(night: Path, cli: Cli) -> Non
     come = {one["after"] for one in changes} - {None}
     superseded = rows(night, "SELECT content FROM memories WHERE status = 'superseded'")
     assert gone == {row["content"] for row in superseded}
-    assert come == active(night) - {row["content"] for row in rows(night, NOT_MADE)}
+    assert come == set(active(night)) - {row["content"] for row in rows(night, NOT_MADE)}
 
 
 NOT_MADE = "SELECT content FROM memories WHERE origin <> 'consolidation'"
@@ -187,7 +178,7 @@ def test_a_dry_undo_names_what_stands_in_the_way(night: Path, cli: Cli) -> None:
 
 def test_undo_takes_back_all_runs_since_one(memory_file: Path, cli: Cli) -> None:
     fill(memory_file, told(TWINS, "twin"))
-    before = active(memory_file)
+    before = set(active(memory_file))
     cli("maintain", memory_file, "--consolidate")
     first = run_of(memory_file)
     cli("add", memory_file, f"{TWINS[0].rstrip('.')} !")
@@ -196,7 +187,7 @@ def test_undo_takes_back_all_runs_since_one(memory_file: Path, cli: Cli) -> None
     ended = cli("undo", memory_file, "--since", first, "--json")
     assert ended.code == 0
     assert len(ended.json["runs"]) == 2
-    assert before <= active(memory_file)
+    assert before <= set(active(memory_file))
     assert {row["outcome"] for row in rows(memory_file, "SELECT outcome FROM runs")} == {"undone"}
     assert cli("undo", memory_file, "--since", first).code == 1
 

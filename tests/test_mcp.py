@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cli_calls import Cli
 from mcp import Client, MCPError
 from mcp_client import (
     PATIENCE_S,
@@ -26,11 +27,7 @@ from mcp_client import (
 )
 from model_nights import LEASE, a_fact, served, texts_of
 from model_server import ModelServer, model_server, oracle, refuses
-from nights import execute, fill, picture, rows, told
-from test_cli import Cli, cli
-from test_plan import TWINS
-
-__all__ = ["cli"]  # a fixture of test_cli, asked for by name
+from nights import TWINS, execute, fill, picture, rows, told
 
 READING = {"recall", "memory_block", "trace", "memory_stats", "consolidate_pending"}
 WRITING = {

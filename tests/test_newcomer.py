@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 import readme
 from browser import CHROMIUM, browser
-from nights import rows
-from test_readme import commands_of
+from nights import active, rows
+from readme import commands_of
+from reviews import states
 
 INVOICES, PLANTS = "46c1dc6d", "1fea9721"
 SAID_AGAIN = "User said that Helvi settles the invoices on the first Tuesday of the month."
@@ -66,16 +67,6 @@ def evening(tmp_path_factory: pytest.TempPathFactory) -> Evening:
         notes[command] = ended.stderr
         files[command] = Path(shutil.copy(folder / "review.db", folder / f"{len(files)}.db"))
     return Evening(folder, said, notes, files)
-
-
-def active(path: Path) -> set[str]:
-    found = rows(path, "SELECT content FROM memories WHERE status = 'active'")
-    return {row["content"] for row in found}
-
-
-def states(path: Path) -> dict[str, str]:
-    found = rows(path, "SELECT key, state FROM proposals ORDER BY run_id")
-    return {row["key"][:8]: row["state"] for row in found}
 
 
 def test_a_night_in_review_mode_leaves_all_as_it_is_and_lists_what_waits(evening: Evening) -> None:

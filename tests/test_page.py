@@ -10,34 +10,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browser import CHROMIUM, browser
+from browser import CHROMIUM, HOSTILE, browser
 from builders import copy_of
+from cli_calls import Cli
 from model_nights import a_fact, served
 from model_server import oracle
-from nights import execute, fill, night, of_one_thing, rows, told
-from test_cli import Cli, cli
-from test_plan import TWINS
+from nights import TWINS, execute, fill, night, of_one_thing, rows, told
 
 from slowwave.cli.pages import account_reading as accounts
 from slowwave.cli.pages import map as maps
 from slowwave.cli.terminal.differences import mark_differences
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.file import create_file
-
-__all__ = ["cli"]  # a fixture of test_cli, asked for by name
-
-HOSTILE = (
-    "<script>document.title = 'owned'</script>",
-    "</script><script>document.title = 'owned'</script>",
-    "</style><img src=x onerror=\"document.title = 'owned'\">",
-    "</title></svg><svg onload=\"document.title = 'owned'\">",
-    '" onmouseover="document.title = \'owned\'" x="',
-    "{{ 7 * 191 }} {% for x in y %} {{ account.__class__ }}",
-    "<!-- --> <plaintext> </bdi></li></ul></article>",
-    "\x00 \x1b[31m \u202egnp.exe \ud7ff \x85 nothing",
-    "``` ```` ~~~ @someone #1 [a](https://example.org) ![b](https://example.org/b.png) **c**",
-    "w" * 3_000,
-)
 
 
 class Tags(HTMLParser):

@@ -6,10 +6,10 @@ import json
 from typing import Any
 
 import pytest
+from counting import calls
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
-from test_work import calls
 
 from slowwave.consolidation.model.parsing import UnreadableAnswer, breaks_off, parse_answer
 

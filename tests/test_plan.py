@@ -7,7 +7,7 @@ from pathlib import Path
 
 import night as fixture
 import pytest
-from nights import execute, fill, night, of_one_thing, picture, rows, told
+from nights import PORT, TWINS, execute, fill, night, of_one_thing, picture, rows, states, told
 
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.file import create_file
@@ -15,12 +15,6 @@ from slowwave.store.file import create_file
 KNOWN = fixture.load()
 FACTS = {fact["id"]: fact["wordings"] for fact in KNOWN.facts}
 RULE = KNOWN.rules[0]["voicings"]
-PORT = "The billing service listens on port {} for requests of the web shop."
-TWINS = ["Billing listens on port 8080.", "Billing listens on port 8080"]
-
-
-def states(path: Path) -> dict[str, str]:
-    return {row["id"]: row["status"] for row in rows(path, "SELECT id, status FROM memories")}
 
 
 def test_an_empty_file_has_nothing_to_do(memory_file: Path, embedder: SentenceEmbedder) -> None:

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cli_calls import Cli
 from databases import Database, Embed, empty_database, looks_at_vectors, server
 from nights import each_adding_something, more_of_it, of_one_thing
 from psycopg.sql import Identifier
-from test_cli import Cli, cli
 
 from slowwave.cli.files.databases import FORMATS_OF_DATABASES
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
@@ -21,7 +21,7 @@ from slowwave.store.formats.lent_model import LentModel
 from slowwave.store.postgres.database_formats import database_formats
 from slowwave.store.postgres.mem0 import Mem0
 
-__all__ = ["cli", "empty_database", "server"]  # fixtures, asked for by name
+__all__ = ["empty_database", "server"]  # fixtures, asked for by name
 
 TWINS = [
     "Billing listens on port 8080.",

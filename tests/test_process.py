@@ -13,9 +13,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from nights import fill, night, of_one_thing, picture, rows, told
+from nights import TWINS, fill, night, of_one_thing, picture, rows, told
 from reliability.processes import small_night
-from test_plan import TWINS
 
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.check import check_file

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from dialects import PROVIDERS
 from model_nights import (
     MADE,
     Agent,
@@ -21,18 +22,6 @@ from model_server import Asked, Reply, in_turn, oracle, refuses, says
 from slowwave.consolidation.model.calls import ATTEMPTS, Endpoint
 from slowwave.consolidation.model.writer import ModelWriter
 
-# litellm's name of a model, and what stands behind the address of its server.
-PROVIDERS = {
-    "OpenAI": ("openai/gpt-4o-mini", "/v1"),
-    "OpenAI, thinking": ("openai/gpt-5-mini", "/v1"),
-    "Anthropic": ("anthropic/claude-sonnet-4-5", ""),
-    "Anthropic, older": ("anthropic/claude-3-5-haiku-20241022", ""),
-    "Gemini": ("gemini/gemini-2.5-flash", ""),
-    "Gemini, unknown": ("gemini/gemini-99-flash", ""),
-    "Ollama": ("ollama/llama3", ""),
-    "Ollama, chat": ("ollama_chat/llama3", ""),
-    "llama.cpp": ("openai/scripted", "/llama.cpp/v1"),
-}
 each_provider = pytest.mark.parametrize(("model", "path"), PROVIDERS.values(), ids=PROVIDERS.keys())
 KEY = "sk-27182818284590452353"
 

@@ -11,12 +11,12 @@ from typing import Any
 
 import night as fixture
 import pytest
-from builders import NOW, a_decision, a_memory, a_run, changing, copy_of, decide, put
+from builders import NOW, a_decision, a_memory, a_run, changing, copy_of, decide, put, whole
+from cli_calls import Cli
 from figures import Figures
 from model_nights import a_writer, told_once
 from model_server import answering, approval
 from nights import execute, fill, more_of_it, night, of_one_thing, picture, rows, told
-from test_cli import Cli, cli
 
 from slowwave.cli.app import run
 from slowwave.consolidation.recall.index import RecallIndex, read_recallable_of
@@ -25,15 +25,12 @@ from slowwave.consolidation.running.outcome import Outcome
 from slowwave.consolidation.running.purge import carry_out_purge
 from slowwave.consolidation.runtime.interruption import Interruption
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
-from slowwave.store.check import check_file
 from slowwave.store.errors import StoreError
 from slowwave.store.exchange import export_lines, import_lines
 from slowwave.store.file import create_file, open_reading, open_writing
 from slowwave.store.history import history_lines
 from slowwave.store.purge import KEPT_DAYS, Needs, Staying, find_purgeable, purge, purged_by
 from slowwave.store.records import Memory, timestamp
-
-__all__ = ["cli"]  # a fixture of test_cli, asked for by name
 
 LONG_AGO = NOW - timedelta(days=KEPT_DAYS, seconds=1)
 
@@ -64,11 +61,6 @@ def purged(path: Path, now: datetime = NOW) -> tuple[tuple[str, ...], Staying]:
     with open_reading(path) as file:
         found = find_purgeable(file, ["default"], now)
     return found.ids, found.kept
-
-
-def whole(path: Path) -> bool:
-    with open_reading(path) as file:
-        return not check_file(file).problems
 
 
 def only_purge(path: Path, embedder: SentenceEmbedder, now: datetime = NOW) -> Outcome:

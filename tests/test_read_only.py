@@ -11,8 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from nights import fill, told
-from test_plan import TWINS
+from nights import TWINS, fill, told
 
 # From <linux/prctl.h> and <linux/capability.h>.
 _PR_CAPBSET_DROP, _CAP_DAC_OVERRIDE = 24, 1

@@ -8,13 +8,27 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from cli_calls import Cli
+from conversations import (
+    COFFEE,
+    EVERY_TABLE,
+    LYON,
+    OTHER,
+    asking,
+    batch,
+    contents,
+    is_about_a_conversation,
+    let_wait,
+    maintain,
+    remembering,
+)
 from mcp import Client
 from mcp_client import ask, in_this_process
+from metrics import metrics
 from model_server import (
     SILENT,
     Asked,
@@ -22,57 +36,12 @@ from model_server import (
     Reply,
     approval,
     model_server,
-    oracle,
     refuses,
     says,
 )
 from nights import execute, fill, picture, rows
-from test_cli import Cli, cli
-from test_ingest import COFFEE, EVERY_TABLE, LYON, asking, batch, chat, contents
-from test_watching import metrics
 
-__all__ = ["chat", "cli"]  # fixtures of other modules, asked for by name
-
-OTHER = "User: I own a red Brompton.\nAssistant: ok\n"
 BIKE = {**LYON, "content": "User owns a red Brompton.", "quotes": ["I own a red Brompton"]}
-
-
-@pytest.fixture
-def server() -> Iterator[ModelServer]:
-    with model_server() as running:
-        yield running
-
-
-@pytest.fixture(autouse=True)
-def _no_keys_of_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_API_BASE"):
-        monkeypatch.delenv(name, raising=False)
-
-
-def is_about_a_conversation(asked: Asked) -> bool:
-    return "You choose" in str(asked.messages[0]["content"])
-
-
-def remembering(*memories: dict[str, object]) -> Any:
-    """Answer about conversations with memories, and about a night honestly."""
-
-    def responder(asked: Asked) -> Reply:
-        if is_about_a_conversation(asked):
-            return batch(*memories)
-        return says(approval(asked)) if asked.drafts else oracle(asked)
-
-    return responder
-
-
-def let_wait(cli: Cli, path: Path, *conversations: Path, options: tuple[object, ...] = ()) -> None:
-    """Ingest with a model that may not be called: what was to be read waits."""
-    with model_server() as nobody:
-        ended = cli("ingest", path, *conversations, *asking(nobody), "--max-calls", 0, *options)
-    assert (ended.code, ended.json["waiting"]) == (3, len(conversations))
-
-
-def maintain(cli: Cli, path: Path, *more: object) -> Any:
-    return cli("maintain", path, "--consolidate", *more)
 
 
 def test_a_night_with_a_model_reads_what_waits_first_as_a_run_of_its_own(

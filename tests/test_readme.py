@@ -8,12 +8,11 @@ from pathlib import Path
 
 import pytest
 import readme
-from test_cli import Cli, cli
+from cli_calls import Cli
+from readme import commands_of
 
 from slowwave.cli.app import COMMANDS
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
-
-__all__ = ["cli"]  # a fixture of test_cli, asked for by name
 
 
 def test_what_the_program_can_say_itself_stands_so_on_the_pages(
@@ -38,10 +37,6 @@ def test_the_commands_of_the_readme_work_one_after_the_other(
         assert program == "slowwave"
         ended = cli(*arguments)
         assert (ended.code, ended.err) == (0, ""), command
-
-
-def commands_of(example: str) -> list[str]:
-    return [line[2:] for line in example.splitlines() if line.startswith("$ ")]
 
 
 def test_the_commands_for_another_agents_file_work_one_after_the_other(

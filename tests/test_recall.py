@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from nights import NOW, execute, fill, night, of_one_thing, told
+from nights import NOW, OTHERS, execute, fill, night, of_one_thing, told
 
 from slowwave.consolidation.recall.block import BlockWish, compose_block
 from slowwave.consolidation.recall.filter import Filter
@@ -25,11 +25,6 @@ from slowwave.store.word_index import WordIndex
 BACKUPS = [
     "The backup of the wiki runs at 02:30 every night.",
     "The backup of the wiki now runs at 03:30 every night.",
-]
-OTHERS = [
-    "Ines waters the plants on the third floor.",
-    "The coffee machine is descaled by the caretaker.",
-    "Parking permits are handed out at the front desk.",
 ]
 
 

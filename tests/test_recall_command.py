@@ -7,14 +7,12 @@ import shutil
 from pathlib import Path
 
 import pytest
+from cli_calls import Cli
 from model_nights import Agent, write_smoke
 from model_server import answering, approval
 from nights import fill, picture, rows, told
-from test_cli import Cli, cli
 
 from slowwave.store.formats.known_formats import recognised
-
-__all__ = ["cli"]  # a fixture of test_cli, asked for by name
 
 FORMATS = Path(__file__).parent / "formats"
 TEXTS = [

@@ -15,8 +15,7 @@ from pathlib import Path
 import pytest
 from mcp import Client
 from mcp_client import in_this_process
-from nights import fill, told
-from test_plan import TWINS
+from nights import TWINS, fill, told
 from typer.main import get_command
 
 from slowwave.cli.app import app

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cli_calls import Cli, Ended
 from model_nights import (
     KEY,
     UNTOUCHED,
@@ -24,12 +25,10 @@ from model_nights import (
 )
 from model_server import Asked, Reply, in_turn, oracle, says
 from nights import picture
-from test_cli import Cli, Ended, cli
 
 from slowwave.consolidation.model.recording import read_recording
 from slowwave.store.file import create_file
 
-__all__ = ["cli"]  # a fixture of test_cli, asked for by name
 # Nobody checks what is written: one question a window.
 UNREAD = ("--checker", "none")
 
@@ -37,12 +36,6 @@ UNREAD = ("--checker", "none")
 @pytest.fixture
 def record(tmp_path: Path) -> Path:
     return tmp_path / "answers.jsonl"
-
-
-@pytest.fixture(autouse=True)
-def _no_keys_of_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_API_BASE"):
-        monkeypatch.delenv(name, raising=False)
 
 
 def another(agent: Agent) -> Agent:

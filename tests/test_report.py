@@ -9,14 +9,14 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+import night as fixture
 import pytest
 from builders import a_memory, put
+from cli_calls import Cli
 from model_nights import LEASE, Agent, a_fact, served, texts_of
 from model_server import oracle, refuses
-from nights import fill, night, of_one_thing, rows, told
+from nights import PORT, TWINS, fill, night, of_one_thing, rows, told
 from rich.console import Console, RenderableType
-from test_cli import Cli, cli
-from test_plan import FACTS, PORT, TWINS
 
 from slowwave.cli.results.blocks import ProposalBlock, joined
 from slowwave.cli.results.left_as_it_is import conflicts_as_json, conflicts_as_text
@@ -44,9 +44,7 @@ from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.consolidation.writing.writer import BuiltInWriter
 from slowwave.store.memories import Counts
 
-__all__ = ["cli"]  # a fixture of test_cli, asked for by name
-
-FACT = max(FACTS.values(), key=len)
+FACT = max((fact["wordings"] for fact in fixture.load().facts), key=len)
 HELD = Counts(3, 0, {"ephemeral": 0, "working": 3, "stable": 0, "core": 0}, 60, 12)
 
 

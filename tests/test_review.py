@@ -16,14 +16,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from agents_files import FORMATS
 from builders import copy_of, until_closed
-from model_nights import a_fact, a_rule, every_night_asks, smoke_id
+from cli_calls import Cli
+from model_nights import a_fact, a_rule, every_night_asks
 from model_server import Answer, Asked, answering, approval, group, groups
-from nights import execute, fill, picture, rows, told
+from nights import active, execute, fill, picture, rows, told
 from numpy.typing import NDArray
 from readme import ROOT, SMOKE
-from test_cli import Cli, cli
-from test_foreign import FORMATS
+from reviews import IN_ONE, MERGE, SYNTHESIS, UPDATE, states
 
 from slowwave.cli.app import run
 from slowwave.consolidation.running.approval import Decided, carry_out
@@ -31,25 +32,9 @@ from slowwave.consolidation.running.review_queue import read_queue
 from slowwave.consolidation.vectors.embedder import Embedder, SentenceEmbedder
 from slowwave.store.file import maintenance_lock, open_writing
 
-__all__ = ["cli"]  # a fixture of test_cli, asked for by name
-
 pytestmark = pytest.mark.usefixtures("smoke_model")
 
 NIGHT_OF = ("maintain", "--consolidate", "--review", "always")
-MERGE = "46c1dc6d"
-SYNTHESIS, UPDATE = smoke_id("synthesize", 1, 2, 4, 9), smoke_id("update", 5, 6)
-# What says all that the three memories of the synthesis say, in one sentence.
-IN_ONE = (
-    "Helvi settles the invoices from the shared account on the first Tuesday of the month, after "
-    "the bank's cut-off at 14:00."
-)
-
-
-@pytest.fixture
-def smoke(memory_file: Path, cli: Cli) -> Path:
-    """Provide the nine memories of the README."""
-    assert cli("import", memory_file, SMOKE).code == 0
-    return memory_file
 
 
 @pytest.fixture(scope="module")
@@ -70,16 +55,6 @@ def waiting(after_a_night: Path, tmp_path: Path) -> Path:
 
 def reviewed_night(cli: Cli, path: Path, review: str = "always", *more: object) -> Any:
     return cli("maintain", path, "--consolidate", "--review", review, *more)
-
-
-def active(path: Path) -> list[str]:
-    found = rows(path, "SELECT content FROM memories WHERE status = 'active' ORDER BY content")
-    return [row["content"] for row in found]
-
-
-def states(path: Path) -> dict[str, str]:
-    found = rows(path, "SELECT key, state FROM proposals ORDER BY run_id")
-    return {row["key"][:8]: row["state"] for row in found}
 
 
 class CountingEmbedder(SentenceEmbedder):

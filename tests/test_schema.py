@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from builders import all_memories, changing, process
+from builders import all_memories, changing, of_version, process
 from figures import Figures
 from nights import execute, picture, rows
 
@@ -533,15 +533,6 @@ def test_a_migration_that_is_interrupted_leaves_the_file_as_it_was(
             pytest.fail("it was opened")
     assert path.read_bytes() == before
     assert list(tmp_path.iterdir()) == [path]
-
-
-def of_version(version: int, folder: Path) -> Path:
-    """Return a file as that version left it, kept as the statements that made it."""
-    path = folder / "older.db"
-    script = Path(__file__).with_name(f"version_{version}.sql").read_text("utf-8")
-    with closing(sqlite3.connect(path)) as db:
-        db.executescript(script)
-    return path
 
 
 VERSIONS = tuple(range(1, len(schema_of_file.STEPS) + 1))

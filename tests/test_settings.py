@@ -8,14 +8,11 @@ from pathlib import Path
 
 import pytest
 import readme
-from nights import fill, told
-from test_cli import Cli, cli
-from test_plan import TWINS
+from cli_calls import Cli
+from nights import TWINS, fill, told
 from typer.core import TyperOption
 
 from slowwave.cli.arguments.settings import KEYS
-
-__all__ = ["cli"]  # a fixture of test_cli, asked for by name
 
 
 def tag_of(path: Path, cli: Cli, *arguments: object) -> str:

@@ -8,18 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from builders import copy_of
+from builders import copy_of, of_version
+from cli_calls import Cli
 from nights import execute, fill, night, of_one_thing, picture, rows, told
-from test_cli import Cli, cli
-from test_schema import of_version
 
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.errors import NotAllowed, StoreError
 from slowwave.store.file import create_file, open_writing
 from slowwave.store.shared_facts import WriteRequest, admit, dismiss, publish, retract, snapshot
 from slowwave.store.shared_log import read_log
-
-__all__ = ["cli"]  # a fixture of test_cli, asked for by name
 
 PORT, MOVED = "Billing listens on port 8080.", "Billing listens on port 9090."
 # The columns of the log behind its number, and its key set to that of another row.

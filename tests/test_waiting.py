@@ -3,30 +3,31 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from cli_calls import Cli
+from conversations import (
+    COFFEE,
+    EVERY_TABLE,
+    LYON,
+    OTHER,
+    asking,
+    contents,
+    is_about_a_conversation,
+    let_wait,
+    maintain,
+    remembering,
+)
 from model_server import ModelServer, model_server, refuses
 from nights import fill, picture, rows
-from test_cli import Cli, cli
-from test_ingest import COFFEE, EVERY_TABLE, LYON, asking, chat, contents
-from test_read_waiting_parts import OTHER, is_about_a_conversation, let_wait, maintain, remembering
 
 from slowwave.consolidation.evaluation.trial import Trial, Trials
 from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.runtime.interruption import Interruption
 from slowwave.consolidation.writing.writer import Writer
 from slowwave.store.file import maintenance_lock
-
-__all__ = ["chat", "cli"]  # fixtures of other modules, asked for by name
-
-
-@pytest.fixture
-def server() -> Iterator[ModelServer]:
-    with model_server() as running:
-        yield running
 
 
 def waiting(cli: Cli, path: Path, *more: object) -> list[dict[str, Any]]:

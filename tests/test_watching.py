@@ -10,15 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cli_calls import Cli
+from metrics import metrics
 from nights import execute, fill, told
 from prometheus_client.parser import text_string_to_metric_families
 from readme import ANSWERS, RETOLD
-from test_cli import Cli, cli
 
 from slowwave.store.file import maintenance_lock
-
-__all__ = ["cli"]  # a fixture of test_cli, asked for by name
-
 
 _TWINS = (
     "Billing listens on port 8080.",
@@ -40,16 +38,6 @@ def filled(memory_file: Path) -> Path:
 def events(err: str) -> list[dict[str, Any]]:
     """Return the lines of a log, each of which is an object of JSON."""
     return [json.loads(line) for line in err.splitlines()]
-
-
-def metrics(path: Path) -> dict[str, dict[tuple[str, ...], float]]:
-    """Return what a file of metrics says, as a collector reads it: by name and labels."""
-    found: dict[str, dict[tuple[str, ...], float]] = {}
-    for family in text_string_to_metric_families(path.read_text("utf-8")):
-        for one in family.samples:
-            labels = tuple(value for name, value in sorted(one.labels.items()) if name != "file")
-            found.setdefault(one.name, {})[labels] = one.value
-    return found
 
 
 # ---- lines ----

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import yaml
 from builders import a_memory, copy_of, put
+from cli_calls import Cli
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
@@ -19,13 +20,10 @@ from model_nights import a_rule, every_night_asks, write_smoke
 from model_server import answering, approval, model_server
 from nights import execute, fill, rows
 from readme import ROOT, SMOKE
-from test_cli import Cli, cli
 
 from slowwave.cli.app import run
 from slowwave.cli.wiki.names import stem_of
 from slowwave.cli.wiki.text import as_block, as_line, as_link, is_untouched, page
-
-__all__ = ["cli"]  # a fixture of test_cli, asked for by name
 
 HOSTILE = [
     "---\ntenant: stolen\n---\n# heading",

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Callable
 from itertools import combinations
-from types import FrameType
 
 import pytest
+from counting import calls
 from texts import sources
 
 from slowwave.consolidation.comparison.rivals import find_rivalry
@@ -23,22 +22,6 @@ LONG = {
         f"job {number} of Ann is on db-{number}" for number in range(count)
     ),
 }
-
-
-def calls(work: Callable[[], object], of: str = "") -> int:
-    """Count the calls of functions, or of those that are defined in one file."""
-    count = 0
-
-    def note(frame: FrameType, event: str, _: object) -> None:
-        nonlocal count
-        count += event in ("call", "c_call") and frame.f_code.co_filename.endswith(of)
-
-    sys.setprofile(note)
-    try:
-        work()
-    finally:
-        sys.setprofile(None)
-    return count
 
 
 def compared(text: str) -> None:

@@ -19,11 +19,10 @@ from typing import Any
 
 import pytest
 import readme
+from agents_files import FORMATS
 from mcp import Client
 from mcp_client import ask, in_this_process
-from nights import fill, rows, told
-from test_foreign import FORMATS
-from test_plan import TWINS
+from nights import TWINS, fill, rows, told
 
 from slowwave.cli.app import COMMANDS, FLEET_COMMANDS, run
 from slowwave.consolidation.agent import AgentMemory
