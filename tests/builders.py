@@ -15,6 +15,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from slowwave.store import schema_of_file
 from slowwave.store.check import check_file
 from slowwave.store.exchange import import_lines, new_memory
 from slowwave.store.file import MemoryFile, open_reading, open_writing
@@ -31,6 +34,11 @@ with maintenance_lock(Path(sys.argv[1])):
     print("ready", flush=True)
     sys.stdin.read()
 """
+# Of these versions a file is kept as the statements that make it: the oldest, one in the middle and
+# the newest. A version between them is migrated from the oldest.
+KEPT_VERSIONS = (1, 5, 10)
+SCHEMAS = Path(__file__).parent
+
 NOW = datetime(2026, 3, 10, 3, 0, tzinfo=UTC)
 LATER = "2026-03-11T03:00:00+00:00"
 
@@ -150,12 +158,26 @@ def foreign(path: Path) -> None:
 
 
 def of_version(version: int, folder: Path) -> Path:
-    """Return a file as that version left it, kept as the statements that made it."""
+    """Return a file as that version left it."""
+    if version in KEPT_VERSIONS:
+        return kept_file(version, folder)
+    return migrated_to(version, kept_file(KEPT_VERSIONS[0], folder))
+
+
+def kept_file(version: int, folder: Path) -> Path:
+    """Make a file of the statements that are kept of a version."""
     path = folder / "older.db"
-    script = Path(__file__).with_name(f"version_{version}.sql").read_text("utf-8")
     with closing(sqlite3.connect(path)) as db:
-        db.executescript(script)
+        db.executescript((SCHEMAS / f"version_{version}.sql").read_text("utf-8"))
     return path
+
+
+def migrated_to(version: int, path: Path) -> Path:
+    """Bring a file up to a version that need not be the newest one."""
+    with pytest.MonkeyPatch.context() as then:
+        then.setattr(schema_of_file, "STEPS", schema_of_file.STEPS[:version])
+        with open_writing(path):
+            return path
 
 
 def whole(path: Path) -> bool:

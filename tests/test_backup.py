@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
-from builders import NOW, a_memory, copy_of, process, put, whole
+from builders import NOW, a_memory, copy_of, of_version, process, put, whole
 from figures import Figures
 from nights import execute, fill, night, of_one_thing, picture, rows, told
 
@@ -22,8 +22,6 @@ from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.backup import back_up, backups_of, fingerprint, refuse_difference
 from slowwave.store.errors import StoreError, UnusableFile
 from slowwave.store.file import create_file
-
-VERSION_1 = Path(__file__).with_name("version_1.sql")
 
 # An agent that writes as fast as it can, and says in the end how often it could.
 AGENT = """
@@ -299,9 +297,7 @@ def test_a_damaged_file_is_not_changed_by_undo_or_restore(
 def test_before_an_older_schema_is_brought_up_to_date_there_is_a_backup_of_it(
     tmp_path: Path, embedder: SentenceEmbedder
 ) -> None:
-    path = tmp_path / "memory.db"
-    with closing(sqlite3.connect(path)) as db:
-        db.executescript(VERSION_1.read_text("utf-8"))
+    path = of_version(1, tmp_path)
     outcome = night(path, embedder, keep_backups=7)
     assert outcome.backup is not None
     assert rows(outcome.backup, "PRAGMA user_version") == [{"user_version": 1}]

@@ -13,7 +13,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from builders import all_memories, changing, of_version, process
+from builders import (
+    KEPT_VERSIONS,
+    all_memories,
+    changing,
+    kept_file,
+    migrated_to,
+    of_version,
+    process,
+)
 from figures import Figures
 from nights import execute, picture, rows
 
@@ -536,6 +544,11 @@ def test_a_migration_that_is_interrupted_leaves_the_file_as_it_was(
 
 
 VERSIONS = tuple(range(1, len(schema_of_file.STEPS) + 1))
+# What a file has of the schema.
+PARTS = (
+    "SELECT type, name, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite_%' "
+    "AND name NOT LIKE '%sqlite_migrations%' ORDER BY name"
+)
 # What an agent may lay beside the tables, on them and between them.
 AN_AGENTS_OWN = """
 CREATE TABLE mine (id INTEGER PRIMARY KEY, text TEXT);
@@ -558,8 +571,9 @@ LATER |= {"witnesses", "witness_vectors", "read_messages", "memory_messages", "w
 EVERY_TABLE = sorted(TABLES - LATER - {"mirrored", "links", "images"})
 
 
-@pytest.mark.parametrize("mode", ["WAL", "DELETE"])
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize(
+    ("version", "mode"), [*((version, "WAL") for version in VERSIONS), (1, "DELETE")]
+)
 def test_a_file_of_every_version_is_brought_up_to_date_and_keeps_every_row_and_all_of_an_agents(
     tmp_path: Path, version: int, mode: str
 ) -> None:
@@ -592,11 +606,18 @@ def test_the_kept_file_of_the_newest_version_has_the_tables_of_a_new_file(
     tmp_path: Path, memory_file: Path
 ) -> None:
     path = of_version(len(schema_of_file.STEPS), tmp_path)
-    parts = (
-        "SELECT type, name, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite_%' "
-        "AND name NOT LIKE '%sqlite_migrations%' ORDER BY name"
-    )
-    assert rows(path, parts) == rows(memory_file, parts)
+    assert rows(path, PARTS) == rows(memory_file, PARTS)
+
+
+@pytest.mark.parametrize("version", KEPT_VERSIONS[1:])
+def test_version_1_migrated_to_a_later_version_has_the_tables_of_the_file_that_is_kept_of_it(
+    tmp_path: Path, version: int
+) -> None:
+    (tmp_path / "kept").mkdir()
+    kept = kept_file(version, tmp_path / "kept")
+    migrated = migrated_to(version, kept_file(1, tmp_path))
+    for found in (PARTS, "PRAGMA user_version", "SELECT name FROM _sqlite_migrations ORDER BY id"):
+        assert rows(migrated, found) == rows(kept, found)
 
 
 def test_a_damaged_file_of_an_older_version_is_refused_and_left_as_it_was(tmp_path: Path) -> None:
