@@ -1,4 +1,5 @@
 # make demo            watch a night on 1,000 memories, from the import to the undo
+# make test-fast       the core alone, no other processes: two minutes; pick by tests/conftest.py
 # make test            lint, types, layers, tests
 # make test-long       kills, faults, damaged files, hostile texts, many of each: three quarters of an hour
 # make test-formats    other agents' own programs on files that slowwave wrote; needs node, 1 GB
@@ -23,7 +24,7 @@ DATA   ?= ../shared/data
 
 LOCKS  := locks/base.txt locks/dev.txt locks/mcp.txt locks/tui.txt locks/fleet.txt locks/postgres.txt locks/torch.txt locks/cuda.txt
 
-.PHONY: demo test test-long test-formats test-agents test-fleet lint bench bench-fleet bench-year bench-peers bench-million bench-quality bench-recall trial-model audit setup clean
+.PHONY: demo test test-fast test-long test-formats test-agents test-fleet lint bench bench-fleet bench-year bench-peers bench-million bench-quality bench-recall trial-model audit setup clean
 
 setup: $(VENV)/ready
 
@@ -55,6 +56,9 @@ lint: setup
 
 # Over the processors; each process takes over tests of another that has more left.
 PARALLEL := --numprocesses=auto --maxprocesses=4 --dist=worksteal
+
+test-fast: setup
+	$(BIN)/python -m pytest $(PARALLEL) -m fast
 
 test: lint
 	$(BIN)/python -m pytest $(PARALLEL)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -31,6 +32,19 @@ keep_libraries_quiet()
 
 _FIGURES = pytest.StashKey[Figures]()
 
+# What `make test-fast` leaves out. Folders and modules: kills, faults and races, extensions, and
+# what asks other programs, builds a package or measures.
+_SLOW_MODULES = re.compile(
+    r"/(reliability|extensions)/|/test_(benchmarks|claude|demo|every_format|experience|fleet|foreign"
+    r"|format_conformance|interactive|life_figures|loaded|newcomer|peers|postgres|process|read_only"
+    r"|recall_benchmark|recipes|review_screen|shared|single_modules|speed_data|wheel|wiki)"
+)
+# And tests elsewhere that name one of these, by which they start a process.
+_STARTING = {
+    *("as_nobody", "browser", "over_a_pipe", "over_http", "process", "serving", "slowwave"),
+    "subprocess",
+}
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Let the tests of reliability go on for long."""
@@ -40,6 +54,22 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--peers", metavar="PATH", help="where other agents are: make test-formats, test-agents"
     )
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Do not even import what `make test-fast` leaves out."""
+    is_left_out = config.getoption("markexpr") == "fast" and _SLOW_MODULES.search(
+        collection_path.as_posix()
+    )
+    return True if is_left_out else None
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Mark what `make test-fast` runs."""
+    if _SLOW_MODULES.search(item.path.as_posix()) or not isinstance(item, pytest.Function):
+        return
+    if _STARTING.isdisjoint(item.function.__code__.co_names):
+        item.add_marker("fast")
 
 
 # Python's own: programs of benchmarks/ that tests import set others, as the command does.
@@ -52,7 +82,8 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Begin to count."""
+    """Name the marker of what `make test-fast` runs, and begin to count."""
+    config.addinivalue_line("markers", "fast: needs no other process and no extension")
     config.stash[_FIGURES] = Figures()
 
 
