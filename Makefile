@@ -64,7 +64,7 @@ test: lint
 	$(BIN)/python -m pytest $(PARALLEL)
 
 # The tests that try as often as they are told.
-OFTEN := tests/reliability $(addprefix tests/test_,ageing.py backup.py benchmarks.py claude_code.py demo.py every_format.py file.py fleet.py fleet_buckets.py fleet_tenants.py foreign.py foreign_databases.py foreign_growth.py foreign_marks.py foreign_vectors.py ingest.py instructions.py night.py postgres.py process.py purge.py rest.py review.py schema.py updates_search.py)
+OFTEN := tests/reliability $(shell grep -rlE 'rounds|long_only' tests --include='test_*.py' --exclude-dir=reliability)
 
 test-long: setup
 	$(BIN)/python -m pytest $(PARALLEL) --long --durations=20 $(OFTEN)

@@ -25,15 +25,6 @@ from slowwave.store.ledger import Decision, begin_run, keep_decision
 from slowwave.store.memories import add_memories, read_memories
 from slowwave.store.records import Memory, timestamp
 
-# Holds on to the file until it is killed.
-LOCKING = """
-import sys
-from pathlib import Path
-from slowwave.store.file import maintenance_lock
-with maintenance_lock(Path(sys.argv[1])):
-    print("ready", flush=True)
-    sys.stdin.read()
-"""
 # Of these versions a file is kept as the statements that make it: the oldest, one in the middle and
 # the newest. A version between them is migrated from the oldest.
 KEPT_VERSIONS = (1, 5, 10)

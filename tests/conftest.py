@@ -36,8 +36,8 @@ _FIGURES = pytest.StashKey[Figures]()
 # what asks other programs, builds a package or measures.
 _SLOW_MODULES = re.compile(
     r"/(reliability|extensions)/|/test_(benchmarks|claude|demo|every_format|experience|fleet|foreign"
-    r"|format_conformance|interactive|life_figures|loaded|newcomer|peers|postgres|process|read_only"
-    r"|recall_benchmark|recipes|review_screen|shared|single_modules|speed_data|wheel|wiki)"
+    r"|format_conformance|interactive|life_figures|loaded|newcomer|peers|postgres|read_only"
+    r"|recall_benchmark|recipes|review_screen|shared|single_modules|wheel|wiki)"
 )
 # And tests elsewhere that name one of these, by which they start a process.
 _STARTING = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import subprocess
 import sys
@@ -9,6 +10,10 @@ from pathlib import Path
 
 import night as fixture
 import pytest
+
+from benchmarks.speed.clock import REST, Clock
+from benchmarks.speed.processes import run
+from benchmarks.speed.steps import STAGES, VECTORS
 
 ROOT = Path(__file__).parent.parent
 
@@ -47,3 +52,26 @@ def test_a_fleets_nights_are_compared_and_what_is_done_is_not_done_again(
     assert first.stdout.count(": as it should be.") == 6
     assert "All is as it should be." in first.stdout
     assert second.stdout == first.stdout
+
+
+@pytest.mark.parametrize("place", [*STAGES.values(), VECTORS])
+def test_every_stage_that_the_clock_watches_is_there(place: str) -> None:
+    module, name = place.split(":")
+    assert callable(getattr(importlib.import_module(module), name))
+
+
+def test_a_stage_is_not_counted_for_the_one_around_it() -> None:
+    clock = Clock()
+    with clock.stage("outer"), clock.stage("inner"):
+        sum(range(1_000_000))
+    figures = clock.total()
+    assert set(figures["stages"]) == {REST, "outer", "inner"}
+    parts = [one["processor"] for one in figures["stages"].values()]
+    assert figures["processor"] == pytest.approx(sum(parts))
+    inner, outer = (figures["stages"][name]["processor"] for name in ("inner", "outer"))
+    assert inner > outer
+
+
+def test_a_step_that_fails_says_why() -> None:
+    with pytest.raises(RuntimeError, match="no such thing"):
+        run([sys.executable, "-c", "raise SystemExit('no such thing')"])

@@ -8,8 +8,6 @@ from __future__ import annotations
 import itertools
 import json
 import signal
-import subprocess
-import sys
 import threading
 import time
 from collections import Counter
@@ -633,30 +631,6 @@ def test_a_night_that_is_interrupted_keeps_what_was_applied_and_leaves_the_rest_
     agent.server.responder = oracle
     rest = agent.sleep(now=TOMORROW)
     assert states(rest) == {"applied": 2}
-
-
-def test_a_process_that_is_interrupted_does_not_wait_for_a_model_that_never_answers(
-    agent: Agent,
-) -> None:
-    agent.remember(a_fact())
-    before = agent.picture()
-    asked = threading.Event()
-
-    def respond(_: Asked) -> Reply:
-        asked.set()
-        return SILENT
-
-    agent.server.responder = respond
-    program = [sys.executable, "-m", "slowwave.cli", "maintain", str(agent.path), "--consolidate"]
-    model = ["--model", "openai/scripted", "--api-base", agent.server.base, "--quiet"]
-    with subprocess.Popen([*program, *model], stdout=subprocess.PIPE) as process:
-        assert asked.wait(MOST_SECONDS)
-        process.send_signal(signal.SIGINT)
-        process.communicate(timeout=MOST_SECONDS)
-        # The server holds the connection still: only the signal can have ended the process.
-        assert not agent.server.closing.is_set()
-    assert process.returncode == 130
-    assert agent.picture() == before
 
 
 # ----------------------------------------------------------------- keys

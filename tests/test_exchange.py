@@ -179,21 +179,6 @@ def test_what_is_exported_whole_is_the_same_when_it_is_imported(
     assert exported(other) == lines
 
 
-def test_vectors_of_real_size_come_back_to_the_bit(memory_file: Path, tmp_path: Path) -> None:
-    ids = [f"m-{number:02d}" for number in range(50)]
-    put(memory_file, *map(a_memory, ids))
-    drawn = np.random.default_rng(0).normal(size=(50, 384)).astype(np.float32)
-    with changing(memory_file) as file:
-        kept = [
-            (one, a_memory(one).content_hash, to_blob(row))
-            for one, row in zip(ids, drawn, strict=True)
-        ]
-        keep_vectors(file, "m", kept, run_id=None)
-    other = imported(tmp_path / "other.db", exported(memory_file))
-    sql = "SELECT memory_id, vector FROM embeddings ORDER BY memory_id"
-    assert rows(other, sql) == rows(memory_file, sql)
-
-
 def test_an_export_is_in_the_order_of_ids_and_says_nothing_that_goes_without_saying(
     memory_file: Path,
 ) -> None:
@@ -254,14 +239,6 @@ def test_an_export_of_the_active_ones_carries_the_texts_of_the_sources_that_stay
         {"derived_id": "r-1", "source_id": "m-4", "source_content": None},
     ]
     assert whole(other)["problems"] == ()
-
-
-def test_an_export_of_everything_keeps_every_status_and_each_successor(
-    memory_file: Path, tmp_path: Path
-) -> None:
-    a_night_was_here(memory_file)
-    other = imported(tmp_path / "other.db", exported(memory_file))
-    assert picture(other) == picture(memory_file)
 
 
 def test_an_active_memory_is_exported_without_a_successor_that_stays_behind(
@@ -393,7 +370,6 @@ EDGE = {
 }
 BAD_LINES: dict[str, tuple[bytes, str]] = {
     "broken JSON": (b'{"content": "x"', "invalid JSON"),
-    "text after the object": (b'{"content": "x"} x', "invalid JSON"),
     "no UTF-8": (b'{"content": "\xff"}', "invalid JSON"),
     "lone surrogate": (b'{"content": "\\ud83d"}', "invalid JSON"),
     "deep metadata": (
@@ -401,55 +377,28 @@ BAD_LINES: dict[str, tuple[bytes, str]] = {
         "too deep within each other",
     ),
     "list": (b'["x"]', "should be an object"),
-    "string": (b'"x"', "should be an object"),
-    "null": (b"null", "should be an object"),
     "missing content": (b"{}", "content: field required"),
-    "content null": (a_line(None), "content"),
-    "content number": (a_line(5), "content: input should be a valid string"),
     "empty content": (a_line(""), "content: string should have at least 1 character"),
     "unknown field": (a_line(colour="blue"), "colour: extra inputs are not permitted"),
     "content_hash": (a_line(content_hash="h"), "content_hash: extra"),
     "empty id": (a_line(id=""), "id: string should have"),
     "NUL in id": (a_line(id="\x00"), "id: holds a NUL character"),
-    "id number": (a_line(id=1), "id: input should be a valid string"),
     "empty tenant": (a_line(tenant=""), "tenant"),
-    "tenant null": (a_line(tenant=None), "tenant"),
     "bad kind": (a_line(kind="rule"), "kind: input should be 'fact', 'preference'"),
-    "bad layer": (a_line(layer="deep"), "layer: input should be 'ephemeral'"),
-    "bad origin": (a_line(origin="user"), "origin"),
-    "bad status": (a_line(status="deleted"), "status"),
     "trust too high": (a_line(trust=1.01), "trust: input should be less than or equal to 1"),
-    "trust too low": (a_line(trust=-0.01), "trust: input should be greater than or equal to 0"),
     "trust text": (a_line(trust="0.5"), "trust: input should be a valid number"),
-    "trust boolean": (a_line(trust=True), "trust: input should be a valid number"),
     "trust NaN": (b'{"content": "x", "trust": NaN}', "trust: input should be a finite number"),
     "importance 0": (a_line(importance=0), "importance"),
-    "importance 6": (a_line(importance=6), "importance"),
-    "importance half": (a_line(importance=2.5), "importance: input should be a valid integer"),
     "pinned number": (a_line(pinned=1), "pinned: input should be a valid boolean"),
-    "source number": (a_line(source=1), "source"),
-    "tags text": (a_line(tags="a"), "tags: input should be a valid array"),
     "tag number": (a_line(tags=["a", 1]), "tags.1: input should be a valid string"),
-    "metadata list": (a_line(metadata=[]), "metadata"),
     "metadata NaN": (b'{"content": "x", "metadata": {"a": [NaN]}}', "metadata: holds a number"),
-    "metadata 1e999": (b'{"content": "x", "metadata": {"a": 1e999}}', "metadata: holds a number"),
     "naive time": (a_line(observed_at="2026-03-01T10:00:00"), "observed_at: should be an ISO 8601"),
-    "date alone": (a_line(created_at="2026-03-01"), "created_at: should be"),
     "no such day": (a_line(expires_at="2026-02-30T10:00:00Z"), "expires_at: should be"),
-    "no time": (a_line(observed_at="yesterday"), "observed_at: should be"),
-    "seconds as text": (a_line(observed_at="1700000000"), "observed_at: should be"),
-    "seconds": (a_line(observed_at=1700000000), "observed_at: input should be a valid string"),
     "before all time": (a_line(observed_at="0001-01-01T00:00:00+05:00"), "observed_at: should be"),
     "after all time": (a_line(observed_at="9999-12-31T23:00:00-05:00"), "observed_at: should be"),
     "empty name": (a_line(entities=["Ada", ""]), "entities.1: string should have"),
-    "name number": (a_line(entities=[1]), "entities.0"),
-    "generation": (a_line(generation=-1), "generation"),
     "access_count": (a_line(access_count=2**63), "access_count"),
     "embedding alone": (a_line(embedding=[1.0]), "embedding and embedding_model go together"),
-    "model alone": (a_line(embedding_model="m"), "embedding and embedding_model go together"),
-    "empty embedding": (a_line(embedding=[], embedding_model="m"), "embedding"),
-    "empty model": (a_line(embedding=[1.0], embedding_model=""), "embedding_model"),
-    "text in embedding": (a_line(embedding=[1, "2"], embedding_model="m"), "embedding.1"),
     "zero embedding": (a_line(embedding=[0, 0], embedding_model="n"), "finite and not zero"),
     "NaN embedding": (
         b'{"content": "x", "embedding": [1, NaN], "embedding_model": "n"}',
@@ -475,7 +424,6 @@ BAD_LINES: dict[str, tuple[bytes, str]] = {
     "edge of no operation": (a_line(synthesized_from=[EDGE | {"operation": "copy"}]), "operation"),
     "edge with an unknown field": (a_line(synthesized_from=[EDGE | {"more": 1}]), "more"),
 }
-bad_lines = pytest.mark.parametrize(("line", "reason"), BAD_LINES.values(), ids=BAD_LINES.keys())
 
 
 @pytest.fixture(scope="module")
@@ -493,10 +441,11 @@ GOOD_LINES = (
 )
 
 
-@bad_lines
+@pytest.mark.parametrize("kind", ["broken JSON", "empty content", "id of the file"])
 def test_a_bad_line_is_told_with_its_number_and_nothing_is_imported(
-    begun: Path, tmp_path: Path, line: bytes, reason: str
+    begun: Path, tmp_path: Path, kind: str
 ) -> None:
+    line, reason = BAD_LINES[kind]
     path = copy_of(begun, tmp_path / "memory.db")
     before = picture(path)
     with pytest.raises(InvalidLine) as raised:
@@ -508,7 +457,7 @@ def test_a_bad_line_is_told_with_its_number_and_nothing_is_imported(
     assert picture(path) == before
 
 
-@bad_lines
+@pytest.mark.parametrize(("line", "reason"), BAD_LINES.values(), ids=BAD_LINES.keys())
 def test_a_bad_line_can_be_left_out(begun: Path, tmp_path: Path, line: bytes, reason: str) -> None:
     path = copy_of(begun, tmp_path / "memory.db")
     added, skipped = take_in(path, *GOOD_LINES, line, a_line(id="after"), skip_invalid=True)

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import errno
 import gc
-import io
 import os
-import random
-import re
 import signal
 import sqlite3
 import sys
@@ -15,17 +12,15 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, closing, redirect_stderr
-from functools import partial
+from contextlib import AbstractContextManager, closing
 from pathlib import Path
 from threading import Barrier
 
 import pytest
-from builders import LOCKING, NOW, a_memory, all_memories, changing, process, put
+from builders import NOW, a_memory, all_memories, changing, process, put
 from figures import Figures
 from nights import execute, rows
 
-from slowwave.cli.app import run
 from slowwave.consolidation.running.preflight import Preflight
 from slowwave.consolidation.running.run_in_file import RunInFile
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
@@ -49,20 +44,6 @@ from slowwave.store.vectors import read_vectors
 
 Opener = Callable[[Path], AbstractContextManager[MemoryFile]]
 either_way = pytest.mark.parametrize("opened", [open_reading, open_writing])
-
-# What a creator that was killed leaves.
-NAMELESS = re.compile(r"\.slowwave-[0-9a-f]{16}\.new(-journal|-wal|-shm)?")
-WRITING = """
-import sys
-from pathlib import Path
-from slowwave.store.file import open_writing
-with open_writing(Path(sys.argv[1])) as file:
-    file.db.conn.execute("INSERT INTO memories (id, content) VALUES ('kept', 'committed')")
-    with file.transaction():
-        file.db.conn.execute("INSERT INTO memories (id, content) VALUES ('half', 'not yet')")
-        print("ready", flush=True)
-        sys.stdin.read()
-"""
 
 
 def refused(opened: Opener, path: Path) -> UnusableFile:
@@ -158,40 +139,6 @@ def test_a_log_of_a_file_that_is_gone_does_not_get_into_a_new_one(
     left.unlink()
     create_file(path)
     assert all_memories(path) == []
-
-
-# Makes one file after another, each with memories, and says so.
-CREATING = """
-import itertools, sys
-from pathlib import Path
-from slowwave.store.file import new_file
-print("ready", flush=True)
-for number in itertools.count():
-    with new_file(Path(sys.argv[1]) / f"{number}.db") as file, file.transaction():
-        for memory in range(20):
-            file.db.conn.execute("INSERT INTO memories (content) VALUES (?)", ["x" * 5_000])
-"""
-
-
-def test_a_creator_that_is_killed_leaves_a_whole_file_or_none(
-    tmp_path: Path, rounds: Callable[[int, int], int], figures: Figures
-) -> None:
-    chance = random.Random(11)  # noqa: S311 - moments, not secrets
-    for number in range(rounds(2, 60)):
-        folder = tmp_path / str(number)
-        folder.mkdir()
-        with process(CREATING, folder):
-            time.sleep(chance.random() * 0.4)
-        made = sorted(folder.glob("*.db"))
-        left = [one for one in folder.iterdir() if one not in made]
-        assert [one for one in left if not NAMELESS.fullmatch(one.name)] == []
-        for path in made:
-            with open_reading(path) as file:
-                health = check_file(file)
-            assert (health.problems, health.memories) == ((), 20)
-        # What is left is in nobody's way.
-        create_file(folder / f"{len(made)}.db")
-        figures.add("kills survived", 1)
 
 
 def test_a_name_that_leaves_no_room_for_a_log_beside_it_is_refused_in_a_sentence(
@@ -381,32 +328,6 @@ def as_nobody(action: Callable[[], object]) -> str:
         said = stream.read()
     os.waitpid(child, 0)
     return said
-
-
-@as_root
-def test_a_file_that_was_made_unreadable_is_refused() -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        Path(folder).chmod(0o755)
-        path = Path(folder, "memory.db")
-        create_file(path)
-        path.chmod(0o600)
-        for command in (["check", str(path)], ["undo", str(path), "x"], ["export", str(path)]):
-            assert f"Cannot read {path}: Permission denied" in as_nobody(partial(told_by, command))
-        assert "Cannot create" in as_nobody(lambda: create_file(Path(folder, "other.db")))
-        Path(folder).chmod(0o700)
-        for command in (["check", str(path)], ["maintain", str(path), "--consolidate"]):
-            assert f"Cannot read {path}: Permission denied" in as_nobody(partial(told_by, command))
-        Path(folder).chmod(0o777)
-        path.chmod(0o644)
-        assert "cannot be written" in as_nobody(lambda: put(path, a_memory("m-1")))
-
-
-def told_by(command: list[str]) -> None:
-    """Run a command that is to end with code 10, and raise what it says."""
-    said = io.StringIO()
-    with redirect_stderr(said):
-        assert run(command) == 10
-    raise RuntimeError(said.getvalue())
 
 
 def test_no_file_is_laid_over_another_or_through_a_link(memory_file: Path) -> None:
@@ -698,14 +619,6 @@ def test_others_see_a_transaction_when_it_has_ended(memory_file: Path) -> None:
     assert len(all_memories(memory_file)) == 1
 
 
-def test_a_process_that_is_killed_while_it_writes_leaves_the_file_whole(memory_file: Path) -> None:
-    with process(WRITING, memory_file):
-        pass
-    with open_reading(memory_file) as file:
-        assert [one.id for one in read_memories(file)] == ["kept"]
-        assert check_file(file).problems == ()
-
-
 def test_a_file_that_another_writes_to_is_held(
     memory_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -842,28 +755,6 @@ def test_a_pipe_with_a_name_is_read_to_its_end_first(memory_file: Path, tmp_path
     assert len(rows(memory_file, "SELECT 1 FROM memories")) == 2
 
 
-def test_an_import_into_a_new_file_that_is_broken_off_leaves_nothing_of_it(tmp_path: Path) -> None:
-    importing = """
-import sys
-from datetime import UTC, datetime
-from pathlib import Path
-from slowwave.store.exchange import import_lines
-from slowwave.store.file import open_or_make
-def lines():
-    for number in range(5_000):
-        yield b'{"content": "one of many"}'
-    print("ready", flush=True)
-    sys.stdin.read()
-with open_or_make(Path(sys.argv[1])) as file:
-    import_lines(file, lines(), datetime.now(UTC))
-"""
-    path = tmp_path / "memory.db"
-    with process(importing, path):
-        assert not path.exists()
-    assert [one for one in tmp_path.iterdir() if not NAMELESS.fullmatch(one.name)] == []
-    create_file(path)
-
-
 def replaced(path: Path) -> None:
     """Put another memory file in the place of this one."""
     other = path.with_name("other.db")
@@ -969,12 +860,6 @@ def test_a_second_maintenance_run_is_refused_until_the_first_has_ended(memory_fi
 def test_a_run_that_fails_lets_go_of_the_file(memory_file: Path) -> None:
     with pytest.raises(KeyboardInterrupt), maintenance_lock(memory_file):
         raise KeyboardInterrupt
-    assert not is_held(memory_file)
-
-
-def test_a_run_of_another_process_holds_the_file_and_its_death_frees_it(memory_file: Path) -> None:
-    with process(LOCKING, memory_file):
-        assert is_held(memory_file)
     assert not is_held(memory_file)
 
 

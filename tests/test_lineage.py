@@ -77,31 +77,6 @@ def family(memory_file: Path) -> Path:
     return memory_file
 
 
-def test_sources_are_found_to_every_depth(family: Path) -> None:
-    assert sources(family, "f") == {"d": {"a": {}, "b": {}}, "e": {"b": {}, "c": {}}}
-    assert sources(family, "d") == {"a": {}, "b": {}}
-    assert sources(family, "a") == {}
-
-
-def test_descendants_are_found_to_every_depth(family: Path) -> None:
-    assert derived(family, "b") == {"d": {"f": {}}, "e": {"f": {}}}
-    assert derived(family, "c") == {"e": {"f": {}}}
-    assert derived(family, "f") == {}
-
-
-def test_a_long_line_is_walked_to_its_end(memory_file: Path) -> None:
-    names = [f"m-{number:03d}" for number in range(100)]
-    put(memory_file, *(a_memory(one) for one in names))
-    cite(memory_file, *(edge(later, one) for one, later in pairwise(names)))
-
-    def depth(nested: Tree) -> int:
-        return 1 + max(map(depth, nested.values())) if nested else 0
-
-    assert depth(sources(memory_file, names[-1])) == 99
-    assert depth(derived(memory_file, names[0])) == 99
-    assert depth(sources(memory_file, names[50])) == 50
-
-
 def test_each_step_says_what_was_done_and_what_stands_there_now(family: Path) -> None:
     execute(family, "UPDATE memories SET status = 'superseded' WHERE id = 'a'")
     execute(family, "UPDATE synthesized_from SET operation = 'merge', run_id = 'run-2'")

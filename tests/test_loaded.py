@@ -1,7 +1,8 @@
-"""What a command loads: a library that it does not use costs it nothing."""
+"""What a command loads, sets and waits for: a library that it does not use costs it nothing."""
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -76,3 +77,32 @@ def test_a_night_with_the_packaged_model_loads_onnxruntime_and_no_torch(memory_f
     fill(memory_file, told(of_one_thing(), "oncall"))
     arguments = ["maintain", memory_file, "--consolidate"]
     assert loaded(arguments, HEAVIEST | EMBEDDING) == EMBEDDING
+
+
+def test_a_command_waits_for_nothing_that_a_library_would_do_at_the_end(tmp_path: Path) -> None:
+    code = (
+        "import atexit, sys, time\n"
+        "atexit.register(time.sleep, 600)\n"
+        f"sys.argv = ['slowwave', 'init', {str(tmp_path / 'memory.db')!r}]\n"
+        "from slowwave.cli.__main__ import main\nmain()"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert ended.returncode == 0
+    assert "memory.db" in ended.stdout
+
+
+SETTINGS = re.compile(
+    r"os\.environ\[[^]]+\] =|os\.environ\.(?:setdefault|update|pop)|os\.putenv"
+    r"|\bgc\.|sys\.set\w+\(|signal\.signal"
+)
+
+
+@pytest.mark.parametrize("folder", ["consolidation", "store"])
+def test_only_the_command_line_makes_settings_of_the_process(folder: str) -> None:
+    found = {
+        path.name: SETTINGS.findall(path.read_text("utf-8"))
+        for path in (Path(__file__).parents[1] / folder).rglob("*.py")
+    }
+    assert {name: made for name, made in found.items() if made} == {}

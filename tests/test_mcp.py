@@ -17,7 +17,6 @@ from mcp import Client, MCPError
 from mcp_client import (
     PATIENCE_S,
     SLOWWAVE,
-    TESTS,
     ask,
     in_this_process,
     over_a_pipe,
@@ -467,24 +466,6 @@ def test_nothing_but_the_protocol_is_on_stdout(filled: Path) -> None:
                 answered.append(json.loads(process.stdout.readline())["id"])
         rest, errors = process.communicate()
     assert (answered, rest, errors, process.returncode) == ([1, 2], "", "", 0)
-
-
-@pytest.mark.parametrize("moment", [4, 12])
-def test_a_server_that_is_killed_while_it_writes_leaves_a_whole_file(
-    moment: int, filled: Path, cli: Cli
-) -> None:
-    async def conversation(client: Client) -> None:
-        with pytest.raises(MCPError, match="closed"):
-            await ask(client, "consolidate_run")
-
-    killed = (str(TESTS / "killing.py"), str(moment))
-    over_a_pipe(conversation, filled, "--allow-writes", program=killed)
-    assert cli("check", filled).code == 0
-    ended = cli("maintain", filled, "--consolidate", "--json")
-    assert ended.code == 0
-    active = rows(filled, "SELECT id FROM memories WHERE status = 'active'")
-    assert len(active) == ended.json["after"]["active"]
-    assert cli("maintain", filled, "--consolidate", "--json").json["proposals"] == []
 
 
 def test_a_file_that_is_not_there_is_made_only_where_writing_is_allowed(

@@ -47,19 +47,6 @@ def slowwave(*arguments: object) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.parametrize(
     "command",
-    ["check", "log", "list", "stats", "export", "maintain --consolidate --dry-run"],
-)
-def test_what_only_reads_works_in_a_folder_that_cannot_be_written(
-    command: str, closed: Path
-) -> None:
-    name, *options = command.split()
-    ended = slowwave(name, closed, *options)
-    assert (ended.returncode, ended.stderr) == (0, "")
-    assert [one.name for one in closed.parent.iterdir()] == [closed.name]
-
-
-@pytest.mark.parametrize(
-    "command",
     [
         *("maintain --consolidate", "maintain --expire", "maintain --limit 1", "maintain --purge"),
         *("maintain --all", "add Said.", "ingest CHAT", "experience compress"),

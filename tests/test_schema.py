@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import random
 import re
 import sqlite3
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
@@ -22,7 +20,6 @@ from builders import (
     of_version,
     process,
 )
-from figures import Figures
 from nights import execute, picture, rows
 
 from slowwave.store import schema_of_file
@@ -678,38 +675,6 @@ def test_of_several_processes_that_bring_one_file_up_to_date_none_fails(tmp_path
     assert picture(path, EVERY_TABLE) == before
     names = [row["name"] for row in rows(path, "SELECT name FROM _sqlite_migrations")]
     assert names == sorted(step.__name__ for step in schema_of_file.STEPS)
-
-
-def test_a_process_that_is_killed_while_it_migrates_leaves_one_schema_or_the_other(
-    tmp_path: Path, rounds: Callable[[int, int], int], figures: Figures
-) -> None:
-    whole = of_version(1, tmp_path)
-    with closing(sqlite3.connect(whole)) as db, db:
-        many = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000) "
-        db.execute(
-            f"{many} INSERT INTO synthesized_from SELECT 'm-3', 'gone-' || i, 'synthesize', "
-            "'run-1', 'h', 'text', '2026-03-10T03:00:00+00:00' FROM n"
-        )
-    before = picture(whole, EVERY_TABLE)
-    chance = random.Random(5)  # noqa: S311 - moments, not secrets
-    path = tmp_path / "memory.db"
-    outcomes = Counter[int]()
-    for number in range(rounds(2, 40)):
-        path.write_bytes(whole.read_bytes())
-        execute(path, f"PRAGMA journal_mode = {('WAL', 'DELETE')[number % 2]}")
-        with process(OPENING, path) as one:
-            assert one.stdin is not None
-            one.stdin.write("go\n")
-            one.stdin.flush()
-            time.sleep(chance.random() * 0.5)
-        (found,) = rows(path, "PRAGMA user_version")
-        outcomes[found["user_version"]] += 1
-        assert rows(path, "PRAGMA integrity_check") == [{"integrity_check": "ok"}]
-        with open_writing(path) as file:
-            assert check_file(file).problems == ()
-        assert picture(path, EVERY_TABLE) == before
-        figures.add("kills survived", 1)
-    assert set(outcomes) <= {1, len(schema_of_file.STEPS)}
 
 
 def test_the_script_is_split_where_statements_end(memory_file: Path) -> None:

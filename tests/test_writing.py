@@ -636,8 +636,6 @@ def test_without_a_checker_a_program_alone_checks(wiki: Agent) -> None:
 
 # ----------------------------------------------------------------- budgets and failures
 
-WORK = answering(in_turn(saying(WITHOUT_DAYS), saying(WHOLE.replace("14", "15")), saying(WHOLE)))
-
 
 @pytest.mark.parametrize("calls", [1, 2, 3])
 @pytest.mark.parametrize("text", [WHOLE.replace("14 days", "15 days")])
@@ -762,12 +760,3 @@ def test_another_model_is_asked_anew(agent: Agent) -> None:
     agent.server.responder = oracle
     assert states(agent.sleep(agent.writer("openai/other"), now=TOMORROW)) == {"applied": 1}
     assert {asked.body["model"] for asked in agent.server.asked} == {"other"}
-
-
-def test_a_night_undone_is_as_if_it_had_not_been(agent: Agent) -> None:
-    agent.remember([*a_fact(), *a_pair(), *a_rule()])
-    before = agent.picture()
-    outcome = agent.sleep()
-    assert agent.picture() != before
-    undo(agent, outcome)
-    assert agent.picture() == before

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import night as fixture
 import pytest
-from builders import LOCKING, process
+from builders import process
 from cli_calls import Cli
 from figures import Figures
 from model_nights import GATE, GATE_ONCE, SHORT, joining
@@ -23,6 +23,16 @@ from reliability.processes import is_whole, other, small_night, start
 
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.file import create_file
+
+# Holds on to the file until it is killed.
+LOCKING = """
+import sys
+from pathlib import Path
+from slowwave.store.file import maintenance_lock
+with maintenance_lock(Path(sys.argv[1])):
+    print("ready", flush=True)
+    sys.stdin.read()
+"""
 
 Rounds = Callable[[int, int], int]
 MODES = ("wal", "delete")
