@@ -10,6 +10,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from cli_calls import Cli
+from places import KILLING
 
 from benchmarks.quality.formats import WRITERS
 from slowwave.store.formats.known_formats import format_named
@@ -25,7 +26,6 @@ FOUR_TEXTS = (
 
 _FIRST_DAY = 3
 
-FORMATS = Path(__file__).with_name("formats")
 # A file of each format, as its own program writes it.
 SAMPLES = {
     "mcp-server-memory": "memory.jsonl",
@@ -54,9 +54,8 @@ def chosen_steps(steps: int, rounds: Callable[[int, int], int]) -> list[int]:
 
 def killed(at: int, command: list[str]) -> subprocess.CompletedProcess[str]:
     """Run a command that is killed at a step; at step 0 it prints how many there are."""
-    killing = Path(__file__).with_name("killing.py")
     return subprocess.run(
-        [sys.executable, str(killing), str(at), *command],
+        [sys.executable, str(KILLING), str(at), *command],
         capture_output=True,
         text=True,
         check=False,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import subprocess
-from pathlib import Path
 
 import live_agent
+from places import TESTS
 
-SCRIPTS = Path(__file__).with_name("peers")
+SCRIPTS = TESTS / "peers"
 THINGS = [live_agent.thing(number) for number in range(12)]
 TWICE = [text + end for text in THINGS for end in ("", ".")]
 

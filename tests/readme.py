@@ -16,6 +16,7 @@ from typing import Any, get_args
 import anyio
 from model_nights import SMOKE
 from nights import night, rows
+from places import ROOT
 from typer.core import TyperCommand, TyperOption
 from typer.main import get_command
 
@@ -28,7 +29,6 @@ from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.exchange import import_lines
 from slowwave.store.file import create_file, open_writing
 
-ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
 REFERENCE = ROOT / "docs" / "reference.md"
 CONFIGURATION = ROOT / "docs" / "configuration.md"

@@ -16,6 +16,7 @@ from builders import NOW, a_decision, a_memory, a_run, copy_of, decide, put
 from cli_calls import Cli
 from model_nights import Agent, a_fact
 from nights import execute, fill, night, of_one_thing, picture, rows, states, told
+from places import KILLING
 
 from benchmarks.year import Year
 from slowwave.cli.arguments.durations import retention_of
@@ -446,7 +447,7 @@ def test_killed_at_any_moment_the_next_run_finishes_and_all_of_it_can_be_undone(
         before = picture(copy, ("memories",))
         at = 5 + number * 9 if moments == 2 else 1 + number * 3
         done = subprocess.run(
-            [sys.executable, Path(__file__).with_name("killing.py"), str(at), "maintain",
+            [sys.executable, KILLING, str(at), "maintain",
              str(copy), *command],
             capture_output=True,
             text=True,

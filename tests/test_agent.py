@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from model_nights import LEASE, Agent, texts_of
 from nights import NOW, TWINS, execute, night, picture, rows
+from places import ROOT
 
 from slowwave.consolidation.agent import AgentMemory
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
@@ -190,7 +191,7 @@ def test_a_proposal_whose_source_changed_since_is_stale(
 
 
 def test_the_program_of_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    page = (Path(__file__).parents[1] / "docs" / "recall.md").read_text("utf-8")
+    page = (ROOT / "docs" / "recall.md").read_text("utf-8")
     program = page.split("```python\n")[1].split("```")[0]
     monkeypatch.chdir(tmp_path)
     exec(program, {})  # noqa: S102 - it is our own page

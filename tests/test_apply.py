@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from agents_files import FORMATS
 from cli_calls import Cli
 from model_nights import a_rule, every_night_asks, facts
 from model_server import oracle
 from nights import SAID_TWICE, TWINS, active, execute, fill, picture, rows, said_twice, told
+from places import FORMATS
 
 from slowwave.consolidation.proposals import method_key, proposal_id
 from slowwave.store.records import content_hash, json_text

@@ -10,12 +10,11 @@ from pathlib import Path
 
 import night as fixture
 import pytest
+from places import ROOT
 
 from benchmarks.speed.clock import REST, Clock
 from benchmarks.speed.processes import run
 from benchmarks.speed.steps import STAGES, VECTORS
-
-ROOT = Path(__file__).parent.parent
 
 
 @pytest.mark.usefixtures("long_only")

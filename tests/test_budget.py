@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
+from places import ROOT
 
-ROOT = Path(__file__).parent.parent / "consolidation"
+CONSOLIDATION = ROOT / "consolidation"
 JUDGING = ("text", "comparison", "facts", "planning")
 _SPLIT = re.compile(r"[\s|]+")
 
@@ -25,12 +25,12 @@ MOST = {
 
 def modules() -> Iterator[ast.Module]:
     for folder in JUDGING:
-        for path in sorted((ROOT / folder).glob("*.py")):
+        for path in sorted((CONSOLIDATION / folder).glob("*.py")):
             yield ast.parse(path.read_text("utf-8"))
 
 
 def lines() -> int:
-    paths = (path for folder in JUDGING for path in (ROOT / folder).glob("*.py"))
+    paths = (path for folder in JUDGING for path in (CONSOLIDATION / folder).glob("*.py"))
     return sum(path.read_text("utf-8").count("\n") for path in paths)
 
 
@@ -65,7 +65,7 @@ def _is_pattern(value: ast.expr) -> bool:
 
 
 def thresholds() -> int:
-    module = ast.parse((ROOT / "thresholds.py").read_text("utf-8"))
+    module = ast.parse((CONSOLIDATION / "thresholds.py").read_text("utf-8"))
     return sum(isinstance(statement, ast.Assign) for statement in module.body)
 
 

@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from agents_files import FORMATS, chosen_steps, killed
+from agents_files import chosen_steps, killed
 from builders import NOW, a_decision, a_memory, a_run, changing, decide
 from cli_calls import Cli
 from model_nights import latest_port, served
 from model_server import answering, approval
+from places import FORMATS
 
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.formats.known_formats import format_named, recognised

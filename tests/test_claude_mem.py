@@ -7,11 +7,11 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from agents_files import FORMATS
 from cli_calls import Cli
 from model_nights import latest_port, served
 from model_server import answering, approval
 from nights import execute
+from places import FORMATS
 
 from slowwave.store.formats.known_formats import recognised
 

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from readme import ROOT
+from places import ROOT
 
 
 @pytest.mark.usefixtures("long_only")

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from model_server import model_server
 from nights import fill, night, rows, told
-from readme import ROOT
+from places import ROOT
 
 from slowwave.consolidation.experience.key_facts import anchors_of, digest_of, key_facts
 from slowwave.consolidation.text.density import density_of

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from places import ROOT
 
 from slowwave.consolidation.text.lexicon import NUMBER_WORDS
 from slowwave.consolidation.thresholds import (
@@ -18,7 +19,6 @@ from slowwave.consolidation.thresholds import (
 )
 from slowwave.store.records import MOST_CHARACTERS
 
-ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "how-slowwave-decides.md"
 RELIABILITY = ROOT / "docs" / "reliability.md"
 

@@ -14,6 +14,7 @@ import night as fixture
 import numpy as np
 import pytest
 from nights import fill, night, rows
+from places import ROOT
 
 from slowwave.consolidation.errors import EmbedderError
 from slowwave.consolidation.vectors.embedder import PORTION, SentenceEmbedder
@@ -22,7 +23,7 @@ from slowwave.consolidation.vectors.minilm import GRAPH, packaged_model, sound_f
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-MAKE_GRAPH = Path(__file__).parent.parent / "model" / "make_graph.py"
+MAKE_GRAPH = ROOT / "model" / "make_graph.py"
 # Of very different lengths, so that several batches are needed and some of them padded.
 TEXTS = [
     "Tea.",

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from places import ROOT
 
 from slowwave.consolidation.comparison.entailment import GRAPH, Entailment
 
 # Outside of every package: it takes torch, and nothing that is installed needs it.
-MODEL = Path(__file__).parent.parent / "model"
+MODEL = ROOT / "model"
 PAIRS = [
     ("The gate closes at ten.", "At ten the gate is shut."),
     ("The gate closes at ten.", "The gate opens at ten."),

@@ -25,7 +25,7 @@ from model_server import (
     says,
 )
 from nights import fill, night, of_one_thing, picture, rows, told
-from readme import ROOT
+from places import ROOT
 
 from slowwave.consolidation.experience.compression import COMPRESSOR
 from slowwave.consolidation.experience.key_facts import key_facts

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from places import FIXTURES
 
 from slowwave.consolidation.facts.lookup import (
     Fault,
@@ -23,7 +24,6 @@ from slowwave.consolidation.facts.lookup import (
 )
 from slowwave.store.records import UNDATED
 
-FIXTURES = Path(__file__).parent.parent / "fixtures"
 SPELLINGS = [
     ("1e7", "10^7", "10,000,000", "10 million", "ten million", "10⁷"),
     ("half past seven", "07:30", "7:30 am", "7:30"),

@@ -11,11 +11,12 @@ from pathlib import Path
 import filelock
 import pytest
 import readme
-from agents_files import FORMATS, SAMPLES, chosen_steps, consolidated, killed
+from agents_files import SAMPLES, chosen_steps, consolidated, killed
 from cli_calls import Cli
 from model_nights import GATE, GATE_ONCE, SHORT, joining, latest_port, served
 from model_server import Asked, Reply, answering, approval, model_server
 from nights import of_one_thing, picture, rows
+from places import FORMATS
 
 from slowwave.store.file import create_file
 from slowwave.store.formats.known_formats import own_formats, recognised

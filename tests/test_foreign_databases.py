@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from agents_files import FORMATS, chosen_steps, consolidated, killed
+from agents_files import chosen_steps, consolidated, killed
 from cli_calls import Cli
 from nights import each_adding_something, execute, more_of_it, rows
+from places import FORMATS
 
 from slowwave.store.formats.known_formats import recognised
 

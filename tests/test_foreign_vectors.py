@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from agents_files import FORMATS, killed
+from agents_files import killed
 from cli_calls import Cli
 from nights import execute, more_of_it, of_one_thing, rows
 from numpy.typing import NDArray
+from places import FORMATS
 from real_vec0 import make_memory_service, store_like_the_package, with_extension
 from search_tables import UPDATED, check_search_tables, told, vectors_in, visible
 

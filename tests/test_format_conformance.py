@@ -7,7 +7,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from agents_files import FORMATS
+from places import FORMATS
 
 from slowwave.store.formats.base import New
 from slowwave.store.formats.conformance import faults

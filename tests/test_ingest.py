@@ -27,12 +27,13 @@ from model_server import (
     says,
 )
 from nights import execute, fill, picture, rows
+from places import FIXTURES, KILLING
 
 from slowwave.store.conversations.conversation_formats import read_conversations
 from slowwave.store.file import create_file, maintenance_lock
 from slowwave.store.records import UNDATED
 
-FIXTURES = Path(__file__).parent.parent / "fixtures" / "conversations"
+CONVERSATIONS = FIXTURES / "conversations"
 
 
 def remembering(*memories: dict[str, object], is_said: bool = True) -> Responder:
@@ -62,7 +63,7 @@ def test_each_conversation_of_the_fixtures_gives_two_to_five_memories_with_their
     memory_file: Path, cli: Cli
 ) -> None:
     for name in TYPICAL:
-        ended = cli("ingest", memory_file, FIXTURES / name, "--whole", "--json")
+        ended = cli("ingest", memory_file, CONVERSATIONS / name, "--whole", "--json")
         assert (ended.code, ended.err) == (0, ""), name
         stored = [one for one in ended.json["memories"] if one["state"] == "stored"]
         conversations = {one["name"] for one in ended.json["conversations"]}
@@ -80,17 +81,17 @@ def test_each_conversation_of_the_fixtures_gives_two_to_five_memories_with_their
 
 
 def test_small_talk_gives_no_memory_and_is_no_failure(memory_file: Path, cli: Cli) -> None:
-    ended = cli("ingest", memory_file, FIXTURES / "smalltalk.txt", "--json")
+    ended = cli("ingest", memory_file, CONVERSATIONS / "smalltalk.txt", "--json")
     assert (ended.code, ended.json["memories"]) == (0, [])
 
 
 def test_only_what_persons_said_is_read_of_a_session_log(memory_file: Path, cli: Cli) -> None:
-    cli("ingest", memory_file, FIXTURES / "claude-code-webshop.jsonl", "--whole")
+    cli("ingest", memory_file, CONVERSATIONS / "claude-code-webshop.jsonl", "--whole")
     assert not [one for one in contents(memory_file) if "hunter2" in one or "1234" in one]
 
 
 def test_a_branch_of_a_chat_that_the_user_left_is_not_read(memory_file: Path, cli: Cli) -> None:
-    cli("ingest", memory_file, FIXTURES / "chatgpt-export.json", "--whole")
+    cli("ingest", memory_file, CONVERSATIONS / "chatgpt-export.json", "--whole")
     assert not [one for one in contents(memory_file) if "poem" in one]
 
 
@@ -521,7 +522,7 @@ def test_a_distilled_session_gives_three_memories_at_the_most_the_most_important
     memory_file: Path, cli: Cli
 ) -> None:
     ended = cli(
-        "ingest", memory_file, FIXTURES / "claude-code-webshop.jsonl", "--distill", "--json"
+        "ingest", memory_file, CONVERSATIONS / "claude-code-webshop.jsonl", "--distill", "--json"
     )
     stored = [one for one in ended.json["memories"] if one["state"] == "stored"]
     assert [one["importance"] for one in stored] == [4, 3, 4]
@@ -729,14 +730,11 @@ def test_a_memory_file_in_place_of_a_conversation_is_told_with_the_right_order(
     assert (memory_file.read_bytes(), chat.read_bytes()) == before
 
 
-KILLING = Path(__file__).with_name("killing.py")
-
-
 @pytest.mark.usefixtures("long_only")
 def test_an_ingest_that_is_killed_at_any_moment_is_whole_and_the_next_one_completes_it(
     tmp_path: Path, cli: Cli
 ) -> None:
-    names = [FIXTURES / name for name in TYPICAL[:3]]
+    names = [CONVERSATIONS / name for name in TYPICAL[:3]]
     create_file(tmp_path / "whole.db")
     cli("ingest", tmp_path / "whole.db", *names, "--whole")
     expected = sorted(contents(tmp_path / "whole.db"))

@@ -8,10 +8,10 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from places import ROOT
 
 from slowwave.store.schema_of_file import fresh_parts
 
-ROOT = Path(__file__).parents[1]
 FOLDERS = ("cli", "consolidation", "store")
 LAYOUT = (ROOT / "docs" / "layout.md").read_text("utf-8")
 

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from places import ROOT
 
 from benchmarks.quality.known_answers import (
     Edge,
@@ -26,8 +27,6 @@ from benchmarks.quality.known_answers import (
 )
 from benchmarks.quality.life import gold_of_night
 from fixtures.night import load
-
-ROOT = Path(__file__).parent.parent
 
 
 def told(id: str, content: str, day: int = 1) -> Stored:

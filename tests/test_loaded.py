@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from nights import fill, night, of_one_thing, told
+from places import ROOT
 
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 
@@ -103,6 +104,6 @@ SETTINGS = re.compile(
 def test_only_the_command_line_makes_settings_of_the_process(folder: str) -> None:
     found = {
         path.name: SETTINGS.findall(path.read_text("utf-8"))
-        for path in (Path(__file__).parents[1] / folder).rglob("*.py")
+        for path in (ROOT / folder).rglob("*.py")
     }
     assert {name: made for name, made in found.items() if made} == {}

@@ -5,16 +5,14 @@ from __future__ import annotations
 import re
 import tomllib
 from importlib.metadata import PackageNotFoundError, requires
-from pathlib import Path
 
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
-
-PROJECT = Path(__file__).parents[1]
+from places import ROOT
 
 
 def pins(*names: str) -> dict[str, str]:
-    text = "\n".join((PROJECT / "locks" / f"{name}.txt").read_text() for name in names)
+    text = "\n".join((ROOT / "locks" / f"{name}.txt").read_text() for name in names)
     found = re.findall(r"^([\w.-]+)==([^\s;\\]+)", text, re.MULTILINE)
     return {canonicalize_name(name): version for name, version in found}
 
@@ -40,5 +38,5 @@ def test_what_a_user_installs_with_hashes_needs_nothing_else() -> None:
 
 
 def test_the_build_is_pinned_to_the_setuptools_of_the_lock() -> None:
-    build = tomllib.loads((PROJECT / "pyproject.toml").read_text())["build-system"]
+    build = tomllib.loads((ROOT / "pyproject.toml").read_text())["build-system"]
     assert build["requires"] == [f"setuptools=={pins('base')['setuptools']}"]

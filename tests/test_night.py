@@ -14,6 +14,7 @@ from pathlib import Path
 import night as fixture
 import pytest
 from nights import AGENTS_TABLES, night, picture, rows
+from places import FIXTURES
 
 from benchmarks.quality.known_answers import gold_of
 from benchmarks.quality.life import source_of_files
@@ -27,7 +28,7 @@ from slowwave.store.undo.undo import undo_runs
 
 # The night that a dry run goes before: one is enough.
 REHEARSED = fixture.FLAVOURS[-1]
-LIVES = Path(__file__).parent.parent / "fixtures" / "quality"
+LIVES = FIXTURES / "quality"
 # Of these a night joins nothing wrongly, whole.
 PARTED = ("life-fresh", "life-developed")
 

@@ -16,6 +16,7 @@ from cli_calls import Cli
 from model_nights import a_fact, served
 from model_server import oracle
 from nights import TWINS, execute, fill, night, of_one_thing, rows, told
+from places import FIXTURES, FORMATS
 
 from slowwave.cli.pages import account_reading as accounts
 from slowwave.cli.pages import map as maps
@@ -176,9 +177,8 @@ def test_a_night_tells_its_conflicts_and_what_it_kept_apart(
 
 
 def test_markdown_of_a_model_tells_what_it_took(tmp_path: Path, cli: Cli) -> None:
-    fixtures = Path(__file__).parent.parent / "fixtures"
-    file, answers = tmp_path / "retold.db", fixtures / "retold.answers.jsonl"
-    assert cli("import", file, fixtures / "retold.jsonl").code == 0
+    file, answers = tmp_path / "retold.db", FIXTURES / "retold.answers.jsonl"
+    assert cli("import", file, FIXTURES / "retold.jsonl").code == 0
     text = tmp_path / "night.md"
     night = ("maintain", file, "--consolidate", "--replay", answers, "--report", text)
     assert cli(*night).code == 0
@@ -297,7 +297,7 @@ def test_each_proposal_says_its_tenant_where_it_has_one(memory_file: Path, cli: 
 
 
 def test_the_night_of_another_agents_file_has_a_report_too(tmp_path: Path, cli: Cli) -> None:
-    source = Path(__file__).parent / "formats" / "mcp-server-memory" / "memory.jsonl"
+    source = FORMATS / "mcp-server-memory" / "memory.jsonl"
     file, page = tmp_path / "memory.jsonl", tmp_path / "night.html"
     file.write_bytes(source.read_bytes())
     maintain = ("maintain", file, "--consolidate", "--report", page)

@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from agents_files import FORMATS, SAMPLES, consolidated, nobody_writes
+from agents_files import SAMPLES, consolidated, nobody_writes
 from cli_calls import Cli
 from databases import Database, database, empty_database, server
 from nights import of_one_thing
 from peer_programs import SCRIPTS, THINGS, TWICE, run
+from places import FORMATS
 from search_tables import check_search_tables
 
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder

@@ -15,10 +15,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from agents_files import FORMATS, consolidated
+from agents_files import consolidated
 from cli_calls import Cli
 from peer_programs import THINGS, TWICE, run
 from peers.scripted_model import DONE, Call, ScriptedModel, scripted_model
+from places import FORMATS
 
 MOST_SECONDS = 600
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from nights import TWINS, fill, told
+from places import FIXTURES
 
 # From <linux/prctl.h> and <linux/capability.h>.
 _PR_CAPBSET_DROP, _CAP_DAC_OVERRIDE = 24, 1
@@ -55,9 +56,8 @@ def slowwave(*arguments: object) -> subprocess.CompletedProcess[str]:
 )
 def test_what_writes_says_that_it_cannot(command: str, closed: Path) -> None:
     before = closed.read_bytes()
-    fixtures = Path(__file__).parent.parent / "fixtures"
     paths = {"CHAT": "conversations/team-chat.txt", "TRACES": "experience.jsonl"}
-    words = [str(fixtures / paths[one]) if one in paths else one for one in command.split()]
+    words = [str(FIXTURES / paths[one]) if one in paths else one for one in command.split()]
     name, *options = words
     ended = slowwave(name, closed, *options)
     # A run has no lock there; what needs none finds that the file cannot be written.

@@ -11,10 +11,10 @@ from cli_calls import Cli
 from model_nights import Agent, write_smoke
 from model_server import answering, approval
 from nights import fill, picture, rows, told
+from places import FORMATS
 
 from slowwave.store.formats.known_formats import recognised
 
-FORMATS = Path(__file__).parent / "formats"
 TEXTS = [
     "The backup of the wiki runs at 02:30 every night.",
     "The backup of the wiki now runs at 03:30 every night.",

@@ -16,11 +16,11 @@ import pytest
 from mcp import Client
 from mcp_client import in_this_process
 from nights import TWINS, fill, told
+from places import ROOT
 from typer.main import get_command
 
 from slowwave.cli.app import app
 
-ROOT = Path(__file__).parent.parent
 RECIPES = (ROOT / "docs" / "recipes.md").read_text("utf-8")
 MCP = (ROOT / "docs" / "mcp.md").read_text("utf-8")
 

@@ -16,13 +16,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from agents_files import FORMATS
 from builders import copy_of, until_closed
 from cli_calls import Cli
 from model_nights import a_fact, a_rule, every_night_asks
 from model_server import Answer, Asked, answering, approval, group, groups
 from nights import active, execute, fill, picture, rows, told
 from numpy.typing import NDArray
+from places import FORMATS
 from readme import SMOKE
 from reviews import IN_ONE, MERGE, SYNTHESIS, UPDATE, states
 

@@ -7,9 +7,11 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from places import ROOT
+
 from slowwave.consolidation import thresholds
 
-CONSOLIDATION = Path(__file__).parents[1] / "consolidation"
+CONSOLIDATION = ROOT / "consolidation"
 
 NUMBER = re.compile(r"[A-Z_]+ = ")
 # Numbers with a fraction that decide nothing of what becomes of a memory.

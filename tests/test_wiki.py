@@ -19,7 +19,8 @@ from markdown_it import MarkdownIt
 from model_nights import a_rule, every_night_asks, write_smoke
 from model_server import answering, approval, model_server
 from nights import execute, fill, rows
-from readme import ROOT, SMOKE
+from places import ROOT
+from readme import SMOKE
 
 from slowwave.cli.app import run
 from slowwave.cli.wiki.names import stem_of

@@ -15,10 +15,10 @@ from pathlib import Path
 
 import live_agent
 import pytest
-from agents_files import FORMATS
 from cli_calls import Cli
 from figures import Figures
 from nights import of_one_thing
+from places import FORMATS
 from real_vec0 import make_memory_service
 from search_tables import UPDATED, check_search_tables, told, vectors_in, visible
 

@@ -19,10 +19,10 @@ from typing import Any
 
 import pytest
 import readme
-from agents_files import FORMATS
 from mcp import Client
 from mcp_client import ask, in_this_process
 from nights import TWINS, fill, rows, told
+from places import FORMATS
 
 from slowwave.cli.app import COMMANDS, FLEET_COMMANDS, run
 from slowwave.consolidation.agent import AgentMemory
