@@ -37,7 +37,7 @@ _FIGURES = pytest.StashKey[Figures]()
 _SLOW_MODULES = re.compile(
     r"/(reliability|extensions)/|/test_(benchmarks|claude|demo|every_format|experience|fleet|foreign"
     r"|format_conformance|interactive|life_figures|loaded|newcomer|peers|postgres|read_only"
-    r"|recall_benchmark|recipes|review_screen|shared|single_modules|wheel|wiki)"
+    r"|recall_benchmark|recipes|review_screen|shared|wheel|wiki)"
 )
 # And tests elsewhere that name one of these: they start a process, try as often as they are told,
 # or load what takes seconds.
