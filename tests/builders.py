@@ -29,7 +29,7 @@ from slowwave.store.records import Memory, timestamp
 # Of these versions a file is kept as the statements that make it: the oldest, one in the middle and
 # the newest. A version between them is migrated from the oldest.
 KEPT_VERSIONS = (1, 5, 10)
-SCHEMAS = TESTS
+SCHEMAS = TESTS / "store"
 
 NOW = datetime(2026, 3, 10, 3, 0, tzinfo=UTC)
 LATER = "2026-03-11T03:00:00+00:00"
