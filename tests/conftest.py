@@ -36,7 +36,7 @@ _FIGURES = pytest.StashKey[Figures]()
 # what asks other programs, builds a package or measures.
 _SLOW_MODULES = re.compile(
     r"/(reliability|extensions)/|/test_(benchmarks|claude|demo|every_format|experience|fleet|foreign"
-    r"|format_conformance|interactive|life_figures|loaded|newcomer|peers|postgres|read_only"
+    r"|format_conformance|interactive|life_figures|loaded|newcomer|peers|postgres|readme|read_only"
     r"|recall_benchmark|recipes|review_screen|shared|wheel|wiki)"
 )
 # And tests elsewhere that name one of these: they start a process, try as often as they are told,

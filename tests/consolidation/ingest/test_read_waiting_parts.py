@@ -302,26 +302,6 @@ def test_a_night_interrupted_while_it_reads_what_waits_leaves_it_waiting(
     assert cli("check", memory_file).code == 0
 
 
-def test_a_fleet_takes_up_what_waits_and_lets_no_file_rest_that_has_something_waiting(
-    tmp_path: Path, chat: Path, cli: Cli, server: ModelServer
-) -> None:
-    folder = tmp_path / "fleet"
-    folder.mkdir()
-    path = folder / "a.db"
-    assert cli("init", path).code == 0
-    fill(path, ["The tyres are at the garage."])
-    let_wait(cli, path, chat)
-    assert cli("init", folder / "b.db").code == 0
-    fleet = ("fleet", "maintain", folder, "--consolidate", "--receipts", tmp_path / "receipts")
-    server.responder = lambda asked: refuses(401)
-    failed = cli(*fleet, *asking(server))
-    assert failed.code == 3
-    server.responder = remembering(LYON)
-    ended = cli(*fleet, *asking(server))
-    assert (ended.code, '"calls": 2' in ended.out) == (0, True)
-    assert LYON["content"] in contents(path)
-
-
 def test_an_agents_own_night_takes_up_what_waits_and_says_so(
     memory_file: Path, chat: Path, cli: Cli, server: ModelServer
 ) -> None:
