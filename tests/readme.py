@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import Any, get_args
 
 import anyio
+from model_nights import SMOKE
 from nights import night, rows
+from places import ROOT
 from typer.core import TyperCommand, TyperOption
 from typer.main import get_command
 
@@ -25,7 +27,6 @@ from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.exchange import import_lines
 from slowwave.store.file import create_file, open_writing
 
-ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
 REFERENCE = ROOT / "docs" / "reference.md"
 CONFIGURATION = ROOT / "docs" / "configuration.md"
@@ -37,7 +38,6 @@ PAGES = {
     "tools": MCP,
 }
 KEYS = keys_of(get_command(app))
-SMOKE = ROOT / "fixtures" / "smoke.jsonl"
 # Memories that only a model can tell once, and what one answered about them.
 RETOLD = ROOT / "fixtures" / "retold.jsonl"
 ANSWERS = ROOT / "fixtures" / "retold.answers.jsonl"
@@ -179,6 +179,11 @@ def parts(embedder: SentenceEmbedder) -> dict[str, str]:
 
 def _fenced(language: str, text: str) -> str:
     return f"```{language}\n{text}```\n"
+
+
+def commands_of(example: str) -> list[str]:
+    """Return the commands of an example of a page."""
+    return [line[2:] for line in example.splitlines() if line.startswith("$ ")]
 
 
 if __name__ == "__main__":

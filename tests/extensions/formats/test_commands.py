@@ -8,15 +8,12 @@ import shutil
 from pathlib import Path
 
 import pytest
+from cli_calls import Cli
 from nights import execute, rows
-from test_apply import planned
-from test_cli import Cli, cli
-from test_foreign import FORMATS
-from test_review import reviewed_night
+from places import FORMATS
+from reviews import planned, reviewed_night
 
 from slowwave.extensions.formats.known_formats import recognised
-
-__all__ = ["cli"]  # a fixture of test_cli, asked for by name
 
 RECORDED = FORMATS / "mcp-server-memory" / "memory.jsonl"
 
