@@ -10,6 +10,7 @@ import pytest
 from cli_calls import Cli
 from commands import setting
 from nights import TWINS, fill, picture, rows, told
+from places import FIXTURES
 from readme import every_command
 
 from slowwave.cli.arguments.old_spellings import old_commands
@@ -133,7 +134,7 @@ def test_an_option_that_is_a_setting_now_still_works_and_names_the_setting(
     files = {"METRICS": "m.prom", "PAGE": "page.md", "WIKI": "wiki", "RECORD": "r.jsonl"}
     value = str(SETTINGS[name])
     if value == "REPLAY":
-        value = str(Path(__file__).parent.parent / "fixtures" / "retold.answers.jsonl")
+        value = str(FIXTURES / "retold.answers.jsonl")
     value = str(tmp_path / files[value]) if value in files else value
     option = f"--{name.replace('_', '-')}"
     ended = cli("maintain", places["FILE"], option, value, "--json")

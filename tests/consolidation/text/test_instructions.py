@@ -16,13 +16,14 @@ import pytest
 from figures import Figures
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from places import FIXTURES, ROOT
 from reliability.hostile import HARMLESS, ORDERS
 
 from slowwave.consolidation.text import injection
 from slowwave.consolidation.text.injection import WEIGHTS, commands
 
-MODEL = Path(__file__).parent.parent / "model"
-QUALITY = Path(__file__).parent.parent / "fixtures" / "quality"
+MODEL = ROOT / "model"
+QUALITY = FIXTURES / "quality"
 # Every second text of both lists is learned from (fixtures/injection/*-tests.jsonl).
 MOST_MISSED = 3
 MOST_TAKEN = 1
