@@ -250,7 +250,7 @@ def test_undo_alone_takes_back_the_last_run_that_changed_something_and_names_it(
         ended = cli("undo", filled, *options)
         assert (ended.code, f"of run {run}" in ended.out) == (0, True)
     ended = cli("undo", filled)
-    assert (ended.code, "nothing left to take back" in ended.err) == (1, True)
+    assert (ended.code, "nothing left to undo" in ended.err) == (1, True)
 
 
 def test_a_purge_as_the_last_run_is_not_passed_over_by_undo(filled: Path, cli: Cli) -> None:

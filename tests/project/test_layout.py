@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from places import ROOT
 
-from slowwave.store.schema_of_file import expected_parts
+from slowwave.store.schema_of_file import fresh_parts
 
 FOLDERS = ("cli", "consolidation", "extensions", "store")
 LAYOUT = (ROOT / "docs" / "layout.md").read_text("utf-8")
@@ -58,7 +58,7 @@ def test_beside_the_folders_of_consolidation_stand_six_files_at_most() -> None:
 
 
 def test_consolidation_names_no_table_of_the_file() -> None:
-    tables = {one.split()[1] for one in expected_parts() if one.startswith("table ")}
+    tables = {one.split()[1] for one in fresh_parts() if one.startswith("table ")}
     # The others have names that are words of ours, too.
     named = {one for one in tables if "_" in one} | {"embeddings", "journal", "derivations"}
     assert len(named & tables) > 5

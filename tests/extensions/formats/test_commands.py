@@ -28,7 +28,7 @@ def test_only_a_mirror_has_the_tables_of_a_mirror(
     assert len(rows(mirror, tables)) == 1
     execute(mirror, "DROP INDEX links_by_key")
     problems = cli("check", mirror, "--json").json["problems"]
-    assert [problem["detail"] for problem in problems] == ["index links_by_key is gone"]
+    assert [problem["detail"] for problem in problems] == ["index links_by_key is missing"]
     assert cli("maintain", memory_file, "--consolidate").code == 0
     assert rows(memory_file, tables) == []
 

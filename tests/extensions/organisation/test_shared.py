@@ -219,7 +219,7 @@ def test_a_file_has_the_log_from_the_first_author_on_and_then_misses_each_part_o
         copy = copy_of(memory_file, tmp_path / f"{number}.db")
         execute(copy, f"DROP {part['type']} {part['name']}")
         problems = cli("check", copy, "--json").json["problems"]
-        assert f"{part['type']} {part['name']} is gone" in [one["detail"] for one in problems]
+        assert f"{part['type']} {part['name']} is missing" in [one["detail"] for one in problems]
 
 
 def test_the_first_is_a_human_who_admits_themselves(memory_file: Path, cli: Cli) -> None:
