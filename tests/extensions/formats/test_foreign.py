@@ -536,8 +536,7 @@ DIST = "lines-0.1.dist-info"
 def test_the_format_of_the_page_works_once_its_package_declares_it(
     tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    page = (readme.ROOT / "docs" / "formats.md").read_text("utf-8")
-    _, code, _ = readme.block(page, "plugin").split("```")
+    _, code, _ = readme.example("plugin").split("```")
     package = tmp_path / "package"
     (package / DIST).mkdir(parents=True)
     (package / "lines_format.py").write_text(code.removeprefix("python\n"))
@@ -549,7 +548,7 @@ def test_the_format_of_the_page_works_once_its_package_declares_it(
     before = "Billing listens on port 8080.\nBilling listens on port 8080\n9090 is free\n"
     path.write_text(before)
     assert "lines" in cli("formats").out
-    _, trial, _ = readme.block(page, "trial").split("```")
+    _, trial, _ = readme.example("trial").split("```")
     told: dict[str, object] = {"path": path}
     exec(f"{code.removeprefix('python')}\n{trial.removeprefix('python')}", told)  # noqa: S102 - our own page
     ended = cli("maintain", path, "--consolidate", "--format", "lines", "--json")
