@@ -40,7 +40,7 @@ EXAMPLES = {
 # Keys that only old configurations have: `phase` replaces them.
 SUPERSEDED = {"all_phases", "consolidate", "decay", "expire", "purge"}
 # An option of more commands than this is one of most commands.
-MANY = 7
+MANY = 4
 KEYS = keys_of(get_command(app))
 # The memories that the README shows before and after a night: a schedule, a rule, a contradiction.
 SHOWN = tuple(f"retold-{number:02d}" for number in (1, 5, 6, 8, 12, 17, 19, 20, 21, 23, 25))
@@ -169,10 +169,8 @@ def keys() -> str:
         ]
         _, first = next((one for one in found if one[0] == "maintain"), found[0])
         names = [f"`{name}`" for name, _ in found]
-        commands = ", ".join(
-            names if len(names) <= MANY else [*names[:2], f"{len(names) - 2} more"]
-        )
-        cells = (f"`{key}`", commands, _takes(first), _default(first), first.help or "")
+        shown = names if len(names) <= MANY else [*names[:2], f"{len(names) - 2} more"]
+        cells = (f"`{key}`", ", ".join(shown), _takes(first), _default(first), first.help or "")
         table += "| " + " | ".join(one.replace("|", "\\|") for one in cells) + " |\n"
     return table
 
