@@ -17,6 +17,7 @@ from typing import Any, get_args
 
 import anyio
 from nights import rows
+from places import ROOT
 from typer.core import TyperArgument, TyperCommand, TyperOption
 from typer.main import get_command
 
@@ -26,7 +27,6 @@ from slowwave.cli.mcp.offer import IS_DATA, make_server
 from slowwave.cli.terminal.exits import MEANINGS
 from slowwave.consolidation.agent import AgentMemory
 
-ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
 REFERENCE = ROOT / "docs" / "reference.md"
 CONFIGURATION = ROOT / "docs" / "configuration.md"
@@ -50,7 +50,6 @@ _RESULTS = """
       AND (id IN ({0}) OR id IN (SELECT derived_id FROM synthesized_from WHERE source_id IN ({0})))
     ORDER BY observed_at, id
 """
-SMOKE = ROOT / "fixtures" / "smoke.jsonl"
 # Memories that only a model can tell once, and what one answered about them.
 RETOLD = ROOT / "fixtures" / "retold.jsonl"
 ANSWERS = ROOT / "fixtures" / "retold.answers.jsonl"
@@ -218,6 +217,11 @@ def _argument(name: str, told: dict[str, Any], needed: bool) -> str:
 
 def _fenced(language: str, text: str) -> str:
     return f"```{language}\n{text}```\n"
+
+
+def commands_of(example: str) -> list[str]:
+    """Return the commands of an example of a page."""
+    return [line[2:] for line in example.splitlines() if line.startswith("$ ")]
 
 
 # Each part that the program writes, by its name, and its page.
