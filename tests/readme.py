@@ -191,28 +191,27 @@ def _default(option: TyperOption) -> str:
 
 
 def tools() -> str:
-    """Return the table of what the MCP server offers, with the arguments of each tool."""
+    """Return the table of the tools of the MCP server, with the arguments of each."""
     server = make_server(AgentMemory("memory.db"), Path("memory.db"), writes=True)
     table = "| tool | what it does | arguments | only reads |\n|---|---|---|---|\n"
     for tool in anyio.run(server.list_tools):
         does = (tool.description or "").removesuffix(IS_DATA)
         needed = tool.input_schema.get("required", ())
         arguments = [
-            _argument(name, told, name in needed)
-            for name, told in tool.input_schema["properties"].items()
+            _argument(name, schema.get("default"), name in needed)
+            for name, schema in tool.input_schema["properties"].items()
         ]
         reads = "yes" if tool.annotations and tool.annotations.read_only_hint else "no"
-        cells = (f"`{tool.name}`", does, "<br>".join(arguments), reads)
+        cells = (f"`{tool.name}`", does, ", ".join(arguments), reads)
         table += "| " + " | ".join(one.replace("|", "\\|") for one in cells) + " |\n"
     return table
 
 
-def _argument(name: str, told: dict[str, Any], needed: bool) -> str:
-    """Return an argument, what it is by default, and what there is to say of it."""
-    default = told.get("default")
-    given = "" if needed or default is None else f" = {json.dumps(default)}"
-    optional = "" if needed or given else " (optional)"
-    return f"`{name}{given}`{optional}: {told['description']}"
+def _argument(name: str, default: object, needed: bool) -> str:
+    """Return an argument with its default, in brackets if it may be omitted."""
+    if needed:
+        return f"`{name}`"
+    return f"`[{name}]`" if default is None else f"`[{name}={json.dumps(default)}]`"
 
 
 def _fenced(language: str, text: str) -> str:
