@@ -175,12 +175,12 @@ def keys() -> str:
 
 
 def _takes(option: TyperOption) -> str:
-    """Return what TOML has to say for an option."""
-    names = {bool: "true or false", int: "a whole number", float: "a number"}
+    """Return the TOML type of an option, or the strings that it takes."""
+    names = {bool: "boolean", int: "integer", float: "number"}
     kind = option.type_descriptor.annotation
     words = [f'`"{one}"`' for one in get_args(kind) if isinstance(one, str)]
-    what = names.get(kind) or " or ".join(words) or "a text"
-    return f"{what}, or several in a list" if option.multiple else what
+    what = names.get(kind) or " or ".join(words) or "string"
+    return f"{what} or list" if option.multiple else what
 
 
 def _default(option: TyperOption) -> str:
