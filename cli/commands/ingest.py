@@ -332,7 +332,7 @@ def _refuse_contradictions(context: typer.Context, has_conversations: bool) -> N
     name, known = context.params["from_format"], [each.name for each in FORMATS]
     if name is not None and name not in known:
         raise typer.BadParameter(
-            f"There is no conversation format '{name}'. Known are: {', '.join(known)}."
+            f"Unknown conversation format '{name}'. Known formats: {', '.join(known)}."
         )
     chosen = [
         f"--{name}"

@@ -86,7 +86,7 @@ def find_undoable(file: MemoryFile, which: str, tenant: str | None = None) -> Un
 
 
 def find_last_undoable(file: MemoryFile) -> Undoable:
-    """Return the last run that changed something and is not taken back yet.
+    """Return the last run that changed something and is not undone yet.
 
     Raises `NotFound`, or `StoreError` if that is a purge.
     """
@@ -96,7 +96,7 @@ def find_last_undoable(file: MemoryFile) -> Undoable:
         _refuse_purge(run)
         if not (found := _of_runs(file, [run])).is_empty:
             return found
-    raise NotFound(f"There is nothing left to take back in {file.path}.")
+    raise NotFound(f"There is nothing left to undo in {file.path}.")
 
 
 def find_undoable_since(file: MemoryFile, which: str) -> Undoable:
@@ -147,14 +147,14 @@ def _find_run(file: MemoryFile, which: str, tenant: str | None = None) -> Run | 
         return None
     _refuse_purge(run)
     if run.outcome == "undone":
-        raise StoreError(f"Run {run.id} is taken back already.", "There is nothing left to undo.")
+        raise StoreError(f"Run {run.id} is already undone.", "There is nothing left to undo.")
     return run
 
 
 def _refuse_purge(run: Run) -> None:
     if _is_purge(run):
         raise StoreError(
-            f"Run {run.id} was a purge, and a purge cannot be taken back.",
+            f"Run {run.id} was a purge, and a purge cannot be undone.",
             "'slowwave show MEMORY --lineage' shows the texts of purged memories; a backup has "
             "their rows.",
         )

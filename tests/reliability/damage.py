@@ -14,8 +14,7 @@ from pathlib import Path
 import night as fixture
 from model_nights import a_writer
 from model_server import oracle
-from nights import NOW, execute, fill, night, rows, told
-from test_plan import TWINS
+from nights import NOW, TWINS, execute, fill, night, rows, told
 
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, Embedder
 from slowwave.store.exchange import import_lines

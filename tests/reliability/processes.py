@@ -8,7 +8,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -119,3 +120,19 @@ def tells_the_truth(path: Path, report: dict[str, Any]) -> None:
             assert not edges
     active = rows(path, "SELECT count(*) AS n FROM memories WHERE status = 'active'")[0]["n"]
     assert report["after"]["active"] == active
+
+
+@contextmanager
+def other(code: str, *arguments: object) -> Iterator[Callable[[], dict[str, Any]]]:
+    """Let another process work as long as the block lasts, and give what it tells at its end."""
+    command = [sys.executable, "-c", code, *map(str, arguments)]
+    told: dict[str, Any] = {}
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as one:
+        assert one.stdout is not None
+        assert one.stdout.readline() == "ready\n"
+        try:
+            yield lambda: told
+            out, _ = one.communicate("\n", timeout=60)
+            told |= json.loads(out)
+        finally:
+            one.kill()

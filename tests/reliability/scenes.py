@@ -12,6 +12,7 @@ from pathlib import Path
 
 import night as fixture
 import nights
+from builders import SCHEMAS
 from commands import environment
 from model_nights import told_once
 from model_server import answering, approval, model_server
@@ -25,7 +26,6 @@ from slowwave.store.undo.undo import undo_runs
 from .crashing import Ended, Job, run
 from .disk import Fault
 
-VERSION_1 = Path(__file__).parents[1] / "version_1.sql"
 MAINTAIN = ("maintain", "{file}", "--consolidate", "--json", "--quiet")
 # What may lie beside a memory file when nothing runs; the new file of a killed command is in
 # nobody's way.
@@ -229,7 +229,7 @@ def of_version_1(folder: Path, lines: Sequence[str], mode: str) -> Path:
     folder.mkdir(parents=True)
     path = folder / "memory.db"
     with closing(sqlite3.connect(path)) as db:
-        db.executescript(VERSION_1.read_text())
+        db.executescript((SCHEMAS / "version_1.sql").read_text("utf-8"))
         said = [json.loads(line) for line in lines]
         db.executemany(
             "INSERT INTO memories (id, content, session, observed_at) "

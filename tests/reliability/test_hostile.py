@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from builders import copy_of
 from commands import environment, setting, split
+from counting import calls
 from figures import Figures
 from model_nights import writing
 from model_server import (
@@ -30,7 +31,6 @@ from model_server import (
 )
 from nights import execute, fill, night, of_one_thing, picture, rows, told
 from reliability.hostile import CODES, HALF, ORDERS, shapes
-from test_work import calls
 
 from slowwave.cli.app import run
 from slowwave.consolidation.comparison.vetoes import find_veto

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from dialects import PROVIDERS
 from nights import execute, fill, night, rows
 from reliability.commands import Ended
 from reliability.flood import MOST_BYTES as FLOOD_BYTES
 from reliability.flood import flood
 from reliability.processes import SLOWWAVE, start, stop, wait_for
-from test_providers import PROVIDERS
 
 from slowwave.cli.app import run
 from slowwave.consolidation.agent import AgentMemory

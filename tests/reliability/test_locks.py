@@ -18,9 +18,8 @@ import pytest
 from figures import Figures
 from mcp import Client
 from mcp_client import ask, over_a_pipe, over_http, serving
-from nights import fill, rows, told
-from reliability.test_others import other
-from test_plan import TWINS
+from nights import TWINS, fill, rows, told
+from reliability.processes import other
 
 from slowwave.cli.app import run
 from slowwave.store.file import create_file

@@ -57,12 +57,6 @@ def agent(agent: Agent) -> Agent:
     return replace(agent, checker="none")
 
 
-@pytest.fixture(autouse=True)
-def _no_keys_of_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_API_BASE"):
-        monkeypatch.delenv(name, raising=False)
-
-
 def six_tenants() -> list[dict[str, Any]]:
     """Return a pair for each of six tenants: six questions."""
     return [memory | {"tenant": f"t{at // 2}"} for at, memory in enumerate(near_pairs(6))]

@@ -21,14 +21,12 @@ import pytest
 import readme
 from mcp import Client
 from mcp_client import ask, in_this_process
-from nights import fill, rows, told
-from test_foreign import FORMATS
-from test_plan import TWINS
+from nights import TWINS, fill, rows, told
+from places import FIXTURES, FORMATS
 
 from slowwave.cli.app import run
 from slowwave.consolidation.agent import AgentMemory
 
-ROOT = Path(__file__).parents[2]
 # In these tests each database is called so, wherever it lies: a mirror and a copy, too.
 _DATABASE = re.compile(r".*\.(?:db|copy|new)(?:-wal|-shm|-journal|\.backup-[^.]*)?")
 _seen: list[list[str]] = []
@@ -161,7 +159,7 @@ def places(tmp_path: Path, lived_in: bytes, waiting: tuple[bytes, str]) -> dict[
         "lines": '{"content": "A line of an import."}\n',
         "jsonl": '{"type":"entity","name":"Ada","entityType":"x","observations":["She rows."]}\n',
         "talk": "User: My name is Ada, and I live in Graz.\nAssistant: Noted.\n",
-        "traces": (ROOT / "fixtures" / "experience.jsonl").read_text("utf-8"),
+        "traces": (FIXTURES / "experience.jsonl").read_text("utf-8"),
     }
     (one,) = rows(file, "SELECT id FROM memories WHERE status = 'active' LIMIT 1")
     question = {"id": "q1", "question": "Which kettle?", "evidence_ids": [one["id"]]}

@@ -7,28 +7,33 @@ import os
 import shutil
 import signal
 import sqlite3
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
-from typing import Any
 
 import night as fixture
 import pytest
 from builders import process
+from cli_calls import Cli
 from commands import configure
 from figures import Figures
 from model_nights import GATE, GATE_ONCE, SHORT, joining
 from model_server import Asked, Reply, model_server
 from nights import execute, fill, night, rows, told
-from reliability.processes import is_whole, small_night, start
-from test_cli import Cli, cli
+from reliability.processes import is_whole, other, small_night, start
 
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.file import create_file
 
-__all__ = ["cli"]  # a fixture of test_cli, asked for by name
+# Holds on to the file until it is killed.
+LOCKING = """
+import sys
+from pathlib import Path
+from slowwave.store.file import maintenance_lock
+with maintenance_lock(Path(sys.argv[1])):
+    print("ready", flush=True)
+    sys.stdin.read()
+"""
 
 Rounds = Callable[[int, int], int]
 MODES = ("wal", "delete")
@@ -111,22 +116,6 @@ while not select.select([sys.stdin], [], [], 0)[0]:
     time.sleep(0.0005)
 print(json.dumps({"longest": longest, "tries": tries}))
 """
-
-
-@contextmanager
-def other(code: str, *arguments: object) -> Iterator[Callable[[], dict[str, Any]]]:
-    """Let another process work as long as the block lasts, and give what it tells at its end."""
-    command = [sys.executable, "-c", code, *map(str, arguments)]
-    told: dict[str, Any] = {}
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as one:
-        assert one.stdout is not None
-        assert one.stdout.readline() == "ready\n"
-        try:
-            yield lambda: told
-            out, _ = one.communicate("\n", timeout=60)
-            told |= json.loads(out)
-        finally:
-            one.kill()
 
 
 def in_mode(path: Path, mode: str) -> Path:
@@ -301,16 +290,6 @@ def ready(tmp_path_factory: pytest.TempPathFactory, embedder: SentenceEmbedder) 
     return small_night(tmp_path_factory.mktemp("ready") / "memory.db", 60, embedder)
 
 
-HOLDER = """
-import sys
-from pathlib import Path
-from slowwave.store.file import maintenance_lock
-with maintenance_lock(Path(sys.argv[1])):
-    print("ready", flush=True)
-    sys.stdin.read()
-"""
-
-
 def test_beside_a_run_a_second_one_says_so_and_what_changes_no_run_goes_on(
     ready: Path, tmp_path: Path, cli: Cli
 ) -> None:
@@ -318,7 +297,7 @@ def test_beside_a_run_a_second_one_says_so_and_what_changes_no_run_goes_on(
     memory = rows(path, "SELECT id FROM memories LIMIT 1")[0]["id"]
     link = tmp_path / "link.db"
     link.symlink_to(path)
-    with process(HOLDER, path):
+    with process(LOCKING, path):
         for command in (
             ["maintain", path, "--consolidate"],
             ["maintain", link, "--consolidate"],
@@ -343,7 +322,7 @@ def test_the_lock_of_a_killed_process_and_a_lock_file_that_remains_block_nobody(
     ready: Path, tmp_path: Path, cli: Cli
 ) -> None:
     path = Path(shutil.copyfile(ready, tmp_path / "memory.db"))
-    with process(HOLDER, path) as holder:
+    with process(LOCKING, path) as holder:
         os.kill(holder.pid, signal.SIGKILL)
         holder.wait()
         lock = tmp_path / "memory.db.maintenance.lock"

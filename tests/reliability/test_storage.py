@@ -31,7 +31,10 @@ pytestmark = pytest.mark.skipif(
 )
 Rounds = Callable[[int, int], int]
 MODES = ("wal", "delete")
-READS = (("check",), ("export",), ("log",), ("maintain", "--consolidate", "--dry-run", "--quiet"))
+READS = (
+    *((name,) for name in ("check", "export", "list", "log", "stats")),
+    ("maintain", "--consolidate", "--dry-run", "--quiet"),
+)
 WRITES = (("add", "Tea is at four."), ("maintain", "--consolidate", "--quiet"))
 
 

@@ -18,6 +18,7 @@ import typer
 from model_nights import facts
 from model_server import Asked, group, groups, honest
 from nights import fill, rows, told
+from places import ROOT
 from reliability.outside import Recorder, Request, Response, Watched, completion, recorder, watched
 
 from slowwave.cli.app import run
@@ -32,7 +33,6 @@ from slowwave.consolidation.runtime.redaction import without_secrets
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.file import create_file
 
-PROJECT = Path(__file__).parents[2]
 STRACE = shutil.which("strace")
 
 SECRETS = {
@@ -389,7 +389,7 @@ def test_the_product_unpickles_nothing_evaluates_nothing_and_starts_nothing() ->
     sources = [
         path
         for name in ("cli", "consolidation", "extensions", "store")
-        for path in (PROJECT / name).rglob("*.py")
+        for path in (ROOT / name).rglob("*.py")
     ]
     for path in sources:
         for node in ast.walk(ast.parse(path.read_text())):
@@ -523,14 +523,14 @@ def test_a_refused_model_ends_the_command_with_a_sentence_and_changes_nothing(
 
 
 def test_the_lock_files_hold_a_hash_for_every_version_that_is_tested() -> None:
-    locks = PROJECT / "locks"
+    locks = ROOT / "locks"
     names = ("base", "dev", "mcp", "tui", "fleet", "postgres", "ray", "torch", "cuda")
     texts = [(locks / f"{name}.txt").read_text() for name in names]
     blocks = re.split(r"\n(?=\w)", "\n".join(texts))
     pins = {one.split("==")[0].lower(): one for one in blocks if "==" in one.split("\n")[0]}
     assert all("--hash=sha256:" in block for block in pins.values())
     assert "://" not in "".join(texts)
-    for line in (PROJECT / "constraints.txt").read_text().splitlines():
+    for line in (ROOT / "constraints.txt").read_text().splitlines():
         if "==" in line:
             name, _, version = line.replace("_", "-").lower().partition("==")
             assert pins[name].lower().startswith(f"{name}=={version}"), line

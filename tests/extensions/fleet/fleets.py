@@ -8,8 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from nights import fill, of_one_thing, rows, told
-from test_plan import TWINS
+from nights import TWINS, fill, of_one_thing, rows, told
 
 from slowwave.consolidation.model.portions import BudgetOwner
 from slowwave.consolidation.model.usage_limits import UsageLimits

@@ -17,6 +17,8 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from builders import damage, foreign
+from cli_calls import Cli
 from figures import Figures
 from fleets import (
     RECEIPTS,
@@ -35,7 +37,6 @@ from model_nights import near_pairs
 from model_server import model_server
 from nights import execute, fill, picture, told
 from readme import ROOT, every_command
-from test_cli import Cli, cli, damage, foreign
 
 from slowwave.consolidation.cycle import run_cycle
 from slowwave.consolidation.errors import ConsolidationError
@@ -56,8 +57,6 @@ from slowwave.extensions.fleet.store.sources import source_of
 from slowwave.extensions.fleet.worker import Worker
 from slowwave.store.errors import StoreError
 from slowwave.store.file import create_file, maintenance_lock
-
-__all__ = ["cli"]  # a fixture of test_cli, asked for by name
 
 Rounds = Callable[[int, int], int]
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from bucket import Bucket, running
+from cli_calls import Cli
 from figures import Figures
 from fleets import (
     agent_file,
@@ -25,7 +26,6 @@ from fleets import (
 from model_nights import near_pairs
 from model_server import model_server
 from nights import fill, rows, told
-from test_cli import Cli, cli
 
 from slowwave.consolidation.model.portions import BudgetOwner
 from slowwave.consolidation.model.usage_limits import UsageLimits
@@ -38,8 +38,6 @@ from slowwave.extensions.fleet.working_folders import (
     working_folder,
     working_root,
 )
-
-__all__ = ["cli"]  # a fixture of test_cli, asked for by name
 
 Rounds = Callable[[int, int], int]
 

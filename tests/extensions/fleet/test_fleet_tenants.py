@@ -11,9 +11,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from cli_calls import Cli
 from databases import Database, database, empty_database, server
 from figures import Figures
-from test_cli import Cli, cli
 
 from slowwave.extensions.fleet.store.archive import Archive
 from slowwave.extensions.fleet.store.receipt import Receipt
@@ -21,7 +21,7 @@ from slowwave.extensions.postgres.langgraph import PostgresStore
 from slowwave.extensions.postgres.lease import Lease
 from slowwave.extensions.postgres.url import DatabaseUrl
 
-__all__ = ["cli", "database", "empty_database", "server"]  # fixtures, asked for by name
+__all__ = ["database", "empty_database", "server"]  # fixtures, asked for by name
 
 TENANTS = ["memories.ann", "memories.bo", "memories.cy"]
 Rounds = Callable[[int, int], int]

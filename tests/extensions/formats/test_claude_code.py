@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from agents_files import chosen_steps, killed
 from builders import NOW, a_decision, a_memory, a_run, changing, decide
+from cli_calls import Cli
 from model_nights import latest_port, served
 from model_server import answering, approval
-from test_cli import Cli, cli
-from test_foreign import FORMATS, chosen_steps, killed
+from places import FORMATS
 
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.extensions.formats.known_formats import format_named, recognised
@@ -19,8 +20,6 @@ from slowwave.extensions.formats.mirror.mirror import Mirror
 from slowwave.store.proposal_changes import ProposalChanges
 from slowwave.store.records import timestamp
 from slowwave.store.vectors import to_blob
-
-__all__ = ["cli"]  # a fixture of test_cli, asked for by name
 
 SAMPLE = FORMATS / "claude-code" / "memory"
 Content = dict[str, tuple[str, int]]

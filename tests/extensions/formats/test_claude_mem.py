@@ -7,15 +7,13 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from cli_calls import Cli
 from model_nights import latest_port, served
 from model_server import answering, approval
 from nights import execute
-from test_cli import Cli, cli
-from test_foreign import FORMATS
+from places import FORMATS
 
 from slowwave.extensions.formats.known_formats import recognised
-
-__all__ = ["cli"]  # a fixture of test_cli, asked for by name
 
 FACTS = [
     ("billing", "Billing listens on port 8080.", "2026-02-03T09:00:00+00:00"),

@@ -8,15 +8,12 @@ import shutil
 from pathlib import Path
 
 import pytest
+from cli_calls import Cli
 from nights import execute, rows
-from test_apply import planned
-from test_cli import Cli, cli
-from test_foreign import FORMATS
-from test_review import reviewed_night
+from places import FORMATS
+from reviews import planned, reviewed_night
 
 from slowwave.extensions.formats.known_formats import recognised
-
-__all__ = ["cli"]  # a fixture of test_cli, asked for by name
 
 RECORDED = FORMATS / "mcp-server-memory" / "memory.jsonl"
 
@@ -31,7 +28,7 @@ def test_only_a_mirror_has_the_tables_of_a_mirror(
     assert len(rows(mirror, tables)) == 1
     execute(mirror, "DROP INDEX links_by_key")
     problems = cli("check", mirror, "--json").json["problems"]
-    assert [problem["detail"] for problem in problems] == ["index links_by_key is gone"]
+    assert [problem["detail"] for problem in problems] == ["index links_by_key is missing"]
     assert cli("maintain", memory_file, "--consolidate").code == 0
     assert rows(memory_file, tables) == []
 

@@ -5,61 +5,24 @@ from __future__ import annotations
 import json
 import shutil
 import sqlite3
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
+from agents_files import format_of, held, made, nobody_writes, told_in
+from cli_calls import Cli
 from commands import setting
 from model_nights import GATE, GATE_ONCE, SHORT, joining
 from model_server import Asked, Reply, model_server
 from nights import execute, of_one_thing
-from test_cli import Cli, cli
 
 from benchmarks.quality.formats import WRITERS
 from slowwave.extensions.formats.base import Change, ChangedMeanwhile
 from slowwave.extensions.formats.known_formats import format_named
-from slowwave.store.opening import is_database
 
-__all__ = ["cli"]  # a fixture of test_cli, asked for by name
-
-_FIRST_DAY = 3
 _UPDATED = ("The backup job starts at 02:30.", "The backup job starts at 04:15 now.")
 _TWINS = ("Billing listens on port 8080.", "Billing listens on port 8080")
-
-
-def made(name: str, folder: Path, texts: tuple[str, ...]) -> Path:
-    """Make a file that says these, a day each where it has dates."""
-    folder.mkdir()
-    rows = [
-        {
-            "id": f"m{at}",
-            "content": text,
-            "session": f"s{at}",
-            "observed_at": f"2026-02-{at + _FIRST_DAY:02d}T09:00:00+00:00",
-        }
-        for at, text in enumerate(texts)
-    ]
-    return WRITERS[name](folder, rows)
-
-
-def format_of(name: str) -> str:
-    return name.partition(",")[0]
-
-
-def held(path: Path) -> object:
-    """Return what a file or a folder holds: of a database its rows."""
-    if path.is_dir():
-        return {one.name: one.read_bytes() for one in path.iterdir()}
-    if not is_database(path):
-        return path.read_bytes() if path.exists() else None
-    with closing(sqlite3.connect(path)) as db:
-        tables = db.execute("SELECT name FROM sqlite_schema WHERE sql LIKE 'CREATE TABLE%'")
-        return {
-            name: sorted(map(repr, db.execute(f'SELECT * FROM "{name}"')))
-            for (name,) in tables.fetchall()
-            if name in ("memories", "store", "store_vectors", "other")
-        }
 
 
 def copied(path: Path, target: Path) -> None:
@@ -67,34 +30,6 @@ def copied(path: Path, target: Path) -> None:
         shutil.copytree(path, target)
     else:
         shutil.copy2(path, target)
-
-
-def written(folder: Path) -> dict[str, tuple[bytes, int]]:
-    """Return every file below a folder, with its bytes and its time.
-
-    But for the mirror, and the lock that Hermes itself takes.
-    """
-    return {
-        str(one.relative_to(folder)): (one.read_bytes(), one.stat().st_mtime_ns)
-        for one in folder.rglob("*")
-        if one.is_file() and ".slowwave.db" not in one.name and one.suffix != ".lock"
-    }
-
-
-@contextmanager
-def nobody_writes(path: Path) -> Iterator[None]:
-    """Fail if a file, a folder or a database is written to, even with what it holds already."""
-    database = path if is_database(path) else ":memory:"
-    with closing(sqlite3.connect(database)) as db:
-        # What its agent left in a log goes into the file, now and not when the last one lets go.
-        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    before = written(path.parent)
-    with closing(sqlite3.connect(database)) as db:
-        # Another number as soon as anybody else has committed.
-        seen = db.execute("PRAGMA data_version").fetchone()
-        yield
-        assert db.execute("PRAGMA data_version").fetchone() == seen
-    assert written(path.parent) == before
 
 
 @pytest.mark.parametrize("name", WRITERS)
@@ -259,11 +194,6 @@ def test_each_memory_that_stands_in_the_way_of_an_undo_is_named(
         assert held(path) == now
     refused = json.loads(cli("undo", path, run, "--json").err)
     assert len(refused["obstacles"]) == 2
-
-
-def told_in(name: str, path: Path) -> list[str]:
-    with format_named(format_of(name)).opened(path, writes=False) as file:
-        return [one.text for one in file.records]
 
 
 def other_memories_in(folder: Path) -> None:

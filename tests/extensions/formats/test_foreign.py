@@ -5,32 +5,23 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import filelock
 import pytest
 import readme
+from agents_files import SAMPLES, chosen_steps, consolidated, killed
+from cli_calls import Cli
 from commands import setting
-from model_nights import GATE, GATE_ONCE, SHORT, joining, latest_port, served
+from model_nights import GATE, GATE_ONCE, SHORT, SMOKE, joining, latest_port, served
 from model_server import Asked, Reply, answering, approval, model_server
 from nights import of_one_thing, picture, rows
-from test_cli import Cli, cli
+from places import FORMATS
 
 from slowwave.extensions.formats.known_formats import own_formats, recognised
 from slowwave.store.file import create_file
 
-__all__ = ["cli"]  # a fixture of test_cli, asked for by name
-
-FORMATS = Path(__file__).with_name("recorded")
-# A file of each format, as its own program writes it.
-SAMPLES = {
-    "mcp-server-memory": "memory.jsonl",
-    "hermes": "memories/MEMORY.md",
-    "markdown": "MEMORY.md",
-}
 # Those that are no files of text.
 OTHERS = ("claude-code", "mcp-memory-service", "langgraph", "claude-mem")
 # What is told twice in each of them.
@@ -60,12 +51,6 @@ def sample(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, Path]:
 
 def state_of(path: Path) -> Path:
     return path.with_name(f"{path.name}.slowwave.db")
-
-
-def consolidated(cli: Cli, name: str, path: Path, *more: str) -> str:
-    ended = cli("maintain", path, "--consolidate", "--format", name, "--json", *more)
-    assert ended.code == 0, ended.err
-    return str(ended.json["run"])
 
 
 def test_a_file_is_recognised_by_its_own_format_and_no_other(
@@ -346,27 +331,6 @@ def test_a_kill_at_any_step_leaves_a_whole_file_and_the_next_run_finishes(
         assert path.read_bytes() == fresh.read_bytes()
 
 
-def chosen_steps(steps: int, rounds: Callable[[int, int], int]) -> list[int]:
-    """Return at which of so many steps to kill: a late one, in `make test-long` some twenty more.
-
-    The last ones write the other file; the night before them is killed in tests/reliability.
-    """
-    if rounds(1, 0):
-        return [max(1, steps - 6)]
-    late = max(0, steps - 12)
-    return [*range(steps, late, -1), *range(late, 0, -max(1, late // 12))]
-
-
-def killed(at: int, command: list[str]) -> subprocess.CompletedProcess[str]:
-    killing = Path(__file__).parents[2] / "killing.py"
-    return subprocess.run(
-        [sys.executable, str(killing), str(at), *command],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-
 def test_an_approval_that_is_killed_is_written_into_the_file_by_the_next_one(
     sample: tuple[str, Path], cli: Cli, rounds: Callable[[int, int], int]
 ) -> None:
@@ -536,8 +500,7 @@ DIST = "lines-0.1.dist-info"
 def test_the_format_of_the_page_works_once_its_package_declares_it(
     tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    page = (readme.ROOT / "docs" / "formats.md").read_text("utf-8")
-    _, code, _ = readme.block(page, "plugin").split("```")
+    _, code, _ = readme.example("plugin").split("```")
     package = tmp_path / "package"
     (package / DIST).mkdir(parents=True)
     (package / "lines_format.py").write_text(code.removeprefix("python\n"))
@@ -549,7 +512,7 @@ def test_the_format_of_the_page_works_once_its_package_declares_it(
     before = "Billing listens on port 8080.\nBilling listens on port 8080\n9090 is free\n"
     path.write_text(before)
     assert "lines" in cli("formats").out
-    _, trial, _ = readme.block(page, "trial").split("```")
+    _, trial, _ = readme.example("trial").split("```")
     told: dict[str, object] = {"path": path}
     exec(f"{code.removeprefix('python')}\n{trial.removeprefix('python')}", told)  # noqa: S102 - our own page
     ended = cli("maintain", path, "--consolidate", "--format", "lines", "--json")
@@ -615,7 +578,7 @@ def test_nothing_but_its_own_agent_adds_to_a_file(
 ) -> None:
     name, path = sample
     before = path.read_bytes()
-    for command in (["add", path, "Plays the tuba"], ["import", path, readme.SMOKE]):
+    for command in (["add", path, "Plays the tuba"], ["import", path, SMOKE]):
         ended = cli(*command)
         assert ended.code == 2
         assert name in ended.err

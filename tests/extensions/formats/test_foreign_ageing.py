@@ -5,26 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from agents_files import FOUR_TEXTS, format_of, held, made
+from cli_calls import Cli
 from commands import setting
 from nights import execute
-from test_cli import Cli, cli
-from test_every_format import WRITERS, format_of, held, made
 
-__all__ = ["cli"]  # a fixture of test_cli, asked for by name
-
-TEXTS = (
-    "Helvi settles the invoices on Tuesdays.",
-    "The bakery opens at seven.",
-    "Evan paints the fence for Sam.",
-    "The spare key hangs behind the door.",
-)
+from benchmarks.quality.formats import WRITERS
 
 
 @pytest.mark.parametrize("name", WRITERS)
 def test_what_is_above_a_limit_leaves_the_other_agents_file_and_comes_back_as_it_was(
     name: str, tmp_path: Path, cli: Cli
 ) -> None:
-    path = made(name, tmp_path / "agent", TEXTS)
+    path = made(name, tmp_path / "agent", FOUR_TEXTS)
     before = held(path)
     limit = (
         "maintain",
@@ -44,7 +37,7 @@ def test_what_is_above_a_limit_leaves_the_other_agents_file_and_comes_back_as_it
     assert len(archived) == len(planned.json["limit"]["archived"]) > 0
     assert held(path) != before
     active = cli("list", path, "--json").json["memories"]
-    assert len(active) == len(TEXTS) - len(archived)
+    assert len(active) == len(FOUR_TEXTS) - len(archived)
     # Nothing more is above it, and the file stays as it is.
     left = held(path)
     assert cli(*limit).json["limit"]["archived"] == []
@@ -59,7 +52,7 @@ def test_what_is_above_a_limit_leaves_the_other_agents_file_and_comes_back_as_it
 def test_one_archived_memory_is_restored_into_the_other_agents_file(
     name: str, tmp_path: Path, cli: Cli
 ) -> None:
-    path = made(name, tmp_path / "agent", TEXTS)
+    path = made(name, tmp_path / "agent", FOUR_TEXTS)
     done = cli(
         "maintain",
         path,
@@ -79,7 +72,7 @@ def test_one_archived_memory_is_restored_into_the_other_agents_file(
 def test_what_its_agent_deletes_after_it_was_archived_stays_deleted(
     tmp_path: Path, cli: Cli
 ) -> None:
-    path = made("mcp-memory-service", tmp_path / "agent", TEXTS)
+    path = made("mcp-memory-service", tmp_path / "agent", FOUR_TEXTS)
     limit = (
         "maintain",
         path,

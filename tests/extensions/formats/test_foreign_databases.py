@@ -10,13 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from agents_files import chosen_steps, consolidated, killed
+from cli_calls import Cli
 from nights import each_adding_something, execute, more_of_it, rows
-from test_cli import Cli, cli
-from test_foreign import FORMATS, chosen_steps, killed
+from places import FORMATS
 
 from slowwave.extensions.formats.known_formats import recognised
-
-__all__ = ["cli"]  # a fixture of test_cli, asked for by name
 
 TABLES = {"mcp-memory-service": "memories", "langgraph": "store"}
 # What its agent finds.
@@ -48,12 +47,6 @@ def table(name: str, path: Path) -> list[dict[str, Any]]:
 
 def said(name: str, path: Path) -> list[str]:
     return [one["said"] for one in rows(path, VISIBLE[name])]
-
-
-def consolidated(cli: Cli, name: str, path: Path, *more: str) -> str:
-    ended = cli("maintain", path, "--consolidate", "--format", name, "--json", *more)
-    assert ended.code == 0, ended.err
-    return str(ended.json["run"])
 
 
 def test_a_database_is_recognised_by_its_own_format_and_no_other(

@@ -6,13 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from agents_files import FOUR_TEXTS, format_of, held, made, nobody_writes
+from cli_calls import Cli
 from commands import setting
 from nights import execute, rows
-from test_cli import Cli, cli
-from test_every_format import WRITERS, format_of, held, made, nobody_writes
-from test_foreign_ageing import TEXTS
 
-__all__ = ["cli"]  # a fixture of test_cli, asked for by name
+from benchmarks.quality.formats import WRITERS
 
 RULE = ("--phase", "expire", setting("retain", "keep=30d"))
 
@@ -30,7 +29,7 @@ def aged(name: str, folder: Path, cli: Cli) -> tuple[Path, tuple[Any, ...]]:
 
     How old they are stands in the mirror: not every file says it.
     """
-    path = made(name, folder, TEXTS)
+    path = made(name, folder, FOUR_TEXTS)
     run = ("maintain", path, *RULE, "--format", format_of(name), "--json")
     assert (
         cli(
@@ -67,7 +66,7 @@ def test_what_has_expired_leaves_the_other_agents_file_and_comes_back_as_it_was(
     assert (done.code, done.json["expire"]["expired"]) == (0, planned["expired"]), done.err
     assert held(path) != before
     assert "paints the fence" not in str(held(path)) or is_kept_in_the_file(name)
-    assert len(contents(cli, path)) == len(TEXTS) - 1
+    assert len(contents(cli, path)) == len(FOUR_TEXTS) - 1
     # The second run does nothing, and what left does not come back by itself.
     with nobody_writes(path):
         assert cli(*run).json["expire"]["expired"] == []
@@ -90,11 +89,11 @@ def test_one_expired_memory_is_restored_into_the_other_agents_file_and_has_its_t
     (one,) = cli(*run).json["expire"]["expired"]
     ended = cli("undo", path, one["id"])
     assert ended.code == 0, ended.err
-    assert len(contents(cli, path)) == len(TEXTS)
+    assert len(contents(cli, path)) == len(FOUR_TEXTS)
     assert "paints the fence" in str(held(path))
     again = cli(*run)
     assert (again.code, again.json["expire"]["expired"]) == (0, [])
-    assert len(contents(cli, path)) == len(TEXTS)
+    assert len(contents(cli, path)) == len(FOUR_TEXTS)
 
 
 @pytest.mark.parametrize("name", ["mcp-server-memory", "markdown", "hermes"])
@@ -110,7 +109,7 @@ def test_what_its_agent_tells_anew_after_it_expired_is_a_memory_again(
     assert again.code == 0, again.err
     assert any("paints the fence" in one for one in contents(cli, path))
     assert rows(mirror_of(path), "SELECT count(*) AS n FROM memories WHERE status = 'active'") == [
-        {"n": len(TEXTS)}
+        {"n": len(FOUR_TEXTS)}
     ]
 
 

@@ -15,20 +15,18 @@ from pathlib import Path
 
 import live_agent
 import pytest
+from cli_calls import Cli
 from figures import Figures
 from nights import of_one_thing
+from places import FORMATS
 from real_vec0 import make_memory_service
 from reliability.crashing import Ended, Job, run
 from reliability.disk import Fault, What, linked_library
 from reliability.test_storage import is_told
-from test_cli import Cli, cli
-from test_foreign import FORMATS
-from test_foreign_vectors import UPDATED, check_search_tables, told, vectors_in, visible
+from search_tables import UPDATED, check_search_tables, told, vectors_in, visible
 
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.extensions.formats.known_formats import format_named
-
-__all__ = ["cli"]  # a fixture of test_cli, asked for by name
 
 Rounds = Callable[[int, int], int]
 needs_a_disk = pytest.mark.skipif(

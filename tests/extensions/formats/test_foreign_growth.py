@@ -10,17 +10,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from agents_files import format_of, held, killed, made, told_in
+from cli_calls import Cli
 from nights import execute, more_of_it, of_one_thing, rows
 from real_vec0 import store_like_the_package, with_extension
-from test_cli import Cli, cli
-from test_every_format import format_of, held, made, told_in
-from test_foreign import killed
-from test_foreign_vectors import check_search_tables, vectors_in
+from search_tables import check_search_tables, vectors_in
 
 from benchmarks.quality.formats import WRITERS
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
-
-__all__ = ["cli"]  # a fixture of test_cli, asked for by name
 
 # A file of text, a folder, and a database with vectors.
 FEW_WRITERS = ("markdown", "claude-code", "langgraph, vectors")

@@ -7,11 +7,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
+from agents_files import chosen_steps, killed
+from cli_calls import Cli
 from nights import of_one_thing
-from test_cli import Cli, cli
-from test_foreign import chosen_steps, killed
-
-__all__ = ["cli"]  # a fixture of test_cli, asked for by name
 
 # As OpenClaw's dreaming writes it.
 PROMOTED = """\

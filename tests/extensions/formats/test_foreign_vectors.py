@@ -13,11 +13,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from agents_files import killed
+from cli_calls import Cli
 from nights import execute, more_of_it, of_one_thing, rows
 from numpy.typing import NDArray
+from places import FORMATS
 from real_vec0 import make_memory_service, store_like_the_package, with_extension
-from test_cli import Cli, cli
-from test_foreign import FORMATS, killed
+from search_tables import UPDATED, check_search_tables, told, vectors_in, visible
 
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.extensions.formats.conformance import faults
@@ -26,19 +28,6 @@ from slowwave.extensions.formats.known_formats import format_named
 from slowwave.extensions.formats.lent_model import LentModel
 from slowwave.extensions.formats.rows import Leaving
 from slowwave.extensions.formats.vec0 import vec0_table
-
-__all__ = ["cli"]  # a fixture of test_cli, asked for by name
-
-DAY = 86400.0
-FIRST_DAY = 1_770_000_000.0
-UPDATED = ["The backup job starts at 02:30.", "The backup job starts at 04:15 now."]
-
-
-def told(*texts: str, first: int = 0) -> list[dict[str, Any]]:
-    return [
-        {"content": text, "created_at": FIRST_DAY + (first + day) * DAY}
-        for day, text in enumerate(texts)
-    ]
 
 
 @pytest.fixture
@@ -61,30 +50,6 @@ def nearest(path: Path, vector: NDArray[np.float32], count: int = 5) -> list[str
     )
     with with_extension(path) as db:
         return [text for (text,) in db.execute(sql, (vector.tobytes(), 4096))][:count]
-
-
-def vectors_in(path: Path, table: str = "memory_embeddings") -> dict[int, bytes]:
-    """Return the vectors that the real extension reads, by their rows."""
-    with with_extension(path) as db:
-        return dict(db.execute(f"SELECT rowid, content_embedding FROM {table}"))
-
-
-def check_search_tables(path: Path) -> None:
-    """Check that the package's indexes are whole and have what its rows have."""
-    with with_extension(path) as db:
-        db.execute(
-            "INSERT INTO memory_content_fts(memory_content_fts, rank) VALUES('integrity-check', 1)"
-        )
-        rows = "SELECT id FROM memories WHERE deleted_at IS NULL ORDER BY id"
-        vectors = "SELECT rowid FROM memory_embeddings ORDER BY rowid"
-        assert list(db.execute(rows)) == list(db.execute(vectors))
-        assert list(db.execute("PRAGMA integrity_check")) == [("ok",)]
-        orphans = (
-            "SELECT count(*) FROM memories l WHERE l.deleted_at IS NULL AND l.superseded_by <> '' "
-            "AND NOT EXISTS (SELECT 1 FROM memories w WHERE w.content_hash = l.superseded_by "
-            "AND w.deleted_at IS NULL)"
-        )
-        assert list(db.execute(orphans)) == [(0,)]
 
 
 def put_in_langgraph(
@@ -112,13 +77,6 @@ def put_in_langgraph(
                 "VALUES ('memories.helvi', ?, ?, ?)",
                 [key, field, vector.tobytes()],
             )
-
-
-def visible(path: Path) -> list[str]:
-    sql = (
-        "SELECT content FROM memories WHERE deleted_at IS NULL AND coalesce(superseded_by, '') = ''"
-    )
-    return [one["content"] for one in rows(path, f"{sql} ORDER BY id")]
 
 
 def everything(path: Path) -> list[dict[str, Any]]:

@@ -7,7 +7,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from test_foreign import FORMATS
+from places import FORMATS
 
 from slowwave.extensions.formats.base import New
 from slowwave.extensions.formats.conformance import faults

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import threading
 import uuid
 from collections.abc import Iterator
@@ -14,42 +12,19 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-import live_agent
 import pytest
+from agents_files import SAMPLES, consolidated, nobody_writes
+from cli_calls import Cli
 from databases import Database, database, empty_database, server
 from nights import of_one_thing
-from test_cli import Cli, cli
-from test_every_format import nobody_writes
-from test_foreign import FORMATS, SAMPLES, consolidated
-from test_foreign_vectors import check_search_tables
+from peer_programs import SCRIPTS, THINGS, TWICE, run
+from places import FORMATS
+from search_tables import check_search_tables
 
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.extensions.formats.known_formats import format_named, recognised
 
-__all__ = ["cli", "database", "empty_database", "server"]  # fixtures, asked for by name
-
-SCRIPTS = Path(__file__).with_name("peers")
-
-
-@pytest.fixture(scope="module")
-def peers(request: pytest.FixtureRequest) -> Path:
-    """Provide the folder with the real programs."""
-    folder = request.config.getoption("--peers")
-    if folder is None:
-        pytest.skip("in make test-formats")
-    return Path(folder).resolve()
-
-
-def run(*command: object, **environment: str) -> str:
-    ended = subprocess.run(
-        list(map(str, command)),
-        capture_output=True,
-        text=True,
-        env={**os.environ, **environment},
-        check=False,
-    )
-    assert ended.returncode == 0, ended.stderr
-    return ended.stdout
+__all__ = ["database", "empty_database", "server"]  # fixtures, asked for by name
 
 
 class Server:
@@ -313,10 +288,6 @@ def test_langgraph_finds_a_text_that_was_added(peers: Path, tmp_path: Path, cli:
     assert cli("undo", path, done).code == 1
     (found,) = talk(python, script, path, ("search", "x"))
     assert [one["content"] for one in found.values()] == ["A heron nests there."]
-
-
-THINGS = [live_agent.thing(number) for number in range(12)]
-TWICE = [text + end for text in THINGS for end in ("", ".")]
 
 
 def test_langgraph_in_postgresql_finds_what_stays_and_its_rows_come_back(

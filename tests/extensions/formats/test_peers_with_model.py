@@ -15,12 +15,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from agents_files import consolidated
+from cli_calls import Cli
+from peer_programs import THINGS, TWICE, run
 from peers.scripted_model import DONE, Call, ScriptedModel, scripted_model
-from test_cli import Cli, cli
-from test_foreign import FORMATS, consolidated
-from test_peers import THINGS, TWICE, peers, run
-
-__all__ = ["cli", "peers"]  # fixtures, asked for by name
+from places import FORMATS
 
 MOST_SECONDS = 600
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cli_calls import Cli
 from model_server import (
     SILENT,
     Asked,
@@ -24,14 +25,11 @@ from model_server import (
     says,
 )
 from nights import fill, night, of_one_thing, picture, rows, told
-from readme import ROOT
-from test_cli import Cli, cli
+from places import ROOT
 
 from slowwave.consolidation.running.key_facts import key_facts
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.extensions.organisation.experience.compression import COMPRESSOR
-
-__all__ = ["cli"]  # a fixture of test_cli, asked for by name
 
 TRACES = ROOT / "fixtures" / "experience.jsonl"
 LINES = [json.loads(line) for line in TRACES.read_text("utf-8").splitlines()]

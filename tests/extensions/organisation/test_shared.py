@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from builders import copy_of
+from builders import copy_of, of_version
+from cli_calls import Cli
 from commands import setting
 from nights import execute, fill, night, of_one_thing, picture, rows, told
-from test_cli import Cli, cli
-from test_schema import of_version
 
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.extensions.organisation.store.shared_facts import (
@@ -27,8 +26,6 @@ from slowwave.extensions.organisation.store.shared_log import read_log
 from slowwave.extensions.organisation.store.shared_rules import NotAllowed
 from slowwave.store.errors import StoreError
 from slowwave.store.file import create_file, open_writing
-
-__all__ = ["cli"]  # a fixture of test_cli, asked for by name
 
 PORT, MOVED = "Billing listens on port 8080.", "Billing listens on port 9090."
 # The columns of the log behind its number, and its key set to that of another row.
@@ -222,7 +219,7 @@ def test_a_file_has_the_log_from_the_first_author_on_and_then_misses_each_part_o
         copy = copy_of(memory_file, tmp_path / f"{number}.db")
         execute(copy, f"DROP {part['type']} {part['name']}")
         problems = cli("check", copy, "--json").json["problems"]
-        assert f"{part['type']} {part['name']} is gone" in [one["detail"] for one in problems]
+        assert f"{part['type']} {part['name']} is missing" in [one["detail"] for one in problems]
 
 
 def test_the_first_is_a_human_who_admits_themselves(memory_file: Path, cli: Cli) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import yaml
 from builders import a_memory, copy_of, put
+from cli_calls import Cli
 from commands import setting
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -19,8 +20,8 @@ from markdown_it import MarkdownIt
 from model_nights import a_rule, every_night_asks, write_smoke
 from model_server import answering, approval, model_server
 from nights import execute, fill, rows
-from readme import ROOT, SMOKE
-from test_cli import Cli, cli
+from places import ROOT
+from readme import SMOKE
 
 from slowwave.cli.app import run
 from slowwave.extensions.organisation.wiki.names import stem_of
@@ -31,8 +32,6 @@ from slowwave.extensions.organisation.wiki.text import (
     is_untouched,
     page,
 )
-
-__all__ = ["cli"]  # a fixture of test_cli, asked for by name
 
 HOSTILE = [
     "---\ntenant: stolen\n---\n# heading",

@@ -17,13 +17,13 @@ from typing import Any
 
 import psycopg
 import pytest
+from cli_calls import Cli
 from commands import setting
 from databases import Database, Server, database, empty_database, looks_at_vectors, server
 from model_nights import Agent, told_once
 from model_server import answering, approval
 from nights import each_adding_something, more_of_it, of_one_thing, rows
 from nights import night as a_night
-from test_cli import Cli, cli
 
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.extensions.formats.lent_model import LentModel
@@ -34,7 +34,7 @@ from slowwave.extensions.postgres.mirror import TenantMirror
 from slowwave.extensions.postgres.url import DatabaseUrl
 from slowwave.store.errors import FileHeld, StoreError
 
-__all__ = ["cli", "database", "empty_database", "server"]  # fixtures, asked for by name
+__all__ = ["database", "empty_database", "server"]  # fixtures, asked for by name
 
 RAVI = "memories.ravi"
 TWINS = [

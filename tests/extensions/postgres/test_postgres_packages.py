@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cli_calls import Cli
 from databases import Database, Embed, empty_database, looks_at_vectors, server
 from nights import each_adding_something, more_of_it, of_one_thing
 from psycopg.sql import Identifier
-from test_cli import Cli, cli
 
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.extensions.formats.lent_model import LentModel
@@ -21,7 +21,7 @@ from slowwave.extensions.postgres.database_formats import database_formats
 from slowwave.extensions.postgres.mem0 import Mem0
 from slowwave.extensions.postgres.place import FORMATS_OF_DATABASES
 
-__all__ = ["cli", "empty_database", "server"]  # fixtures, asked for by name
+__all__ = ["empty_database", "server"]  # fixtures, asked for by name
 
 TWINS = [
     "Billing listens on port 8080.",

@@ -15,18 +15,16 @@ import time
 from pathlib import Path
 
 import pytest
-from nights import execute, picture, rows
+from cli_calls import Cli
+from nights import active, execute, picture, rows
+from reviews import IN_ONE, MERGE, SYNTHESIS, UPDATE, states
 from screens import Shown, drive, pictures, waiting_file
-from test_cli import Cli, cli
-from test_review import IN_ONE, MERGE, SYNTHESIS, UPDATE, active, states
 
 from slowwave.cli.reviewing.chosen_proposals import Choice
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.extensions.screen.session import Session
 from slowwave.store.file import maintenance_lock
 from slowwave.store.places import Place
-
-__all__ = ["cli"]  # a fixture of test_cli, asked for by name
 
 pytestmark = pytest.mark.usefixtures("smoke_model")
 

@@ -1,0 +1,131 @@
+"""Files of other agents: samples, files of given memories, and a kill while they are written."""
+
+from __future__ import annotations
+
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from cli_calls import Cli
+from places import KILLING
+
+from benchmarks.quality.formats import WRITERS
+from slowwave.extensions.formats.known_formats import format_named
+from slowwave.store.opening import is_database
+
+# Four things that have nothing to do with each other.
+FOUR_TEXTS = (
+    "Helvi settles the invoices on Tuesdays.",
+    "The bakery opens at seven.",
+    "Evan paints the fence for Sam.",
+    "The spare key hangs behind the door.",
+)
+
+_FIRST_DAY = 3
+
+# A file of each format, as its own program writes it.
+SAMPLES = {
+    "mcp-server-memory": "memory.jsonl",
+    "hermes": "memories/MEMORY.md",
+    "markdown": "MEMORY.md",
+}
+
+
+def consolidated(cli: Cli, name: str, path: Path, *more: str) -> str:
+    """Consolidate a file of a format, and return the id of the run."""
+    ended = cli("maintain", path, "--consolidate", "--format", name, "--json", *more)
+    assert ended.code == 0, ended.err
+    return str(ended.json["run"])
+
+
+def chosen_steps(steps: int, rounds: Callable[[int, int], int]) -> list[int]:
+    """Return at which of so many steps to kill: a late one, in `make test-long` some twenty more.
+
+    The last ones write the other file; the night before them is killed in tests/reliability.
+    """
+    if rounds(1, 0):
+        return [max(1, steps - 6)]
+    late = max(0, steps - 12)
+    return [*range(steps, late, -1), *range(late, 0, -max(1, late // 12))]
+
+
+def killed(at: int, command: list[str]) -> subprocess.CompletedProcess[str]:
+    """Run a command that is killed at a step; at step 0 it prints how many there are."""
+    return subprocess.run(
+        [sys.executable, str(KILLING), str(at), *command],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def made(name: str, folder: Path, texts: tuple[str, ...]) -> Path:
+    """Make a file that says these, a day each where it has dates."""
+    folder.mkdir()
+    rows = [
+        {
+            "id": f"m{at}",
+            "content": text,
+            "session": f"s{at}",
+            "observed_at": f"2026-02-{at + _FIRST_DAY:02d}T09:00:00+00:00",
+        }
+        for at, text in enumerate(texts)
+    ]
+    return WRITERS[name](folder, rows)
+
+
+def format_of(name: str) -> str:
+    """Return the format of one of WRITERS."""
+    return name.partition(",")[0]
+
+
+def held(path: Path) -> object:
+    """Return what a file or a folder holds: of a database its rows."""
+    if path.is_dir():
+        return {one.name: one.read_bytes() for one in path.iterdir()}
+    if not is_database(path):
+        return path.read_bytes() if path.exists() else None
+    with closing(sqlite3.connect(path)) as db:
+        tables = db.execute("SELECT name FROM sqlite_schema WHERE sql LIKE 'CREATE TABLE%'")
+        return {
+            name: sorted(map(repr, db.execute(f'SELECT * FROM "{name}"')))
+            for (name,) in tables.fetchall()
+            if name in ("memories", "store", "store_vectors", "other")
+        }
+
+
+def written(folder: Path) -> dict[str, tuple[bytes, int]]:
+    """Return every file below a folder, with its bytes and its time.
+
+    But for the mirror, and the lock that Hermes itself takes.
+    """
+    return {
+        str(one.relative_to(folder)): (one.read_bytes(), one.stat().st_mtime_ns)
+        for one in folder.rglob("*")
+        if one.is_file() and ".slowwave.db" not in one.name and one.suffix != ".lock"
+    }
+
+
+@contextmanager
+def nobody_writes(path: Path) -> Iterator[None]:
+    """Fail if a file, a folder or a database is written to, even with what it holds already."""
+    database = path if is_database(path) else ":memory:"
+    with closing(sqlite3.connect(database)) as db:
+        # What its agent left in a log goes into the file, now and not when the last one lets go.
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    before = written(path.parent)
+    with closing(sqlite3.connect(database)) as db:
+        # Another number as soon as anybody else has committed.
+        seen = db.execute("PRAGMA data_version").fetchone()
+        yield
+        assert db.execute("PRAGMA data_version").fetchone() == seen
+    assert written(path.parent) == before
+
+
+def told_in(name: str, path: Path) -> list[str]:
+    """Return the texts that a file holds."""
+    with format_named(format_of(name)).opened(path, writes=False) as file:
+        return [one.text for one in file.records]

@@ -1,0 +1,500 @@
+"""The command line as scripts see it: exit code, stdout and stderr of each command."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from builders import damage, foreign
+from cli_calls import Cli, Ended
+from commands import setting
+from model_nights import a_fact, served
+from model_server import oracle
+from nights import TWINS, execute, fill, of_one_thing, picture, rows, told
+from readme import every_command
+
+from slowwave.consolidation.text.token_count import count_tokens
+from slowwave.store.file import create_file, maintenance_lock
+
+
+@pytest.fixture
+def filled(memory_file: Path) -> Path:
+    fill(memory_file, [*told(TWINS, "twin"), *told(of_one_thing(), "oncall")])
+    return memory_file
+
+
+def newer(path: Path) -> None:
+    create_file(path)
+    execute(path, "PRAGMA user_version = 99")
+
+
+BAD_FILES: dict[str, tuple[Callable[[Path], object], str]] = {
+    "missing": (lambda path: None, "There is no file"),
+    "empty": (lambda path: path.touch(), "is empty"),
+    "text": (lambda path: path.write_text("Dear diary\n" * 50), "not a SQLite database"),
+    "folder": (lambda path: path.mkdir(), "Cannot read"),
+    "foreign": (foreign, "but not a memory file"),
+    "newer": (newer, "schema version 99"),
+}
+
+
+@pytest.mark.parametrize("kind", BAD_FILES)
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("add", "FILE", "text"),
+        ("export", "FILE"),
+        ("maintain", "FILE", "--consolidate"),
+        ("maintain", "FILE", "--consolidate", "--dry-run"),
+        ("show", "--lineage", "FILE", "abcd"),
+        ("log", "FILE"),
+        ("review", "FILE"),
+        ("review", "approve", "FILE", "--all"),
+        ("review", "decline", "FILE", "--all"),
+        ("undo", "FILE", "abcd"),
+        ("undo", "FILE", "abcd"),
+        ("check", "FILE"),
+    ],
+    ids=" ".join,
+)
+def test_a_file_that_cannot_be_used_ends_with_10_and_a_sentence(
+    kind: str, command: tuple[str, ...], tmp_path: Path, cli: Cli
+) -> None:
+    path = tmp_path / "some.db"
+    make, sentence = BAD_FILES[kind]
+    make(path)
+    before = path.read_bytes() if path.is_file() else None
+    ended = cli(*(path if part == "FILE" else part for part in command))
+    assert ended.code == 10
+    assert sentence in ended.err
+    assert ended.out == ""
+    assert "Traceback" not in ended.err
+    assert (path.read_bytes() if path.is_file() else None) == before
+
+
+def test_a_truncated_database_ends_with_10(filled: Path, cli: Cli) -> None:
+    execute(filled, "PRAGMA wal_checkpoint(TRUNCATE)")
+    filled.write_bytes(filled.read_bytes()[: 5 * 4096])
+    ended = cli("maintain", filled, "--consolidate")
+    assert ended.code == 10
+    assert "damaged" in ended.err
+    assert "or save the readable part with 'slowwave export FILE --all'" in ended.err
+    assert cli("export", filled, "--all").out != ""
+    filled.write_bytes(filled.read_bytes()[: 2 * 4096])
+    ended = cli("export", filled, "--all")
+    assert (ended.code, ended.out, "slowwave export" in ended.err) == (10, "", False)
+
+
+def test_a_damaged_page_is_named_by_check_and_ends_with_10(filled: Path, cli: Cli) -> None:
+    execute(filled, "PRAGMA wal_checkpoint(TRUNCATE)")
+    damage(filled)
+    ended = cli("check", filled)
+    assert ended.code == 10
+    assert "damaged" in ended.out + ended.err
+
+
+def test_an_error_under_json_is_one_object_on_stderr(tmp_path: Path, cli: Cli) -> None:
+    ended = cli("log", tmp_path / "none.db", "--json")
+    assert ended.out == ""
+    error = json.loads(ended.err)
+    assert error.keys() == {"format", "error", "hint", "code"}
+    assert (error["format"], error["code"]) == (1, 10)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["maintain", "FILE", "--phase", "sleep"], "--phase"),
+        (["maintain", "FILE", "--phase", ""], "--phase"),
+        (["maintain", "FILE", "--phase", "limit"], "max_active"),
+        (["maintain", "--consolidate"], "SLOWWAVE_FILE"),
+        (["maintain", "FILE", "--consolidate", "--only", "merge,melt"], "melt"),
+        (["maintain", "FILE", "--consolidate", "--exit-code"], "--dry-run"),
+        (["maintain", "FILE", setting("concurrency", "0")], "--concurrency"),
+        (["add", "FILE", "text", "--kind", "rumour"], "rumour"),
+        (["add", "FILE", "text", "--trust", "2"], "--trust"),
+        (["add", "FILE"], "TEXT"),
+        (["dream", "FILE"], "dream"),
+        (["log", "FILE", "--loud"], "--loud"),
+    ],
+)
+def test_wrong_usage_ends_with_2_and_changes_nothing(
+    arguments: list[object], sentence: str, filled: Path, cli: Cli
+) -> None:
+    before = rows(filled, "SELECT * FROM memories")
+    ended = cli(*(filled if part == "FILE" else part for part in arguments))
+    assert ended.code == 2
+    assert sentence in ended.err
+    assert rows(filled, "SELECT * FROM memories") == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["maintain", "FILE", "--consolidate", "--tenant", "nobody"], "no tenant 'nobody'"),
+        (["show", "--lineage", "FILE", "0000-unknown"], "no memory '0000-unknown'"),
+        (["undo", "FILE", "twin-00"], "already active"),
+        (["log", "FILE", "0000-unknown"], "no run '0000-unknown'"),
+        (["undo", "FILE", "0000-unknown"], "no run, proposal or memory '0000-unknown'"),
+        (["undo", "FILE", "b6bc"], "'b6bc' is too short"),
+        (["show", "--lineage", "FILE", "twin"], "More than one memory"),
+        (["import", "--empty", "FILE"], "already exists"),
+        (["import", "FILE", "/nonexistent.jsonl"], "Cannot read"),
+        (["add", "FILE", ""], "not a memory"),
+        (["maintain", "FILE", "--consolidate", "--embedder", "no-such-model"], "no-such-model"),
+    ],
+)
+def test_what_cannot_be_done_ends_with_1_and_changes_nothing(
+    arguments: list[object], sentence: str, filled: Path, cli: Cli
+) -> None:
+    before = rows(filled, "SELECT * FROM memories")
+    ended = cli(*(filled if part == "FILE" else part for part in arguments))
+    assert ended.code == 1
+    assert sentence in ended.err
+    assert "Traceback" not in ended.err
+    assert rows(filled, "SELECT * FROM memories") == before
+
+
+def test_a_held_file_ends_with_11(filled: Path, cli: Cli) -> None:
+    with maintenance_lock(filled):
+        ended = cli("maintain", filled, "--consolidate", "--json")
+    assert ended.code == 11
+    assert json.loads(ended.err)["code"] == 11
+
+
+def test_a_broken_line_is_named_and_no_file_is_left_behind(tmp_path: Path, cli: Cli) -> None:
+    source = tmp_path / "lines.jsonl"
+    source.write_text('{"content": "good"}\n{"content": \n')
+    ended = cli("import", tmp_path / "new.db", source)
+    assert ended.code == 1
+    assert "Line 2" in ended.err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["lines.jsonl"]
+
+
+def test_a_wrong_dimension_is_named_and_nothing_is_imported(filled: Path, cli: Cli) -> None:
+    source = filled.with_name("lines.jsonl")
+    line = {"content": "x", "embedding_model": "own"}
+    source.write_text("\n".join(json.dumps(line | {"embedding": [1.0] * size}) for size in (3, 4)))
+    ended = cli("import", filled, source)
+    assert ended.code == 1
+    assert "Line 2" in ended.err
+    assert "4 dimensions" in ended.err
+    assert rows(filled, "SELECT * FROM memories WHERE content = 'x'") == []
+
+
+def test_skip_invalid_imports_the_others_and_names_each(tmp_path: Path, cli: Cli) -> None:
+    source = tmp_path / "lines.jsonl"
+    source.write_text('{"content": "good"}\nnonsense\n{"content": "fine"}\n{"contents": 1}\n')
+    ended = cli("import", tmp_path / "new.db", source, "--skip-invalid", "--json")
+    assert ended.code == 0
+    assert ended.json["imported"] == 2
+    assert [one["line"] for one in ended.json["skipped"]] == [2, 4]
+
+
+def test_a_dry_run_and_a_real_run_have_the_same_keys(filled: Path, cli: Cli) -> None:
+    dry = cli("maintain", filled, "--consolidate", "--dry-run", "--json").json
+    real = cli("maintain", filled, "--consolidate", "--json").json
+
+    def keys(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {name: keys(part) for name, part in value.items()}
+        return [keys(part) for part in value] if isinstance(value, list) else "a value"
+
+    assert keys(dry) == keys(real)
+    assert (dry["dry_run"], real["dry_run"]) == (True, False)
+    assert dry["plan"] == real["plan"]
+    assert dry["after"] == real["after"]
+    assert dry["run"] is None
+    assert {one["state"] for one in dry["proposals"]} == {"planned"}
+    assert {one["state"] for one in real["proposals"]} == {"applied"}
+
+
+def test_format_1_is_what_the_interface_says(filled: Path, cli: Cli) -> None:
+    report = cli("maintain", filled, "--consolidate", "--json").json
+    assert report["format"] == 1
+    assert report["command"] == "maintain"
+    assert report["file"] == str(filled)
+    assert report.keys() >= {"before", "after", "refused", "model", "run", "plan"}
+    assert report["before"].keys() == {"active", "superseded", "layers", "characters", "tokens"}
+    assert list(report["after"]["layers"]) == ["ephemeral", "working", "stable", "core"]
+    assert report["model"] == {
+        "writer": "extractive",
+        "name": None,
+        "checker": None,
+        "calls": 0,
+        "cached": 0,
+        "prompt_tokens": 0,
+        "completion_tokens": 0,
+        "cost_usd": 0.0,
+    }
+    merge = next(one for one in report["proposals"] if "twin-01" in one["sources"])
+    assert merge.keys() >= {
+        *("id", "operation", "tenant", "sources", "survivor", "derived", "entities", "reason"),
+        *("similarity", "state", "why", "draft", "estimated_tokens"),
+        *("cohesion", "trust", "tokens_before", "tokens_after"),
+    }
+    assert (merge["operation"], merge["survivor"], merge["derived"]) == ("merge", "twin-01", None)
+    assert set(merge["similarity"]) == {"min", "mean"}
+
+
+def test_format_1_names_the_memory_that_a_model_wrote(memory_file: Path, cli: Cli) -> None:
+    report = by_a_model(memory_file, cli)
+    (synthesis,) = report["proposals"]
+    assert (synthesis["operation"], synthesis["survivor"]) == ("synthesize", None)
+    made = rows(memory_file, "SELECT content FROM memories WHERE id = ?", synthesis["derived"])
+    assert made == [{"content": synthesis["draft"]}]
+    assert report["model"]["name"] == report["model"]["checker"] == "openai/scripted"
+
+
+def by_a_model(path: Path, cli: Cli) -> Any:
+    """Return the report of a night in which a model writes three memories as one."""
+    fill(path, a_fact())
+    with served(oracle) as model:
+        return cli("maintain", path, "--consolidate", *model, "--json").json
+
+
+def test_a_dry_run_twice_gives_the_same_bytes(filled: Path, cli: Cli) -> None:
+    first = cli("maintain", filled, "--consolidate", "--dry-run", "--json").out
+    assert first == cli("maintain", filled, "--consolidate", "--dry-run", "--json").out
+
+
+def test_exit_code_tells_whether_there_is_work(filled: Path, cli: Cli) -> None:
+    ask = ("maintain", filled, "--consolidate", "--dry-run", "--exit-code")
+    assert cli(*ask).code == 4
+    assert cli("maintain", filled, "--consolidate").code == 0
+    assert cli(*ask).code == 0
+
+
+def test_the_plan_is_shown_with_reasons(filled: Path, cli: Cli) -> None:
+    ended = cli("maintain", filled, "--consolidate", "--dry-run")
+    assert "2 memories say the same" in ended.out
+    assert "This was a dry run" in ended.out
+    assert ended.err == ""
+
+
+def test_quiet_writes_nothing_where_all_is_well(filled: Path, cli: Cli) -> None:
+    assert cli("maintain", filled, "--consolidate", "--quiet") == Ended(0, "", "")
+
+
+def test_a_second_night_says_that_there_is_nothing_to_do(memory_file: Path, cli: Cli) -> None:
+    fill(memory_file, told(TWINS, "twin"))
+    cli("maintain", memory_file, "--consolidate")
+    ended = cli("maintain", memory_file, "--consolidate")
+    active = rows(memory_file, "SELECT content FROM memories WHERE status = 'active'")
+    tokens = sum(count_tokens(row["content"]) for row in active)
+    said = f"{memory_file}: 1 memory, {tokens} tokens: nothing to do.\n"
+    assert (ended.code, ended.out) == (0, said)
+
+
+def test_trace_shows_the_way_from_a_source_to_what_was_made_and_back(
+    memory_file: Path, cli: Cli
+) -> None:
+    report = by_a_model(memory_file, cli)
+    (synthesis,) = report["proposals"]
+    down = cli("show", "--lineage", memory_file, synthesis["derived"], "--json").json
+    assert down["memory"]["layer"] == "stable"
+    assert sorted(one["id"] for one in down["sources"]) == synthesis["sources"]
+    assert {one["status"] for one in down["sources"]} == {"superseded"}
+    assert {one["run"] for one in down["sources"]} == {report["run"]}
+    up = cli("show", "--lineage", memory_file, synthesis["sources"][0], "--json").json
+    assert [one["id"] for one in up["derived"]] == [synthesis["derived"]]
+    assert (
+        synthesis["draft"][:40] in cli("show", "--lineage", memory_file, synthesis["derived"]).out
+    )
+
+
+def test_log_lists_the_runs_and_one_run_with_its_proposals(filled: Path, cli: Cli) -> None:
+    report = cli("maintain", filled, "--consolidate", "--json").json
+    assert [one["id"] for one in cli("log", filled, "--json").json["runs"]] == [report["run"]]
+    one = cli("log", filled, report["run"][:20], "--json").json
+    assert {p["id"] for p in one["proposals"]} == {p["id"] for p in report["proposals"]}
+    assert {p["state"] for p in one["proposals"]} == {"applied"}
+    assert report["run"][:13] in cli("log", filled).out
+
+
+def test_undo_takes_a_run_back_by_the_start_of_its_id_and_once_only(filled: Path, cli: Cli) -> None:
+    before = rows(filled, "SELECT * FROM memories ORDER BY id")
+    run_id = cli("maintain", filled, "--consolidate", "--json").json["run"]
+    assert cli("undo", filled, run_id[:18]).code == 0
+    assert rows(filled, "SELECT * FROM memories ORDER BY id") == before
+    again = cli("undo", filled, run_id)
+    assert again.code == 1
+    assert "already undone" in again.err
+
+
+def test_undo_takes_one_proposal_back(filled: Path, cli: Cli) -> None:
+    proposal = cli("maintain", filled, "--consolidate", "--json").json["proposals"][0]
+    ended = cli("undo", filled, proposal["id"][:12], "--json")
+    assert ended.json["proposals"] == [proposal["id"]]
+    assert cli("undo", filled, proposal["id"]).code == 1
+
+
+def test_restore_makes_a_memory_active_again(filled: Path, cli: Cli) -> None:
+    cli("maintain", filled, "--consolidate")
+    assert cli("undo", filled, "twin-00", "--json").json["id"] == "twin-00"
+    restored = rows(filled, "SELECT status, superseded_by FROM memories WHERE id = 'twin-00'")
+    assert restored == [{"status": "active", "superseded_by": None}]
+
+
+def test_add_keeps_what_it_was_given(memory_file: Path, cli: Cli) -> None:
+    ended = cli(
+        *("add", memory_file, "Tea, not coffee.", "--tenant", "ann", "--kind", "preference"),
+        *("--origin", "human", "--trust", "0.9", "--importance", "5", "--tag", "a", "--tag", "b"),
+        *("--source", "chat", "--session", "s1", "--layer", "stable", "--pin", "--json"),
+    )
+    row = rows(memory_file, "SELECT * FROM memories")[0]
+    assert row["id"] == ended.json["id"]
+    expected = {
+        "content": "Tea, not coffee.",
+        "tenant": "ann",
+        "kind": "preference",
+        "origin": "human",
+        "trust": 0.9,
+        "importance": 5,
+        "tags": '["a","b"]',
+        "source": "chat",
+        "session": "s1",
+        "layer": "stable",
+        "pinned": 1,
+    }
+    assert {name: row[name] for name in expected} == expected
+
+
+def test_what_is_exported_and_imported_is_the_same_file(filled: Path, cli: Cli) -> None:
+    cli("maintain", filled, "--consolidate")
+    lines = cli("export", filled, "--all").out
+    source = filled.with_name("all.jsonl")
+    source.write_text(lines)
+    copy = filled.with_name("copy.db")
+    assert cli("import", copy, source).code == 0
+    assert cli("export", copy, "--all").out == lines
+    assert cli("check", copy).code == 0
+    assert cli("maintain", copy, "--consolidate", "--dry-run", "--exit-code").code == 0
+
+
+def test_a_run_can_be_undone_in_the_file_that_an_import_of_everything_makes(
+    filled: Path, cli: Cli
+) -> None:
+    before = picture(filled)
+    cli("maintain", filled, "--consolidate")
+    source = filled.with_name("all.jsonl")
+    source.write_text(cli("export", filled, "--all").out)
+    copy = filled.with_name("copy.db")
+    assert cli("import", copy, source, "--json").json["skipped"] == []
+    held = ("runs", "proposals", "journal", "derivations", "entities", "memory_entities")
+    for options in ((), ("--stats",)):
+        assert cli("log", copy, *options, "--json").json | {"file": ""} == (
+            cli("log", filled, *options, "--json").json | {"file": ""}
+        )
+    assert picture(copy, held) == picture(filled, held)
+    assert cli("undo", copy, rows(copy, "SELECT id FROM runs")[0]["id"]).code == 0
+    assert picture(copy) == before
+    assert rows(copy, "SELECT * FROM embeddings WHERE run_id IS NOT NULL") == []
+
+
+def test_what_runs_did_stays_out_of_a_file_that_holds_memories_and_that_is_said(
+    filled: Path, cli: Cli
+) -> None:
+    cli("maintain", filled, "--consolidate")
+    source = filled.with_name("all.jsonl")
+    source.write_text(cli("export", filled, "--all").out)
+    other = filled.with_name("other.db")
+    cli("import", "--empty", other)
+    cli("add", other, "The tide table hangs in the harbour office.")
+    imported = cli("import", other, source, "--json")
+    assert imported.code == 0
+    (left_out,) = imported.json["skipped"]
+    assert "only a new file" in left_out["reason"]
+    assert rows(other, "SELECT * FROM runs") == []
+    assert len(rows(other, "SELECT id FROM memories")) == imported.json["imported"] + 1
+
+
+def test_the_lines_of_two_files_come_in_together_with_the_runs_of_the_first(
+    filled: Path, cli: Cli
+) -> None:
+    cli("maintain", filled, "--consolidate")
+    second = filled.with_name("second.db")
+    cli("import", "--empty", second)
+    cli("add", second, "The tide table hangs in the harbour office of Kalmar.")
+    cli("add", second, "The tide table hangs in the harbour office of Kalmar.")
+    cli("maintain", second, "--consolidate")
+    source = filled.with_name("both.jsonl")
+    source.write_text(cli("export", filled, "--all").out + cli("export", second, "--all").out)
+    both = filled.with_name("both.db")
+    imported = cli("import", both, source, "--json").json
+    assert len(imported["skipped"]) == 1
+    assert picture(both, ("runs",)) == picture(filled, ("runs",))
+    assert cli("check", both).code == 0
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ('{"table": "secrets", "row": {}}', "unknown table of the history"),
+        ('{"table": "runs", "row": {"id": "r"}}', "does not fit into runs"),
+        ('{"table": "runs", "row": {"colour": "red"}}', "does not have these columns"),
+        ('{"table": "journal", "row": {"run_id": {"hex": "zz"}}}', "cannot be read"),
+        ('{"table": "runs", "row": []}', "cannot be read"),
+        ('{"table": ["runs"], "row": {}}', "unknown table of the history"),
+    ],
+)
+def test_a_line_of_history_that_is_none_stops_the_import_and_is_named(
+    line: str, why: str, tmp_path: Path, cli: Cli
+) -> None:
+    source = tmp_path / "odd.jsonl"
+    source.write_text('{"content": "A fact."}\n' + line + "\n")
+    ended = cli("import", tmp_path / "new.db", source)
+    assert ended.code != 0
+    assert "Line 2" in ended.err
+    assert why in ended.err
+
+
+def test_export_gives_the_active_memories_alone(filled: Path, cli: Cli) -> None:
+    cli("maintain", filled, "--consolidate")
+    exported = {json.loads(line)["id"] for line in cli("export", filled).out.splitlines()}
+    active = {row["id"] for row in rows(filled, "SELECT id FROM memories WHERE status = 'active'")}
+    assert exported == active
+
+
+def test_export_leaves_out_vectors_unless_they_are_asked_for(filled: Path, cli: Cli) -> None:
+    cli("maintain", filled, "--consolidate")
+    for options, has_vectors in (((), False), (("--vectors",), True), (("--all",), True)):
+        lines = cli("export", filled, *options).out.splitlines()
+        assert any("embedding" in json.loads(line) for line in lines) == has_vectors
+
+
+@pytest.mark.parametrize("text", ["\x1b[31mred\x1b[0m", "\x9b5m", "[bold]b[/bold]", "\u202egnp"])
+def test_no_control_code_of_a_memory_reaches_the_terminal(
+    text: str, memory_file: Path, cli: Cli
+) -> None:
+    fill(memory_file, told([f"{text} {words}" for words in of_one_thing()], "odd"))
+    said = cli("maintain", memory_file, "--consolidate").out
+    for row in rows(memory_file, "SELECT id FROM memories"):
+        said += cli("show", "--lineage", memory_file, row["id"]).out
+    said += cli("log", memory_file, rows(memory_file, "SELECT id FROM runs")[0]["id"]).out
+    assert not {"\x1b", "\x9b", "\u202e"} & set(said)
+    if "bold" in text:
+        assert "[bold]" in said
+
+
+@pytest.mark.parametrize("command", every_command())
+def test_each_command_has_help_that_names_the_exit_codes(command: str, cli: Cli) -> None:
+    ended = cli(*command.split(), "--help-all")
+    assert ended.code == 0
+    assert "10 no such file" in " ".join(ended.out.split())
+    assert "--json" in ended.out
+    assert "--quiet" in ended.out
+
+
+def test_a_defect_ends_with_70_and_no_traceback(
+    filled: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The one way to see the last line of defence: something breaks that never should.
+    monkeypatch.setattr("slowwave.store.check._QUERIES", {"broken": "SELECT nothing FROM nowhere"})
+    ended = cli("check", filled)
+    assert ended.code == 70
+    assert "defect" in ended.err
+    assert "Traceback" not in ended.err

@@ -1,0 +1,117 @@
+"""What a command loads, sets and waits for: a library that it does not use costs it nothing."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from nights import fill, night, of_one_thing, told
+from places import ROOT
+
+from slowwave.consolidation.vectors.embedder import SentenceEmbedder
+
+# Seconds each.
+HEAVIEST = {"torch", "transformers", "sentence_transformers", "litellm", "mcp"}
+EMBEDDING = {"onnxruntime", "tokenizers"}
+PLANNING = {"numpy", "scipy", "sklearn"}
+# Typer itself loads pydantic.
+LIGHTER = {"rich", "sqlite_utils", "snowballstemmer", "tenacity", "filelock", "jinja2"}
+
+
+def loaded(arguments: Sequence[object], names: set[str]) -> set[str]:
+    """Return which of the modules a command had loaded when it ended."""
+    code = (
+        "import sys\nfrom slowwave.cli.app import run\n"
+        f"code = run({[str(one) for one in arguments]!r})\n"
+        f"print('LOADED', *[n for n in {sorted(names)!r} if n in sys.modules])\n"
+        "sys.exit(code)"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return set(ended.stdout.splitlines()[-1].split()[1:])
+
+
+@pytest.fixture
+def embedded(memory_file: Path, embedder: SentenceEmbedder) -> Path:
+    """Provide a file whose memories have their vectors, and work to do."""
+    fill(memory_file, told(of_one_thing(), "oncall"))
+    night(memory_file, embedder, only=frozenset({"merge"}))
+    return memory_file
+
+
+@pytest.mark.parametrize("command", ["maintain", "mcp", "log"])
+def test_help_loads_only_what_draws_it(command: str) -> None:
+    everything = HEAVIEST | EMBEDDING | PLANNING | LIGHTER
+    assert loaded([command, "--help"], everything) == {"rich"}
+
+
+@pytest.mark.parametrize("arguments", [["--version"], ["maintain", "--help"]])
+def test_extensions_are_loaded_for_what_the_core_does_not_have(arguments: list[str]) -> None:
+    extensions = {"slowwave.extensions", "slowwave.extensions.fleet.commands.app"}
+    assert loaded(arguments, extensions) == set()
+    assert loaded(["fleet", "--help"], extensions) == extensions
+
+
+def test_a_report_loads_no_model(embedded: Path) -> None:
+    arguments = ["log", embedded, "--html", embedded.with_name("night.html")]
+    assert loaded(arguments, HEAVIEST | EMBEDDING | {"scipy", "sklearn", "jinja2"}) == {"jinja2"}
+
+
+@pytest.mark.parametrize("command", ["check", "log"])
+def test_a_look_into_a_file_loads_no_model(command: str, embedded: Path) -> None:
+    assert loaded([command, embedded], HEAVIEST | EMBEDDING | {"scipy", "sklearn"}) == set()
+
+
+def test_a_dry_run_with_vectors_loads_no_model(embedded: Path) -> None:
+    arguments = ["maintain", embedded, "--consolidate", "--dry-run"]
+    assert loaded(arguments, HEAVIEST | EMBEDDING) == set()
+
+
+@pytest.mark.parametrize("dry", [[], ["--dry-run"]])
+def test_a_night_at_rest_loads_nothing_that_reads_texts_or_vectors(
+    dry: list[str], embedded: Path, embedder: SentenceEmbedder
+) -> None:
+    night(embedded, embedder)
+    reading = {"simplemma", "snowballstemmer", "slowwave.consolidation.facts.reading"}
+    arguments = ["maintain", embedded, "--consolidate", *dry]
+    # sqlite-utils itself loads numpy where there is one.
+    assert loaded(arguments, HEAVIEST | EMBEDDING | (PLANNING - {"numpy"}) | reading) == set()
+
+
+def test_a_night_with_the_packaged_model_loads_onnxruntime_and_no_torch(memory_file: Path) -> None:
+    fill(memory_file, told(of_one_thing(), "oncall"))
+    arguments = ["maintain", memory_file, "--consolidate"]
+    assert loaded(arguments, HEAVIEST | EMBEDDING) == EMBEDDING
+
+
+def test_a_command_waits_for_nothing_that_a_library_would_do_at_the_end(tmp_path: Path) -> None:
+    code = (
+        "import atexit, sys, time\n"
+        "atexit.register(time.sleep, 600)\n"
+        f"sys.argv = ['slowwave', 'init', {str(tmp_path / 'memory.db')!r}]\n"
+        "from slowwave.cli.__main__ import main\nmain()"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert ended.returncode == 0
+    assert "memory.db" in ended.stdout
+
+
+SETTINGS = re.compile(
+    r"os\.environ\[[^]]+\] =|os\.environ\.(?:setdefault|update|pop)|os\.putenv"
+    r"|\bgc\.|sys\.set\w+\(|signal\.signal"
+)
+
+
+@pytest.mark.parametrize("folder", ["consolidation", "store"])
+def test_only_the_command_line_makes_settings_of_the_process(folder: str) -> None:
+    found = {
+        path.name: SETTINGS.findall(path.read_text("utf-8"))
+        for path in (ROOT / folder).rglob("*.py")
+        if path.parent.name != "commands"
+    }
+    assert {name: made for name, made in found.items() if made} == {}

@@ -1,0 +1,241 @@
+"""Commands that look at a file, and at what runs made of it: list, show, stats, diff, log."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sqlite3
+from pathlib import Path
+
+import pytest
+import readme
+from cli_calls import Cli
+from commands import setting
+from model_nights import every_night_asks, write_smoke
+from model_server import answering, approval
+from nights import TWINS, active, fill, rows, told
+
+from slowwave.cli.app import run
+
+
+@pytest.fixture(scope="module")
+def after_a_night(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("night") / "memory.db"
+    assert run(["import", str(path), str(readme.SMOKE), "--quiet"]) == 0
+    with every_night_asks(answering(write_smoke, approval)):
+        assert run(["maintain", str(path), "--consolidate", "--quiet"]) == 0
+    return path
+
+
+@pytest.fixture
+def night(after_a_night: Path, tmp_path: Path) -> Path:
+    """Provide the memories of the README after a night."""
+    return Path(shutil.copy(after_a_night, tmp_path))
+
+
+def run_of(path: Path) -> str:
+    return str(rows(path, "SELECT id FROM runs ORDER BY id DESC")[0]["id"])
+
+
+def test_list_gives_the_active_memories_the_latest_first(night: Path, cli: Cli) -> None:
+    listed = cli("list", night, "--json").json
+    assert {one["content"] for one in listed["memories"]} == set(active(night))
+    days = [one["observed_at"] for one in listed["memories"]]
+    assert days == sorted(days, reverse=True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "where"),
+    [
+        (["--status", "superseded"], "status = 'superseded'"),
+        (["--layer", "stable"], "status = 'active' AND layer = 'stable'"),
+        (["--contains", "WIKI"], "status = 'active' AND content LIKE '%wiki%'"),
+        (["--contains", "%"], "0"),
+        (["--status", "any", "--limit", "0"], "1"),
+    ],
+)
+def test_list_takes_what_is_asked_for(
+    arguments: list[str], where: str, night: Path, cli: Cli
+) -> None:
+    listed = cli("list", night, *arguments, "--json").json
+    wanted = {row["id"] for row in rows(night, f"SELECT id FROM memories WHERE {where}")}
+    assert {one["id"] for one in listed["memories"]} == wanted
+    assert listed["count"] == len(wanted)
+
+
+def test_list_says_how_many_it_leaves_out(night: Path, cli: Cli) -> None:
+    assert f"... {len(active(night)) - 1} more" in cli("list", night, "--limit", 1).out
+
+
+def test_a_long_memory_is_whole_in_a_pipe(memory_file: Path, cli: Cli) -> None:
+    text = " ".join(f"word{number}" for number in range(300))
+    fill(memory_file, [{"content": text}])
+    assert text in cli("list", memory_file).out
+
+
+def test_show_tells_all_that_is_known_of_a_memory(night: Path, cli: Cli) -> None:
+    shown = cli("show", night, "smoke-05", "--json").json["memory"]
+    row = rows(night, "SELECT * FROM memories WHERE id = 'smoke-05'")[0]
+    assert shown["content"] == row["content"]
+    assert shown["superseded_by"] == row["superseded_by"]
+    assert row["content"] in cli("show", night, "smoke-05").out
+    assert cli("show", night, "no-such-memory").code == 1
+
+
+def test_stats_counts_memories_and_tells_how_they_grew(night: Path, cli: Cli) -> None:
+    found = cli("log", "--stats", night, "--json").json
+    assert found["active"]["active"] == len(active(night))
+    by_status = {
+        row["status"]: row["n"]
+        for row in rows(night, "SELECT status, count(*) AS n FROM memories GROUP BY 1")
+    }
+    assert {name: sum(one.values()) for name, one in found["by_status"].items()} == by_status
+    (run,) = found["runs"]
+    assert (run["active_before"], run["active_after"]) == (9, len(active(night)))
+
+
+def test_diff_shows_what_a_run_took_away_and_wrote(night: Path, cli: Cli) -> None:
+    changes = cli("log", "--diff", night, run_of(night), "--json").json["changes"]
+    gone = {one["before"] for one in changes} - {None}
+    come = {one["after"] for one in changes} - {None}
+    superseded = rows(night, "SELECT content FROM memories WHERE status = 'superseded'")
+    assert gone == {row["content"] for row in superseded}
+    assert come == set(active(night)) - {row["content"] for row in rows(night, NOT_MADE)}
+
+
+NOT_MADE = "SELECT content FROM memories WHERE origin <> 'consolidation'"
+
+
+def test_diff_says_of_a_run_that_was_taken_back_what_it_had_done(night: Path, cli: Cli) -> None:
+    run = run_of(night)
+    before = cli("log", "--diff", night, run, "--json").json["changes"]
+    assert cli("undo", night, run).code == 0
+    after = cli("log", "--diff", night, run, "--json").json["changes"]
+    assert {one["before"] for one in after} == {one["before"] for one in before}
+
+
+def test_diff_of_an_early_run_knows_what_a_later_one_changed(night: Path, cli: Cli) -> None:
+    first = run_of(night)
+    before = cli("log", "--diff", night, first, "--json").json["changes"]
+    more = "Helvi settles the invoices on the first Tuesday of the month, with the bank's token."
+    cli("add", night, more)
+    cli("maintain", night, "--consolidate")
+    assert run_of(night) != first
+    assert cli("log", "--diff", night, first, "--json").json["changes"] == before
+
+
+def test_log_shows_of_each_proposal_what_went_and_what_stands(night: Path, cli: Cli) -> None:
+    shown = cli("log", night, run_of(night)).out
+    planned = rows(night, "SELECT draft FROM proposals WHERE operation <> 'merge'")
+    assert planned
+    for row in planned:
+        assert f"  = {row['draft']}" in shown
+    assert "  - 2026-02-03  Helvi settles the invoices" in shown
+
+
+def test_log_gives_the_tokens_of_each_proposal_as_the_night_did(tmp_path: Path, cli: Cli) -> None:
+    memories = tmp_path / "memory.db"
+    cli("import", memories, readme.SMOKE)
+    with every_night_asks(answering(write_smoke, approval)):
+        report = cli("maintain", memories, "--consolidate").out
+    logged = cli("log", memories, run_of(memories)).out
+    numbers = re.compile(r"^(\w+ \w{8}) .*; ([\d,]+ -> [\d,]+ tokens)", re.MULTILINE)
+    assert len(numbers.findall(report)) == 3
+    assert sorted(numbers.findall(logged)) == sorted(numbers.findall(report))
+
+
+def test_the_table_of_runs_fits_80_columns(memory_file: Path, cli: Cli) -> None:
+    fill(memory_file, told(TWINS, "twin"))
+    cli("maintain", memory_file, "--consolidate")
+    assert max(len(line) for line in cli("log", memory_file).out.splitlines()) <= 80
+
+
+def test_log_says_whose_words_a_models_sentences_are(tmp_path: Path, cli: Cli) -> None:
+    memories, answers = tmp_path / "retold.db", tmp_path / "answers.jsonl"
+    shutil.copy(readme.ANSWERS, answers)
+    cli("import", memories, readme.RETOLD)
+    cli("maintain", memories, "--consolidate", setting("replay", answers))
+    assert "written by recorded/claude" in cli("log", memories, run_of(memories)).out
+
+
+def test_a_dry_undo_says_whether_it_can_be_done_and_changes_nothing(night: Path, cli: Cli) -> None:
+    before = rows(night, "SELECT * FROM memories")
+    ended = cli("undo", night, run_of(night), "--dry-run", "--json")
+    assert ended.code == 0
+    assert len(ended.json["proposals"]) == 3
+    assert rows(night, "SELECT * FROM memories") == before
+    assert rows(night, "SELECT outcome FROM runs") == [{"outcome": "done"}]
+
+
+def test_a_dry_undo_names_what_stands_in_the_way(night: Path, cli: Cli) -> None:
+    run = run_of(night)
+    made = cli("list", night, "--layer", "stable", "--json").json["memories"]
+    with sqlite3.connect(night) as db:
+        db.execute("UPDATE memories SET content = 'Rewritten.' WHERE id = ?", [made[0]["id"]])
+    ended = cli("undo", night, run, "--dry-run")
+    assert ended.code == 1
+    assert made[0]["id"] in ended.err
+
+
+def test_undo_takes_back_all_runs_since_one(memory_file: Path, cli: Cli) -> None:
+    fill(memory_file, told(TWINS, "twin"))
+    before = set(active(memory_file))
+    cli("maintain", memory_file, "--consolidate")
+    first = run_of(memory_file)
+    cli("add", memory_file, f"{TWINS[0].rstrip('.')} !")
+    cli("maintain", memory_file, "--consolidate")
+    assert run_of(memory_file) != first
+    ended = cli("undo", memory_file, "--since", first, "--json")
+    assert ended.code == 0
+    assert len(ended.json["runs"]) == 2
+    assert before <= set(active(memory_file))
+    assert {row["outcome"] for row in rows(memory_file, "SELECT outcome FROM runs")} == {"undone"}
+    assert cli("undo", memory_file, "--since", first).code == 1
+
+
+def test_undo_since_a_run_goes_by_the_order_of_runs_and_not_by_the_clock(
+    memory_file: Path, cli: Cli
+) -> None:
+    fill(memory_file, told(TWINS, "twin"))
+    cli("maintain", memory_file, "--consolidate")
+    first = run_of(memory_file)
+    cli("add", memory_file, f"{TWINS[0].rstrip('.')} !")
+    cli("maintain", memory_file, "--consolidate")
+    with sqlite3.connect(memory_file) as db:
+        db.execute(
+            "UPDATE runs SET started_at = '2020-01-01T00:00:00+00:00' WHERE id <> ?", [first]
+        )
+    log = [run["id"] for run in cli("log", memory_file, "--json").json["runs"]]
+    assert log[0] == first
+    ended = cli("undo", memory_file, "--since", first, "--json")
+    assert (ended.code, ended.json["runs"]) == (0, log[::-1])
+
+
+def test_undo_needs_enough_of_an_id_to_mean_one(night: Path, cli: Cli) -> None:
+    ended = cli("undo", night, run_of(night)[:4])
+    assert ended.code == 1
+    assert "8 characters" in ended.err
+    assert cli("undo", night, run_of(night)[:8]).code == 0
+
+
+def test_a_conflict_is_still_listed_when_one_side_of_it_has_gone_into_another_memory(
+    memory_file: Path, cli: Cli
+) -> None:
+    kept = "The log retention configured in Loki is"
+    said = [
+        f"{kept} 12 days.",
+        f"{kept} 21 days.",
+        f"User said that {kept[0].lower()}{kept[1:]} 21 days, as the auditors asked.",
+    ]
+    fill(memory_file, told(said, "loki"))
+
+    def listed() -> set[tuple[str, ...]]:
+        found = cli("conflicts", memory_file, "--json").json["conflicts"]
+        return {tuple(one["values"]) for one in found}
+
+    before = listed()
+    assert before
+    cli("maintain", memory_file, "--consolidate")
+    superseded = rows(memory_file, "SELECT content FROM memories WHERE status = 'superseded'")
+    assert f"{kept} 21 days." in {row["content"] for row in superseded}
+    assert listed() == before

@@ -1,0 +1,487 @@
+"""A report as a page and as Markdown: what stands in it, and what no memory can make of it."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import stat
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+from browser import CHROMIUM, HOSTILE, browser
+from builders import copy_of
+from cli_calls import Cli
+from commands import setting
+from model_nights import a_fact, served
+from model_server import oracle
+from nights import TWINS, execute, fill, night, of_one_thing, rows, told
+from places import FIXTURES
+
+from slowwave.cli.pages import account_reading as accounts
+from slowwave.cli.pages import map as maps
+from slowwave.cli.terminal.differences import mark_differences
+from slowwave.consolidation.vectors.embedder import SentenceEmbedder
+from slowwave.store.file import create_file
+
+
+class Tags(HTMLParser):
+    """Counts what stands on a page as a tag."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+
+
+def night_on(path: Path, memories: list[dict[str, Any]], embedder: SentenceEmbedder) -> Path:
+    """Make a file and let one night pass. It is for copies: nobody has it open."""
+    create_file(path)
+    fill(path, memories)
+    night(path, embedder)
+    execute(path, "PRAGMA wal_checkpoint(TRUNCATE)")
+    return path
+
+
+@pytest.fixture(scope="module")
+def one_night(tmp_path_factory: pytest.TempPathFactory, embedder: SentenceEmbedder) -> Path:
+    memories = [*told(TWINS, "twin"), *told(of_one_thing(), "oncall")]
+    return night_on(tmp_path_factory.mktemp("one") / "memory.db", memories, embedder)
+
+
+@pytest.fixture
+def after_a_night(one_night: Path, tmp_path: Path) -> Path:
+    """Provide a file after one night."""
+    return copy_of(one_night, tmp_path / "memory.db")
+
+
+@pytest.fixture(scope="module")
+def hostile_night(tmp_path_factory: pytest.TempPathFactory, embedder: SentenceEmbedder) -> Path:
+    memories = [
+        one
+        for number, odd in enumerate(HOSTILE)
+        for one in told(
+            [f"Note {number} of the gateway says {odd}"] * 2, f"<b>{number}", session=f"{number}"
+        )
+    ]
+    path = night_on(tmp_path_factory.mktemp("hostile") / "memory.db", memories, embedder)
+    assert len(rows(path, "SELECT 1 FROM proposals WHERE state = 'applied'")) >= 8
+    return path
+
+
+@pytest.fixture
+def hostile(hostile_night: Path, tmp_path: Path) -> Path:
+    """Provide a file after a night on texts that would be more than text."""
+    return copy_of(hostile_night, tmp_path / "memory.db")
+
+
+# ----------------------------------------------------------------- what stands in it
+
+
+def test_a_page_tells_numbers_texts_and_how_to_take_each_back(
+    after_a_night: Path, tmp_path: Path, cli: Cli
+) -> None:
+    page = tmp_path / "night.html"
+    ended = cli("log", after_a_night, "--html", page)
+    assert (ended.code, ended.err) == (0, "")
+    assert ended.out == f"Written: {page}\n"
+    text = page.read_text("utf-8")
+    (run,) = rows(after_a_night, "SELECT id, report FROM runs")
+    assert run["id"] in text
+    for proposal in rows(after_a_night, "SELECT * FROM proposals"):
+        assert proposal["reason"] in text
+        undo = shlex.join(["slowwave", "undo", str(after_a_night), proposal["key"][:12]])
+        assert undo in text
+    for each in rows(after_a_night, "SELECT id FROM memories WHERE status = 'superseded'"):
+        assert each["id"] in text
+    assert '<svg class="map"' in text
+    assert '<svg class="curve"' in text
+
+
+def test_the_undo_command_of_a_page_takes_its_proposal_back(
+    after_a_night: Path, tmp_path: Path, cli: Cli
+) -> None:
+    odd = after_a_night.with_name("it's a memory.db")
+    after_a_night.rename(odd)
+    text = cli("log", odd, "--md", "-").out
+    command = re.findall(r"^Take it back with `(.*)`$", text, re.MULTILINE)[-1]
+    assert cli(*shlex.split(command)[1:]).code == 0
+    assert "undone" in cli("log", odd, "--md", "-").out
+
+
+def test_the_last_run_is_told_unless_another_is_named(
+    after_a_night: Path, embedder: SentenceEmbedder, cli: Cli
+) -> None:
+    fill(after_a_night, told(["The lift is out of order on Mondays."] * 2, "lift"))
+    night(after_a_night, embedder)
+    first, last = (row["id"] for row in rows(after_a_night, "SELECT id FROM runs ORDER BY id"))
+    assert last in cli("log", after_a_night, "--md", "-").out
+    assert first in cli("log", after_a_night, first, "--md", "-").out
+    page = cli("log", after_a_night, first, "--html", "-").out
+    assert len(re.findall("memories</title></circle>", page)) == 1
+    page = cli("log", after_a_night, "--html", "-").out
+    assert len(re.findall("memories</title></circle>", page)) == 2
+
+
+def test_a_night_writes_its_report_and_a_dry_run_what_it_would_do(
+    memory_file: Path, tmp_path: Path, cli: Cli
+) -> None:
+    fill(memory_file, [*told(TWINS, "twin"), *a_fact()])
+    page, text = tmp_path / "night.html", tmp_path / "night.md"
+    before = memory_file.read_bytes()
+    with served(oracle) as model:
+        maintain = ("maintain", memory_file, "--consolidate", *model, "--report")
+        assert cli(*maintain, page, "--dry-run", "--ask").code == 0
+        assert memory_file.read_bytes() == before
+        planned = page.read_text("utf-8")
+        assert cli(*maintain, page).code == 0
+        assert cli(*maintain, text).code == 0
+    assert "What a night would do" in planned
+    assert "slowwave undo" not in planned
+    assert "no vectors yet" in planned
+    done = page.read_text("utf-8")
+    assert "What the night did" in done
+    drafts = rows(memory_file, "SELECT draft FROM proposals WHERE operation = 'synthesize'")
+    (draft,) = (row["draft"] for row in drafts)
+    for one in (planned, done):
+        words = re.sub(r"<[^>]*>", "", one)
+        assert draft in words
+    assert "nothing to do" in text.read_text("utf-8")
+
+
+def test_a_night_tells_its_conflicts_and_what_it_kept_apart(
+    memory_file: Path, tmp_path: Path, cli: Cli
+) -> None:
+    fill(
+        memory_file,
+        told(
+            [
+                "The cellar door is painted green by Tuva.",
+                "The cellar door is painted green by Ivar.",
+                "Evan paints the fence for Sam.",
+                "Sam paints the fence for Evan.",
+            ],
+            "pair",
+        ),
+    )
+    page = tmp_path / "night.html"
+    ended = cli("maintain", memory_file, "--consolidate", setting("report", page), "--json")
+    text = page.read_text("utf-8")
+    assert ended.json["refused"]
+    apart = text[text.index("Kept apart") :]
+    for one in ended.json["refused"]:
+        assert all(memory in apart for memory in one["sources"])
+
+
+def test_markdown_of_a_model_tells_what_it_took(tmp_path: Path, cli: Cli) -> None:
+    file, answers = tmp_path / "retold.db", FIXTURES / "retold.answers.jsonl"
+    assert cli("import", file, FIXTURES / "retold.jsonl").code == 0
+    text = tmp_path / "night.md"
+    night = ("maintain", file, "--consolidate", setting("replay", answers), setting("report", text))
+    assert cli(*night).code == 0
+    said = text.read_text("utf-8")
+    assert "answered from the file" in said or "calls" in said
+    assert "### Conflicts, left as they are: 1" in said
+    assert "written by recorded/claude" in said
+
+
+def test_a_file_without_a_run_has_no_report(memory_file: Path, cli: Cli) -> None:
+    ended = cli("log", memory_file, "--md", "-")
+    assert (ended.code, ended.out) == (1, "")
+    assert "No run has changed" in ended.err
+
+
+def test_json_says_what_was_written(after_a_night: Path, tmp_path: Path, cli: Cli) -> None:
+    page, text = tmp_path / "a.html", tmp_path / "b.md"
+    said = cli("log", after_a_night, "--html", page, "--md", text, "--json").json
+    assert said["written"] == [str(page), str(text)]
+    assert said["command"] == "report"
+    assert cli("log", after_a_night, "--html", "-", "--json").code == 2
+
+
+def test_differences_are_marked_word_by_word() -> None:
+    (source,), result = mark_differences(
+        ["The gate opens at 7:30 for staff."], "The gate opens at 8:30 for all staff."
+    )
+    assert [one.text for one in source if one.differs] == ["7"]
+    assert [one.text for one in result if one.differs] == ["8", "all"]
+    assert "".join(one.text for one in source) == "The gate opens at 7:30 for staff."
+    assert "".join(one.text for one in result) == "The gate opens at 8:30 for all staff."
+
+
+def test_texts_too_long_to_compare_are_shown_without_marks() -> None:
+    long = "a word and another " * 1_000
+    (source,), result = mark_differences([long], f"{long} and more")
+    assert not any(one.differs for one in (*source, *result))
+
+
+def test_a_map_of_more_memories_than_can_be_drawn_says_so(
+    after_a_night: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(maps, "MOST_POINTS", 5)
+    page = cli("log", after_a_night, "--html", "-").out
+    drawing = page[page.index('<svg class="map"') :]
+    assert drawing[: drawing.index("</svg>")].count("<circle") == 5
+    assert "Drawn are 5 of" in page
+
+
+def test_a_report_of_more_proposals_than_can_be_shown_says_so(
+    after_a_night: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(accounts, "MOST_ITEMS", 1)
+    page = cli("log", after_a_night, "--html", "-").out
+    count = len(rows(after_a_night, "SELECT 1 FROM proposals"))
+    assert page.count('<article class="item stands">') == 1
+    assert f"of {count} proposals" in page
+
+
+def test_markdown_fits_a_comment_however_much_memories_say(
+    memory_file: Path, embedder: SentenceEmbedder, cli: Cli
+) -> None:
+    for number in range(60):
+        text = f"Pump {number} was oiled, {' and '.join(f'part {number}{n}' for n in range(60))}."
+        fill(memory_file, told([text] * 3, f"pump{number}"))
+    night(memory_file, embedder)
+    text = cli("log", memory_file, "--md", "-").out
+    assert 20_000 < len(text) < 65_536
+    assert re.search(r"The first \d+ of 60;", text)
+
+
+def test_of_very_many_memories_a_report_says_how_to_look_for_conflicts(
+    after_a_night: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command = f"slowwave conflicts {after_a_night}"
+    assert command not in cli("log", after_a_night, "--html", "-").out
+    monkeypatch.setattr(accounts, "MOST_COMPARED", 0)
+    assert command in cli("log", after_a_night, "--html", "-").out
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [
+        None,
+        "{}",
+        '{"before": {"active": 3}, "model": {}}',
+        '{"before": 1, "after": {"active": "<b>"}, "model": {"calls": "<b>"}}',
+        '{"before": {"active": 1, "superseded": 0, "tokens": 1, "layers": {"core": "<b>"}}}',
+    ],
+)
+def test_a_run_that_was_cut_off_or_counted_less_is_told_all_the_same(
+    kept: str | None, after_a_night: Path, cli: Cli
+) -> None:
+    execute(after_a_night, "UPDATE runs SET outcome = 'interrupted', report = ?", kept)
+    for form in ("--html", "--md"):
+        ended = cli("log", after_a_night, form, "-")
+        assert (ended.code, ended.err) == (0, "")
+        assert "interrupted" in ended.out
+
+
+def test_what_was_taken_back_is_told_as_what_stood(after_a_night: Path, cli: Cli) -> None:
+    (run,) = rows(after_a_night, "SELECT id FROM runs")
+    assert cli("undo", after_a_night, run["id"]).code == 0
+    page = cli("log", after_a_night, "--html", "-").out
+    assert "What stood until it was taken back" in page
+    assert "slowwave undo" not in page
+    assert '<article class="item stands">' not in page
+
+
+def test_each_proposal_says_its_tenant_where_it_has_one(memory_file: Path, cli: Cli) -> None:
+    fill(memory_file, told(TWINS, "twin", tenant="<i>ops</i>"))
+    assert cli("maintain", memory_file, "--consolidate").code == 0
+    assert "tenant &lt;i&gt;ops&lt;/i&gt;" in cli("log", memory_file, "--html", "-").out
+    assert "tenant <i>ops</i>) @@" in cli("log", memory_file, "--md", "-").out
+
+
+def test_a_damaged_vector_is_left_out_of_the_map(after_a_night: Path, cli: Cli) -> None:
+    execute(
+        after_a_night,
+        "UPDATE embeddings SET vector = zeroblob(length(vector)) WHERE memory_id = 'oncall-01'",
+    )
+    assert cli("log", after_a_night, "--html", "-").code == 0
+    execute(after_a_night, "DELETE FROM embeddings")
+    assert "no vectors yet" in cli("log", after_a_night, "--html", "-").out
+
+
+# ----------------------------------------------------------------- hostile texts
+
+
+def test_no_memory_adds_a_tag_or_an_attribute(hostile: Path, cli: Cli) -> None:
+    page = cli("log", hostile, "--html", "-").out
+    tags = Tags(page).found
+    assert [tag for tag, _ in tags].count("script") == 1
+    assert {tag for tag, _ in tags} & {"img", "iframe", "plaintext", "link", "a", "b"} == set()
+    assert [name for _, given in tags for name in given if name.startswith("on")] == []
+    assert "1337" not in page
+    assert "{{ 7 * 191 }}" in page
+    assert not {"\x00", "\x1b", "\u202e"} & set(page)
+
+
+def test_no_memory_leaves_its_block_in_markdown(hostile: Path, cli: Cli) -> None:
+    text = cli("log", hostile, "--md", "-").out
+    outside, fence = [], ""
+    for line in text.splitlines():
+        if not fence and line.startswith("```"):
+            fence = line.rstrip("dieftx")
+        elif line == fence:
+            fence = ""
+        elif not fence:
+            outside.append(line)
+    assert fence == ""
+    said = "\n".join(outside)
+    for odd in ("<script", "@someone", "example.org", "**c**", "onerror"):
+        assert odd not in said
+        assert odd in text
+
+
+def test_a_page_allows_its_own_script_and_nothing_else(after_a_night: Path, cli: Cli) -> None:
+    page = cli("log", after_a_night, "--html", "-").out
+    (policy,) = (
+        given["content"] or ""
+        for tag, given in Tags(page).found
+        if given.get("http-equiv") == "Content-Security-Policy"
+    )
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
+    assert "http" not in policy
+    assert re.findall(r"""(?:src|href)=|url\(|@import|style=""", page) == []
+
+
+# ----------------------------------------------------------------- lineage
+
+
+def test_a_lineage_page_has_what_a_memory_was_made_from_and_into(
+    after_a_night: Path, tmp_path: Path, cli: Cli
+) -> None:
+    (edge, *_) = rows(after_a_night, "SELECT * FROM synthesized_from")
+    page = tmp_path / "lineage.html"
+    ended = cli("show", "--lineage", after_a_night, edge["derived_id"], "--html", page)
+    assert (ended.code, ended.out) == (0, f"Written: {page}\n")
+    made_from = page.read_text("utf-8").partition("<h2>Made from</h2>")[2]
+    assert edge["source_id"] in made_from.partition("<h2>Made into</h2>")[0]
+    page = cli("show", "--lineage", after_a_night, edge["source_id"], "--html", "-").out
+    assert edge["derived_id"] in page.partition("<h2>Made into</h2>")[2]
+
+
+def test_no_memory_adds_a_tag_to_a_lineage_page(hostile: Path, cli: Cli) -> None:
+    for row in rows(hostile, "SELECT id FROM memories WHERE status = 'active'"):
+        tags = Tags(cli("show", "--lineage", hostile, row["id"], "--html", "-").out).found
+        ours = {"html", "head", "meta", "title", "style", "body", "header", "h1", "p", "code"}
+        ours |= {"main", "div", "bdi", "small", "section", "h2", "ul", "li", "span", "footer"}
+        assert {tag for tag, _ in tags} - ours == set()
+        assert [name for _, given in tags for name in given if name.startswith("on")] == []
+
+
+# ----------------------------------------------------------------- where it is written
+
+
+@pytest.mark.parametrize("command", ["report", "maintain"])
+def test_a_report_is_written_over_nothing_but_a_report(
+    command: str, after_a_night: Path, tmp_path: Path, cli: Cli
+) -> None:
+    others = {
+        "memory.html": after_a_night.read_bytes(),
+        "notes.html": b"<!DOCTYPE html>\n<p>mine</p>",
+        "MEMORY.md": b"- The lift is out of order.\n",
+    }
+    for name, content in others.items():
+        path = tmp_path / "others" / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(content)
+        option = "--md" if path.suffix == ".md" else "--html"
+        given = (
+            ("log", after_a_night, option, path)
+            if command == "report"
+            else ("maintain", after_a_night, "--consolidate", setting("report", path))
+        )
+        ended = cli(*given)
+        assert (ended.code, ended.out) == (1, "")
+        assert "no report of slowwave" in ended.err
+        assert path.read_bytes() == content
+    page = tmp_path / "night.html"
+    assert [cli("log", after_a_night, "--html", page).code for _ in range(2)] == [0, 0]
+    assert {one.name for one in (tmp_path / "others").iterdir()} == set(others)
+
+
+def test_a_night_is_not_spent_on_a_report_that_cannot_be_written(
+    memory_file: Path, tmp_path: Path, cli: Cli
+) -> None:
+    fill(memory_file, told([TWINS[0]] * 4, "twin"))
+    maintain = ("maintain", memory_file, "--consolidate", "--report")
+    nowhere = cli(*maintain, tmp_path / "none" / "night.html")
+    assert (nowhere.code, nowhere.out) == (1, "")
+    assert "no folder" in nowhere.err
+    assert cli(*maintain, tmp_path / "night.pdf").code == 2
+    assert cli("maintain", memory_file, memory_file, *maintain[2:], tmp_path / "a.md").code == 2
+    assert rows(memory_file, "SELECT 1 FROM runs") == []
+
+
+def test_a_report_that_fails_in_the_end_leaves_the_night_and_says_so(
+    memory_file: Path, tmp_path: Path, cli: Cli
+) -> None:
+    fill(memory_file, told([TWINS[0]] * 4, "twin"))
+    # A name that can be looked for, and to which nothing can be added.
+    page = tmp_path / f"{'n' * 250}.html"
+    ended = cli("maintain", memory_file, "--consolidate", setting("report", page))
+    assert ended.code == 3
+    assert "Cannot write" in ended.err
+    assert len(rows(memory_file, "SELECT 1 FROM memories WHERE status = 'active'")) == 1
+    assert list(tmp_path.glob("*.html")) == []
+
+
+def test_a_report_can_be_read_by_whoever_can_read_the_memory_file(
+    after_a_night: Path, tmp_path: Path, cli: Cli
+) -> None:
+    page = tmp_path / "night.html"
+    for mode in (0o600, 0o640):
+        after_a_night.chmod(mode)
+        cli("log", after_a_night, "--html", page)
+        assert stat.S_IMODE(page.stat().st_mode) == mode
+
+
+# ----------------------------------------------------------------- in a browser
+
+in_a_browser = pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine")
+
+
+@in_a_browser
+@pytest.mark.parametrize("width", [360, 1_200])
+def test_a_browser_shows_the_page_whole_and_has_nothing_to_complain_of(
+    width: int, hostile: Path, tmp_path: Path, cli: Cli
+) -> None:
+    page = tmp_path / "night.html"
+    cli("log", hostile, "--html", page)
+    with browser(tmp_path / "profile") as shown:
+        shown.open(page, width)
+        assert shown.value("document.documentElement.scrollWidth") <= width
+        assert shown.value("document.title") != "owned"
+        assert shown.value("document.querySelectorAll('.map circle title').length") > 0
+        assert shown.complaints == []
+        assert shown.requests == [page.as_uri()]
+
+
+@in_a_browser
+def test_the_filter_leaves_what_says_the_word_and_a_point_tells_its_text(
+    after_a_night: Path, tmp_path: Path, cli: Cli
+) -> None:
+    page = tmp_path / "night.html"
+    cli("log", after_a_night, "--html", page)
+    shown_items = "[...document.querySelectorAll('.item')].filter((one) => one.checkVisibility())"
+    with browser(tmp_path / "profile") as shown:
+        shown.open(page, 360)
+        everything = shown.value(f"{shown_items}.length")
+        shown.value("document.getElementById('filter').focus()")
+        shown.call("Input.insertText", text="PAGER")
+        left = shown.value(f"{shown_items}.map((one) => one.textContent)")
+        assert 0 < len(left) < everything
+        assert all("pager" in one for one in left)
+        assert shown.value("document.querySelectorAll('.map .away').length") > 0
+        assert "of" in shown.value("document.getElementById('count').textContent")
+        dot = "document.querySelector('.map circle')"
+        shown.value(f"{dot}.dispatchEvent(new MouseEvent('click'))")
+        said = shown.value("document.getElementById('touched').textContent")
+        assert said == shown.value(f"{dot}.textContent")
+        assert shown.complaints == []

@@ -1,0 +1,88 @@
+"""A file in a folder that nothing can be written to is read all the same."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from nights import TWINS, fill, told
+from places import FIXTURES
+
+# From <linux/prctl.h> and <linux/capability.h>.
+_PR_CAPBSET_DROP, _CAP_DAC_OVERRIDE = 24, 1
+
+
+@pytest.fixture
+def closed(memory_file: Path) -> Iterator[Path]:
+    """Provide a memory file in a folder that is closed to whoever runs the command."""
+    fill(memory_file, told(TWINS, "twin"))
+    others = [one for one in memory_file.parent.iterdir() if one != memory_file]
+    assert others == []
+    memory_file.chmod(0o444)
+    memory_file.parent.chmod(0o555)
+    yield memory_file
+    memory_file.parent.chmod(0o755)
+
+
+def _bound_by_permissions() -> None:
+    """Take from root, before it becomes the command, what lets it write everywhere."""
+    if os.geteuid() == 0:
+        ctypes.CDLL(None).prctl(_PR_CAPBSET_DROP, _CAP_DAC_OVERRIDE, 0, 0, 0)
+
+
+def slowwave(*arguments: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "slowwave.cli", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=_bound_by_permissions,
+    )
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *("maintain", "maintain --phase expire", "maintain --phase purge", "maintain --phase all"),
+        *("add Said.", "ingest CHAT", "experience compress"),
+        *("experience add TRACES", "shared admit ann --human --author ann"),
+    ],
+)
+def test_what_writes_says_that_it_cannot(command: str, closed: Path) -> None:
+    before = closed.read_bytes()
+    paths = {"CHAT": "conversations/team-chat.txt", "TRACES": "experience.jsonl"}
+    words = [str(FIXTURES / paths[one]) if one in paths else one for one in command.split()]
+    name, *options = words
+    ended = slowwave(name, closed, *options)
+    # A run has no lock there; what needs none finds that the file cannot be written.
+    needs_none = name in ("add", "shared") or "add" in options
+    assert ended.returncode == (10 if needs_none else 1)
+    assert ("its folder is read-only" in ended.stderr) is needs_none
+    assert "cannot" in ended.stderr.casefold()
+    assert "Traceback" not in ended.stderr
+    assert closed.read_bytes() == before
+
+
+def test_an_undo_is_rehearsed_in_a_folder_that_cannot_be_written(memory_file: Path) -> None:
+    fill(memory_file, told(TWINS, "twin"))
+    done = json.loads(slowwave("maintain", memory_file, "--consolidate", "--json").stdout)
+    before = memory_file.read_bytes()
+    memory_file.chmod(0o444)
+    memory_file.parent.chmod(0o555)
+    try:
+        beside = {one.name for one in memory_file.parent.iterdir()}
+        rehearsed = slowwave("undo", memory_file, done["run"], "--dry-run")
+        nothing = slowwave("undo", memory_file, "no-such-run", "--dry-run")
+        assert {one.name for one in memory_file.parent.iterdir()} == beside
+    finally:
+        memory_file.parent.chmod(0o755)
+    assert (rehearsed.returncode, rehearsed.stderr) == (0, "")
+    assert "nothing stands in the way" in rehearsed.stdout
+    assert f"in {memory_file}." in nothing.stderr
+    assert memory_file.read_bytes() == before

@@ -1,0 +1,116 @@
+"""slowwave recall as scripts and people see it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from cli_calls import Cli
+from model_nights import Agent, write_smoke
+from model_server import answering, approval
+from nights import fill, picture, rows, told
+
+TEXTS = [
+    "The backup of the wiki runs at 02:30 every night.",
+    "The backup of the wiki now runs at 03:30 every night.",
+    "Ines waters the plants on the third floor.",
+]
+
+
+@pytest.fixture
+def filled(agent: Agent) -> Path:
+    fill(agent.path, told(TEXTS, "m"))
+    agent.server.responder = answering(write_smoke, approval)
+    agent.sleep()
+    return agent.path
+
+
+def test_a_hit_says_why_it_was_found_and_by_which_text(filled: Path, cli: Cli) -> None:
+    shown = cli("recall", filled, "The backup of the wiki runs at 02:30 every night.").out
+    assert shown.startswith(" 1. The backup of the wiki runs at 03:30")
+    assert "1st by words" in shown
+    assert f"found by what it replaced: {TEXTS[0]}; made from 2" in shown
+
+
+def test_json_has_the_memory_its_ranks_its_key_and_its_sources(filled: Path, cli: Cli) -> None:
+    found = cli("recall", filled, "wiki backup", "--json").json
+    assert (found["format"], found["command"], found["query"]) == (1, "recall", "wiki backup")
+    first = found["hits"][0]
+    assert first["memory"]["status"] == "active"
+    assert (first["by_words"], first["by_vectors"]) == (1, 1)
+    assert sorted(first["sources"]) == ["m-00", "m-01"]
+    assert found["hits"][1]["by_words"] is None
+
+
+def test_a_limit_of_0_means_all_as_for_a_list(filled: Path, cli: Cli) -> None:
+    found = cli("recall", filled, "wiki", "--limit", "0", "--json").json["hits"]
+    count = rows(filled, "SELECT count(*) AS n FROM memories WHERE status = 'active'")[0]["n"]
+    assert (len(found), count > 1) == (count, True)
+
+
+def test_a_recall_writes_nothing(filled: Path, cli: Cli) -> None:
+    before = picture(filled), filled.read_bytes()
+    assert cli("recall", filled, "plants").code == 0
+    assert (picture(filled), filled.read_bytes()) == before
+
+
+def test_a_day_means_all_of_that_day(filled: Path, cli: Cli) -> None:
+    for day, said in (("2026-02-01", TEXTS[0]), ("2026-02-02", TEXTS[1])):
+        found = cli("recall", filled, "wiki backup", "--as-of", day, "--json").json
+        assert found["hits"][0]["memory"]["content"] == said
+    assert cli("recall", filled, "wiki", "--until", "2026-01-31").out.endswith(
+        "nothing was found.\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["wiki", "--as-of", "soon"], "--as-of takes a day"),
+        (["wiki", "--since", "2026-02-30"], "--since takes a day"),
+        (["wiki", "--since", "2027-01-01", "--until", "2026-01-01"], "swap the two"),
+        (["  "], "blank"),
+        (["wiki", "--limit", "-1"], "'--limit'"),
+        (["wiki", "--block", "--worth", "gold=1"], "--worth takes one of"),
+        (["wiki", "--block", "--worth", "core=2"], "--worth takes one of"),
+        (["wiki", "--block", "--worth", "core=nan"], "--worth takes one of"),
+        (["wiki", "--recency", "-1"], "'--recency'"),
+        (["wiki", "--recency", "nan"], "'--recency'"),
+    ],
+)
+def test_what_cannot_be_meant_is_wrong_usage(
+    arguments: list[str], said: str, filled: Path, cli: Cli
+) -> None:
+    ended = cli("recall", filled, *arguments)
+    assert (ended.code, ended.out) == (2, "")
+    assert said in ended.err
+
+
+def test_a_tenant_that_is_not_there_is_named(filled: Path, cli: Cli) -> None:
+    ended = cli("recall", filled, "wiki", "--tenant", "absent")
+    assert (ended.code, ended.err.splitlines()[0][:38]) == (
+        1,
+        "Error: There is no tenant 'absent' in ",
+    )
+
+
+def test_a_block_is_text_lines_or_a_message(filled: Path, cli: Cli) -> None:
+    block = ("recall", filled, "wiki backup", "--block")
+    text = cli(*block).out
+    assert text.startswith("<memories>\n")
+    lines = json.loads(cli(*block, "--block-format", "json").out)
+    assert [one["label"] for one in lines] == ["stable", "working"]
+    (message,) = json.loads(cli(*block, "--block-format", "messages").out)
+    assert message == {"role": "system", "content": text.rstrip("\n")}
+    assert cli(*block, "--json").json["block"]["text"] == text.rstrip("\n")
+
+
+def test_a_block_too_small_for_anything_is_empty(filled: Path, cli: Cli) -> None:
+    ended = cli("recall", filled, "wiki backup", "--block", "--budget", "10")
+    assert (ended.code, ended.out) == (0, "")
+
+
+def test_that_vectors_were_computed_and_not_kept_is_said(memory_file: Path, cli: Cli) -> None:
+    fill(memory_file, told(TEXTS, "m"))
+    assert "3 vectors were computed for this and not kept" in cli("recall", memory_file, "x").err

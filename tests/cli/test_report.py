@@ -1,0 +1,509 @@
+"""What a report says: first what the night was worth, in the end what is left."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import night as fixture
+import pytest
+from builders import a_memory, put
+from cli_calls import Cli
+from model_nights import LEASE, Agent, a_fact, served, texts_of
+from model_server import oracle, refuses
+from nights import PORT, TWINS, fill, night, of_one_thing, rows, told
+from rich.console import Console, RenderableType
+
+from slowwave.cli.results.blocks import ProposalBlock, joined
+from slowwave.cli.results.left_as_it_is import conflicts_as_json, conflicts_as_text
+from slowwave.cli.results.memory_texts import MemoryTexts, ShownMemory, in_time
+from slowwave.cli.results.night_report import as_json, as_text
+from slowwave.consolidation.model.calls import Endpoint
+from slowwave.consolidation.model.writer import ModelWriter
+from slowwave.consolidation.planning import plan as planner
+from slowwave.consolidation.proposals import (
+    Claim,
+    Conflict,
+    Draft,
+    Operation,
+    Plan,
+    Proposal,
+    Refusal,
+    Result,
+    State,
+    Undecided,
+    Usage,
+)
+from slowwave.consolidation.running.outcome import Outcome
+from slowwave.consolidation.text.token_count import count_tokens
+from slowwave.consolidation.vectors.embedder import SentenceEmbedder
+from slowwave.consolidation.writing.writer import BuiltInWriter
+from slowwave.store.memories import Counts
+
+FACT = max((fact["wordings"] for fact in fixture.load().facts), key=len)
+HELD = Counts(3, 0, {"ephemeral": 0, "working": 3, "stable": 0, "core": 0}, 60, 12)
+
+
+def an_outcome(results: Sequence[Result] = (), **left: Any) -> Outcome:
+    """Return what a run found; `left` are parts of its plan."""
+    proposals = tuple(one.proposal for one in results)
+    plan = Plan(proposals, **{"refused": (), **left})
+    return Outcome(plan, tuple(results), HELD, HELD, Usage(), run_id="run-1")
+
+
+def a_result(
+    state: State, number: int = 0, operation: Operation = "synthesize", planned: bool = False
+) -> Result:
+    """Return what became of a proposal; `planned` is one whose draft the plan held already."""
+    draft = Draft((Claim("The deploy runs at noon.", ("a", "b")),))
+    proposal = Proposal(
+        id=f"proposal-{number}",
+        operation=operation,
+        tenant="default",
+        sources=("a", "b"),
+        source_hashes=("1", "2"),
+        leaving=("a",),
+        survivor=None,
+        topics=(),
+        min_similarity=0.7,
+        mean_similarity=0.8,
+        reason="2 memories share noon",
+        draft=draft,
+        by_model=not planned,
+    )
+    return Result(proposal, state)
+
+
+def printed(parts: Sequence[RenderableType]) -> str:
+    """Return parts of a report as they are written to a file."""
+    console = Console(width=200)
+    with console.capture() as captured:
+        for part in parts:
+            console.print(part, markup=False, highlight=False, soft_wrap=isinstance(part, str))
+    return captured.get()
+
+
+def text_of(path: Path, outcome: Outcome, verbose: bool = False) -> str:
+    return printed(as_text(outcome, path, False, BuiltInWriter(), MemoryTexts(path), verbose))
+
+
+def active_tokens(path: Path) -> int:
+    active = rows(path, "SELECT content FROM memories WHERE status = 'active'")
+    return sum(count_tokens(row["content"]) for row in active)
+
+
+# ----------------------------------------------------------------- worth
+
+
+def test_the_report_begins_with_memories_and_tokens_before_and_after(
+    memory_file: Path, cli: Cli
+) -> None:
+    fill(memory_file, told([TWINS[0]] * 4, "twin"))
+    each = count_tokens(TWINS[0])
+    said = f"4 -> 1 memories, {4 * each} -> {each} tokens (-75 %)"
+    dry = cli("maintain", memory_file, "--consolidate", "--dry-run").out
+    assert dry.splitlines()[0] == f"{memory_file} would change: {said}"
+    real = cli("maintain", memory_file, "--consolidate").out
+    assert real.splitlines()[0] == f"{memory_file}: {said}"
+    assert active_tokens(memory_file) == each
+
+
+@pytest.mark.parametrize("fields", [{}, {"origin": "human"}, {"pinned": True}])
+def test_a_dry_run_says_what_the_file_will_hold_however_memories_grow(
+    fields: dict[str, Any], memory_file: Path, agent: Agent
+) -> None:
+    operations = set()
+    lock = texts_of(LEASE)
+    more = f"{lock[0].removesuffix('.')} from a lock file on worker-7."
+    nights = (lock, [more, PORT.format(1), TWINS[0]], TWINS)
+    for day, texts in enumerate(nights):
+        fill(memory_file, told(texts, f"day{day}", first_day=7 * day + 1, **fields))
+        planned = agent.sleep(dry_run=True, ask=True)
+        done = agent.sleep()
+        assert planned.after == done.after
+        assert done.after.tokens == active_tokens(memory_file)
+        sizes = rows(memory_file, "SELECT length(content) n FROM memories WHERE status = 'active'")
+        assert done.after.characters == sum(row["n"] for row in sizes)
+        assert [one.worth for one in planned.results] == [one.worth for one in done.results]
+        operations.update(
+            (one.proposal.operation, one.proposal.survivor is None) for one in done.results
+        )
+    if fields:
+        # What stays in any case is not told a second time.
+        assert operations.isdisjoint({("synthesize", True), ("synthesize", False)})
+    else:
+        assert {("synthesize", True), ("synthesize", False), ("merge", False)} <= operations
+
+
+def test_what_the_proposals_save_comes_to_what_the_night_saves(
+    memory_file: Path, embedder: SentenceEmbedder
+) -> None:
+    fill(memory_file, [*told(TWINS, "twin"), *told(of_one_thing(), "oncall")])
+    outcome = night(memory_file, embedder)
+    worths = [one.worth for one in outcome.results if one.worth is not None]
+    assert len(worths) == len(outcome.results) > 1
+    saved = sum(one.tokens_before - (one.tokens_after or 0) for one in worths)
+    assert saved == outcome.before.tokens - outcome.after.tokens
+
+
+def test_the_trust_of_a_proposal_is_that_of_the_memory_that_results(
+    memory_file: Path, embedder: SentenceEmbedder
+) -> None:
+    fill(memory_file, told(TWINS, "twin", trust=0.9))
+    fill(memory_file, told(of_one_thing(), "oncall", trust=0.7))
+    outcome = night(memory_file, embedder)
+    trusts = {row["id"]: row["trust"] for row in rows(memory_file, "SELECT * FROM memories")}
+    for one in as_json(outcome, "m", False, BuiltInWriter())["proposals"]:
+        assert one["trust"] == trusts[one["derived"] or one["survivor"]]
+        assert one["cohesion"] == one["similarity"]["mean"]
+
+
+def test_a_dry_run_with_a_model_says_what_asking_it_would_take(
+    memory_file: Path, embedder: SentenceEmbedder
+) -> None:
+    fill(memory_file, told(FACT, "fact"))
+    writer = ModelWriter(Endpoint("none/none", None))
+    planned = night(memory_file, embedder, dry_run=True, writer=writer)
+    (question,) = as_json(planned, "m", True, writer)["questions"]
+    shown = question["memories"]
+    assert set(shown) <= {one["id"] for one in told(FACT, "fact")}
+    assert question["state"] == "planned"
+    said = printed(as_text(planned, memory_file, True, writer, MemoryTexts(memory_file)))
+    assert "beside what a model finds" in said
+    tokens = f"about {question['estimated_tokens']:,} tokens"
+    assert f"{len(shown)} memories that lie near others, in 1 question, {tokens}" in said
+
+
+def test_a_proposal_is_shown_with_what_goes_and_what_stays_and_nothing_is_cut(
+    memory_file: Path, cli: Cli
+) -> None:
+    fill(memory_file, a_fact())
+    with served(oracle) as model:
+        dry = ("maintain", memory_file, "--consolidate", "--dry-run", "--ask", *model)
+        report, lines = cli(*dry, "--json").json, cli(*dry).out.splitlines()
+    (proposal,) = report["proposals"]
+    assert f"  = {proposal['draft']}" in lines
+    going = [line for line in lines if line.startswith("  - 2026-02-")]
+    assert len(going) == len(proposal["sources"]) >= 3
+    assert {line[16:] for line in going} <= set(texts_of(LEASE))
+    tokens = f"{proposal['tokens_before']} -> {proposal['tokens_after']} tokens, trust 0.45"
+    assert any(line.endswith(tokens) for line in lines)
+
+
+def test_a_draft_that_was_turned_down_is_shown_with_why_and_takes_nothing_away(
+    memory_file: Path,
+) -> None:
+    put(memory_file, a_memory("a", "It runs at noon."), a_memory("b", "Noon it is."))
+    lost = replace(a_result("rejected"), why="lost: noon")
+    said = text_of(memory_file, an_outcome([lost]))
+    assert "* 2026-03-10  It runs at noon." in said
+    assert "  ! lost: noon" in said
+    assert "  - " not in said
+
+
+def test_the_table_of_a_million_memories_fits_80_columns(memory_file: Path) -> None:
+    many = replace(
+        HELD,
+        active=1_000_000,
+        superseded=1_000_000,
+        layers=dict.fromkeys(HELD.layers, 1_000_000),
+    )
+    outcome = replace(an_outcome([a_result("applied")]), before=many, after=many)
+    said = text_of(memory_file, outcome).splitlines()
+    table = [line for line in said if line.startswith(("before ", "after "))]
+    assert len(table) == 2
+    assert max(map(len, table)) <= 80
+
+
+def test_a_report_is_told_though_a_memory_or_the_file_has_gone(memory_file: Path) -> None:
+    put(memory_file, a_memory("a", "It runs at noon."))
+    outcome = an_outcome([a_result("applied")])
+    assert "* (no longer in the file)" in text_of(memory_file, outcome)
+    memory_file.unlink()
+    assert "(no longer in the file)" in text_of(memory_file, outcome)
+
+
+def test_a_token_is_seven_letters_or_three_digits_or_a_sign() -> None:
+    assert count_tokens("") == count_tokens(" \n") == 0
+    assert count_tokens("consolidation at 10000, done") == 2 + 1 + 2 + 1 + 1
+
+
+# ----------------------------------------------------------------- left to a model
+
+
+def an_undecided(*ids: str, similarity: float = 0.8) -> Undecided:
+    return Undecided(ids, "default", similarity, 100, ((ids[0], ids[1], similarity),))
+
+
+def test_what_is_left_to_a_model_is_said_with_what_asking_would_cost(memory_file: Path) -> None:
+    texts = [f"Note number {number} on the gateway." for number in range(24)]
+    put(memory_file, *(a_memory(f"m{at:02d}", text) for at, text in enumerate(texts)))
+    windows = [
+        an_undecided(f"m{at:02d}", f"m{at + 1:02d}", similarity=0.5 + at / 100)
+        for at in range(0, 24, 2)
+    ]
+    outcome = an_outcome(undecided=tuple(windows))
+    found = as_json(outcome, "m", False, BuiltInWriter())["undecided"]
+    assert (found["groups"], found["memories"], found["calls"]) == (12, 24, 24)
+    assert [one["similarity"] for one in found["likeliest"]] == [
+        one.similarity for one in reversed(windows[2:])
+    ]
+    said = text_of(memory_file, outcome)
+    asked = "A model would be shown 24 memories that lie near others, in 12 questions; "
+    assert f"{asked}with checking that takes about {found['tokens']:,} tokens" in said
+    shown = [text for text in texts if text in said]
+    assert shown == texts[4:]
+    assert "similarity 0.72:" in said
+
+
+def test_with_a_model_nothing_is_left_to_one(memory_file: Path) -> None:
+    outcome = an_outcome(undecided=(an_undecided("a", "b"),))
+    writer = ModelWriter(Endpoint("none/none", None))
+    left = as_json(outcome, "m", False, writer)["undecided"]
+    assert left == {"groups": 0, "memories": 0, "calls": 0, "tokens": 0, "likeliest": []}
+    assert "A model would be" not in printed(
+        as_text(outcome, memory_file, False, writer, MemoryTexts(memory_file))
+    )
+
+
+def test_a_model_that_answers_nothing_is_not_said_to_have_been_shown_anything(
+    memory_file: Path, cli: Cli
+) -> None:
+    fill(memory_file, [*told(TWINS, "twin"), *a_fact()])
+    with served(lambda _: refuses(400, "no such model")) as model:
+        said = cli("maintain", memory_file, "--consolidate", *model).out
+    assert "The model was shown" not in said
+    assert "  ! 1 question: " in said
+
+
+def test_where_nothing_is_left_to_a_model_nothing_is_said(memory_file: Path) -> None:
+    assert "model" not in text_of(memory_file, an_outcome())
+
+
+@pytest.mark.parametrize("is_terminal", [True, False], ids=["a terminal", "a pipe"])
+def test_a_long_text_is_shortened_for_a_terminal_only(
+    is_terminal: bool, memory_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdout.isatty", lambda: is_terminal, raising=False)
+    text = " ".join(["gateway"] * 100)
+    put(memory_file, a_memory("a", text), a_memory("b", "The gateway."))
+    said = text_of(memory_file, an_outcome(undecided=(an_undecided("a", "b"),)))
+    assert "A model would be shown 2 memories that lie near others, in 1 question;" in said
+    (line,) = (line for line in said.splitlines() if "gateway gateway" in line)
+    assert line.endswith("…") == is_terminal
+    assert (text in line) != is_terminal
+
+
+def test_a_night_at_rest_says_what_is_left_to_a_model_too(
+    memory_file: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(memory_file, told([TWINS[0], "The kettle is new."], "m"))
+    plan_tenant = planner.plan_tenant
+    left = (an_undecided("m-00", "m-01"),)
+
+    def leaving_something(*given: Any) -> Plan:
+        return replace(plan_tenant(*given), undecided=left)
+
+    monkeypatch.setattr(planner, "plan_tenant", leaving_something)
+    run = ("maintain", memory_file, "--consolidate", "--json")
+    assert cli(*run, "--dry-run").json["undecided"]["groups"] == 1
+    first = cli(*run).json["undecided"]
+    monkeypatch.setattr(planner, "plan_tenant", lambda *_: pytest.fail("it is at rest"))
+    assert cli(*run).json["undecided"] == first
+    assert first["likeliest"][0]["sources"] == ["m-00", "m-01"]
+    assert "A model would be shown" in cli(*run[:-1]).out
+
+
+# ----------------------------------------------------------------- kept apart
+
+
+def refusals(memory_file: Path, guards: Sequence[str]) -> tuple[Refusal, ...]:
+    """Put pairs into the file, and give them as kept apart by these guards."""
+    found = []
+    for number, guard in enumerate(guards):
+        one, other = f"a{number}", f"b{number}"
+        put(memory_file, a_memory(one, f"{one} listens."), a_memory(other, f"{other} listens."))
+        found.append(Refusal("merge", (one, other), guard, f"{one} against {other}", "default"))
+    return tuple(found)
+
+
+def test_of_the_pairs_kept_apart_ten_of_all_kinds_are_shown_with_both_texts(
+    memory_file: Path,
+) -> None:
+    refused = refusals(memory_file, ["number"] * 12 + ["role", "date"])
+    again = Refusal("merge", ("a0", "b5"), "path", "a0 against b5", "default")
+    said = text_of(memory_file, an_outcome([a_result("applied")], refused=(*refused, again)))
+    assert "look alike: 15 pairs. 10 of them (--verbose shows all):" in said
+    lines = said.splitlines()
+    shown = [one for one in refused if f"  {one.guard}: {one.why}" in lines]
+    assert [one.guard for one in shown] == ["number"] * 8 + ["role", "date"]
+    at = lines.index("  role: a12 against b12")
+    assert lines[at + 1 : at + 3] == ["    a12 listens.", "    b12 listens."]
+    # Both of its memories were shown already.
+    assert "path: " not in said
+
+
+def test_all_pairs_kept_apart_are_shown_if_asked_for(memory_file: Path) -> None:
+    refused = refusals(memory_file, ["number"] * 12)
+    said = text_of(memory_file, an_outcome(refused=refused), verbose=True)
+    assert all(f"  {one.guard}: {one.why}" in said for one in refused)
+    assert "--verbose" not in said
+    assert "Kept apart" not in text_of(memory_file, an_outcome(refused=refused))
+
+
+@pytest.mark.parametrize("way", ["option", "environment", "settings"])
+def test_verbose_may_be_set_in_every_way(
+    way: str, memory_file: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(memory_file, told([PORT.format(8080 + number) for number in range(12)], "port"))
+    if way == "environment":
+        monkeypatch.setenv("SLOWWAVE_VERBOSE", "1")
+    if way == "settings":
+        memory_file.with_name("slowwave.toml").write_text("verbose = true\n")
+    asked = ["--verbose"] if way == "option" else []
+    run = ("maintain", memory_file, "--consolidate", "--dry-run")
+    refused = cli(*run, "--json").json["refused"]
+    (guard,) = {pair["guard"] for pair in refused}
+    count = len(refused)
+    assert count > 10
+    said = cli(*run, *asked).out
+    assert f"look alike: {count} pairs." in said
+    assert sum(line.startswith(f"  {guard}: ") for line in said.splitlines()) == count
+
+
+# ----------------------------------------------------------------- conflicts
+
+
+def a_conflict(one: str, other: str, slot: str = "port", tenant: str = "default") -> Conflict:
+    return Conflict((one, other), tenant, slot, (f"{one}!", f"{other}!"), "nothing says so")
+
+
+CONFLICTS = [
+    a_conflict("a", "b"),
+    a_conflict("x", "y", slot="host"),
+    a_conflict("c", "d"),
+    a_conflict("b", "c"),
+    a_conflict("y", "x", slot="hosts"),
+]
+
+
+def test_conflicts_that_share_a_memory_have_one_number() -> None:
+    found = conflicts_as_json(CONFLICTS)
+    assert [one["group"] for one in found] == [1, 2, 1, 1, 2]
+    assert [tuple(one["sources"]) for one in found] == [one.sources for one in CONFLICTS]
+    assert conflicts_as_json([]) == []
+
+
+def test_each_memory_in_conflict_is_shown_once_with_its_text_and_date(memory_file: Path) -> None:
+    put(
+        memory_file,
+        *(
+            a_memory(one, f"{one} says so.", observed_at=f"2026-02-{20 - at}T09:00:00+00:00")
+            for at, one in enumerate("abcdxy")
+        ),
+    )
+    said = conflicts_as_text(CONFLICTS, MemoryTexts(memory_file))
+    assert said.splitlines() == [
+        "In conflict, and left as they are: 6 memories about 2 things.",
+        "  1. port: a! against b!; nothing says so",
+        "     port: c! against d!; nothing says so",
+        "     port: b! against c!; nothing says so",
+        "     2026-02-17  d says so. (d)",
+        "     2026-02-18  c says so. (c)",
+        "     2026-02-19  b says so. (b)",
+        "     2026-02-20  a says so. (a)",
+        "  2. host: x! against y!; nothing says so",
+        "     2026-02-15  y says so. (y)",
+        "     2026-02-16  x says so. (x)",
+    ]
+    shorter = conflicts_as_text(CONFLICTS, MemoryTexts(memory_file), 1)
+    assert "2. host" not in shorter
+    assert shorter.endswith("all of them with: slowwave conflicts")
+
+
+def test_of_a_thing_with_many_values_each_is_told_once_and_a_report_shows_some(
+    memory_file: Path,
+) -> None:
+    pairs = [a_conflict(one, other) for one, other in combinations("abcdef", 2)]
+    put(memory_file, *(a_memory(one, f"{one} says so.") for one in "abcdef"))
+    texts = MemoryTexts(memory_file)
+    said = conflicts_as_text(pairs, texts).splitlines()
+    assert said[1:6] == [
+        "  1. port: a! against b!, c!, d!, e!, f!; nothing says so",
+        "     port: b! against c!, d!, e!, f!; nothing says so",
+        "     port: c! against d!, e!, f!; nothing says so",
+        "     port: d! against e!, f!; nothing says so",
+        "     port: e! against f!; nothing says so",
+    ]
+    assert len(said) == 12
+    shorter = conflicts_as_text(pairs, texts, 3).splitlines()
+    assert shorter[1:4] == said[1:4]
+    assert shorter[4] == "     ... and 2 more that differ so"
+    assert (len(shorter), shorter[-1]) == (9, "     ... and 3 more memories")
+
+
+# ----------------------------------------------------------------- exit codes
+
+
+@pytest.mark.parametrize(
+    ("results", "expected"),
+    [
+        ([a_result("applied"), a_result("rejected", 1)], "done"),
+        ([a_result("declined"), a_result("rejected", 1)], "partial"),
+        ([a_result("declined"), a_result("stale", 1)], "done"),
+        ([a_result("rejected"), a_result("rejected", 1)], "partial"),
+        ([a_result("applied", planned=True), a_result("rejected", 1)], "partial"),
+        ([a_result("applied"), a_result("rejected", 1, planned=True)], "partial"),
+        ([a_result("applied"), a_result("failed", 1)], "partial"),
+        ([a_result("applied"), a_result("skipped", 1)], "partial"),
+        ([a_result("applied"), a_result("stale", 1)], "done"),
+        ([a_result("failed")], "failed"),
+        ([], "done"),
+    ],
+)
+def test_a_run_is_partial_only_where_a_person_should_look(
+    results: list[Result], expected: str
+) -> None:
+    assert an_outcome(results).verdict == expected
+
+
+def test_on_a_terminal_the_words_that_differ_are_marked_and_in_a_pipe_the_text_is_as_it_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    block = ProposalBlock(
+        "merge",
+        "key",
+        "applied",
+        "why",
+        [(True, "2026-02-03  Ports open at noon.")],
+        None,
+        "2026-02-04  Ports open at 12:00.",
+    )
+    plain = "\nmerge key (applied): why\n  - 2026-02-03  Ports open at noon.\n"
+    assert joined(block.lines()).plain.startswith(plain)
+    assert joined(block.lines()).spans == []
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    shown = joined(block.lines())
+    assert shown.plain.startswith(plain)
+    marked = {(shown.plain[one.start : one.end], one.style) for one in shown.spans if one.style}
+    assert ("noon", "underline") in marked
+    assert ("12:00", "bold") in marked or ("12", "bold") in marked
+
+
+class _LookedUp(dict[str, ShownMemory]):
+    """Memories that are to be looked up, and not gone through."""
+
+    def items(self) -> Any:
+        raise AssertionError("all memories are gone through to put three in order")
+
+    __iter__ = keys = values = items
+
+
+def test_memories_are_put_in_order_without_going_through_all_others() -> None:
+    several = {"b": "2026-02-02", "a": "2026-02-02", "c": "2026-01-01"}
+    known = _LookedUp({one: ShownMemory(one, day) for one, day in several.items()})
+    assert in_time(["a", "b", "c", "gone"], known) == ["gone", "c", "a", "b"]

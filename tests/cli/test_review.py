@@ -1,0 +1,889 @@
+"""A night in review mode: what waits for a person, and what becomes of the person's decisions."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from builders import copy_of, until_closed
+from cli_calls import Cli
+from model_nights import SMOKE, a_fact, a_rule, every_night_asks
+from model_server import Answer, Asked, answering, approval, group, groups
+from nights import active, execute, fill, picture, rows, told
+from numpy.typing import NDArray
+from reviews import IN_ONE, MERGE, SYNTHESIS, UPDATE, reviewed_night, states
+
+from slowwave.cli.app import run
+from slowwave.consolidation.running.approval import ReviewResult, carry_out
+from slowwave.consolidation.running.review_queue import read_queue
+from slowwave.consolidation.vectors.embedder import Embedder, SentenceEmbedder
+from slowwave.store.file import maintenance_lock, open_writing
+
+pytestmark = pytest.mark.usefixtures("smoke_model")
+
+NIGHT_OF = ("maintain", "--consolidate", "--review", "always")
+
+
+@pytest.fixture(scope="module")
+def after_a_night(tmp_path_factory: pytest.TempPathFactory, smoke_model: None) -> Path:
+    """Provide them after a night in which everything waits: a merge, a synthesis, an update."""
+    path = tmp_path_factory.mktemp("waiting") / "memory.db"
+    for command in (["import", "--empty", path], ["import", path, SMOKE], [*NIGHT_OF, path]):
+        assert run([str(one) for one in command]) == 0
+    execute(path, "PRAGMA wal_checkpoint(TRUNCATE)")
+    return path
+
+
+@pytest.fixture
+def waiting(after_a_night: Path, tmp_path: Path) -> Path:
+    """Provide a copy of it."""
+    return copy_of(after_a_night, tmp_path / "memory.db")
+
+
+class CountingEmbedder(SentenceEmbedder):
+    """The real one, which keeps what it was given."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked: list[Sequence[str]] = []
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        self.asked.append(texts)
+        return super().encode(texts)
+
+
+def approved(path: Path, embedder: Embedder) -> ReviewResult:
+    """Approve all that waits."""
+    with maintenance_lock(path), open_writing(path) as file:
+        kept = [one.kept for one in read_queue(file)]
+        return carry_out(file, kept, embedder, datetime.now(UTC), "approve")
+
+
+def undated(several: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return what waits without when it began to."""
+    return [one | {"decided_at": None} for one in several]
+
+
+def queue(cli: Cli, path: Path) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = cli("review", path, "--json").json["proposals"]
+    return found
+
+
+# ---- the night ----
+
+
+def test_with_always_nothing_is_applied_and_everything_waits_with_its_draft(
+    smoke: Path, cli: Cli
+) -> None:
+    before = picture(smoke, ["memories", "synthesized_from"])
+    planned = cli("maintain", smoke, "--consolidate", "--dry-run", "--ask", "--json").json
+    ended = reviewed_night(cli, smoke, "always", "--json")
+    assert ended.code == 0
+    assert picture(smoke, ["memories", "synthesized_from"]) == before
+    kept = {one["id"]: one["draft"] for one in queue(cli, smoke)}
+    assert kept == {one["id"]: one["draft"] for one in planned["proposals"]}
+    assert {one["state"] for one in ended.json["proposals"]} == {"pending"}
+    assert all(one["why"].startswith("waits for review") for one in ended.json["proposals"])
+
+
+def test_what_waits_is_told_by_the_report_and_the_log(smoke: Path, cli: Cli) -> None:
+    report = reviewed_night(cli, smoke).out
+    assert "3 pending. " in report
+    assert "Decide what waits with: slowwave review" in report
+    run = rows(smoke, "SELECT id FROM runs")[0]["id"]
+    for said in (report, cli("log", smoke, run).out):
+        assert f"update {UPDATE} (pending)" in said
+        assert "  - 2026-02-11  The backup of the wiki runs at 02:30 every night." in said
+        assert "  = The backup of the wiki runs at 03:30 every night." in said
+        assert "  ! waits for review: it replaces a value" in said
+    kept = [one["numbers"]["kept"] for one in cli("log", smoke, run, "--json").json["proposals"]]
+    assert len(kept) == 3
+    assert not any("vector" in one for one in kept)
+    worth = re.findall(r"; \d+ -> \d+ tokens, trust 0\.\d+", report)
+    assert len(worth) == 3
+    assert all(one in cli("review", smoke).out for one in worth)
+
+
+def test_with_risky_what_says_the_same_is_applied_and_a_models_words_wait(
+    smoke: Path, cli: Cli
+) -> None:
+    report = reviewed_night(cli, smoke, "risky").out
+    assert states(smoke) == {MERGE: "applied", SYNTHESIS: "pending", UPDATE: "pending"}
+    assert "The backup of the wiki runs at 02:30 every night." in active(smoke)
+    assert "Decide what waits with: slowwave review" in report
+    assert "Take it back with: slowwave undo" in report
+
+
+@pytest.mark.parametrize("field", [{"origin": "human"}, {"pinned": True}])
+def test_with_risky_a_protected_source_makes_a_proposal_wait(
+    memory_file: Path, cli: Cli, field: dict[str, Any]
+) -> None:
+    fill(memory_file, told(["Search listens on port 9090."], "one", **field))
+    fill(memory_file, told(["Search listens on port 9090"], "other"))
+    ended = reviewed_night(cli, memory_file, "risky", "--json")
+    assert [one["state"] for one in ended.json["proposals"]] == ["pending"]
+    assert "human, pinned or core" in ended.json["proposals"][0]["why"]
+
+
+@pytest.fixture
+def risky(memory_file: Path) -> Iterator[Path]:
+    """Provide memories for a rule, a synthesis, and a merge of two that lie apart."""
+    bike = ("Ana's bike is blue.", "The bicycle of Ana Ferreira has a basket.")
+    fill(memory_file, [*a_fact(), *a_rule(), *told(bike, "bike")])
+    with every_night_asks(answering(write_risky, approval)):
+        yield memory_file
+
+
+def write_risky(asked: Asked) -> Answer:
+    lease = [memory for memory in asked.memories if "LeaseKeeper" in memory.text]
+    bike = [memory for memory in asked.memories if "Ana" in memory.text]
+    rule = [memory for memory in asked.memories if "draft" in memory.text]
+    renewed = (
+        "LeaseKeeper on worker-3 renews the job lock every 10 seconds, at most 360 times, and logs "
+        "it to /var/log/lease.log."
+    )
+    return groups(
+        group("synthesize", lease, renewed),
+        group("merge", bike, "Ana Ferreira's bike is blue, with a basket."),
+        group("extract", rule, "Show the user a draft before any message to the family."),
+    )
+
+
+def test_with_risky_what_a_model_worded_grouped_loosely_or_made_a_rule_waits(
+    risky: Path, cli: Cli
+) -> None:
+    ended = reviewed_night(cli, risky, "risky", "--json")
+    why = [one["why"] for one in ended.json["proposals"] if one["state"] == "pending"]
+    assert len(why) == 3
+    for risk in ("about a rule", "a model wrote it", "loosely"):
+        assert any(risk in each for each in why), risk
+    again = reviewed_night(cli, risky, "risky", "--json").json
+    assert (again["run"], again["model"]["calls"], again["proposals"]) == (None, 0, [])
+    approved = cli("review", "approve", risky, "--all", "--json")
+    assert {one["state"] for one in approved.json["proposals"]} == {"applied"}
+    made = rows(risky, "SELECT writer, model FROM derivations WHERE operation = 'extract'")
+    assert [(row["writer"], row["model"] is None) for row in made] == [("model", False)]
+
+
+@pytest.mark.parametrize("review", ["always", "risky", "never"])
+def test_the_next_night_does_not_propose_what_waits_again(
+    waiting: Path, cli: Cli, review: str
+) -> None:
+    assert reviewed_night(cli, waiting, review, "--json").json["proposals"] == []
+    assert len(queue(cli, waiting)) == 3
+
+
+def test_what_waits_is_proposed_anew_once_a_source_has_changed(waiting: Path, cli: Cli) -> None:
+    execute(
+        waiting,
+        "UPDATE memories SET content = 'The backup of the wiki now runs at 04:15 every night.' "
+        "WHERE content LIKE '%03:30%'",
+    )
+    (anew,) = reviewed_night(cli, waiting, "always", "--json").json["proposals"]
+    assert (anew["operation"], anew["state"]) == ("update", "pending")
+    assert "04:15" in anew["draft"]
+
+
+def test_a_dry_run_says_what_would_wait_and_counts_it_as_not_done(smoke: Path, cli: Cli) -> None:
+    before = smoke.read_bytes()
+    told_ = reviewed_night(cli, smoke, "risky", "--dry-run", "--ask", "--json").json
+    assert {one["state"] for one in told_["proposals"]} == {"planned"}
+    why = {one["operation"]: one["why"] for one in told_["proposals"]}
+    assert why == {
+        "merge": None,
+        "synthesize": "waits for review: a model wrote it",
+        "update": "waits for review: it replaces a value, a model wrote it",
+    }
+    assert smoke.read_bytes() == before
+    assert reviewed_night(cli, smoke, "risky", "--json").json["after"] == told_["after"]
+
+
+# ---- looking ----
+
+
+def test_a_proposal_is_shown_with_what_its_sources_say_and_what_would_stand(
+    waiting: Path, cli: Cli
+) -> None:
+    said = cli("review", waiting).out
+    for text in active(waiting)[1:]:
+        assert text in said or "fence" in text
+    (one,) = cli("review", "show", waiting, UPDATE, "--json").json["proposals"]
+    assert [source["content"] for source in one["sources"]] == [
+        "The backup of the wiki runs at 02:30 every night.",
+        "The backup of the wiki now runs at 03:30 every night.",
+    ]
+    assert (one["state"], one["stale"]) == ("pending", None)
+    assert one["id"] in cli("review", "show", waiting, UPDATE).out
+
+
+def test_looking_changes_nothing(waiting: Path, cli: Cli) -> None:
+    before = waiting.read_bytes()
+    for action in (["list"], ["show"], ["list", "--operation", "update"], ["list", "--json"]):
+        assert cli("review", *action, waiting).code == 0
+    assert waiting.read_bytes() == before
+
+
+def test_a_file_in_which_nothing_waits_says_so(smoke: Path, cli: Cli) -> None:
+    assert "nothing waits" in cli("review", smoke).out
+    assert queue(cli, smoke) == []
+    assert cli("review", "approve", smoke, "--all").code == 1
+
+
+# ---- approving ----
+
+
+def test_all_approved_a_file_is_as_after_a_night_without_review(
+    smoke: Path, tmp_path: Path, cli: Cli
+) -> None:
+    other = tmp_path / "other.db"
+    shutil.copy(smoke, other)
+    cli("maintain", other, "--consolidate")
+    reviewed_night(cli, smoke)
+    ended = cli("review", "approve", smoke, "--all", "--json")
+    assert ended.code == 0
+    assert active(smoke) == active(other)
+    assert cli("check", smoke).code == 0
+    assert queue(cli, smoke) == []
+    assert reviewed_night(cli, smoke, "never", "--json").json["run"] is None
+
+
+def test_what_is_approved_was_embedded_by_the_night(waiting: Path) -> None:
+    embedder = CountingEmbedder()
+    decided = approved(waiting, embedder)
+    assert {one.state for one in decided.results} == {"applied"}
+    assert embedder.asked == []
+    made = [
+        (one["content"], np.frombuffer(one["vector"], "<f4"))
+        for one in rows(
+            waiting,
+            "SELECT content, vector FROM memories JOIN embeddings ON id = memory_id "
+            "WHERE origin = 'consolidation'",
+        )
+    ]
+    assert len(made) == 2
+    for text, vector in made:
+        assert vector @ embedder.encode([text])[0] == pytest.approx(1.0, abs=1e-5)
+
+
+@pytest.mark.parametrize("lost", ["json_remove", "another model", "damaged"])
+def test_drafts_whose_vectors_are_of_no_use_are_embedded_together(waiting: Path, lost: str) -> None:
+    where = "json_extract(numbers, '$.kept.vector') IS NOT NULL"
+    change = {
+        "json_remove": "json_remove(numbers, '$.kept.vector')",
+        "another model": "json_set(numbers, '$.kept.vector.model', 'another')",
+        "damaged": "json_set(numbers, '$.kept.vector.blob', 'AAAA')",
+    }[lost]
+    execute(waiting, f"UPDATE proposals SET numbers = {change} WHERE {where}")
+    embedder = CountingEmbedder()
+    decided = approved(waiting, embedder)
+    assert {one.state for one in decided.results} == {"applied"}
+    drafts = [one.proposal.draft.text for one in decided.results if not one.proposal.keeps_text]
+    assert len(drafts) == 2
+    assert [sorted(one) for one in embedder.asked] == [sorted(drafts)]
+
+
+def test_a_source_without_a_vector_does_not_stand_in_the_way_of_an_approval(
+    waiting: Path, cli: Cli
+) -> None:
+    execute(waiting, "DELETE FROM embeddings")
+    assert cli("review", "approve", waiting, "--all").code == 0
+    assert set(states(waiting).values()) == {"applied"}
+
+
+def test_with_vectors_of_another_model_nothing_is_approved(waiting: Path, cli: Cli) -> None:
+    execute(waiting, "UPDATE embeddings SET dimensions = 1, vector = x'0000803f'")
+    before = picture(waiting)
+    refused = cli("review", "approve", waiting, "--all")
+    assert refused.code == 1
+    assert "have 1 dimensions, but the model returns 384" in refused.err
+    assert picture(waiting) == before
+
+
+@pytest.mark.parametrize("way", [["approve", "--all"], ["decline", "--all"]])
+def test_while_another_run_holds_the_file_nothing_is_decided_and_that_is_said(
+    waiting: Path, cli: Cli, way: list[str]
+) -> None:
+    before = picture(waiting)
+    with maintenance_lock(waiting):
+        ended = cli("review", *way, waiting)
+    assert (ended.code, ended.out) == (11, "")
+    assert "Another maintenance run has locked" in ended.err
+    assert picture(waiting) == before
+
+
+def test_while_an_agent_writes_for_long_nothing_is_decided_and_that_is_said(
+    waiting: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("slowwave.store.connection.BUSY_TIMEOUT_MS", 300)
+    before = picture(waiting)
+    with closing(sqlite3.connect(waiting, isolation_level=None)) as agent:
+        agent.execute("BEGIN IMMEDIATE")
+        ended = cli("review", "approve", waiting, "--all")
+        agent.execute("ROLLBACK")
+    assert (ended.code, ended.out) == (11, "")
+    assert "is locked by another program" in ended.err
+    assert picture(waiting) == before
+
+
+def test_one_is_approved_by_the_start_of_its_id_and_undone_to_the_bit(
+    waiting: Path, cli: Cli
+) -> None:
+    before = picture(waiting)
+    (shown,) = cli("review", "show", waiting, UPDATE[:4], "--json").json["proposals"]
+    ended = cli("review", "approve", waiting, UPDATE[:4])
+    assert ended.code == 0
+    assert f"Take it back with: slowwave undo {waiting} {UPDATE}" in ended.out
+    assert shown["draft"] in active(waiting)
+    assert states(waiting) == {MERGE: "pending", SYNTHESIS: "pending", UPDATE: "applied"}
+    assert cli("undo", waiting, UPDATE).code == 0
+    assert picture(waiting) == before
+
+
+@pytest.mark.parametrize("which", ["the proposal", "the run"])
+def test_an_approval_that_is_taken_back_lets_the_proposal_wait_again(
+    waiting: Path, cli: Cli, which: str
+) -> None:
+    before = queue(cli, waiting)
+    run = cli("review", "approve", waiting, UPDATE, "--json").json["run"]
+    ended = cli("undo", waiting, run if which == "the run" else UPDATE, "--json")
+    assert [one[:8] for one in ended.json["waiting"]] == [UPDATE]
+    assert undated(queue(cli, waiting)) == undated(before)
+    assert reviewed_night(cli, waiting, "always", "--json").json["proposals"] == []
+    assert cli("review", "approve", waiting, UPDATE).code == 0
+    again = cli("undo", waiting, UPDATE)
+    assert f"1 proposal waits for review again: slowwave review {waiting}" in again.err
+    assert "will not be proposed again" not in again.err
+    assert undated(queue(cli, waiting)) == undated(before)
+
+
+def test_what_is_taken_back_and_cannot_be_applied_again_is_said_to_be_stale(
+    waiting: Path, cli: Cli
+) -> None:
+    (merge,) = cli("review", "approve", waiting, MERGE, "--json").json["proposals"]
+    execute(waiting, f"UPDATE memories SET status = 'archived' WHERE id = '{merge['survivor']}'")
+    ended = cli("undo", waiting, MERGE)
+    assert (ended.code, "1 proposal is stale" in ended.err) == (0, True)
+    assert "waits for review again" not in ended.err
+
+
+def test_a_persons_words_that_are_taken_back_leave_the_draft_that_waited(
+    waiting: Path, cli: Cli
+) -> None:
+    before = queue(cli, waiting)
+    assert cli("review", "edit", waiting, SYNTHESIS, "--text", IN_ONE).code == 0
+    assert cli("undo", waiting, SYNTHESIS).code == 0
+    assert undated(queue(cli, waiting)) == undated(before)
+
+
+def test_what_a_night_applied_by_itself_does_not_wait_once_it_is_taken_back(
+    waiting: Path, cli: Cli
+) -> None:
+    assert cli("review", "approve", waiting, MERGE).code == 0
+    back = "status = 'active', superseded_by = NULL, superseded_at = NULL"
+    execute(waiting, f"UPDATE memories SET {back} WHERE status = 'superseded'")
+    execute(waiting, "DELETE FROM synthesized_from")
+    night = cli("maintain", waiting, "--consolidate", "--reconsider", "--json").json
+    assert MERGE in [one["id"][:8] for one in night["proposals"] if one["state"] == "applied"]
+    assert cli("undo", waiting, night["run"], "--json").json["waiting"] == []
+
+
+def test_those_of_one_operation_are_approved_together_as_a_run(waiting: Path, cli: Cli) -> None:
+    ended = cli("review", "approve", waiting, "--operation", "merge", "--json").json
+    assert [one["id"][:8] for one in ended["proposals"]] == [MERGE]
+    said = cli("log", waiting, ended["run"]).out
+    assert "none: a review" in said
+    assert f"merge {MERGE} (applied)" in said
+
+
+def test_what_is_stale_is_told_and_nothing_is_changed(waiting: Path, cli: Cli) -> None:
+    execute(waiting, "UPDATE memories SET content = 'It is gone.' WHERE content LIKE '%03:30%'")
+    tables = ("memories", "proposals", "runs", "journal")
+    before = picture(waiting, tables)
+    ended = cli("review", "approve", waiting, UPDATE)
+    assert ended.code == 1
+    assert "was changed since the plan was made" in ended.out
+    assert "Nothing was changed." in ended.out
+    assert picture(waiting, tables) == before
+    listed = cli("review", waiting).out
+    assert f"update {UPDATE} (stale)" in listed
+    assert "! memory smoke-06 was changed since the plan was made" in listed
+
+
+def test_of_several_what_is_stale_is_told_and_the_others_are_applied(
+    waiting: Path, cli: Cli
+) -> None:
+    execute(waiting, "UPDATE memories SET status = 'archived' WHERE content LIKE '%03:30%'")
+    ended = cli("review", "approve", waiting, "--all", "--json")
+    assert ended.code == 3
+    found = {one["id"][:8]: one["state"] for one in ended.json["proposals"]}
+    assert found == {MERGE: "applied", SYNTHESIS: "applied", UPDATE: "stale"}
+
+
+def test_what_cannot_be_written_any_more_is_told_and_what_was_applied_before_it_stays(
+    waiting: Path, cli: Cli
+) -> None:
+    first, second = (one["operation"] for one in queue(cli, waiting)[:2])
+    execute(
+        waiting,
+        f"CREATE TRIGGER no_room BEFORE UPDATE ON proposals WHEN NEW.operation = '{second}' "
+        "BEGIN SELECT RAISE(ABORT, 'no room'); END",
+    )
+    said = cli("review", "approve", waiting, "--all", "--json")
+    assert said.code == 3
+    assert [one["state"] for one in said.json["proposals"]] == ["applied", "failed", "failed"]
+    assert "partial" in [one["outcome"] for one in rows(waiting, "SELECT outcome FROM runs")]
+    assert next(one["operation"] for one in queue(cli, waiting)) == second != first
+
+
+def test_what_was_not_applied_is_named_last_beside_the_numbers(waiting: Path, cli: Cli) -> None:
+    outdated = queue(cli, waiting)[0]["sources"][-1]["id"]
+    execute(waiting, f"UPDATE memories SET status = 'archived' WHERE id = '{outdated}'")
+    lines = cli("review", "approve", waiting, "--all").out.splitlines()
+    assert "(stale)" in lines[-3]
+    assert lines[-2].startswith("  ! ")
+    assert "2 applied, 1 stale" in lines[-1]
+
+
+def test_what_is_approved_at_once_takes_few_transactions(
+    waiting: Path, embedder: SentenceEmbedder
+) -> None:
+    said: list[str] = []
+    with maintenance_lock(waiting), open_writing(waiting) as file:
+        kept = [one.kept for one in read_queue(file)]
+        file.db.conn.set_trace_callback(said.append)
+        carry_out(file, kept, embedder, datetime.now(UTC), "approve")
+    assert len(kept) == 3
+    # The run begins, all three are applied, and it ends.
+    assert said.count("COMMIT") == 3
+
+
+def test_at_a_terminal_an_approval_says_how_far_it_is(waiting: Path) -> None:
+    terminal, stderr = os.openpty()
+    command = [sys.executable, "-m", "slowwave.cli", "review", "approve", str(waiting), "--all"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=stderr) as process:
+        os.close(stderr)
+        # A terminal holds 4 KiB: on a busy machine, where there is more to show, not all of it.
+        shown = b"".join(until_closed(terminal)).decode()
+        said, _ = process.communicate()
+    os.close(terminal)
+    assert (process.returncode, b"3 applied" in said) == (0, True)
+    assert "checking drafts" in shown
+    assert "writing to the file" in shown
+    assert "3/3" in shown
+
+
+def test_an_approval_of_which_nothing_can_be_written_is_a_failed_run(
+    waiting: Path, cli: Cli
+) -> None:
+    before = active(waiting)
+    execute(
+        waiting,
+        "CREATE TRIGGER no_room BEFORE UPDATE ON proposals "
+        "BEGIN SELECT RAISE(ABORT, 'no room'); END",
+    )
+    said = cli("review", "approve", waiting, "--all")
+    assert said.code == 1
+    assert "no room" in said.err
+    assert active(waiting) == before
+    assert "failed" in [one["outcome"] for one in rows(waiting, "SELECT outcome FROM runs")]
+
+
+def test_of_two_that_want_one_memory_the_second_is_told_which_one_came_first(
+    waiting: Path, cli: Cli
+) -> None:
+    cli("add", waiting, "The backup of the wiki now runs at 04:30 every night.")
+    (later,) = reviewed_night(cli, waiting, "always", "--json").json["proposals"]
+    ended = cli("review", "approve", waiting, "--all", "--json")
+    assert ended.code == 3
+    outcomes = {one["id"][:8]: (one["state"], one["why"]) for one in ended.json["proposals"]}
+    why = f"memory smoke-05 was already changed by update {UPDATE}"
+    assert outcomes[UPDATE][0] == "applied"
+    assert outcomes[later["id"][:8]] == ("stale", why)
+    assert why in cli("log", waiting, ended.json["run"]).out
+    # What is left of it is proposed anew.
+    (anew,) = reviewed_night(cli, waiting, "never", "--json").json["proposals"]
+    assert (anew["state"], "04:30" in anew["draft"]) == ("applied", True)
+
+
+def test_what_waits_goes_along_with_an_export(waiting: Path, tmp_path: Path, cli: Cli) -> None:
+    lines = tmp_path / "all.jsonl"
+    lines.write_text(cli("export", waiting, "--all").out)
+    other = tmp_path / "other.db"
+    assert cli("import", other, lines).code == 0
+    assert queue(cli, other) == queue(cli, waiting)
+    assert cli("review", "approve", other, "--all").code == 0
+
+
+def test_what_was_proposed_anew_waits_once(waiting: Path, cli: Cli) -> None:
+    reviewed_night(cli, waiting, "always", "--reconsider")
+    assert len(queue(cli, waiting)) == 3
+    cli("maintain", waiting, "--consolidate", "--reconsider")
+    assert queue(cli, waiting) == []
+
+
+# ---- declining ----
+
+
+def test_a_reason_to_decline_is_kept_shown_and_remembered(waiting: Path, cli: Cli) -> None:
+    before = picture(waiting)
+    ended = cli("review", "decline", waiting, UPDATE, "--reason", "the wiki is gone", "--json")
+    assert ended.code == 0
+    assert [one["state"] for one in ended.json["proposals"]] == ["declined"]
+    assert picture(waiting) == before
+    run = rows(waiting, "SELECT id FROM runs")[0]["id"]
+    assert "declined by a person: the wiki is gone" in cli("log", waiting, run).out
+    shown = cli("review", "show", waiting, UPDATE).out
+    assert ("the wiki is gone" in shown, "--reconsider" in shown) == (True, True)
+    assert "Decide with" not in shown
+    ended = cli("review", "approve", waiting, UPDATE)
+    assert ended.code == 1
+    assert f"Proposal {UPDATE} was declined on " in ended.err
+    assert "(declined by a person: the wiki is gone). It waits no more." in ended.err
+    assert cli("review", "approve", waiting, MERGE).code == 0
+    assert f"{MERGE} was applied on 20" in cli("review", "decline", waiting, MERGE).err
+    assert UPDATE not in {one["id"][:8] for one in queue(cli, waiting)}
+    assert cli("maintain", waiting, "--consolidate", "--json").json["proposals"] == []
+    dry = ("--dry-run", "--ask", "--json")
+    again = cli("maintain", waiting, "--consolidate", "--reconsider", *dry).json
+    assert UPDATE in {one["id"][:8] for one in again["proposals"]}
+    assert "It will not be proposed again" in cli("review", "decline", waiting, SYNTHESIS).err
+
+
+def test_what_was_decided_is_shown_as_what_came_of_it(
+    waiting: Path, tmp_path: Path, cli: Cli
+) -> None:
+    night = rows(waiting, "SELECT id FROM runs")[0]["id"]
+    assert cli("review", "approve", waiting, MERGE).code == 0
+    assert cli("review", "edit", waiting, SYNTHESIS, "--text", IN_ONE).code == 0
+    assert cli("review", "decline", waiting, UPDATE).code == 0
+    merge, synthesis, update = (
+        cli("review", "show", waiting, one).out for one in (MERGE, SYNTHESIS, UPDATE)
+    )
+    log = cli("log", waiting, night).out
+    for said in (log, merge + synthesis + update):
+        # All that the merge and the synthesis took away, and nothing of the update.
+        assert (said.count("\n  - "), said.count("\n  * 2026-02-1")) == (5, 2)
+        assert "waits for review" not in said
+        assert len(re.findall("! waited for review[^;]*; carried out by run ", said)) == 2
+        assert "\n  = 2026-02-03  Helvi settles the invoices on the first" in said
+        assert f"in a person's words\n  = {IN_ONE}\n" in said
+        assert "    would have stood: The backup of the wiki runs at 03:30" in said
+    page = tmp_path / "report.md"
+    assert cli("log", waiting, night, "--md", page).code == 0
+    said = " ".join(page.read_text().split())
+    assert ("! waits for review" in said, said.count(" - 2026-02-")) == (False, 5)
+    assert "+ Helvi settles the invoices from the shared account on the first" in said
+    assert f"slowwave undo {waiting} {MERGE}" in said
+
+
+# ---- editing ----
+
+
+def test_a_persons_words_are_written_as_a_persons_and_can_be_undone(
+    waiting: Path, cli: Cli
+) -> None:
+    before = picture(waiting)
+    assert cli("review", "edit", waiting, SYNTHESIS, "--text", IN_ONE).code == 0
+    (made,) = rows(waiting, "SELECT id, content, origin FROM memories WHERE generation > 0")
+    assert (made["content"], made["origin"]) == (IN_ONE, "human")
+    assert "written by a person" in cli("show", "--lineage", waiting, made["id"]).out
+    assert cli("check", waiting).code == 0
+    assert cli("undo", waiting, SYNTHESIS).code == 0
+    assert picture(waiting) == before
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        (IN_ONE.replace("14:00", "15:00"), "15:00"),
+        (IN_ONE.replace("Helvi", "Mallory"), "Mallory"),
+        ("   ", "is empty"),
+    ],
+)
+def test_a_persons_words_that_their_sources_do_not_bear_out_are_not_written(
+    waiting: Path, cli: Cli, text: str, fault: str
+) -> None:
+    tables = ("memories", "proposals", "runs", "journal")
+    before = picture(waiting, tables)
+    ended = cli("review", "edit", waiting, SYNTHESIS, "--text", text)
+    assert ended.code == 1
+    assert fault in ended.out
+    assert picture(waiting, tables) == before
+
+
+def test_a_draft_that_a_person_leaves_as_it_is_is_approved(waiting: Path, cli: Cli) -> None:
+    (shown,) = cli("review", "show", waiting, SYNTHESIS, "--json").json["proposals"]
+    assert cli("review", "edit", waiting, SYNTHESIS, "--text", shown["draft"] + "\n").code == 0
+    (made,) = rows(waiting, "SELECT origin FROM memories WHERE content = ?", shown["draft"])
+    assert made["origin"] == "consolidation"
+
+
+def test_what_writes_no_text_cannot_be_edited(waiting: Path, cli: Cli) -> None:
+    ended = cli("review", "edit", waiting, MERGE, "--text", "Helvi pays.")
+    assert (ended.code, "writes no text" in ended.err) == (1, True)
+
+
+def test_at_a_terminal_the_draft_is_edited_in_the_persons_editor(
+    waiting: Path, tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    editor = tmp_path / "editor.py"
+    editor.write_text(f"import sys\nopen(sys.argv[1], 'w').write({IN_ONE!r})\n")
+    monkeypatch.delenv("VISUAL", raising=False)
+    monkeypatch.setenv("EDITOR", f"{sys.executable} {editor}")
+    assert cli("review", "edit", waiting, SYNTHESIS).code == 2
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+    assert cli("review", "edit", waiting, SYNTHESIS).code == 0
+    assert IN_ONE in active(waiting)
+
+
+# ---- wrong usage, and other files ----
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["approve", "FILE"], "--all"),
+        (["approve", "FILE", MERGE, "--all"], "--all"),
+        (["approve", "FILE", MERGE, "--reason", "so"], "--reason"),
+        (["decline", "FILE", MERGE, "--text", "so"], "--text"),
+        (["edit", "FILE", MERGE, UPDATE, "--text", "so"], "unexpected extra argument"),
+        (["edit", "FILE", "--all", "--text", "so"], "--all"),
+        ([], "FILE"),
+    ],
+)
+def test_wrong_usage_ends_with_2(
+    waiting: Path, cli: Cli, arguments: list[str], sentence: str
+) -> None:
+    ended = cli("review", *(waiting if one == "FILE" else one for one in arguments))
+    assert (ended.code, sentence in ended.err) == (2, True)
+    assert len(queue(cli, waiting)) == 3
+
+
+@pytest.mark.parametrize("which", ["nothing", "b6b"])
+def test_an_id_that_names_nothing_that_waits_ends_with_1(
+    waiting: Path, cli: Cli, which: str
+) -> None:
+    ended = cli("review", "approve", waiting, which)
+    assert (ended.code, "waits for review" in ended.err) == (1, True)
+
+
+def test_a_config_file_approves_nothing(waiting: Path, cli: Cli) -> None:
+    waiting.with_name("slowwave.toml").write_text("all = true\n")
+    assert cli("review", "approve", waiting).code == 2
+    assert len(queue(cli, waiting)) == 3
+
+
+# ---- what cannot be applied any more ----
+
+
+CHANGED = (
+    "UPDATE memories SET content = 'The backup of the wiki now runs at 04:15 every night.' "
+    "WHERE content LIKE '%03:30%'"
+)
+
+
+def test_a_person_may_reword_an_update(waiting: Path, cli: Cli) -> None:
+    said = "Every night at 03:30 the backup of the wiki runs."
+    ended = cli("review", "edit", waiting, UPDATE, "--text", said)
+    assert (ended.code, said in active(waiting)) == (0, True), ended.out
+    assert cli("check", waiting).code == 0
+
+
+def test_what_is_stale_is_shown_so_and_set_aside_by_the_next_night(waiting: Path, cli: Cli) -> None:
+    execute(waiting, CHANGED)
+    assert f"update {UPDATE} (stale)" in cli("review", waiting).out
+    before = picture(waiting)
+    dry = cli("maintain", waiting, "--consolidate", "--dry-run", "--review", "always")
+    assert (
+        f"1 proposal that waited would be withdrawn, since memories have changed: {UPDATE}"
+        in dry.out
+    )
+    assert picture(waiting) == before
+    night = reviewed_night(cli, waiting, "always", "--json").json
+    (aside,) = night["set_aside"]
+    assert night["waiting"] == 2
+    assert aside["proposal"].startswith(UPDATE)
+    assert "was changed since" in aside["why"]
+    listed = {one["id"][:8]: one["operation"] for one in queue(cli, waiting)}
+    assert UPDATE not in listed
+    # The newer text is proposed in its place.
+    assert sorted(listed.values()) == ["merge", "synthesize", "update"]
+    shown = cli("review", "show", waiting, UPDATE, "--json").json["proposals"][0]
+    assert (shown["state"], "was changed since" in shown["why"]) == ("stale", True)
+
+
+@pytest.mark.parametrize("protection", ["pinned = 1", "layer = 'core'", "origin = 'human'"])
+def test_what_became_protected_since_is_not_replaced_and_no_longer_waits(
+    waiting: Path, cli: Cli, protection: str
+) -> None:
+    execute(waiting, f"UPDATE memories SET {protection} WHERE content LIKE '%02:30%'")
+    before = active(waiting)
+    ended = cli("review", "approve", waiting, UPDATE)
+    assert ended.code == 1
+    assert "became human, pinned or core since the plan was made" in ended.out
+    assert active(waiting) == before
+    (aside,) = reviewed_night(cli, waiting, "always", "--json").json["set_aside"]
+    assert aside["proposal"].startswith(UPDATE)
+
+
+def test_what_a_user_let_leave_though_it_is_protected_can_be_approved(
+    smoke: Path, cli: Cli
+) -> None:
+    execute(smoke, "UPDATE memories SET pinned = 1 WHERE content LIKE '%02:30%'")
+    reviewed_night(cli, smoke, "always", "--include-protected")
+    assert cli("review", "approve", smoke, UPDATE).code == 0
+    assert "The backup of the wiki runs at 02:30 every night." not in active(smoke)
+
+
+def test_a_night_says_how_many_proposals_of_earlier_nights_wait(waiting: Path, cli: Cli) -> None:
+    for more in ((), ("--dry-run",)):
+        said = cli("maintain", waiting, "--consolidate", *more).out
+        assert ": nothing new to do." in said
+        assert f"3 proposals of earlier nights wait for review: slowwave review {waiting}" in said
+    cli("review", "decline", waiting, SYNTHESIS)
+    cli("review", "approve", waiting, UPDATE)
+    assert cli("maintain", waiting, "--consolidate", "--json").json["waiting"] == 1
+    cli("review", "approve", waiting, MERGE)
+    again = cli("maintain", waiting, "--consolidate")
+    assert "wait" not in again.out
+
+
+def test_a_night_after_one_that_set_something_aside_writes_nothing(waiting: Path, cli: Cli) -> None:
+    execute(waiting, CHANGED)
+    assert "withdrawn" in reviewed_night(cli, waiting).out
+    before = picture(waiting)
+    again = reviewed_night(cli, waiting, "always", "--json").json
+    assert (again["set_aside"], again["proposals"], again["run"]) == ([], [], None)
+    assert picture(waiting) == before
+
+
+def test_what_was_set_aside_is_proposed_again_once_its_memories_are_what_they_were(
+    waiting: Path, cli: Cli
+) -> None:
+    said = "The backup of the wiki now runs at 03:30 every night."
+    execute(waiting, CHANGED)
+    reviewed_night(cli, waiting)
+    execute(waiting, f"UPDATE memories SET content = '{said}' WHERE content LIKE '%04:15%'")
+    reviewed_night(cli, waiting)
+    assert UPDATE in {one["id"][:8] for one in queue(cli, waiting)}
+    assert cli("review", "approve", waiting, UPDATE).code == 0
+
+
+def test_a_night_of_one_tenant_leaves_what_waits_of_others(waiting: Path, cli: Cli) -> None:
+    cli("add", waiting, "Plants need light.", "--tenant", "other")
+    execute(waiting, CHANGED)
+    night = reviewed_night(cli, waiting, "always", "--tenant", "other", "--json").json
+    assert night["set_aside"] == []
+    assert UPDATE in {one["id"][:8] for one in queue(cli, waiting)}
+
+
+# ---- what is damaged ----
+
+# Which proposal, and what of what is kept of it becomes what.
+DAMAGES = {
+    "no object": (UPDATE, "$.kept.proposal", "5"),
+    "another form": (UPDATE, "$.kept.proposal.entities", "5"),
+    "another id": (UPDATE, "$.kept.proposal.id", f'"{"a" * 32}"'),
+    "another text": (UPDATE, "$.kept.proposal.draft.claims[0].text", '"Boats sink."'),
+    "a merge with nothing that stays": (MERGE, "$.kept.proposal.survivor", "null"),
+    "what stays is no source": (UPDATE, "$.kept.proposal.survivor", '"nobody"'),
+    "what stays leaves, too": (MERGE, "$.kept.proposal.leaving[0]", '"smoke-02"'),
+    "other sources": (UPDATE, "$.kept.proposal.sources", '["smoke-01", "smoke-02"]'),
+    "a claim cites what is no source": (
+        SYNTHESIS,
+        "$.kept.proposal.draft.claims[0].sources",
+        "[1]",
+    ),
+    "a count below nothing": (UPDATE, "$.kept.usage.calls", "-1"),
+}
+
+
+def damage(path: Path, proposal: str, where: str, value: str) -> None:
+    execute(
+        path,
+        f"UPDATE proposals SET numbers = json_set(numbers, '{where}', json('{value}')) "
+        f"WHERE key LIKE '{proposal}%'",
+    )
+
+
+@pytest.mark.parametrize(("proposal", "where", "value"), DAMAGES.values(), ids=DAMAGES.keys())
+def test_what_is_damaged_is_named_and_never_carried_out(
+    waiting: Path, cli: Cli, embedder: SentenceEmbedder, proposal: str, where: str, value: str
+) -> None:
+    damage(waiting, proposal, where, value)
+    found = {one["id"][:8]: one["stale"] is not None for one in queue(cli, waiting)}
+    assert found == {one: one == proposal for one in (MERGE, SYNTHESIS, UPDATE)}
+    decided = approved(waiting, embedder)
+    assert {one.proposal.id[:8]: one.state for one in decided.results} == {
+        one: "stale" if one == proposal else "applied" for one in (MERGE, SYNTHESIS, UPDATE)
+    }
+    assert "it cannot be read: " in str(next(r.why for r in decided.results if r.state == "stale"))
+
+
+def test_one_that_is_damaged_blocks_no_other_and_can_be_declined(waiting: Path, cli: Cli) -> None:
+    damage(waiting, *DAMAGES["no object"])
+    listed = cli("review", waiting)
+    assert listed.code == 0
+    assert f"update {UPDATE} (stale)" in listed.out
+    assert "  ! it cannot be read: it is not a proposal" in listed.out
+    assert "the next night withdraws it, and looks at its memories anew" in listed.out
+    assert cli("review", "approve", waiting, MERGE).code == 0
+    refused = cli("review", "edit", waiting, UPDATE, "--text", "Boats sink.")
+    assert (refused.code, "Decline it." in refused.err) == (1, True)
+    assert cli("review", "decline", waiting, UPDATE).code == 0
+    assert states(waiting)[UPDATE] == "declined"
+    assert cli("review", "decline", waiting, "--all").code == 0
+    assert queue(cli, waiting) == []
+
+
+def test_the_log_shows_a_run_of_which_one_proposal_is_damaged(waiting: Path, cli: Cli) -> None:
+    damage(waiting, *DAMAGES["no object"])
+    said = cli("log", waiting, rows(waiting, "SELECT id FROM runs")[0]["id"])
+    assert said.code == 0
+    assert "  ! it cannot be read: it is not a proposal" in said.out
+    assert f"merge {MERGE} (pending)" in said.out
+
+
+@pytest.mark.parametrize("is_kept", [True, False])
+def test_the_next_night_withdraws_what_is_damaged_and_proposes_it_anew(
+    waiting: Path, cli: Cli, is_kept: bool
+) -> None:
+    if is_kept:
+        damage(waiting, *DAMAGES["what stays is no source"])
+    else:
+        execute(
+            waiting,
+            "UPDATE proposals SET numbers = json_remove(numbers, '$.kept') "
+            f"WHERE key LIKE '{UPDATE}%'",
+        )
+    found = cli("check", waiting)
+    assert (found.code, "damaged proposal: pending proposal " + UPDATE in found.out) == (10, True)
+    dry = cli("maintain", waiting, "--consolidate", "--dry-run", "--review", "always")
+    assert (
+        f"1 proposal that waited would be withdrawn, since the file is damaged there: {UPDATE} "
+        "(it cannot be read: " in dry.out
+    )
+    night = reviewed_night(cli, waiting, "always", "--json").json
+    assert [one["proposal"][:8] for one in night["set_aside"]] == [UPDATE]
+    assert [(one["id"][:8], one["state"]) for one in night["proposals"]] == [(UPDATE, "pending")]
+    assert night["waiting"] == 2
+    assert cli("check", waiting).code == 0
+    assert cli("review", "approve", waiting, UPDATE).code == 0
+
+
+def test_a_vector_that_cannot_be_read_is_computed_again(
+    waiting: Path, embedder: SentenceEmbedder
+) -> None:
+    damage(waiting, UPDATE, "$.kept.vector", "5")
+    assert [one.state for one in approved(waiting, embedder).results] == ["applied"] * 3

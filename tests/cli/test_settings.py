@@ -1,0 +1,266 @@
+"""Where the value of an option comes from: command line, environment, slowwave.toml, default."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+import readme
+from cli_calls import Cli
+from commands import setting
+from nights import TWINS, execute, fill, told
+from readme import KEYS
+from typer.core import TyperOption
+
+from slowwave.cli.arguments.settings import DELETING
+
+
+def tag_of(path: Path, cli: Cli, *arguments: object) -> str:
+    """Add a memory and give the tenant that it got."""
+    memory_id = cli("add", path, "text", *arguments, "--json").json["id"]
+    for line in cli("export", path).out.splitlines():
+        memory = json.loads(line)
+        if memory["id"] == memory_id:
+            return str(memory["tenant"])
+    return "lost"
+
+
+def test_the_command_line_comes_before_the_environment_the_file_and_the_default(
+    memory_file: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert tag_of(memory_file, cli) == "default"
+    memory_file.with_name("slowwave.toml").write_text('tenant = "from-file"\n')
+    assert tag_of(memory_file, cli) == "from-file"
+    monkeypatch.setenv("SLOWWAVE_TENANT", "from-environment")
+    assert tag_of(memory_file, cli) == "from-environment"
+    assert tag_of(memory_file, cli, "--tenant", "from-line") == "from-line"
+
+
+def test_a_config_that_is_named_comes_before_the_one_beside_the_file(
+    memory_file: Path, cli: Cli
+) -> None:
+    memory_file.with_name("slowwave.toml").write_text('tenant = "beside"\n')
+    named = memory_file.with_name("other.toml")
+    named.write_text('tenant = "named"\n')
+    assert tag_of(memory_file, cli, "--config", named) == "named"
+    memory_id = cli("add", "--config", named, memory_file, "text", "--json").json["id"]
+    exported = [json.loads(line) for line in cli("export", memory_file).out.splitlines()]
+    assert [one["tenant"] for one in exported if one["id"] == memory_id] == ["named"]
+
+
+def test_a_blank_path_is_refused_with_the_name_of_its_option_or_key(
+    memory_file: Path, tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    for named, command in (
+        ("--wiki", ["export", memory_file, "--wiki", ""]),
+        ("--wiki", ["maintain", memory_file, "--consolidate", "--wiki", " "]),
+        ("--embedder", ["maintain", memory_file, "--consolidate", "--embedder", ""]),
+        ("--receipts", ["fleet", "maintain", ".", "--consolidate", "--receipts", ""]),
+        ("FILE", ["import", "--empty", ""]),
+        ("FILE", ["maintain", memory_file, "", "--consolidate"]),
+        ("RECEIPTS", ["fleet", "report", ""]),
+    ):
+        ended = cli(*command)
+        assert (ended.code, named in ended.err, "it is blank" in ended.err) == (2, True, True)
+    config = memory_file.with_name("slowwave.toml")
+    for key in ("embedder", "wiki"):
+        config.write_text(f'{key} = ""\n')
+        ended = cli("maintain", memory_file, "--consolidate")
+        assert (ended.code, f"{config}, {key}: " in ended.err) == (2, True), ended.err
+    assert list((tmp_path / "here").iterdir()) == []
+
+
+def test_the_memory_file_may_come_from_the_environment(
+    memory_file: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(memory_file, told(TWINS, "twin"))
+    monkeypatch.setenv("SLOWWAVE_FILE", str(memory_file))
+    ended = cli("maintain", "--consolidate", "--dry-run", "--json")
+    assert ended.json["file"] == str(memory_file)
+    assert len(ended.json["proposals"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("tenannt = 'x'\n", "goes by: tenannt (tenant?).\n"),
+        ("colour = 'x'\n", "Known are: again, all, "),
+        ("tenant = \n", "not valid TOML"),
+        ("concurrency = 'many'\n", "concurrency is 'many'"),
+    ],
+)
+def test_a_config_that_makes_no_sense_ends_with_2(
+    text: str, sentence: str, memory_file: Path, cli: Cli
+) -> None:
+    memory_file.with_name("slowwave.toml").write_text(text)
+    ended = cli("maintain", memory_file, "--consolidate", "--dry-run")
+    assert ended.code == 2
+    assert sentence in ended.err
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("only", '"foo"'),
+        ("max_active", "0"),
+        ("max_active", "-5"),
+        ("model", '" "'),
+        ("min_interval", '"99999999999999h"'),
+        ("max_active", "true"),
+        ("min_interval", '"12x"'),
+        ("report", '"x.pdf"'),
+    ],
+)
+def test_a_value_of_the_config_that_is_refused_is_told_with_file_and_key(
+    key: str, value: str, memory_file: Path, cli: Cli
+) -> None:
+    path = memory_file.with_name("slowwave.toml")
+    path.write_text(f"{key} = {value}\n")
+    ended = cli("maintain", memory_file, "--phase", "all")
+    assert (ended.code, str(path) in ended.err, key in ended.err) == (2, True, True), ended.err
+    assert ("env var" in ended.err, "Input should" in ended.err) == (False, False)
+    # Not where the command line says something else that is refused.
+    path.write_text("only = 'merge'\n")
+    said = cli("maintain", memory_file, setting("min_new", 0)).err
+    assert str(path) not in said
+    # Nor where its value is a word of the sentence.
+    path.write_text("wiki = 'proposal'\n")
+    said = cli("undo", memory_file, "no-such-one").err
+    assert (" proposal " in said, str(path) in said) == (True, False)
+    # Nor where an option is only one of those that there are.
+    path.write_text("phase = 'expire'\n")
+    said = cli("maintain", memory_file, "--phase", "sleep").err
+    assert ("--phase" in said, str(path) in said) == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("tenant", "nobody"),
+        ("format", "nosuch"),
+        ("guard", "off"),
+        ("guard", "none of them/questions.jsonl"),
+        ("wiki", "none of them/wiki"),
+    ],
+)
+def test_a_failure_over_a_value_of_the_config_is_told_with_file_and_key(
+    key: str, value: str, memory_file: Path, cli: Cli
+) -> None:
+    fill(memory_file, told(TWINS, "twin"))
+    path = memory_file.with_name("slowwave.toml")
+    path.write_text(f"{key} = '{value}'\n")
+    place = f"{path}, {key}: "
+    ended = cli("maintain", memory_file, "--consolidate")
+    assert (ended.code, ended.err.count(place)) == (1, 1), ended.err
+    assert place in json.loads(cli("maintain", memory_file, "--consolidate", "--json").err)["error"]
+    # Not where the command line names it.
+    said = cli("maintain", memory_file, setting(key, value)).err
+    assert (place in said, value in said) == (False, True)
+
+
+@pytest.mark.parametrize("kind", ["a link that leads nowhere", "a folder"])
+def test_a_config_that_cannot_be_read_is_not_taken_for_none(
+    kind: str, memory_file: Path, cli: Cli
+) -> None:
+    path = memory_file.with_name("slowwave.toml")
+    if kind == "a folder":
+        path.mkdir()
+    else:
+        path.symlink_to("nowhere.toml")
+    ended = cli("maintain", memory_file, "--phase", "all")
+    assert (ended.code, "cannot be read" in ended.err) == (2, True)
+
+
+def test_a_config_for_runs_with_a_model_does_for_those_without_one(
+    memory_file: Path, cli: Cli
+) -> None:
+    record = memory_file.with_name("record.jsonl")
+    memory_file.with_name("slowwave.toml").write_text(f"checker = 'none'\nrecord = '{record}'\n")
+    assert cli("maintain", memory_file).code == 0
+
+
+def test_the_kill_switch_holds_for_a_fleet_too(memory_file: Path, cli: Cli) -> None:
+    memory_file.with_name("slowwave.toml").write_text("enabled = false\n")
+    ended = cli("fleet", "maintain", memory_file.parent, "--consolidate", "--json")
+    assert (ended.code, ended.json["gate"]["name"]) == (0, "enabled")
+    assert sorted(one.name for one in memory_file.parent.glob(".slowwave*")) == []
+
+
+def test_a_config_that_is_named_must_be_there(memory_file: Path, cli: Cli) -> None:
+    ended = cli("log", memory_file, "--config", memory_file.with_name("none.toml"))
+    assert ended.code == 2
+    assert "none.toml" in ended.err
+
+
+def options() -> dict[str, TyperOption]:
+    return {
+        parameter.name: parameter
+        for command in readme.every_command().values()
+        for parameter in command.params
+        if isinstance(parameter, TyperOption) and parameter.name not in ("help", "config")
+    }
+
+
+def test_the_config_file_sets_each_option_but_those_of_a_single_call() -> None:
+    single = {name for name, option in options().items() if not option.allow_from_autoenv}
+    assert options().keys() - single == KEYS - DELETING
+    assert {"which", "since_run", "reason", "plan_out", "html", "drop", "http"} <= single | {
+        "which"
+    }
+    assert single >= DELETING
+
+
+@pytest.mark.parametrize("name", sorted(DELETING))
+def test_no_environment_variable_deletes(
+    name: str, memory_file: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(memory_file, told(TWINS, "twin"))
+    cli("maintain", memory_file)
+    execute(memory_file, "UPDATE runs SET started_at = '2020-01-01T00:00:00.000+00:00'")
+    execute(
+        memory_file,
+        "UPDATE memories SET superseded_at = '2020-01-01T00:00:00.000+00:00' "
+        "WHERE status = 'superseded'",
+    )
+    monkeypatch.setenv(f"SLOWWAVE_{name.upper()}", "purge" if name == "phase" else "1")
+    assert cli("maintain", memory_file, "--json").json["purged"] == []
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("limit = true", "takes a whole number"),
+        ("model = 5", "takes a text in quotes"),
+        ('dry_run = "yes"', "takes true or false"),
+        ("dry_run = true\ndry-run = false", "two spellings"),
+        ("frob = 1", "no option goes by: frob"),
+    ],
+)
+def test_what_is_wrong_in_the_config_is_told_with_its_name(
+    memory_file: Path, cli: Cli, line: str, said: str
+) -> None:
+    command = ["maintain", memory_file, "--consolidate"]
+    if line.startswith("limit"):
+        command = ["list", memory_file]
+    memory_file.with_name("slowwave.toml").write_text(f"{line}\n")
+    ended = cli(*command)
+    assert ended.code == 2
+    assert "slowwave.toml" in ended.err
+    assert said in ended.err
+
+
+def test_the_page_of_the_configuration_has_every_key_and_its_example_is_accepted(
+    memory_file: Path, cli: Cli
+) -> None:
+    page = readme.CONFIGURATION.read_text("utf-8")
+    table = readme.block(page, "keys")
+    assert set(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)) == KEYS
+    example = re.search(r"```toml\n(.*?)```", page, re.DOTALL)
+    assert example is not None
+    memory_file.with_name("slowwave.toml").write_text(example[1].replace("enabled = true", ""))
+    ended = cli("maintain", memory_file, "--phase", "all", setting("min_new", 1), "--json")
+    assert (ended.code, ended.json["gate"]["name"]) == (0, "min_new")

@@ -1,0 +1,233 @@
+"""What cron, containers and Prometheus are told of a night: JSON lines, and a file of metrics."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli_calls import Cli
+from commands import setting
+from metrics import metrics
+from nights import execute, fill, told
+from prometheus_client.parser import text_string_to_metric_families
+from readme import ANSWERS, RETOLD
+
+from slowwave.store.file import maintenance_lock
+
+_TWINS = (
+    "Billing listens on port 8080.",
+    "Billing listens on port 8080",
+    "Refunds need a second signature.",
+    "Refunds need a second signature",
+)
+_PINNED = ("Helvi backs the wiki up at 02:30.", "Helvi backs the wiki up at 02:30")
+
+
+@pytest.fixture
+def filled(memory_file: Path) -> Path:
+    """Provide three memories that are told twice each, one of them pinned: a risk."""
+    fill(memory_file, [*told(_TWINS, "twin"), *told(_PINNED[:1], "pinned", pinned=True)])
+    fill(memory_file, told(_PINNED[1:], "again"))
+    return memory_file
+
+
+def events(err: str) -> list[dict[str, Any]]:
+    """Return the lines of a log, each of which is an object of JSON."""
+    return [json.loads(line) for line in err.splitlines()]
+
+
+# ---- lines ----
+
+
+def test_each_line_is_json_with_a_time_and_none_has_a_word_of_a_memory(
+    filled: Path, cli: Cli
+) -> None:
+    ended = cli("maintain", filled, "--consolidate", setting("log_format", "json"), "--quiet")
+    assert (ended.code, ended.out) == (0, "")
+    lines = events(ended.err)
+    assert all({"time", "level", "event"} <= line.keys() for line in lines)
+    assert [line["event"] for line in lines if line["event"] != "stage"] == [
+        *("begin", "proposal", "proposal", "proposal", "outcome", "end"),
+    ]
+    outcome = next(line for line in lines if line["event"] == "outcome")
+    assert outcome["states"] == {"applied": 3}
+    assert outcome["active"] == {"before": 6, "after": 3}
+    assert lines[-1]["code"] == 0
+    assert "Helvi" not in ended.err
+    assert "wiki" not in ended.err
+
+
+def test_the_result_stays_on_stdout(filled: Path, cli: Cli) -> None:
+    ended = cli("maintain", filled, "--consolidate", setting("log_format", "json"), "--json")
+    assert ended.json["command"] == "maintain"
+    assert events(ended.err)[-1]["event"] == "end"
+
+
+def test_the_setting_may_stand_in_the_environment_or_the_config_file(
+    filled: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (filled.parent / "slowwave.toml").write_text('log_format = "json"\n')
+    assert events(cli("maintain", filled, "--consolidate", "--dry-run").err)
+    (filled.parent / "slowwave.toml").unlink()
+    monkeypatch.setenv("SLOWWAVE_LOG_FORMAT", "json")
+    assert events(cli("maintain", filled, "--consolidate", "--dry-run").err)
+    assert "Error: " in cli("maintain", filled, "--consolidate", setting("log_format", "xml")).err
+
+
+def test_an_error_a_remark_and_wrong_usage_are_lines_too(filled: Path, cli: Cli) -> None:
+    log = (setting("log_format", "json"),)
+    with maintenance_lock(filled):
+        ended = cli("maintain", filled, "--consolidate", *log)
+    *_, end, error = events(ended.err)
+    assert (ended.code, end["event"], end["code"]) == (11, "end", 11)
+    assert (error["event"], error["level"], error["code"]) == ("error", "error", 11)
+    (wrong,) = events(cli("maintain", filled, "--phase", "sleep", *log).err)
+    assert (wrong["level"], wrong["code"]) == ("error", 2)
+    (unknown,) = events(cli("maintain", filled, "--log-format=json", "--no-such").err)
+    assert unknown["code"] == 2
+    remark = events(cli("maintain", filled, "--phase", "purge", "--full", *log).err)[0]
+    assert (remark["event"], "no effect" in remark["message"]) == ("note", True)
+
+
+def test_why_a_model_failed_is_said(memory_file: Path, cli: Cli) -> None:
+    cli("import", memory_file, RETOLD)
+    ended = cli(
+        *(
+            "maintain",
+            memory_file,
+            "--consolidate",
+            setting("replay", ANSWERS),
+            setting("log_format", "json"),
+        ),
+        *("--quiet", "--review", "always"),
+    )
+    lines = events(ended.err)
+    outcome = next(line for line in lines if line["event"] == "outcome")
+    assert outcome["states"].get("pending")
+    assert {line["level"] for line in lines if line.get("state") == "pending"} == {"info"}
+
+
+def test_a_log_that_nobody_reads_any_more_does_not_stop_the_night(filled: Path, cli: Cli) -> None:
+    ours, theirs = os.pipe()
+    os.close(ours)
+    command = [sys.executable, "-m", "slowwave.cli", "maintain", str(filled), "--consolidate"]
+    with os.fdopen(theirs, "wb") as broken:
+        ended = subprocess.run(
+            command,
+            stderr=broken,
+            stdout=subprocess.PIPE,
+            env={**os.environ, "SLOWWAVE_LOG_FORMAT": "json"},
+            check=False,
+        )
+    assert ended.returncode == 0
+    assert b"3 applied" in ended.stdout
+
+
+# ---- metrics ----
+
+
+def test_the_metrics_say_what_the_night_did_as_a_collector_reads_them(
+    filled: Path, cli: Cli, tmp_path: Path
+) -> None:
+    path = tmp_path / "slowwave.prom"
+    arguments = ("maintain", filled, "--consolidate", setting("metrics_file", path))
+    assert cli(*arguments, "--review", "risky").code == 0
+    found = metrics(path)
+    assert found["slowwave_run_exit_code"] == {(): 0}
+    assert found["slowwave_active_memories"] == {("before",): 6, ("after",): 4}
+    assert found["slowwave_proposals"][("applied",)] == 2
+    assert found["slowwave_proposals"][("failed",)] == 0
+    assert found["slowwave_waiting_for_review"] == {(): 1}
+    assert found["slowwave_run_timestamp_seconds"][()] > 1_700_000_000
+    # The next night does nothing; what waits, waits still.
+    assert cli(*arguments).code == 0
+    assert metrics(path)["slowwave_proposals"][("applied",)] == 0
+    assert metrics(path)["slowwave_waiting_for_review"] == {(): 1}
+    assert [one.name for one in tmp_path.glob("slowwave.prom*")] == ["slowwave.prom"]
+
+
+def test_a_night_that_fails_leaves_its_code_in_the_metrics(
+    filled: Path, cli: Cli, tmp_path: Path
+) -> None:
+    path = tmp_path / "slowwave.prom"
+    there, missing = str(filled), str(tmp_path / "missing.db")
+    ended = cli("maintain", there, missing, "--consolidate", setting("metrics_file", path))
+    assert ended.code == 10
+    codes = {
+        one.labels["file"]: one.value
+        for family in text_string_to_metric_families(path.read_text("utf-8"))
+        for one in family.samples
+        if one.name == "slowwave_run_exit_code"
+    }
+    assert codes == {there: 0, missing: 10}
+
+
+def test_a_file_that_is_none_of_metrics_stays_and_a_dry_run_writes_none(
+    filled: Path, cli: Cli, tmp_path: Path
+) -> None:
+    before = filled.read_bytes()
+    ended = cli("maintain", filled, "--consolidate", setting("metrics_file", filled))
+    assert (ended.code, filled.read_bytes()) == (1, before)
+    assert "holds no metrics of slowwave" in ended.err
+    ended = cli(
+        "maintain", filled, "--consolidate", setting("metrics_file", tmp_path / "no" / "x.prom")
+    )
+    assert (ended.code, filled.read_bytes()) == (1, before)
+    path = tmp_path / "dry.prom"
+    assert (
+        cli("maintain", filled, "--consolidate", "--dry-run", setting("metrics_file", path)).code
+        == 0
+    )
+    assert not path.exists()
+
+
+def test_metrics_that_cannot_be_written_in_the_end_are_an_error_and_the_night_stands(
+    filled: Path, cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "metrics" / "slowwave.prom"
+    path.parent.mkdir()
+    # A folder in place of what is written beside it.
+    execute(filled, "SELECT 1")
+    import threading
+
+    path.with_name(f"slowwave.prom.{os.getpid()}.{threading.get_ident()}").mkdir()
+    ended = cli("maintain", filled, "--consolidate", setting("metrics_file", path))
+    assert ended.code == 3
+    assert "Cannot write" in ended.err
+    assert "3 applied" in ended.out
+
+
+# ---- completion ----
+
+
+def test_bash_completes_commands_options_and_their_values(tmp_path: Path) -> None:
+    script = tmp_path / "complete.sh"
+    program = tmp_path / "bin" / "slowwave"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m slowwave.cli "$@"\n')
+    program.chmod(0o755)
+    script.write_text(
+        'eval "$(_SLOWWAVE_COMPLETE=source_bash slowwave)"\n'
+        "complete -p slowwave\n"
+        'try() { COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMPREPLY=(); '
+        '_slowwave_completion slowwave; echo "${COMPREPLY[@]}"; }\n'
+        "try slowwave rev\ntry slowwave maintain --exit\n"
+        "try slowwave maintain x.db --review ''\n"
+    )
+    ended = subprocess.run(
+        ["bash", "--norc", str(script)],  # noqa: S607 - whichever bash is there
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PATH": f"{program.parent}:{os.environ['PATH']}"},
+    )
+    registered, command, option, values = ended.stdout.splitlines()
+    assert "slowwave" in registered, ended.stderr
+    assert command.split() == ["review"]
+    assert option.split() == ["--exit-code"]
+    assert values.split() == ["always", "risky", "never"]

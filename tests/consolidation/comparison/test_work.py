@@ -1,0 +1,61 @@
+"""How the work grows: counted in calls, since a clock tells little on a busy machine."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from itertools import combinations
+
+import pytest
+from counting import calls
+from texts import sources
+
+from slowwave.consolidation.comparison.rivals import find_rivalry
+from slowwave.consolidation.comparison.vetoes import find_veto
+from slowwave.consolidation.facts.reading import Reading
+from slowwave.consolidation.writing.program_check import find_text_faults
+
+LONG = {
+    "numbers": lambda count: " ".join(f"{number * 7} s" for number in range(count)),
+    "quotes": lambda count: " ".join(f'"q{number} z"' for number in range(count)),
+    "one sentence": lambda count: " and ".join(
+        f"job {number} of Ann is on db-{number}" for number in range(count)
+    ),
+}
+
+
+def compared(text: str) -> None:
+    one, other = Reading(text), Reading(f"{text} too")
+    find_veto(one, other)
+    find_rivalry(one, other)
+
+
+def checked(text: str) -> None:
+    both = sources(text, f"{text} too")
+    find_text_faults(f"{both[0].text} {both[1].text}", both)
+
+
+@pytest.mark.parametrize("shape", LONG)
+@pytest.mark.parametrize("work", [compared, checked])
+def test_four_times_the_text_takes_little_more_than_four_times_the_work(
+    work: Callable[[str], None], shape: str
+) -> None:
+    # Whatever is made or remembered once, is.
+    work(f"The pump is old. {LONG[shape](161)}")
+    few = calls(lambda: work(LONG[shape](40)))
+    # Square time would be sixteen times as much.
+    assert calls(lambda: work(LONG[shape](160))) < 8 * few
+
+
+def test_no_pattern_is_made_to_tell_a_pair_of_texts_apart() -> None:
+    lines = [f"Backup job {number} took {number * 7} s on host db-{number}." for number in range(9)]
+    readings = [Reading(line) for line in lines]
+    for reading in readings:
+        find_veto(reading, readings[0])
+    re.purge()
+
+    def compare() -> None:
+        for one, other in combinations(readings, 2):
+            assert find_veto(one, other) is not None
+
+    assert calls(compare, of="_parser.py") == 0

@@ -1,0 +1,236 @@
+"""What can be looked up in a text: values in any spelling, names, code and quotations."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from dataclasses import dataclass
+from datetime import date, time
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from places import FIXTURES
+
+from slowwave.consolidation.facts.lookup import (
+    Fault,
+    Hint,
+    find_missing,
+    find_unsupported,
+    names_of,
+)
+from slowwave.store.records import UNDATED
+
+SPELLINGS = [
+    ("1e7", "10^7", "10,000,000", "10 million", "ten million", "10⁷"),
+    ("half past seven", "07:30", "7:30 am", "7:30"),
+    ("two hours", "2 h", "120 min", "2 hrs"),
+    ("an hour and a half", "90 minutes", "1.5 h", "1 h 30 min"),
+    ("\u221265", "-65", "minus 65"),
+    ("ninety", "90"),
+    ("2x/day", "twice a day", "2 times per day", "two times daily"),
+    ("$5k", "5000 USD", "5,000 dollars"),
+    ("v2.3", "2.3"),
+    ("on Tuesdays", "every Tuesday", "Tue"),
+    ("Monday to Friday", "Mon-Fri", "weekdays"),
+    ("on-call", "on call", "On-Call"),
+    ("V3/V4", "V3 and V4"),
+    ("5 GB", "5GB", "5,000 MB"),
+    ("9 March 2026", "2026-03-09", "March 9, 2026", "09.03.2026"),
+    ("a fortnight", "2 weeks", "14 days"),
+    ("#77", "77"),
+]
+
+
+@dataclass(frozen=True)
+class Note:
+    """Evidence, observed on a Tuesday."""
+
+    text: str
+    id: str = "m1"
+    observed_at: str = "2026-02-24T08:00:00+00:00"
+
+
+def faults_of(text: str, *sources: str) -> list[tuple[str, str]]:
+    return [(fault.words, fault.kind) for fault in find_unsupported(text, [*map(Note, sources)])]
+
+
+def test_a_value_that_no_source_has_is_a_fault_with_a_sentence_about_it() -> None:
+    (fault,) = find_unsupported("The service listens on 9090.", [Note("It listens on 8080.")])
+    assert fault == Fault("9090", "number")
+    assert fault.why == '"9090" (number) is in none of the cited memories'
+
+
+def test_a_value_of_a_source_that_the_text_lacks_is_a_hint() -> None:
+    notes = [Note("Port 8080, limit 20 MB.", "m7")]
+    assert find_missing("Port 8080.", notes) == [Hint("m7", "20 MB", "number")]
+    assert find_missing("Port 8080, at most 20 megabytes.", notes) == []
+
+
+@pytest.mark.parametrize("spellings", SPELLINGS)
+def test_each_spelling_of_a_value_supports_each_other(spellings: tuple[str, ...]) -> None:
+    for spelling in spellings:
+        for written in spellings:
+            assert faults_of(f"It is {spelling}.", f"Seen: {written}, by us.") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "source", "kind"),
+    [
+        ("port 5433", "port 5432", "number"),
+        ("room 3.10", "room 3.1", "number"),
+        ("30 hours", "30 minutes", "number"),
+        ("-60", "60", "number"),
+        ("plot 43", "plot 0043", "number"),
+        ("twelve in all", "five and seven", "number"),
+        ("Lina (10) is allergic", "Lina (9) is allergic", "number"),
+        ("on 3 November 1912", "on 3 November 1911", "date"),
+        ("model_v0.6.2.json", "model_v0.6.1.json", "identifier"),
+        ("twenty-four in all", "five of them", "number"),
+        ("on 2026-13-45", "on 2026-12-31", "date"),
+        ("at 16:00", "at 4:30 pm", "time"),
+        ("on 11 March", "on 10 March", "date"),
+        ("on 11 March 2027", "on 11 March 2025", "date"),
+        ("on Monday", "on Tuesday", "weekday"),
+        ("in May 2026, in June", "in May 2026", "month"),
+        ("a weekly run", "a daily run", "rate"),
+        ("v2.4", "v2.3", "version"),
+        ("worker-4", "worker-3", "identifier"),
+        ("user_name", "user_id", "identifier"),
+        ("at /etc/b.conf", "at /etc/a.conf", "path"),
+        ("at https://a.test/d", "at https://a.test/c", "url"),
+        ("run `make b`", "run `make a`", "code"),
+        ('they wrote "never again"', 'they wrote "again"', "quotation"),
+        ("ask Marta", "ask Hanne", "name"),
+        ("Dagmar is the owner of it", "Dagny is the owner of it", "name"),
+        ("use GraphQL for it", "use REST for it", "name"),
+        ("a\u200bb", "ab", "invisible"),
+    ],
+)
+def test_a_value_or_name_of_another_source_is_a_fault(text: str, source: str, kind: str) -> None:
+    assert [found for _, found in faults_of(text, source)] == [kind]
+
+
+@given(st.integers(0, 999_999), st.integers(0, 999_999))
+def test_a_number_is_a_fault_exactly_if_the_source_has_another(stated: int, noted: int) -> None:
+    assert bool(faults_of(f"We counted {stated} pieces.", f"{noted:,} pieces")) == (stated != noted)
+
+
+@given(st.decimals("0.1", "500", places=1), st.sampled_from([("h", 60), ("min", 1), ("d", 1440)]))
+def test_a_duration_is_found_in_each_unit(number: Decimal, unit: tuple[str, int]) -> None:
+    spelling, minutes = unit
+    seconds = number * minutes * 60
+    assert faults_of(f"It takes {seconds:f} seconds.", f"It took {number} {spelling}.") == []
+    assert faults_of(f"It takes {seconds + 1:f} seconds.", f"It took {number} {spelling}.") != []
+
+
+@given(st.times())
+def test_a_time_is_found_with_and_without_its_half_of_the_day(noted: time) -> None:
+    clock = f"{noted:%H:%M}"
+    half = f"{noted:%I:%M %p}"
+    assert faults_of(f"at {clock}", f"at {half}") == faults_of(f"at {half}", f"at {clock}") == []
+    later = f"{(noted.hour + 1) % 24:02d}:{noted.minute:02d}"
+    assert faults_of(f"at {later}", f"at {clock}") == [(later, "time")]
+
+
+@given(st.dates(date(1900, 1, 1)))
+def test_a_date_is_found_in_each_order(noted: date) -> None:
+    written = f"{noted.day} {noted:%B} {noted.year:04d}"
+    for spelling in (noted.isoformat(), f"{noted:%B} {noted.day}, {noted.year:04d}"):
+        assert faults_of(f"since {spelling}", f"since {written}") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "source"),
+    [
+        ("It failed on 24 February 2026.", "It failed."),
+        ("It failed on Monday, 23 February.", "It failed yesterday."),
+        ("Due on 29 January.", "Due on the 29th."),
+        ("Back on 3 March.", "Back next Tuesday."),
+        ("Back on 10 March.", "Back in two weeks."),
+    ],
+)
+def test_a_date_may_be_what_a_source_says_on_the_day_it_was_observed(
+    text: str, source: str
+) -> None:
+    assert faults_of(text, source) == []
+    assert find_unsupported(text, [Note(source, observed_at=UNDATED)]) != []
+
+
+@pytest.mark.parametrize(
+    ("text", "source"),
+    [
+        ("Am Dienstag im Kühlraum, zwei Stunden, halb acht.", "Kühlraum: Dienstag, 2 h, 7:30"),
+        ("Tuesday, 9 March, 2 h, 250 euros", "Dienstag, 9. März, zwei Stunden, 250 Euro"),
+        ("Das ist die Pumpe im Keller.", "The pump is in the cellar."),
+        ("Le 9 mars, 2 heures par jour.", "le 9 mars : deux heures par jour"),
+    ],
+)
+def test_another_language_makes_no_fault(text: str, source: str) -> None:
+    assert faults_of(text, source) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "source"),
+    [
+        ("1. Pull first.\n2. Then push.", "Pull, then push."),
+        ("(1) pull (2) push", "pull, push"),
+        ("Keller's figures", "figures of Keller"),
+        ("the Databases", "a database"),
+        ("a pull request (PR)", "a pull request"),
+        ("the two agreed", "Ann and Bo agreed"),
+        ("run make test", "run `make test`"),
+        ('as Ann says: "no, never"', "Ann says no, never"),
+        ("hold \u2764\ufe0f", "hold \u2764\ufe0f"),
+    ],
+)
+def test_what_is_only_written_otherwise_is_no_fault(text: str, source: str) -> None:
+    assert faults_of(text, source) == []
+
+
+@pytest.mark.parametrize(
+    "part", ["1/", "1-", "1,", "a_", "Ab", "«a", "\n", "9 to ", "1 h 2 ", "10^"]
+)
+def test_a_hostile_text_is_looked_up_as_fast_as_another(part: str) -> None:
+    # Takes minutes where a pattern tries each way through it.
+    text = part * (8_000 // len(part))
+    assert find_unsupported(text, [Note(text)]) == []
+
+
+@pytest.mark.parametrize("observed_at", ["0001-01-01", "9999-12-31", "", "yesterday", UNDATED])
+def test_a_source_of_any_time_supports_what_it_says(observed_at: str) -> None:
+    note = Note("Back in two weeks, on 3 March.", observed_at=observed_at)
+    assert find_unsupported("Back on 3 March.", [note]) == []
+
+
+def test_names_come_in_the_order_of_the_text() -> None:
+    text = "Today Marta moved grafana-2 to 10.0.0.7 at 5 pm with Bo."
+    assert names_of(text) == ("Marta", "grafana-2", "10.0.0.7", "Bo")
+
+
+@pytest.mark.parametrize("file", sorted(FIXTURES.rglob("*.*")), ids=lambda file: file.name)
+def test_a_text_of_the_fixtures_supports_itself(file: Path) -> None:
+    # One in ten: they are 100,000.
+    for text in sorted(texts_of(file))[::10]:
+        assert find_unsupported(text, [Note(text)]) == []
+
+
+def texts_of(file: Path) -> set[str]:
+    match file.suffix:
+        case ".jsonl":
+            return strings_of([json.loads(line) for line in file.read_text("utf-8").splitlines()])
+        case ".json":
+            return strings_of(json.loads(file.read_text("utf-8")))
+        case ".toml":
+            return strings_of(tomllib.loads(file.read_text("utf-8")))
+    return set()
+
+
+def strings_of(content: Any) -> set[str]:
+    if isinstance(content, str):
+        return {content} if " " in content and len(content) < 2_000 else set()
+    parts = content.values() if isinstance(content, dict) else content
+    return set().union(*map(strings_of, parts)) if isinstance(content, (dict, list)) else set()

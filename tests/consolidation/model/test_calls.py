@@ -1,0 +1,707 @@
+"""What happens between slowwave and a model's server: calls, limits, forms of output and keys.
+
+One question a window: no checker reads what is written.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import signal
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from model_nights import (
+    JONAH,
+    KEY,
+    TOMORROW,
+    Agent,
+    a_fact,
+    answered,
+    facts,
+    only_question,
+    only_result,
+    states,
+    total,
+    undo,
+)
+from model_server import (
+    HANGS_UP,
+    MOST_SECONDS,
+    SILENT,
+    Asked,
+    Reply,
+    Responder,
+    in_turn,
+    oracle,
+    refuses,
+    says,
+    write,
+)
+from nights import execute, told
+
+from slowwave.consolidation.errors import ModelError
+from slowwave.consolidation.model.calls import ATTEMPTS, Endpoint
+from slowwave.consolidation.model.writer import ModelWriter, UsageLimits
+
+
+@pytest.fixture
+def agent(agent: Agent) -> Agent:
+    return replace(agent, checker="none")
+
+
+# ----------------------------------------------------------------- what goes wrong on the way
+
+FAILURES: dict[str, tuple[Reply, int, str]] = {
+    "rate limit": (refuses(429), ATTEMPTS, "RateLimitError"),
+    "server error": (refuses(500), ATTEMPTS, "InternalServerError"),
+    "overloaded": (refuses(503), ATTEMPTS, "ServiceUnavailableError"),
+    "connection closed": (HANGS_UP, ATTEMPTS, "Connection error"),
+    "web page": (Reply("<html>login</html>"), ATTEMPTS, "could not be asked"),
+    "wrong key": (refuses(401), 1, "AuthenticationError"),
+    "unknown model": (refuses(404), 1, "NotFoundError"),
+    "no choices": (Reply({"choices": [], "usage": {}}), 1, "sent no answer"),
+}
+
+
+@pytest.mark.parametrize(("reply", "tries", "why"), FAILURES.values(), ids=FAILURES.keys())
+def test_a_call_that_fails_for_good_leaves_every_memory_as_it_was(
+    agent: Agent, capfd: pytest.CaptureFixture[str], reply: Reply, tries: int, why: str
+) -> None:
+    agent.remember(a_fact())
+    before = agent.picture()
+    agent.server.responder = in_turn(reply)
+    question = only_question(agent.sleep())
+    assert question.state == "failed"
+    assert why in str(question.why)
+    assert agent.picture() == before
+    assert len(agent.server.asked) == tries
+    # stdout belongs to the report: litellm must not write there.
+    assert capfd.readouterr().out == ""
+
+
+def test_a_model_that_does_not_answer_in_time_leaves_every_memory_as_it_was(agent: Agent) -> None:
+    agent.remember(a_fact())
+    before = agent.picture()
+    agent.server.responder = in_turn(SILENT)
+    question = only_question(agent.sleep(agent.writer(timeout_s=0.2)))
+    assert question.state == "failed"
+    assert question.why == "the model did not answer within 0.2 seconds"
+    assert agent.picture() == before
+    assert len(agent.server.asked) == ATTEMPTS
+
+
+PASSING = {name: FAILURES[name][0] for name in ("rate limit", "server error", "connection closed")}
+
+
+@pytest.mark.parametrize("reply", PASSING.values(), ids=PASSING.keys())
+def test_a_failure_that_passes_is_tried_again_and_the_answer_is_applied(
+    agent: Agent, reply: Reply
+) -> None:
+    agent.remember(a_fact())
+    agent.server.responder = in_turn(*[reply] * (ATTEMPTS - 1), then=oracle)
+    outcome = agent.sleep()
+    assert states(outcome) == {"applied": 1}
+    assert len(agent.server.asked) == ATTEMPTS
+
+
+def cut_off(length: int, reason: str) -> Responder:
+    """Return a responder whose every answer breaks off."""
+    return lambda asked: says(json.dumps(write(asked))[:length], reason)
+
+
+CUT_OFF = {
+    "before it began": cut_off(0, "length"),
+    "within a sentence": cut_off(40, "length"),
+    "within a sentence, and not said so": cut_off(40, "stop"),
+    "within its thoughts": lambda asked: says("<think>The first one says", "stop"),
+}
+
+
+@pytest.mark.parametrize("responder", CUT_OFF.values(), ids=CUT_OFF.keys())
+def test_an_answer_that_is_cut_off_twice_fails_and_is_never_kept(
+    agent: Agent, responder: Responder
+) -> None:
+    agent.remember(a_fact())
+    before = agent.picture()
+    agent.server.responder = responder
+    outcome = agent.sleep()
+    question = only_question(outcome)
+    assert question.state == "failed"
+    assert "the answer is cut off, even with the doubled limit of" in str(question.why)
+    first, second = (asked.body["max_tokens"] for asked in agent.server.asked)
+    assert second == 2 * first
+    # Both were paid for.
+    assert (outcome.usage.prompt_tokens, outcome.usage.completion_tokens) == total(agent)
+    assert agent.picture() == before
+    assert agent.rows("SELECT * FROM answers") == []
+
+
+def test_an_answer_that_was_cut_off_is_asked_for_again_with_twice_the_limit(agent: Agent) -> None:
+    agent.remember(a_fact())
+    agent.server.responder = lambda asked: (
+        oracle if len(agent.server.asked) == 2 else cut_off(40, "length")
+    )(asked)
+    outcome = agent.sleep()
+    assert states(outcome) == {"applied": 1}
+    assert outcome.usage.calls == len(agent.server.asked) == 2
+    assert (outcome.usage.prompt_tokens, outcome.usage.completion_tokens) == total(agent)
+
+
+def test_what_a_cut_off_answer_took_counts_in_the_budget(agent: Agent) -> None:
+    agent.remember(a_fact())
+    agent.server.responder = cut_off(40, "length")
+    (window,) = agent.sleep(dry_run=True).plan.windows
+    outcome = agent.sleep(agent.writer(limits=UsageLimits(tokens=window.tokens + 100)))
+    assert answered(outcome) == {"skipped": 1}
+    assert len(agent.server.asked) == 1
+
+
+WITHHELD = {
+    "nothing": (says(""), "the model's answer is empty"),
+    "blanks": (says(" \n"), "the model's answer is empty"),
+    "the filter": (says("{", "content_filter"), "the provider's filter withheld the answer"),
+    "a refusal": (
+        says("", refusal="I cannot help with that."),
+        "the model will not answer: I cannot help with that.",
+    ),
+}
+
+
+@pytest.mark.parametrize(("reply", "why"), WITHHELD.values(), ids=WITHHELD.keys())
+def test_an_answer_in_which_nothing_stands_fails_at_once(
+    agent: Agent, reply: Reply, why: str
+) -> None:
+    agent.remember(a_fact())
+    agent.server.responder = in_turn(reply)
+    outcome = agent.sleep()
+    question = only_question(outcome)
+    assert (question.state, question.why) == ("failed", why)
+    assert len(agent.server.asked) == 1
+    assert outcome.usage.prompt_tokens == agent.server.taken[0][0]
+    assert agent.rows("SELECT * FROM answers") == []
+
+
+def test_a_kept_answer_that_cannot_be_read_is_asked_for_anew(agent: Agent) -> None:
+    agent.remember(a_fact())
+    first = agent.sleep()
+    (kept,) = agent.rows("SELECT * FROM answers")
+    execute(agent.path, "UPDATE answers SET answer = ?", kept["answer"][:40])
+    undo(agent, first)
+    agent.server.forget()
+    again = agent.sleep(now=TOMORROW, reconsider=True)
+    assert states(again) == {"applied": 1}
+    assert len(agent.server.asked) == 1
+    assert [row["answer"] for row in agent.rows("SELECT * FROM answers")] == [kept["answer"]]
+
+
+def test_an_answer_that_could_be_read_the_second_time_is_kept_for_the_question(
+    agent: Agent,
+) -> None:
+    agent.remember(a_fact())
+    agent.server.responder = in_turn(says("no JSON"), then=oracle)
+    first = agent.sleep()
+    assert states(first) == {"applied": 1}
+    undo(agent, first)
+    agent.server.forget()
+    assert states(agent.sleep(now=TOMORROW, reconsider=True)) == {"applied": 1}
+    assert agent.server.asked == []
+
+
+@pytest.mark.parametrize("status", [401, 403, 404])
+def test_a_model_that_refuses_every_call_is_asked_no_further(agent: Agent, status: int) -> None:
+    agent.remember(facts(4))
+    agent.server.responder = in_turn(refuses(status, "not for you"), then=oracle)
+    outcome = agent.sleep()
+    assert answered(outcome) == {"failed": 1, "skipped": 3}
+    # Why stands with the first, and with no other.
+    whys = Counter(question.why for question in outcome.asked)
+    assert whys["not asked, because the model refuses every call"] == 3
+    assert len(agent.server.asked) == outcome.usage.calls == 1
+
+
+def test_a_server_that_asks_for_patience_is_given_it(agent: Agent) -> None:
+    agent.remember(a_fact())
+    asked_at: list[float] = []
+
+    def respond(asked: Asked) -> Reply:
+        asked_at.append(time.monotonic())
+        return refuses(429, retry_after="1") if len(asked_at) == 1 else oracle(asked)
+
+    agent.server.responder = respond
+    assert states(agent.sleep()) == {"applied": 1}
+    first, second = asked_at
+    assert second - first >= 1.0
+
+
+def test_no_more_patience_is_had_than_the_budget_of_time_allows(agent: Agent) -> None:
+    agent.remember(a_fact())
+    agent.server.responder = in_turn(refuses(503, retry_after="3600"))
+    question = only_question(agent.sleep(agent.writer(limits=UsageLimits(seconds=1.0))))
+    assert (question.state, question.why) == ("skipped", "the budget of 1 seconds is used up")
+    assert len(agent.server.asked) == 1
+
+
+def test_one_failed_call_does_not_keep_the_others_from_being_applied(agent: Agent) -> None:
+    agent.remember(facts(3))
+    agent.server.responder = lambda asked: refuses(500) if "Jonah" in asked.texts else oracle(asked)
+    outcome = agent.sleep(agent.writer(concurrency=3))
+    assert states(outcome) == {"applied": 2}
+    failed = next(question for question in outcome.asked if question.state == "failed")
+    assert set(failed.window.memories) == {memory["id"] for memory in a_fact(JONAH)}
+
+
+# ----------------------------------------------------------------- structured output
+
+
+@pytest.mark.parametrize(
+    ("refused", "forms"),
+    [
+        ([], ["json_schema"]),
+        (["json_schema"], ["json_schema", "json_object"]),
+        (["json_schema", "json_object"], ["json_schema", "json_object", None]),
+    ],
+)
+def test_a_server_is_asked_in_the_first_form_of_output_that_it_understands(
+    agent: Agent, refused: list[str], forms: list[str | None]
+) -> None:
+    agent.remember(facts(3))
+    agent.server.responder = lambda asked: (
+        refuses(400, "response_format") if asked.form in refused else oracle(asked)
+    )
+    outcome = agent.sleep()
+    assert states(outcome) == {"applied": 3}
+    assert [asked.form for asked in agent.server.asked] == [*forms, forms[-1], forms[-1]]
+
+
+# As llama-cpp-python 0.3.36 says it, with status 500.
+NOT_KNOWN = (
+    "1 validation error:\n  {'type': 'literal_error', 'loc': ('body', 'response_format', 'type'), "
+    "'msg': \"Input should be 'text' or 'json_object'\", 'input': 'json_schema'}"
+)
+
+
+def test_a_form_that_a_server_calls_a_defect_of_its_own_is_asked_for_in_another_one(
+    agent: Agent,
+) -> None:
+    agent.remember(facts(2))
+    agent.server.responder = lambda asked: (
+        refuses(500, NOT_KNOWN) if asked.form == "json_schema" else oracle(asked)
+    )
+    assert states(agent.sleep()) == {"applied": 2}
+    forms = [asked.form for asked in agent.server.asked]
+    assert forms == ["json_schema", "json_object", "json_object"]
+
+
+def test_a_defect_of_the_server_is_told_whole_and_asked_in_no_other_form(agent: Agent) -> None:
+    agent.remember(a_fact())
+    agent.server.responder = lambda asked: refuses(500, "2 errors:\n  out of memory")
+    outcome = agent.sleep()
+    assert {asked.form for asked in agent.server.asked} == {"json_schema"}
+    assert "2 errors: out of memory" in (outcome.asked[0].why or "")
+
+
+def test_a_question_that_is_always_refused_costs_the_others_no_structured_output(
+    agent: Agent,
+) -> None:
+    agent.remember(facts(4))
+    agent.server.responder = lambda asked: refuses(400) if "Jonah" in asked.texts else oracle(asked)
+    outcome = agent.sleep()
+    assert (states(outcome), answered(outcome)) == ({"applied": 3}, {"applied": 3, "failed": 1})
+    others = [asked.form for asked in agent.server.asked if "Jonah" not in asked.texts]
+    assert others == ["json_schema"] * 3
+
+
+def with_capitals(answer: dict[str, Any]) -> str:
+    """Return the answer with other capitals in its keys."""
+    return json.dumps(answer).replace('"groups"', '"Groups"').replace('"text"', '"TEXT"')
+
+
+def with_more_keys(answer: dict[str, Any]) -> str:
+    """Return the answer with keys that were not asked for."""
+    return json.dumps({"confidence": 0.9, **answer})
+
+
+def wrapped(text: str) -> Callable[[dict[str, Any]], str]:
+    """Put a text around the answer."""
+    return lambda answer: text.replace("ANSWER", json.dumps(answer))
+
+
+SPELLED = {
+    "in a fence": wrapped("```json\nANSWER\n```"),
+    "among sentences": wrapped("Here it is {as JSON}:\nANSWER\nI hope {it} helps."),
+    "after thoughts": wrapped('<think>They say {"groups": []}, or do they?</think>\nANSWER'),
+    "after thoughts whose beginning is in the template": wrapped("So be it.</think>ANSWER"),
+    "after a draft": wrapped('{"groups": []}\nNo, better:\nANSWER'),
+    "with other capitals": with_capitals,
+    "with more keys": with_more_keys,
+}
+
+
+@pytest.mark.parametrize("spell", SPELLED.values(), ids=SPELLED.keys())
+def test_an_answer_is_understood_whatever_is_around_it(
+    agent: Agent, spell: Callable[[dict[str, Any]], str]
+) -> None:
+    agent.remember(a_fact())
+    agent.server.responder = lambda asked: says(spell(write(asked)))
+    assert states(agent.sleep()) == {"applied": 1}
+    assert len(agent.server.asked) == 1
+
+
+NOT_THE_FORM = {
+    "a filter": "content_policy_violation: your request was rejected by our safety system",
+    "Azure's filter": "The response was filtered due to the content management policy.",
+    "too long": "This model's maximum context length is 8192 tokens.",
+    "too long for llama.cpp": "the request exceeds the available context size, try increasing it",
+    "too long for Claude": "prompt is too long: 208310 tokens > 200000 maximum",
+}
+
+
+@pytest.mark.parametrize("message", NOT_THE_FORM.values(), ids=NOT_THE_FORM.keys())
+def test_what_no_other_form_would_mend_is_asked_in_no_other_form(
+    agent: Agent, message: str
+) -> None:
+    agent.remember(a_fact())
+    agent.server.responder = in_turn(refuses(400, message))
+    assert answered(agent.sleep()) == {"failed": 1}
+    assert len(agent.server.asked) == 1
+
+
+def test_a_model_that_takes_no_temperature_is_asked_without_and_in_the_same_form(
+    agent: Agent,
+) -> None:
+    agent.remember(facts(2))
+    said = "Unsupported value: 'temperature' does not support 0 with this model."
+    agent.server.responder = lambda asked: (
+        refuses(400, said) if "temperature" in asked.body else oracle(asked)
+    )
+    assert states(agent.sleep()) == {"applied": 2}
+    assert [asked.form for asked in agent.server.asked] == ["json_schema"] * 3
+
+
+@pytest.mark.parametrize("model", ["openai/o3-mini", "openai/gpt-5-mini"])
+def test_a_model_that_thinks_has_room_for_it_and_no_temperature(agent: Agent, model: str) -> None:
+    agent.remember(a_fact())
+    agent.sleep()
+    usual = agent.server.asked[0].body["max_tokens"]
+    agent.server.forget()
+    agent.remember(a_fact(JONAH))
+    assert states(agent.sleep(agent.writer(model), now=TOMORROW)) == {"applied": 1}
+    body = agent.server.asked[0].body
+    assert "temperature" not in body
+    assert body["max_completion_tokens"] >= max(4_000, 3 * usual)
+
+
+# ----------------------------------------------------------------- budgets
+
+
+def test_a_budget_of_calls_is_kept_and_the_next_night_does_the_rest(agent: Agent) -> None:
+    agent.remember(facts(5))
+    outcome = agent.sleep(agent.writer(concurrency=4, limits=UsageLimits(calls=2)))
+    assert (states(outcome), answered(outcome)) == ({"applied": 2}, {"applied": 2, "skipped": 3})
+    assert {question.why for question in outcome.asked if question.state == "skipped"} == {
+        "the budget of 2 calls is used up"
+    }
+    assert len(agent.server.asked) == outcome.usage.calls == 2
+    agent.server.forget()
+    rest = agent.sleep(now=TOMORROW)
+    assert states(rest) == {"applied": 3}
+    assert len(agent.server.asked) == 3
+
+
+def test_a_repair_is_not_asked_for_beyond_the_budget_but_the_next_night(agent: Agent) -> None:
+    agent.remember(a_fact())
+    before = agent.picture()
+    agent.server.responder = in_turn(says("no JSON"), then=oracle)
+    outcome = agent.sleep(agent.writer(limits=UsageLimits(calls=1)))
+    assert answered(outcome) == {"skipped": 1}
+    assert agent.picture() == before
+    again = agent.sleep(now=TOMORROW)
+    assert states(again) == {"applied": 1}
+    # What cannot be read is not kept.
+    assert (again.usage.calls, again.usage.cached) == (1, 0)
+    assert [asked.repair is None for asked in agent.server.asked] == [True, True]
+
+
+def test_every_request_counts_against_the_budget_of_calls(agent: Agent) -> None:
+    agent.remember(facts(4))
+    counted = itertools.count()
+    agent.server.responder = lambda asked: refuses(500) if next(counted) % 2 else oracle(asked)
+    outcome = agent.sleep(agent.writer(limits=UsageLimits(calls=4)))
+    assert len(agent.server.asked) == outcome.usage.calls == 4
+    assert (states(outcome), answered(outcome)) == ({"applied": 2}, {"applied": 2, "skipped": 2})
+
+
+def test_retries_that_a_budget_of_calls_does_not_allow_are_not_made(agent: Agent) -> None:
+    agent.remember(facts(3))
+    agent.server.responder = in_turn(refuses(500))
+    outcome = agent.sleep(agent.writer(concurrency=3, limits=UsageLimits(calls=5)))
+    assert len(agent.server.asked) == outcome.usage.calls == 5
+    assert {"skipped"} <= answered(outcome).keys() <= {"failed", "skipped"}
+
+
+@pytest.mark.parametrize("concurrency", [1, 4])
+def test_a_budget_of_tokens_is_kept_to_the_call(agent: Agent, concurrency: int) -> None:
+    agent.remember(facts(6))
+    planned = agent.sleep(dry_run=True).plan.windows
+    most = sum(one.tokens for one in planned) // 2
+    outcome = agent.sleep(agent.writer(concurrency=concurrency, limits=UsageLimits(tokens=most)))
+    assert states(outcome)["applied"] >= 2
+    assert answered(outcome)["skipped"] >= 3
+    skipped = [question.why for question in outcome.asked if question.state == "skipped"]
+    assert all(str(why).startswith(f"the budget of {most} tokens has no room") for why in skipped)
+    used = outcome.usage.prompt_tokens + outcome.usage.completion_tokens
+    # By no more than one estimate may be wrong.
+    assert used <= most + 0.2 * max(one.tokens for one in planned)
+
+
+@pytest.mark.parametrize("concurrency", [1, 4])
+def test_a_budget_of_money_is_kept_to_the_call(agent: Agent, concurrency: int) -> None:
+    agent.remember(facts(6))
+    # What two calls cost at 0.15 and 0.60 USD a million, and a little more.
+    limits = UsageLimits(cost_usd=0.0006)
+    outcome = agent.sleep(agent.writer("openai/gpt-4o-mini", concurrency, limits))
+    assert states(outcome)["applied"] >= 2
+    assert answered(outcome)["skipped"] >= 2
+    assert outcome.usage.cost_usd is not None
+    assert 0.0004 < outcome.usage.cost_usd <= 0.0006 * 1.05
+    costs = [row["cost_usd"] for row in agent.rows("SELECT cost_usd FROM derivations")]
+    assert outcome.usage.cost_usd == pytest.approx(sum(costs))
+
+
+def test_a_call_that_costs_more_than_was_to_be_expected_is_the_last(agent: Agent) -> None:
+    agent.remember(facts(3))
+    agent.server.responder = lambda asked: says(write(asked), prompt_tokens=1_000_000)
+    outcome = agent.sleep(agent.writer("openai/gpt-4o-mini", limits=UsageLimits(cost_usd=0.1)))
+    assert (states(outcome), answered(outcome)) == ({"applied": 1}, {"applied": 1, "skipped": 2})
+    assert outcome.asked[-1].why == "the budget of 0.1 USD has no room for another call"
+
+
+def test_a_model_whose_price_is_not_known_is_not_asked_where_money_counts(agent: Agent) -> None:
+    agent.remember(facts(3))
+    outcome = agent.sleep(agent.writer(limits=UsageLimits(cost_usd=5.0)))
+    assert answered(outcome) == {"skipped": 3}
+    assert (
+        outcome.asked[-1].why
+        == "the model's price is unknown, so a budget of 5 USD cannot be enforced"
+    )
+    assert agent.server.asked == []
+
+
+def test_a_budget_of_no_time_asks_nothing(agent: Agent) -> None:
+    agent.remember(facts(2))
+    limits = UsageLimits(seconds=0)
+    outcome = agent.sleep(agent.writer(limits=limits))
+    assert answered(outcome) == {"skipped": 2}
+    assert agent.server.asked == []
+
+
+# ----------------------------------------------------------------- several calls at a time
+
+
+@pytest.mark.parametrize("concurrency", [1, 2, 3])
+def test_as_many_calls_are_under_way_as_are_allowed_and_never_more(
+    agent: Agent, concurrency: int
+) -> None:
+    agent.remember(facts(6))
+    # No answer is given until so many requests wait for one.
+    together = threading.Barrier(concurrency, timeout=20)
+
+    def respond(asked: Asked) -> Reply:
+        together.wait()
+        return oracle(asked)
+
+    agent.server.responder = respond
+    outcome = agent.sleep(agent.writer(concurrency=concurrency))
+    assert states(outcome) == {"applied": 6}
+    assert agent.server.peak == concurrency
+
+
+def test_a_call_begins_as_soon_as_another_ends_and_waits_for_nobody_who_looks_at_it(
+    agent: Agent,
+) -> None:
+    agent.remember(facts(6))
+    asked_for_all = threading.Event()
+
+    def respond(asked: Asked) -> Reply:
+        if len(agent.server.asked) == 6:
+            asked_for_all.set()
+        return oracle(asked)
+
+    agent.server.responder = respond
+    looked_at = []
+
+    class Looking(ModelWriter):
+        def write(self, jobs: Any, answers: Any) -> Any:
+            for made in super().write(jobs, answers):
+                # Whoever looks at the first answer takes all the time in the world.
+                looked_at.append(asked_for_all.wait(MOST_SECONDS))
+                yield made
+
+    endpoint = Endpoint("openai/scripted", agent.server.base)
+    writer = Looking(endpoint, concurrency=2, checker="none")
+    assert states(agent.sleep(writer)) == {"applied": 6}
+    assert set(looked_at) == {True}
+    assert agent.server.peak <= 2
+
+
+def test_the_thread_that_ends_a_call_makes_the_next(agent: Agent) -> None:
+    agent.remember(facts(4))
+    there: list[set[int]] = []
+
+    def respond(asked: Asked) -> Reply:
+        # Threads that work aside; the server's own have other names.
+        run_in_thread = [one for one in threading.enumerate() if one.name.endswith("(run)")]
+        there.append({one.ident for one in run_in_thread if one.ident is not None})
+        return oracle(asked)
+
+    agent.server.responder = respond
+    assert states(agent.sleep(agent.writer(concurrency=1))) == {"applied": 4}
+    assert set.intersection(*there)
+
+
+def test_what_has_come_is_applied_while_other_calls_are_under_way(agent: Agent) -> None:
+    agent.remember(facts(3))
+    applied = []
+
+    def respond(asked: Asked) -> Reply:
+        if len(agent.server.asked) == 3:
+            # The last answer waits until the two others stand in the file.
+            ends = time.monotonic() + MOST_SECONDS
+            while len(applied) < 2 and time.monotonic() < ends:
+                applied[:] = agent.rows("SELECT key FROM proposals WHERE state = 'applied'")
+                time.sleep(0.01)
+        return oracle(asked)
+
+    agent.server.responder = respond
+    assert states(agent.sleep(agent.writer(concurrency=2))) == {"applied": 3}
+    assert len(applied) == 2
+
+
+def test_an_agent_that_changes_a_source_while_the_model_thinks_makes_the_draft_stale(
+    agent: Agent,
+) -> None:
+    agent.remember(a_fact())
+    changed = a_fact()[0]["id"]
+
+    def respond(asked: Asked) -> Reply:
+        execute(agent.path, "UPDATE memories SET content = 'Else.' WHERE id = ?", changed)
+        return oracle(asked)
+
+    agent.server.responder = respond
+    result = only_result(agent.sleep())
+    assert (result.state, result.why) == (
+        "stale",
+        f"memory {changed} was changed since the plan was made",
+    )
+    assert agent.rows("SELECT * FROM synthesized_from") == []
+    assert agent.rows("SELECT * FROM memories WHERE status <> 'active'") == []
+
+
+def test_a_night_that_is_interrupted_keeps_what_was_applied_and_leaves_the_rest_for_the_next(
+    agent: Agent,
+) -> None:
+    agent.remember(facts(3))
+    main = threading.main_thread().ident
+    assert main is not None
+    counted = itertools.count(1)
+
+    def respond(asked: Asked) -> Reply:
+        if next(counted) != 2:
+            return oracle(asked)
+        # It is asked while the first answer is looked at.
+        ends = time.monotonic() + MOST_SECONDS
+        while not agent.rows("SELECT 1 FROM proposals") and time.monotonic() < ends:
+            time.sleep(0.01)
+        # No answer: the run will wait until the signal comes.
+        signal.pthread_kill(main, signal.SIGINT)
+        return SILENT
+
+    agent.server.responder = respond
+    # Tests that are run in the background may have been started with the signal ignored.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        outcome = agent.sleep()
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert outcome.interrupted
+    assert (states(outcome), answered(outcome)) == ({"applied": 1}, {"applied": 1, "skipped": 2})
+    agent.server.responder = oracle
+    rest = agent.sleep(now=TOMORROW)
+    assert states(rest) == {"applied": 2}
+
+
+# ----------------------------------------------------------------- keys
+
+
+def test_a_key_goes_to_the_server_and_never_into_the_memory_file(
+    agent: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    agent.remember(facts(3))
+    # A careless server repeats what it was sent.
+    agent.server.responder = in_turn(
+        refuses(400, f"Incorrect API key provided: {KEY}"),
+        refuses(400, f"Incorrect API key provided: {KEY}"),
+        refuses(400, f"Incorrect API key provided: {KEY}"),
+        then=oracle,
+    )
+    outcome = agent.sleep()
+    assert (states(outcome), answered(outcome)) == ({"applied": 2}, {"applied": 2, "failed": 1})
+    assert {asked.headers["authorization"] for asked in agent.server.asked} == {f"Bearer {KEY}"}
+    assert "$OPENAI_API_KEY" in str([question.why for question in outcome.asked])
+    written = b"".join(path.read_bytes() for path in agent.path.parent.iterdir())
+    assert b"LeaseKeeper" in written
+    assert KEY.encode() not in written
+
+
+@pytest.mark.parametrize("model", ["openai/scripted", "mistral/scripted"])
+def test_a_server_of_ones_own_needs_no_key(agent: Agent, model: str) -> None:
+    agent.remember(a_fact())
+    assert states(agent.sleep(agent.writer(model))) == {"applied": 1}
+    assert agent.server.asked[0].headers["authorization"] == "Bearer none"
+
+
+def test_the_key_of_one_provider_is_not_sent_to_another(
+    agent: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    agent.remember(a_fact())
+    agent.sleep(agent.writer("mistral/scripted"))
+    assert len(agent.server.asked) == 1
+    assert KEY not in str(agent.server.asked[0].headers)
+
+
+UNREACHABLE = {
+    "missing key": ("openai/gpt-4o-mini", "No API key is set for the model", "OPENAI_API_KEY"),
+    "unknown provider": ("nonsense/gpt", "litellm does not know the model", "ollama/llama3"),
+    "no provider": ("scripted", "litellm does not know the model", "ollama/llama3"),
+}
+
+
+@pytest.mark.parametrize(("model", "message", "hint"), UNREACHABLE.values(), ids=UNREACHABLE.keys())
+def test_a_model_that_cannot_be_asked_is_reported_before_any_memory_changes(
+    agent: Agent, capfd: pytest.CaptureFixture[str], model: str, message: str, hint: str
+) -> None:
+    # The twins need no model to be merged; even so nothing of the night is done.
+    agent.remember([*a_fact(), *told(["The kettle is blue."] * 2, "twins")])
+    before = agent.picture()
+    with pytest.raises(ModelError) as raised:
+        agent.sleep(ModelWriter(Endpoint(model)))
+    assert message in raised.value.message
+    assert hint in raised.value.hint
+    assert agent.picture() == before
+    assert agent.rows("SELECT * FROM proposals") == []
+    assert capfd.readouterr().out == ""
+
+
+@pytest.mark.parametrize("model", ["ollama/llama3", "bedrock/some-model"])
+def test_a_model_that_can_do_without_a_key_is_not_refused_for_lack_of_one(model: str) -> None:
+    ready = ModelWriter(Endpoint(model))
+    ready.make_ready()
+    assert ready.model == model

@@ -1,0 +1,143 @@
+"""Each provider is asked in its own protocol, through the real litellm."""
+
+from __future__ import annotations
+
+import pytest
+from dialects import PROVIDERS
+from model_nights import (
+    MADE,
+    Agent,
+    a_fact,
+    a_pair,
+    a_rule,
+    answered,
+    by_model,
+    facts,
+    only_question,
+    states,
+    total,
+)
+from model_server import Asked, Reply, in_turn, oracle, refuses, says
+
+from slowwave.consolidation.model.calls import ATTEMPTS, Endpoint
+from slowwave.consolidation.model.writer import ModelWriter
+
+each_provider = pytest.mark.parametrize(("model", "path"), PROVIDERS.values(), ids=PROVIDERS.keys())
+KEY = "sk-27182818284590452353"
+
+
+@pytest.fixture(autouse=True)
+def _keys(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("OPENAI", "ANTHROPIC", "GEMINI", "OLLAMA"):
+        monkeypatch.setenv(f"{name}_API_KEY", KEY)
+        for address in ("BASE_URL", "API_BASE"):
+            monkeypatch.delenv(f"{name}_{address}", raising=False)
+
+
+def writer(agent: Agent, model: str, path: str) -> ModelWriter:
+    return ModelWriter(Endpoint(model, agent.server.address + path, 20.0, first_wait_s=0.001), 1)
+
+
+@each_provider
+def test_a_question_is_asked_and_its_answer_read(agent: Agent, model: str, path: str) -> None:
+    agent.remember([*a_fact(), *a_pair(), *a_rule()])
+    outcome = agent.sleep(writer(agent, model, path))
+    assert {one.proposal.operation: one.state for one in by_model(outcome)} == dict.fromkeys(
+        MADE, "applied"
+    )
+    asked, checked = agent.server.asked
+    assert (asked.kind, checked.kind) == ("write", "check")
+    assert {asked.form, checked.form} == {"json_schema"}
+    assert KEY in str(asked.headers)
+    assert model.endswith(asked.body["model"])
+    assert (outcome.usage.prompt_tokens, outcome.usage.completion_tokens) == total(agent)
+
+
+@each_provider
+def test_a_bad_answer_is_repaired(agent: Agent, model: str, path: str) -> None:
+    agent.remember(a_fact())
+    agent.server.responder = in_turn(says("no JSON"), then=oracle)
+    assert states(agent.sleep(writer(agent, model, path))) == {"applied": 1}
+    question, repair, _ = agent.server.asked
+    assert question.repair is None
+    assert "not the JSON that was asked for" in str(repair.repair)
+    assert "no JSON" in repair.messages[2]["content"]
+
+
+@each_provider
+def test_an_answer_that_is_cut_off_is_asked_for_with_twice_the_limit(
+    agent: Agent, model: str, path: str
+) -> None:
+    agent.remember(a_fact())
+    agent.server.responder = in_turn(says('{"groups": [{"operation": "me', "length"), then=oracle)
+    assert states(agent.sleep(writer(agent, model, path))) == {"applied": 1}
+    first, second, _ = (limit_of(asked) for asked in agent.server.asked)
+    assert second == 2 * first
+
+
+def limit_of(asked: Asked) -> int:
+    return int(asked.body.get("max_tokens") or asked.body["max_completion_tokens"])
+
+
+@each_provider
+@pytest.mark.parametrize("status", [401, 404])
+def test_a_refused_key_or_an_unknown_model_is_understood(
+    agent: Agent, model: str, path: str, status: int
+) -> None:
+    agent.remember(facts(2))
+    agent.server.responder = lambda _: refuses(status, "not for you")
+    asking = writer(agent, model, path)
+    outcome = agent.sleep(asking)
+    assert answered(outcome) == {"failed": 1, "skipped": 1}
+    assert "not for you" in str(asking.refused)
+    assert len(agent.server.asked) == 1
+
+
+@each_provider
+def test_a_rate_limit_is_waited_for(agent: Agent, model: str, path: str) -> None:
+    agent.remember(a_fact())
+    patient = [refuses(429, "slow down", retry_after="0")] * (ATTEMPTS - 1)
+    agent.server.responder = in_turn(*patient, then=oracle)
+    assert states(agent.sleep(writer(agent, model, path))) == {"applied": 1}
+    assert len(agent.server.asked) == ATTEMPTS + 1
+
+
+FILTERING = {name: at for name, at in PROVIDERS.items() if not name.startswith(("Ollama", "llama"))}
+
+
+@pytest.mark.parametrize(("model", "path"), FILTERING.values(), ids=FILTERING.keys())
+def test_what_a_filter_withholds_is_not_asked_again(agent: Agent, model: str, path: str) -> None:
+    agent.remember(a_fact())
+    agent.server.responder = in_turn(says("", "content_filter"))
+    question = only_question(agent.sleep(writer(agent, model, path)))
+    assert question.state == "failed"
+    assert "filter" in str(question.why)
+    assert len(agent.server.asked) == 1
+
+
+def test_a_question_that_gemini_blocks_is_not_asked_again(agent: Agent) -> None:
+    agent.remember(a_fact())
+    feedback = {"blockReason": "PROHIBITED_CONTENT"}
+    used = {"promptTokenCount": 300, "totalTokenCount": 300}
+    blocked = Reply({"promptFeedback": feedback, "usageMetadata": used})
+    agent.server.responder = in_turn(blocked)
+    question = only_question(agent.sleep(writer(agent, *PROVIDERS["Gemini"])))
+    assert question.state == "failed"
+    assert "filter" in str(question.why)
+    assert len(agent.server.asked) == 1
+
+
+def test_a_wrong_key_of_gemini_comes_as_400_and_is_understood(agent: Agent) -> None:
+    agent.remember(a_fact())
+    agent.server.responder = lambda _: refuses(400, "API key not valid. Please pass a valid one.")
+    asking = writer(agent, *PROVIDERS["Gemini"])
+    agent.sleep(asking)
+    assert "API key not valid" in str(asking.refused)
+    assert len(agent.server.asked) == 1
+
+
+@pytest.mark.parametrize("name", ["Ollama", "Ollama, chat"])
+def test_ollama_is_given_a_window_that_holds_the_question(agent: Agent, name: str) -> None:
+    agent.remember(a_fact())
+    agent.sleep(writer(agent, *PROVIDERS[name]))
+    assert agent.server.asked[0].body["num_ctx"] == 8_192

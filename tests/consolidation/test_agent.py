@@ -1,0 +1,199 @@
+"""The memory file in an agent's own program."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from model_nights import LEASE, Agent, texts_of
+from nights import NOW, TWINS, execute, night, picture, rows
+from places import ROOT
+
+from slowwave.consolidation.agent import AgentMemory
+from slowwave.consolidation.vectors.embedder import SentenceEmbedder
+from slowwave.store.errors import StoreError
+
+WIKI = ["The wiki listens on 81.", "The wiki listens on 81"]
+OFFICE = ["The office closes at six.", "The office closes at six"]
+
+
+@pytest.fixture
+def memory(tmp_path: Path, embedder: SentenceEmbedder) -> AgentMemory:
+    return AgentMemory(tmp_path / "memory.db", embedder=embedder, clock=lambda: NOW)
+
+
+def test_an_agent_remembers_recalls_sleeps_and_takes_it_back(
+    memory: AgentMemory, tmp_path: Path, agent: Agent
+) -> None:
+    with memory:
+        for text in texts_of(LEASE):
+            memory.add(text, tags=["jobs"])
+        before = picture(tmp_path / "memory.db", ["memories"])
+        assert memory.recall("Who renews the lock?")[0].memory.tags == ("jobs",)
+        outcome = memory.consolidate(writer=agent.writer())
+        (hit,) = memory.recall("Who renews the lock?", layer="stable")
+        assert len(memory.trace(hit.memory.id).sources.steps[hit.memory.id]) == 3
+        assert hit.memory.content in memory.block("Who renews the lock?").text
+        assert outcome.run_id is not None
+        assert len(memory.undo(outcome.run_id)) == 1
+        assert picture(tmp_path / "memory.db", ["memories"]) == before
+        assert memory.recall("Who renews the lock?", layer="stable") == []
+
+
+def test_what_another_program_wrote_meanwhile_is_recalled(
+    memory: AgentMemory, tmp_path: Path
+) -> None:
+    with memory:
+        memory.add("Ines waters the plants.")
+        assert len(memory.recall("plants")) == 1
+        execute(tmp_path / "memory.db", "INSERT INTO memories (content) VALUES ('More plants.')")
+        assert len(memory.recall("plants")) == 2
+        execute(tmp_path / "memory.db", "UPDATE memories SET content = 'Plants are gone.'")
+        assert memory.recall("plants")[0].memory.content == "Plants are gone."
+        execute(tmp_path / "memory.db", "DELETE FROM memories")
+        assert memory.recall("plants") == []
+
+
+def test_an_agent_sees_its_own_tenant_alone(
+    memory: AgentMemory, tmp_path: Path, embedder: SentenceEmbedder
+) -> None:
+    with memory, AgentMemory(tmp_path / "memory.db", "other", embedder) as other:
+        memory.add("Ines waters the plants.")
+        assert other.recall("plants") == []
+        assert other.block("plants").text == ""
+        other.add("Plants need light.")
+        assert [one.memory.tenant for one in other.recall("plants")] == ["other"]
+
+
+def test_a_memory_that_is_blank_is_refused(memory: AgentMemory) -> None:
+    with memory, pytest.raises(StoreError):
+        memory.add(" ")
+
+
+@pytest.mark.parametrize("fields", [{"tenant": "other"}, {"content": "  "}])
+def test_the_text_and_the_tenant_are_no_further_fields(
+    memory: AgentMemory, fields: dict[str, str]
+) -> None:
+    with memory, pytest.raises(StoreError):
+        memory.add("Ines waters the plants.", **fields)
+
+
+@pytest.mark.parametrize(
+    "wishes", [{"kind": "nope"}, {"layer": "nope"}, {"tags": "deploy"}, {"recency": -1.0}]
+)
+def test_a_wish_that_nothing_can_fit_is_refused(
+    memory: AgentMemory, wishes: dict[str, Any]
+) -> None:
+    with memory, pytest.raises(StoreError):
+        memory.recall("plants", **wishes)
+
+
+def test_a_worth_of_nothing_that_there_is_is_refused(memory: AgentMemory) -> None:
+    with memory, pytest.raises(StoreError):
+        memory.block("plants", worths={"gold": 1.0})
+
+
+def test_a_run_that_there_is_none_of_cannot_be_taken_back(memory: AgentMemory) -> None:
+    with memory, pytest.raises(StoreError):
+        memory.undo("nope")
+
+
+def test_what_expires_while_a_program_runs_is_not_handed_over_any_more(
+    tmp_path: Path, embedder: SentenceEmbedder
+) -> None:
+    moments = [NOW]
+    memory = AgentMemory(tmp_path / "memory.db", embedder=embedder, clock=lambda: moments[-1])
+    with memory:
+        memory.add("The gate code is 4711.", expires_at="2026-03-10T03:00:30+00:00")
+        assert len(memory.recall("gate code")) == 1
+        moments.append(NOW + timedelta(seconds=31))
+        assert memory.recall("gate code") == []
+
+
+def test_a_file_put_in_the_place_of_another_is_read_anew(
+    memory: AgentMemory, tmp_path: Path, embedder: SentenceEmbedder
+) -> None:
+    with memory, AgentMemory(tmp_path / "other.db", embedder=embedder) as other:
+        memory.add("The gate code is 1111.")
+        other.add("The gate code is 2222.")
+        assert memory.recall("gate code")[0].memory.content == "The gate code is 1111."
+        (tmp_path / "other.db").replace(tmp_path / "memory.db")
+        assert memory.recall("gate code")[0].memory.content == "The gate code is 2222."
+
+
+def test_a_night_on_an_empty_file_does_nothing(memory: AgentMemory) -> None:
+    with memory:
+        assert memory.consolidate().results == ()
+        assert memory.consolidate(dry_run=True).results == ()
+
+
+def test_of_a_plan_one_proposal_is_carried_out_and_another_declined(
+    memory: AgentMemory, tmp_path: Path
+) -> None:
+    with memory:
+        for text in (*TWINS, *WIKI, *OFFICE):
+            memory.add(text)
+        one, other, *rest = (item.proposal for item in memory.consolidate(dry_run=True).results)
+        outcome = memory.apply(one.id[:8])
+        assert [(item.proposal.id, item.state) for item in outcome.results] == [(one.id, "applied")]
+        memory.decline(other.id[:8], "They are two.")
+        left = [item.proposal.id for item in memory.consolidate(dry_run=True).results]
+        assert left == [item.id for item in rest]
+        memory.add("A new one, of which a night would compute the vector.")
+        runs = rows(tmp_path / "memory.db", "SELECT id FROM runs")
+        for gone, why in (
+            (one.id[:8], "decided already: it is applied"),
+            (other.id, "decided already: it is declined"),
+            ("0" * 8, "There is no proposal '00000000'"),
+            ("none", "no proposal"),
+        ):
+            with pytest.raises(StoreError, match=why):
+                memory.apply(gone)
+            with pytest.raises(StoreError, match=why):
+                memory.decline(gone, "So.")
+        assert rows(tmp_path / "memory.db", "SELECT id FROM runs") == runs
+        (declined,) = rows(
+            tmp_path / "memory.db",
+            "SELECT * FROM proposals WHERE derived IS NULL AND state = 'declined'",
+        )
+        assert (declined["key"], declined["why"]) == (other.id, "They are two.")
+
+
+def test_what_waits_for_review_is_carried_out_or_declined(
+    memory: AgentMemory, tmp_path: Path, embedder: SentenceEmbedder
+) -> None:
+    with memory:
+        for text in (*WIKI, *TWINS):
+            memory.add(text)
+        night(tmp_path / "memory.db", embedder, now=NOW, review="always")
+        one, other = memory.waiting()
+        assert memory.consolidate(dry_run=True).results == ()
+        decided = memory.apply(one.id)
+        assert [(item.proposal.id, item.state) for item in decided.results] == [(one.id, "applied")]
+        assert memory.decline(other.id, "They are two.") is None
+        assert memory.waiting() == []
+        memory.undo(one.id)
+        assert [item.id for item in memory.waiting()] == [one.id]
+
+
+def test_a_proposal_whose_source_changed_since_is_stale(
+    memory: AgentMemory, tmp_path: Path
+) -> None:
+    with memory:
+        for text in TWINS:
+            memory.add(text)
+        (planned,) = memory.consolidate(dry_run=True).results
+        execute(tmp_path / "memory.db", "UPDATE memories SET content = 'Plants need light.'")
+        with pytest.raises(StoreError, match="stale"):
+            memory.apply(planned.proposal.id)
+
+
+def test_the_program_of_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = (ROOT / "docs" / "recall.md").read_text("utf-8")
+    program = page.split("```python\n")[1].split("```")[0]
+    monkeypatch.chdir(tmp_path)
+    exec(program, {})  # noqa: S102 - it is our own page
+    with AgentMemory(tmp_path / "memory.db", "support") as memory:
+        assert [one.memory.session for one in memory.recall("deploy billing")] == ["2026-03-10/a"]

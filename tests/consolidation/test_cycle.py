@@ -1,0 +1,227 @@
+"""A run among others: agents at work, changes in between, interruptions, and undo."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from model_nights import Agent, a_fact, only_question
+from nights import NOW, TWINS, SlowEmbedder, execute, fill, night, picture, rows, told
+
+from slowwave.consolidation.vectors.embedder import SentenceEmbedder
+from slowwave.store.check import check_file
+from slowwave.store.errors import ChangedSince, FileHeld
+from slowwave.store.file import maintenance_lock, open_reading, open_writing
+from slowwave.store.records import timestamp
+from slowwave.store.undo.undo import undo_proposal, undo_runs
+
+
+def undo(path: Path, run_id: str | None) -> None:
+    assert run_id is not None
+    with open_writing(path) as file:
+        undo_runs(file, [run_id], timestamp(NOW))
+
+
+def test_a_source_that_an_agent_changed_meanwhile_makes_the_proposal_stale(
+    memory_file: Path, agent: Agent
+) -> None:
+    fill(memory_file, a_fact())
+    changed = "Oksana has left, Pavel carries the pager."
+    sql = "UPDATE memories SET content = ? WHERE id = 'lease-00'"
+    slow = SlowEmbedder(agent.embedder, lambda: execute(memory_file, sql, changed))
+    outcome = night(memory_file, slow, writer=agent.writer())
+    assert [result.state for result in outcome.results] == ["stale"]
+    assert "lease-00 was changed" in (outcome.results[0].why or "")
+    assert {row["status"] for row in rows(memory_file, "SELECT status FROM memories")} == {"active"}
+    assert rows(memory_file, "SELECT content FROM memories WHERE id = 'lease-00'") == [
+        {"content": changed}
+    ]
+
+
+@pytest.mark.parametrize(
+    ("sql", "why"),
+    [
+        ("DELETE FROM memories WHERE id = 'lease-00'", "was deleted"),
+        ("UPDATE memories SET status = 'archived' WHERE id = 'lease-00'", "is archived"),
+        ("UPDATE memories SET tenant = 'elsewhere' WHERE id = 'lease-00'", "another tenant"),
+    ],
+)
+def test_a_source_that_went_away_makes_the_proposal_stale_and_is_taken_up_next_time(
+    sql: str, why: str, memory_file: Path, agent: Agent
+) -> None:
+    fill(memory_file, a_fact())
+    outcome = night(
+        memory_file,
+        SlowEmbedder(agent.embedder, lambda: execute(memory_file, sql)),
+        writer=agent.writer(),
+    )
+    assert [result.state for result in outcome.results] == ["stale"]
+    assert why in (outcome.results[0].why or "")
+    again = agent.sleep()
+    assert [result.state for result in again.results] == ["applied"]
+
+
+def test_agents_write_while_a_draft_is_being_written(memory_file: Path, agent: Agent) -> None:
+    fill(memory_file, a_fact())
+
+    def add_one() -> None:
+        # No patience at all: any lock held by the run would make this fail.
+        with closing(sqlite3.connect(memory_file, timeout=0)) as db, db:
+            db.execute("INSERT INTO memories (id, content) VALUES ('meanwhile', 'It rains.')")
+
+    outcome = night(memory_file, SlowEmbedder(agent.embedder, add_one), writer=agent.writer())
+    assert [result.state for result in outcome.results] == ["applied"]
+    assert rows(memory_file, "SELECT status FROM memories WHERE id = 'meanwhile'") == [
+        {"status": "active"}
+    ]
+
+
+def test_a_second_maintenance_run_is_told_that_the_file_is_held(
+    memory_file: Path, embedder: SentenceEmbedder
+) -> None:
+    fill(memory_file, told(TWINS, "twin"))
+    before = picture(memory_file)
+    with maintenance_lock(memory_file), pytest.raises(FileHeld):
+        night(memory_file, embedder)
+    assert picture(memory_file) == before
+
+
+def test_a_dry_run_needs_no_lock(memory_file: Path, embedder: SentenceEmbedder) -> None:
+    fill(memory_file, told(TWINS, "twin"))
+    with maintenance_lock(memory_file):
+        assert len(night(memory_file, embedder, dry_run=True).plan.proposals) == 1
+
+
+def interrupt() -> None:
+    raise KeyboardInterrupt
+
+
+def test_an_interruption_keeps_what_was_applied_and_the_next_run_goes_on(
+    memory_file: Path, agent: Agent
+) -> None:
+    fill(memory_file, [*told(TWINS, "twin"), *a_fact()])
+    outcome = night(memory_file, SlowEmbedder(agent.embedder, interrupt), writer=agent.writer())
+    assert outcome.interrupted
+    assert [result.state for result in outcome.results] == ["applied"]
+    assert only_question(outcome).state == "skipped"
+    assert rows(memory_file, "SELECT outcome FROM runs") == [{"outcome": "interrupted"}]
+    with open_reading(memory_file) as file:
+        assert check_file(file).problems == ()
+    again = agent.sleep()
+    assert [result.state for result in again.results] == ["applied"]
+
+
+def test_an_error_in_the_middle_leaves_whole_proposals_only(
+    memory_file: Path, agent: Agent
+) -> None:
+    fill(memory_file, [*told(TWINS, "twin"), *a_fact()])
+    # A trigger of the test's own: the last write of a synthesis fails.
+    execute(
+        memory_file,
+        "CREATE TRIGGER full BEFORE INSERT ON derivations WHEN new.operation = 'synthesize' "
+        "BEGIN SELECT RAISE(ABORT, 'no room'); END",
+    )
+    outcome = agent.sleep()
+    assert [result.state for result in outcome.results] == ["applied"]
+    assert only_question(outcome).state == "failed"
+    assert outcome.broken_off is not None
+    assert "no room" in outcome.broken_off.message
+    made = rows(memory_file, "SELECT * FROM memories WHERE generation > 0")
+    assert made == []
+    assert len(rows(memory_file, "SELECT * FROM synthesized_from")) == 1
+    execute(memory_file, "DROP TRIGGER full")
+    assert [result.state for result in agent.sleep().results] == ["applied"]
+
+
+def test_what_cannot_be_written_takes_nothing_along_that_came_before_it(
+    memory_file: Path, embedder: SentenceEmbedder
+) -> None:
+    lines = ["Billing listens on port 8080", "Tea is served at four", "The kettle is green"]
+    for number, line in enumerate(lines):
+        fill(memory_file, told([line, f"{line}."], f"twin-{number}"))
+    order = [one.proposal.leaving[0] for one in night(memory_file, embedder, dry_run=True).results]
+    assert len(order) == len(lines)
+    execute(
+        memory_file,
+        f"CREATE TRIGGER mine BEFORE UPDATE OF status ON memories WHEN old.id = '{order[1]}' "
+        "BEGIN SELECT RAISE(ABORT, 'mine'); END",
+    )
+    outcome = night(memory_file, embedder)
+    assert [result.state for result in outcome.results] == ["applied", "failed", "failed"]
+    left = rows(memory_file, "SELECT id FROM memories WHERE status = 'superseded'")
+    assert left == [{"id": order[0]}]
+    with open_reading(memory_file) as file:
+        assert check_file(file).problems == ()
+
+
+def test_undo_gives_everything_that_agents_see_back_to_the_bit(
+    memory_file: Path, agent: Agent
+) -> None:
+    fill(memory_file, [*told(TWINS, "twin", tags=["a"]), *a_fact()])
+    before = picture(memory_file)
+    outcome = agent.sleep()
+    assert picture(memory_file) != before
+    undo(memory_file, outcome.run_id)
+    assert picture(memory_file) == before
+
+
+def test_undo_of_a_proposal_gives_back_that_one_alone(memory_file: Path, agent: Agent) -> None:
+    fill(memory_file, [*told(TWINS, "twin"), *a_fact()])
+    outcome = agent.sleep()
+    merge = next(one for one in outcome.results if one.proposal.operation == "merge")
+    assert outcome.run_id is not None
+    with open_writing(memory_file) as file:
+        undo_proposal(file, outcome.run_id, merge.proposal.id, timestamp(NOW))
+    twins = rows(memory_file, "SELECT status FROM memories WHERE id LIKE 'twin%'")
+    assert {row["status"] for row in twins} == {"active"}
+    assert rows(memory_file, "SELECT * FROM memories WHERE generation = 1")
+
+
+def test_what_was_undone_is_not_proposed_again_unless_asked_for(
+    memory_file: Path, embedder: SentenceEmbedder
+) -> None:
+    fill(memory_file, told(TWINS, "twin"))
+    undo(memory_file, night(memory_file, embedder).run_id)
+    assert night(memory_file, embedder).plan.proposals == ()
+    again = night(memory_file, embedder, reconsider=True)
+    assert [result.state for result in again.results] == ["applied"]
+
+
+def test_undo_says_what_stands_in_its_way_and_changes_nothing(
+    memory_file: Path, agent: Agent
+) -> None:
+    fill(memory_file, a_fact())
+    outcome = agent.sleep()
+    derived = outcome.results[0].derived
+    execute(memory_file, "UPDATE memories SET content = 'Mended by hand.' WHERE id = ?", derived)
+    before = picture(memory_file)
+    with pytest.raises(ChangedSince, match=str(derived)):
+        undo(memory_file, outcome.run_id)
+    assert picture(memory_file) == before
+
+
+def test_reading_a_memory_does_not_stand_in_the_way_of_undo(
+    memory_file: Path, embedder: SentenceEmbedder
+) -> None:
+    fill(memory_file, told(TWINS, "twin"))
+    outcome = night(memory_file, embedder)
+    execute(memory_file, "UPDATE memories SET access_count = access_count + 3")
+    undo(memory_file, outcome.run_id)
+    counts: list[dict[str, Any]] = rows(memory_file, "SELECT access_count FROM memories")
+    assert counts == [{"access_count": 3}, {"access_count": 3}]
+
+
+def test_provenance_names_each_claim_and_its_sources(memory_file: Path, agent: Agent) -> None:
+    fill(memory_file, a_fact())
+    outcome = agent.sleep()
+    claims = rows(memory_file, "SELECT value FROM derivations, json_each(claims)")
+    cited = rows(
+        memory_file,
+        "SELECT DISTINCT s.value AS id FROM derivations, json_each(claims) c, "
+        "json_each(c.value, '$.sources') s",
+    )
+    assert claims
+    assert sorted(row["id"] for row in cited) == list(outcome.results[0].proposal.sources)

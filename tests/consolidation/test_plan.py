@@ -1,0 +1,254 @@
+"""What a night proposes, of small files: who leaves, who stays, and who is left alone."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import night as fixture
+import pytest
+from nights import PORT, TWINS, execute, fill, night, of_one_thing, picture, rows, states, told
+
+from slowwave.consolidation.vectors.embedder import SentenceEmbedder
+from slowwave.store.file import create_file
+
+KNOWN = fixture.load()
+FACTS = {fact["id"]: fact["wordings"] for fact in KNOWN.facts}
+RULE = KNOWN.rules[0]["voicings"]
+
+
+def test_an_empty_file_has_nothing_to_do(memory_file: Path, embedder: SentenceEmbedder) -> None:
+    assert night(memory_file, embedder).plan.proposals == ()
+    assert rows(memory_file, "SELECT * FROM runs") == []
+
+
+def test_memories_that_say_the_same_become_the_newest_of_them(
+    memory_file: Path, embedder: SentenceEmbedder
+) -> None:
+    fill(memory_file, told(TWINS, "twin", tags=["net"]))
+    night(memory_file, embedder)
+    assert states(memory_file) == {"twin-00": "superseded", "twin-01": "active"}
+    loser = rows(memory_file, "SELECT * FROM memories WHERE id = 'twin-00'")[0]
+    assert loser["superseded_by"] == "twin-01"
+    edge = rows(memory_file, "SELECT * FROM synthesized_from")[0]
+    assert (edge["derived_id"], edge["source_id"], edge["operation"]) == (
+        "twin-01",
+        "twin-00",
+        "merge",
+    )
+
+
+def test_the_survivor_of_a_merge_is_the_most_trusted_and_unites_the_rest(
+    memory_file: Path, embedder: SentenceEmbedder
+) -> None:
+    fill(
+        memory_file,
+        [
+            {
+                "id": "trusted",
+                "content": TWINS[0],
+                "trust": 0.9,
+                "tags": ["a"],
+                "session": "s1",
+                "expires_at": "2027-01-01T00:00:00+00:00",
+                "observed_at": "2026-01-01T00:00:00+00:00",
+            },
+            {
+                "id": "newer",
+                "content": TWINS[1],
+                "importance": 5,
+                "tags": ["b"],
+                "session": "s2",
+                "observed_at": "2026-02-01T00:00:00+00:00",
+            },
+        ],
+    )
+    night(memory_file, embedder)
+    survivor = rows(memory_file, "SELECT * FROM memories WHERE status = 'active'")[0]
+    assert survivor["id"] == "trusted"
+    assert survivor["content"] == TWINS[0]
+    assert survivor["tags"] == '["a","b"]'
+    assert survivor["importance"] == 5
+    # The other one never expires, so what it says must not either.
+    assert survivor["expires_at"] is None
+    assert survivor["metadata"] == '{"sessions":["s1","s2"]}'
+    assert survivor["trust"] == 0.9
+
+
+@pytest.mark.parametrize("shield", [{"origin": "human"}, {"pinned": True}, {"layer": "core"}])
+def test_a_protected_memory_is_never_superseded(
+    shield: dict[str, object], memory_file: Path, embedder: SentenceEmbedder
+) -> None:
+    fill(memory_file, told(TWINS, "twin", **shield))
+    night(memory_file, embedder)
+    assert set(states(memory_file).values()) == {"active"}
+
+
+def test_a_protected_memory_may_be_superseded_when_told_so(
+    memory_file: Path, embedder: SentenceEmbedder
+) -> None:
+    fill(memory_file, told(TWINS, "twin", origin="human"))
+    night(memory_file, embedder, include_protected=True)
+    assert sorted(states(memory_file).values()) == ["active", "superseded"]
+
+
+def test_an_agents_duplicate_of_a_humans_memory_goes_and_the_humans_stays(
+    memory_file: Path, embedder: SentenceEmbedder
+) -> None:
+    fill(
+        memory_file,
+        [
+            {"id": "human", "content": TWINS[0], "origin": "human", "trust": 0.1},
+            {"id": "agent", "content": TWINS[1], "trust": 0.9},
+        ],
+    )
+    night(memory_file, embedder)
+    assert states(memory_file) == {"human": "active", "agent": "superseded"}
+
+
+WORDINGS = [
+    "Backups of the wiki run at 02:30 every night.",
+    "The backup of the wiki runs at 02:30 every night and is stored on helga.",
+]
+
+
+def test_what_another_memory_tells_in_other_words_leaves_for_it(
+    memory_file: Path, embedder: SentenceEmbedder
+) -> None:
+    fill(memory_file, told(WORDINGS, "badge"))
+    outcome = night(memory_file, embedder)
+    assert [one.operation for one in outcome.plan.proposals] == ["merge"]
+    assert states(memory_file) == {"badge-00": "superseded", "badge-01": "active"}
+    (stays,) = rows(memory_file, "SELECT content FROM memories WHERE id = 'badge-01'")
+    assert stays["content"] == WORDINGS[1]
+    assert night(memory_file, embedder).plan.proposals == ()
+
+
+def test_what_is_trusted_is_not_left_to_what_is_trusted_less(
+    memory_file: Path, embedder: SentenceEmbedder
+) -> None:
+    plain, rich = told(WORDINGS, "badge")
+    fill(memory_file, [plain | {"trust": 0.9}, rich | {"trust": 0.5}])
+    night(memory_file, embedder)
+    assert set(states(memory_file).values()) == {"active"}
+
+
+def test_nothing_crosses_tenants(memory_file: Path, embedder: SentenceEmbedder) -> None:
+    texts = of_one_thing()
+    fill(
+        memory_file,
+        [
+            {"content": text, "tenant": f"tenant-{number}"}
+            for number, text in enumerate([*texts[:2], *texts[:2]])
+        ],
+    )
+    assert night(memory_file, embedder).plan.proposals == ()
+
+
+def test_only_the_tenant_named_is_consolidated(
+    memory_file: Path, embedder: SentenceEmbedder
+) -> None:
+    for tenant in ("one", "two"):
+        fill(memory_file, told(TWINS, tenant, tenant=tenant))
+    outcome = night(memory_file, embedder, tenants=("two",))
+    assert {result.proposal.tenant for result in outcome.results} == {"two"}
+    assert states(memory_file)["one-00"] == "active"
+    assert outcome.before.active == 2
+
+
+def test_only_the_operations_named_are_carried_out(
+    memory_file: Path, embedder: SentenceEmbedder
+) -> None:
+    fill(memory_file, [*told(TWINS, "twin"), *told(of_one_thing(), "oncall")])
+    outcome = night(memory_file, embedder, only=frozenset({"merge"}))
+    assert {result.proposal.operation for result in outcome.results} == {"merge"}
+
+
+def test_the_order_of_rows_plays_no_part(tmp_path: Path, embedder: SentenceEmbedder) -> None:
+    memories = [*told(TWINS, "twin"), *told(of_one_thing(), "oncall"), *told(RULE, "rule")]
+    digests = set()
+    for seed in range(3):
+        path = tmp_path / f"{seed}.db"
+        create_file(path)
+        random.Random(seed).shuffle(memories)  # noqa: S311 - an order, not a secret
+        fill(path, memories)
+        digests.add(night(path, embedder, dry_run=True).plan.digest)
+    assert len(digests) == 1
+
+
+def test_what_has_expired_is_left_alone(memory_file: Path, embedder: SentenceEmbedder) -> None:
+    fill(memory_file, told(TWINS, "twin", expires_at="2026-03-01T00:00:00+00:00"))
+    assert night(memory_file, embedder).plan.proposals == ()
+
+
+def test_a_restored_memory_is_not_taken_away_again(
+    memory_file: Path, embedder: SentenceEmbedder
+) -> None:
+    fill(memory_file, told(TWINS, "twin"))
+    night(memory_file, embedder)
+    execute(
+        memory_file,
+        "UPDATE memories SET status = 'active', superseded_by = NULL, superseded_at = NULL",
+    )
+    assert night(memory_file, embedder).plan.proposals == ()
+
+
+def test_a_refused_pair_carries_both_values(memory_file: Path, embedder: SentenceEmbedder) -> None:
+    fill(memory_file, [PORT.format(8080), PORT.format(9090)])
+    refused = night(memory_file, embedder).plan.refused
+    assert [(one.guard, one.why) for one in refused] == [("value", "8080 against 9090")]
+
+
+def test_a_dry_run_leaves_every_byte_as_it_is(
+    memory_file: Path, embedder: SentenceEmbedder
+) -> None:
+    fill(memory_file, [*told(TWINS, "twin"), *told(of_one_thing(), "oncall")])
+    before = memory_file.read_bytes()
+    assert night(memory_file, embedder, dry_run=True).plan.proposals
+    assert memory_file.read_bytes() == before
+
+
+class _NoModel:
+    """An embedder that must not be asked."""
+
+    name = "all-MiniLM-L6-v2"
+
+    def encode(self, texts: object) -> object:
+        raise AssertionError("a text was embedded")
+
+
+def test_a_dry_run_with_vectors_needs_no_embedding_model(
+    memory_file: Path, embedder: SentenceEmbedder
+) -> None:
+    fill(memory_file, told(of_one_thing(), "oncall"))
+    vectors = embedder.encode(of_one_thing()).tolist()
+    path = memory_file.with_name("with-vectors.db")
+    create_file(path)
+    memories = told(of_one_thing(), "oncall")
+    fill(
+        path,
+        [
+            memory | {"embedding": vector, "embedding_model": embedder.name}
+            for memory, vector in zip(memories, vectors, strict=True)
+        ],
+    )
+    planned = night(path, _NoModel(), dry_run=True)  # type: ignore[arg-type]  # it must not be used
+    assert planned.plan.digest == night(memory_file, embedder, dry_run=True).plan.digest
+
+
+def test_only_changed_texts_are_embedded_again(
+    memory_file: Path, embedder: SentenceEmbedder
+) -> None:
+    fill(memory_file, told(["The dishwasher is broken.", "Rosa waters the plants."], "plain"))
+    night(memory_file, embedder)
+    before = picture(memory_file, ["embeddings"])["embeddings"]
+    execute(
+        memory_file, "UPDATE memories SET content = 'The oven is broken.' WHERE id = 'plain-00'"
+    )
+    night(memory_file, embedder)
+    after = {row["memory_id"]: row for row in picture(memory_file, ["embeddings"])["embeddings"]}
+    assert all(
+        (after[row["memory_id"]]["vector"] == row["vector"]) == (row["memory_id"] == "plain-01")
+        for row in before
+    )
+    assert len(before) == 2

@@ -1,0 +1,249 @@
+"""What a model is shown together: clusters by DBSCAN, cut to fit, and packed into windows."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from itertools import chain
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from model_nights import (
+    FACTS,
+    HOTEL,
+    JONAH,
+    TOMORROW,
+    Agent,
+    a_fact,
+    active_texts,
+    near_pairs,
+    texts_of,
+    writing,
+)
+from model_server import Answer, Asked, answering, approval, group, groups, oracle, refuses
+from nights import execute, told
+from numpy.typing import NDArray
+from sklearn.cluster import DBSCAN
+
+from slowwave.consolidation.clustering.clusters import find_clusters, pack
+from slowwave.consolidation.clustering.neighbours import similar_pairs
+from slowwave.consolidation.planning import windows
+from slowwave.consolidation.thresholds import WIDE_EPS
+
+Vectors = NDArray[np.float32]
+
+
+def scattered(count: int, seed: int, spread: float) -> Vectors:
+    """Return unit vectors scattered around a few middles."""
+    numbers = np.random.default_rng(seed)
+    middles = numbers.normal(size=(max(1, count // 8), 8))
+    vectors = middles[numbers.integers(len(middles), size=count)]
+    vectors = vectors + spread * numbers.normal(size=(count, 8))
+    return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
+
+
+@st.composite
+def texts(draw: st.DrawFn) -> tuple[Vectors, list[int], int]:
+    """Return vectors, how large each is, and how large a window may be."""
+    count = draw(st.integers(1, 60))
+    vectors = scattered(count, draw(st.integers(0, 10_000)), draw(st.sampled_from([0.1, 0.3, 0.6])))
+    sizes = draw(st.lists(st.integers(1, 9), min_size=count, max_size=count))
+    return vectors, sizes, draw(st.integers(3, 40))
+
+
+def clusters_of(
+    vectors: Vectors, sizes: Sequence[int], most: int, eps: float = WIDE_EPS
+) -> list[list[int]]:
+    """Return the parts of clusters of some vectors."""
+    return find_clusters(similar_pairs(vectors, 1.0 - eps), eps, sizes, most)
+
+
+@settings(max_examples=30)
+@given(given_texts=texts())
+def test_each_member_of_a_wide_cluster_is_in_one_part_that_fits_and_noise_is_in_none(
+    given_texts: tuple[Vectors, list[int], int],
+) -> None:
+    vectors, sizes, most = given_texts
+    parts = clusters_of(vectors, sizes, most)
+    distances = similar_pairs(vectors, 1.0 - WIDE_EPS).distances()
+    scan = DBSCAN(eps=WIDE_EPS + 1e-4, min_samples=2, metric="precomputed")
+    labels = scan.fit_predict(distances) if distances.nnz else np.full(len(vectors), -1)
+    assert sorted(row for part in parts for row in part) == np.flatnonzero(labels >= 0).tolist()
+    for part in parts:
+        assert len(set(labels[part])) == 1
+        assert len(part) == 1 or sum(sizes[row] for row in part) <= most
+    # Those of one cluster follow each other, so that they are packed together where they fit.
+    order = [int(labels[part[0]]) for part in parts]
+    assert order == sorted(order)
+
+
+@settings(max_examples=30)
+@given(given_texts=texts(), eps=st.sampled_from([0.1, 0.3]))
+def test_a_smaller_eps_never_shows_more(
+    given_texts: tuple[Vectors, list[int], int], eps: float
+) -> None:
+    vectors, sizes, most = given_texts
+    wide, narrow = clusters_of(vectors, sizes, most), clusters_of(vectors, sizes, most, eps)
+    assert {row for part in narrow for row in part} <= {row for part in wide for row in part}
+
+
+@given(
+    sizes=st.lists(st.integers(1, 9), min_size=1, max_size=30),
+    most=st.integers(9, 30),
+    seed=st.integers(0, 99),
+)
+def test_parts_are_packed_whole_and_no_window_is_larger_than_it_may_be(
+    sizes: list[int], most: int, seed: int
+) -> None:
+    rows = list(range(len(sizes)))
+    cuts = sorted(random.Random(seed).sample(rows, len(rows) // 2))  # noqa: S311 - a test
+    parts = [rows[start:end] for start, end in zip([0, *cuts], [*cuts, len(rows)], strict=True)]
+    parts = [part for part in parts if 0 < sum(sizes[row] for row in part) <= most]
+    packed = pack(parts, sizes, most)
+    assert sorted(row for window in packed for row in window) == sorted(chain(*parts))
+    assert all(sum(sizes[row] for row in window) <= most for window in packed)
+    for part in parts:
+        assert any(set(part) <= set(window) for window in packed)
+
+
+# ----------------------------------------------------------------- of a file
+
+
+def shown(agent: Agent) -> list[list[str]]:
+    """Return the texts of the memories of each question."""
+    return [[one.text for one in asked.memories] for asked in agent.server.asked if asked.memories]
+
+
+def at(agent: Agent, angle: float, text: str, axis: int = 1) -> None:
+    """Let a text lie at an angle in degrees from the first axis, towards another."""
+    vector = np.zeros(384)
+    vector[0], vector[axis] = np.cos(np.radians(angle)), np.sin(np.radians(angle))
+    agent.vectors[text] = vector.tolist()
+
+
+def test_another_eps_shows_a_model_other_windows(
+    agent: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent.remember([memory for name in FACTS for memory in a_fact(name)])
+    (wide,) = agent.sleep(dry_run=True).plan.windows
+    monkeypatch.setattr(windows, "WIDE_EPS", 0.15)
+    narrow = agent.sleep(dry_run=True).plan.windows
+    assert {one for window in narrow for one in window.memories} < set(wide.memories)
+
+
+@settings(max_examples=5)
+@given(seed=st.integers(0, 1_000))
+def test_the_order_of_memories_plays_no_part(seed: int) -> None:
+    vectors = scattered(40, 7, 0.4)
+    order = np.random.default_rng(seed).permutation(len(vectors))
+    sizes = [1 + row % 5 for row in range(len(vectors))]
+    plain = clusters_of(vectors, sizes, 400)
+    mixed = clusters_of(vectors[order], [sizes[row] for row in order], 400)
+    assert sorted(map(sorted, plain)) == sorted(sorted(order[part].tolist()) for part in mixed)
+
+
+def test_the_order_in_which_a_file_was_filled_plays_no_part(agent: Agent) -> None:
+    memories = [*near_pairs(20), *a_fact(), *a_fact(HOTEL)]
+    plans = []
+    for number in range(2):
+        random.Random(number).shuffle(memories)  # noqa: S311 - a test
+        tenant = [memory | {"tenant": "t", "id": f"{memory['id']}"} for memory in memories]
+        agent.remember(tenant)
+        plans.append(agent.sleep(dry_run=True).plan.digest)
+        for memory in tenant:
+            delete(agent, memory["id"])
+    assert plans[0] == plans[1]
+
+
+def delete(agent: Agent, memory_id: str) -> None:
+    """Delete a memory."""
+    execute(agent.path, "DELETE FROM embeddings WHERE memory_id = ?", memory_id)
+    execute(agent.path, "DELETE FROM memories WHERE id = ?", memory_id)
+
+
+def test_what_nothing_lies_near_is_in_no_question_and_takes_no_call(agent: Agent) -> None:
+    texts = ["The kettle is blue.", "Henrik sings in a choir.", "The build takes an hour."]
+    agent.remember(told(texts, "some"))
+    assert agent.sleep().asked == ()
+    assert agent.server.asked == []
+
+
+def test_memories_that_fill_more_than_a_window_are_shown_in_several_questions(
+    agent: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(windows, "WINDOW_TOKENS", 600)
+    agent.remember(near_pairs(24))
+    agent.server.responder = writing()
+    outcome = agent.sleep()
+    texts = {memory["content"] for memory in near_pairs(24)}
+    first = shown(agent)[: len(outcome.plan.windows)]
+    assert len(first) == 2
+    assert sorted(text for window in first for text in window) == sorted(texts)
+
+
+@pytest.fixture
+def arc(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Fill a file with a chain of memories, 20 degrees from each to the next, too long for one."""
+    texts = [f"Plot {letter} of the garden lies beside the next one." for letter in "ABCDEF"]
+    for number, text in enumerate(texts):
+        at(agent, 20.0 * number + number % 2, text)
+    agent.remember(told(texts, "plot"))
+    monkeypatch.setattr(windows, "WINDOW_TOKENS", 60)
+    return texts
+
+
+def test_what_lies_near_across_a_cut_is_shown_once_more_in_the_same_night(
+    agent: Agent, arc: list[str]
+) -> None:
+    agent.server.responder = writing()
+    first = len(agent.sleep().plan.windows)
+    earlier, across = shown(agent)[:first], shown(agent)[first:]
+    assert len(earlier) > 1
+    assert sorted(text for window in earlier for text in window) == sorted(arc)
+    assert across
+    for window in across:
+        assert not any(set(window) <= set(seen) for seen in earlier)
+    agent.server.forget()
+    assert agent.sleep(now=TOMORROW).asked == ()
+    assert agent.server.asked == []
+
+
+def test_what_was_made_of_a_window_is_shown_with_what_lies_across_the_cut(
+    agent: Agent, arc: list[str]
+) -> None:
+    agent.server.responder = answering(
+        lambda asked: groups() if any(one.made for one in asked.memories) else joined(asked),
+        approval,
+    )
+    agent.sleep()
+    assert any(one.made for asked in agent.server.asked for one in asked.memories)
+    assert len(active_texts(agent)) < len(arc)
+
+
+def joined(asked: Asked) -> Answer:
+    """Join all memories that are shown."""
+    letters = [one.text.split()[1] for one in asked.memories]
+    return groups(group("synthesize", asked.memories, f"Plots {', '.join(letters)}."))
+
+
+def test_what_is_new_is_shown_beside_what_lies_near_it_and_nothing_else(agent: Agent) -> None:
+    agent.remember([*a_fact(), *a_fact(JONAH), *a_fact(HOTEL)])
+    agent.server.responder = writing()
+    agent.sleep()
+    agent.server.forget()
+    new = "The user's nephew Jonah booked a hotel in Bled."
+    agent.remember(told([new], "new", first_day=10))
+    agent.sleep(now=TOMORROW)
+    (texts,) = shown(agent)
+    assert set(texts) >= {*texts_of(HOTEL), new}
+    assert not set(texts) & set(texts_of(FACTS[0]))
+
+
+def test_a_question_that_was_not_answered_is_not_asked_twice_in_a_night(agent: Agent) -> None:
+    agent.remember([*a_fact(tenant="one"), *a_fact(HOTEL, tenant="two")])
+    agent.server.responder = lambda asked: refuses(400) if "Bled" in asked.texts else oracle(asked)
+    agent.sleep()
+    questions = [asked.texts for asked in agent.server.asked]
+    assert sum("Bled" in text for text in questions) == 3

@@ -1,0 +1,152 @@
+"""What is meant to the letter: how it is known, which way it goes, and what is told of it."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import night as fixture
+import pytest
+from cli_calls import Cli
+from commands import setting
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from model_server import model_server
+from nights import fill, night, rows, told
+from places import ROOT
+
+from slowwave.consolidation.running.key_facts import anchors_of, digest_of, key_facts
+from slowwave.consolidation.text.density import density_of
+from slowwave.consolidation.thresholds import ANCHOR_CHARACTERS, DENSE, MOST_KEY_FACTS
+from slowwave.consolidation.vectors.embedder import SentenceEmbedder
+
+FIXTURE = ROOT / "fixtures" / "density.toml"
+TEXTS: list[dict[str, Any]] = tomllib.loads(FIXTURE.read_text("utf-8"))["text"]
+DENSE_TEXTS = {one["name"]: one["text"].strip("\n") for one in TEXTS if one["dense"]}
+COMPOSE = DENSE_TEXTS["compose file"]
+PORTS = ("The billing pod is restarted by Aino.", "Aino restarts the billing pod after a deploy.")
+
+
+@pytest.mark.parametrize("one", TEXTS, ids=lambda one: one["name"])
+def test_a_text_is_dense_if_it_is_meant_to_the_letter(one: dict[str, Any]) -> None:
+    density = density_of(one["text"])
+    assert density.is_dense == one["dense"], density.why
+
+
+def test_fewer_than_one_in_four_thousand_memories_of_the_lives_and_nights_is_dense() -> None:
+    answers = sorted((ROOT / "fixtures" / "quality").glob("life-*.gold.json"))
+    lives = [path.with_name(f"{path.name.removesuffix('.gold.json')}.jsonl") for path in answers]
+    lines = [line for life in lives for line in life.read_text("utf-8").splitlines()]
+    for flavour in fixture.FLAVOURS:
+        lines += fixture.lines(fixture.load(flavour))
+    texts = [json.loads(line)["content"] for line in lines]
+    assert len(texts) > 4_000
+    # One is, "for ad-hoc queries use ...": it begins as a line of a program does.
+    assert sum(density_of(text).is_dense for text in texts) <= len(texts) // 4_000
+
+
+def test_what_a_text_shows_by_is_told_with_its_numbers() -> None:
+    assert density_of(COMPOSE).why.startswith("0.97 of 0.5: structured data 100%")
+    assert density_of("Aino restarts it.").why == "0 of 0.5: sentences"
+
+
+def test_key_facts_are_addresses_keys_with_values_versions_and_identifiers() -> None:
+    assert key_facts(COMPOSE) == (
+        "image: registry.example/billing:2.14.3",
+        "DATABASE_URL: postgres://billing@db-3.internal:5432/billing",
+        "RETRIES: 5",
+    )
+    assert key_facts("see https://a.example/x, v2.1.0, job_lock and 3f2a9c1e") == (
+        *("https://a.example/x", "v2.1.0", "job_lock", "3f2a9c1e"),
+    )
+
+
+@settings(max_examples=200)
+@given(st.text(st.sampled_from('ab1_.:=/"{}-# \n\tZé'), max_size=900))
+def test_each_key_fact_and_anchor_stands_in_the_text_to_the_letter(text: str) -> None:
+    digest = digest_of(text)
+    assert all(one in text for one in (*digest.facts, *digest.anchors))
+    assert len(digest.facts) <= MOST_KEY_FACTS
+    assert 0 <= density_of(text).score <= 1
+
+
+def test_anchors_are_the_start_the_middle_and_the_end() -> None:
+    text = "".join(chr(ord("a") + at // 100) for at in range(2_000))
+    start, middle, end = anchors_of(text)
+    assert (text[:150], text[-150:]) == (start, end)
+    assert {len(start), len(middle), len(end)} == {ANCHOR_CHARACTERS}
+    assert text.index(middle) == 925
+    assert anchors_of("short") == ("short",)
+
+
+@pytest.mark.parametrize("text", ["a.b" * 6_000, "a_" * 9_000, "-" * 20_000, "x=" * 9_000])
+def test_a_hostile_text_takes_no_more_than_a_moment(text: str) -> None:
+    digest_of(text)
+    density_of(text)
+
+
+# ---- in a night ----
+
+
+def test_a_dense_memory_goes_to_no_model_and_a_sparse_one_does(memory_file: Path, cli: Cli) -> None:
+    fill(memory_file, told([*PORTS, *DENSE_TEXTS.values()], "m"))
+    with model_server() as server:
+        ended = cli(
+            *("maintain", memory_file, "--consolidate", "--json"),
+            *("--model", "openai/scripted", setting("api_base", server.base)),
+        )
+        asked = "\n".join(one.texts for one in server.asked)
+    assert all(text in asked for text in PORTS)
+    ways = ended.json["ways"]
+    kept = {one["memory"]: one for one in ways if one["way"] == "extractive"}
+    assert {one["memory"] for one in ways if one["way"] == "model"} == {"m-00", "m-01"}
+    assert len(kept) == len(DENSE_TEXTS)
+    for number, text in enumerate(DENSE_TEXTS.values(), start=2):
+        assert json.dumps(text, ensure_ascii=False)[1:-1] not in asked
+        assert kept[f"m-{number:02d}"]["density"] >= DENSE
+        assert kept[f"m-{number:02d}"]["key_facts"] == list(key_facts(text))
+    (left,) = rows(
+        memory_file,
+        "SELECT count(*) AS n FROM memories WHERE status = 'active' "
+        "AND generation = 0 AND id > 'm-01'",
+    )
+    assert left["n"] == len(DENSE_TEXTS)
+
+
+def test_only_what_is_the_same_to_the_letter_is_merged(
+    memory_file: Path, embedder: SentenceEmbedder
+) -> None:
+    swapped = COMPOSE.replace("    image: registry.example/billing:2.14.3\n", "", 1)
+    deeper = COMPOSE.replace("      RETRIES: 5", "    RETRIES: 5")
+    blanks = COMPOSE.replace("ports:\n", "ports:  \n")
+    fill(memory_file, told([COMPOSE, swapped, deeper, blanks, COMPOSE], "file"))
+    outcome = night(memory_file, embedder)
+    assert [one.proposal.operation for one in outcome.results] == ["merge"]
+    (merged,) = outcome.results
+    assert set(merged.proposal.sources) == {"file-00", "file-03", "file-04"}
+    assert {"letter"} == {one.guard for one in outcome.plan.refused}
+
+
+def test_no_derived_memory_quotes_a_part_of_a_dense_one(
+    memory_file: Path, embedder: SentenceEmbedder
+) -> None:
+    versions = [COMPOSE.replace("RETRIES: 5", f"RETRIES: {number}") for number in range(6)]
+    fill(memory_file, told(versions, "file"))
+    outcome = night(memory_file, embedder)
+    assert outcome.plan.proposals == ()
+    assert outcome.plan.undecided == ()
+    assert len(outcome.plan.dense) == 6
+
+
+def test_a_second_night_tells_the_same_of_them_and_writes_nothing(
+    memory_file: Path, cli: Cli
+) -> None:
+    fill(memory_file, told(list(DENSE_TEXTS.values()), "m"))
+    first = cli("maintain", memory_file, "--consolidate", "--json").json["ways"]
+    again = cli("maintain", memory_file, "--consolidate", "--json").json
+    assert (again["ways"], again["run"]) == (first, None)
+    shown = cli("maintain", memory_file, "--consolidate", "--dry-run").out
+    assert f"Kept to the letter: {len(DENSE_TEXTS)} memories" in shown
+    assert "density 0.97 of 0.5: structured data 100%" in shown

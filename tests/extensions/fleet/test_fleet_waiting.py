@@ -1,0 +1,30 @@
+"""Conversations that wait for a model, in the files of a fleet."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from cli_calls import Cli
+from conversations import LYON, asking, contents, let_wait, remembering
+from model_server import ModelServer, refuses
+from nights import fill
+
+
+def test_a_fleet_takes_up_what_waits_and_lets_no_file_rest_that_has_something_waiting(
+    tmp_path: Path, chat: Path, cli: Cli, server: ModelServer
+) -> None:
+    folder = tmp_path / "fleet"
+    folder.mkdir()
+    path = folder / "a.db"
+    assert cli("import", "--empty", path).code == 0
+    fill(path, ["The tyres are at the garage."])
+    let_wait(cli, path, chat)
+    assert cli("import", "--empty", folder / "b.db").code == 0
+    fleet = ("fleet", "maintain", folder, "--consolidate", "--receipts", tmp_path / "receipts")
+    server.responder = lambda asked: refuses(401)
+    failed = cli(*fleet, *asking(server))
+    assert failed.code == 3
+    server.responder = remembering(LYON)
+    ended = cli(*fleet, *asking(server))
+    assert (ended.code, '"calls": 2' in ended.out) == (0, True)
+    assert LYON["content"] in contents(path)

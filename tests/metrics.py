@@ -1,0 +1,17 @@
+"""A file of metrics, as a collector reads it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from prometheus_client.parser import text_string_to_metric_families
+
+
+def metrics(path: Path) -> dict[str, dict[tuple[str, ...], float]]:
+    """Return what a file of metrics says, as a collector reads it: by name and labels."""
+    found: dict[str, dict[tuple[str, ...], float]] = {}
+    for family in text_string_to_metric_families(path.read_text("utf-8")):
+        for one in family.samples:
+            labels = tuple(value for name, value in sorted(one.labels.items()) if name != "file")
+            found.setdefault(one.name, {})[labels] = one.value
+    return found

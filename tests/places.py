@@ -1,0 +1,13 @@
+"""Where the project lies, and what tests read of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+TESTS = Path(__file__).parent
+ROOT = TESTS.parent
+FIXTURES = ROOT / "fixtures"
+# Files of other agents, as their own programs write them.
+FORMATS = TESTS / "extensions" / "formats" / "recorded"
+# Runs a command that is killed: see there.
+KILLING = TESTS / "killing.py"

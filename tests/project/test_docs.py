@@ -1,0 +1,62 @@
+"""The numbers, files and tests that the pages in docs/ name are those of the program."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from places import ROOT
+
+from slowwave.consolidation.facts.numerals import NUMBER_WORDS
+from slowwave.consolidation.thresholds import (
+    DUPLICATE_SIMILARITY,
+    NARROW_EPS,
+    NEAREST_FOR_A_MODEL,
+    WIDE_SIMILARITY,
+    WINDOW_TOKENS,
+)
+from slowwave.store.records import MAX_CHARACTERS
+
+PAGE = ROOT / "docs" / "how-slowwave-decides.md"
+RELIABILITY = ROOT / "docs" / "reliability.md"
+
+
+@pytest.mark.parametrize(
+    ("promise", "number"),
+    [
+        (r"wide \(a cosine of ([\d.]+)\)", WIDE_SIMILARITY),
+        (r"across the cut \(a cosine of ([\d.]+)\)", 1.0 - NARROW_EPS),
+        (r"packed to ([\d,]+) tokens", WINDOW_TOKENS),
+        (r"what is new, its (\w+) nearest memories", NEAREST_FOR_A_MODEL),
+        (r"From a cosine of ([\d.]+) on, a network", DUPLICATE_SIMILARITY),
+        (r"of more than ([\d,]+) characters", MAX_CHARACTERS),
+    ],
+)
+def test_a_number_on_the_page_of_decisions_is_the_one_that_decides(
+    promise: str, number: float
+) -> None:
+    found = re.search(promise, " ".join(PAGE.read_text("utf-8").split()))
+    assert found is not None
+    named = found[1].replace(",", "")
+    assert float(NUMBER_WORDS.get(named, named)) == pytest.approx(number)
+
+
+def test_each_promise_on_the_page_on_reliability_names_a_test_that_make_test_long_runs() -> None:
+    rows = [line for line in RELIABILITY.read_text("utf-8").splitlines() if "`tests/" in line]
+    assert rows
+    for row in rows:
+        named = [ROOT / one for one in re.findall(r"`(tests/[a-z_/]+\.py)`", row)]
+        assert all(one.is_file() for one in named), row
+        # As the Makefile finds them.
+        assert any(
+            "reliability" in one.parts or re.search("rounds|long_only", one.read_text("utf-8"))
+            for one in named
+        ), row
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", *sorted(PAGE.parent.glob("*.md"))])
+def test_every_file_of_the_project_that_a_page_names_is_there(page: Path) -> None:
+    named = set(re.findall(r"`((?:[a-z_]+/)+[a-z_]+\.[a-z]+)`", page.read_text("utf-8")))
+    made = {one for one in named if one.startswith("build/")}
+    assert [one for one in sorted(named - made) if not (ROOT / one).is_file()] == []

@@ -1,0 +1,93 @@
+"""What docs/layout.md and its neighbours promise of the tree is so."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from places import ROOT
+
+from slowwave.store.schema_of_file import fresh_parts
+
+FOLDERS = ("cli", "consolidation", "extensions", "store")
+LAYOUT = (ROOT / "docs" / "layout.md").read_text("utf-8")
+
+
+def strings(path: Path) -> set[str]:
+    """Return the texts of a program that stand by themselves."""
+    tree = ast.parse(path.read_text("utf-8"))
+    return {
+        node.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    }
+
+
+def test_every_path_that_the_layout_names_is_there() -> None:
+    named = set(re.findall(r"`((?:[a-z_]+/)+[a-z_]*(?:\.(?:py|md))?)`", LAYOUT))
+    assert len(named) > 40
+    bases = ("", "cli", "consolidation")
+    assert {
+        name for name in named if not any((ROOT / base / name).exists() for base in bases)
+    } == set()
+
+
+def test_every_module_that_the_layout_names_by_itself_is_there() -> None:
+    named = set(re.findall(r"`(\w+\.(?:py|md))`", LAYOUT))
+    there = {path.name for folder in FOLDERS for path in (ROOT / folder).rglob("*.*")}
+    assert named - there == set()
+
+
+@pytest.mark.parametrize("package", ["cli", "consolidation"])
+def test_every_folder_of_a_package_stands_in_the_layout(package: str) -> None:
+    folders = {one.parent.name for one in (ROOT / package).glob("*/__init__.py")}
+    assert {one for one in folders if f"`{one}/`" not in LAYOUT} == set()
+
+
+def test_beside_the_folders_of_the_command_line_stands_only_the_way_in() -> None:
+    files = {one.name for one in (ROOT / "cli").glob("*.py")}
+    assert files == {"__init__.py", "__main__.py", "app.py"}
+
+
+def test_beside_the_folders_of_consolidation_stand_six_files_at_most() -> None:
+    files = {one.name for one in (ROOT / "consolidation").glob("*.py")} - {"__init__.py"}
+    assert len(files) <= 6
+
+
+def test_consolidation_names_no_table_of_the_file() -> None:
+    tables = {one.split()[1] for one in fresh_parts() if one.startswith("table ")}
+    # The others have names that are words of ours, too.
+    named = {one for one in tables if "_" in one} | {"embeddings", "journal", "derivations"}
+    assert len(named & tables) > 5
+    for path in (ROOT / "consolidation").rglob("*.py"):
+        assert not strings(path) & named, path
+
+
+@pytest.mark.parametrize(
+    "folder",
+    [
+        "cli",
+        "consolidation",
+        *(f"extensions/{name}" for name in ("fleet", "organisation", "screen")),
+    ],
+)
+def test_only_the_store_speaks_sql(folder: str) -> None:
+    sql = re.compile(r"(?:SELECT|INSERT INTO|UPDATE \w+ SET|DELETE FROM|PRAGMA) ")
+    for path in (ROOT / folder).rglob("*.py"):
+        if path.parent.name == "store":
+            continue
+        assert not list(filter(sql.match, strings(path))), path
+
+
+def test_no_two_public_classes_have_one_name() -> None:
+    names = Counter(
+        node.name
+        for folder in FOLDERS
+        for path in (ROOT / folder).rglob("*.py")
+        for node in ast.parse(path.read_text("utf-8")).body
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    )
+    assert [name for name, count in names.items() if count > 1] == []

@@ -1,0 +1,257 @@
+"""The figures of a life with known answers, on cases so small that a person can count them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from places import ROOT
+
+from benchmarks.quality.known_answers import (
+    Edge,
+    Gold,
+    Life,
+    LifeFigures,
+    Pair,
+    Stored,
+    ToldFact,
+    ToldRule,
+    gold_of,
+    life_figures,
+    two_values,
+)
+from benchmarks.quality.life import gold_of_night
+from fixtures.night import load
+
+
+def told(id: str, content: str, day: int = 1) -> Stored:
+    return Stored(id, "default", content, f"2026-03-{day:02d} 09:00:00")
+
+
+def made(id: str, content: str) -> Stored:
+    return replace(told(id, content, 9), derived=True)
+
+
+def gone(memory: Stored, into: str) -> Stored:
+    return replace(memory, active=False, superseded_by=into)
+
+
+def edges(derived: str, sources: str, operation: str = "synthesize") -> list[Edge]:
+    return [Edge(derived, source, operation) for source in sources.split()]
+
+
+# A fact told three times, a rule twice, an update, and one memory more, each of ten characters.
+BEFORE = [
+    told("f1", "port 8080."),
+    told("f2", "8080 port.", 2),
+    told("f3", "use: 8080.", 3),
+    told("r1", "ask first."),
+    told("r2", "first ask.", 2),
+    told("u1", "node is 20"),
+    told("u2", "node is 22", 5),
+    told("x", "tea, no co"),
+]
+GOLD = Gold(
+    facts=(ToldFact(("f1", "f2", "f3"), (("8080",), ("Port", "socket"))),),
+    rules=(ToldRule(("r1", "r2")),),
+    updates=(("u1", "u2"),),
+    pairs={"apart": (("f1", "x"),), "contradictions": (("f3", "x"),)},
+)
+
+
+def figures(
+    after: Sequence[Stored],
+    lineage: Sequence[Edge] = (),
+    conflicts: Sequence[Pair] = (),
+    gold: Gold = GOLD,
+) -> LifeFigures:
+    """Compute the figures of a night after which these rows are as given, the others as before."""
+    rows = {one.id: one for one in [*BEFORE, *after]}
+    return life_figures(Life(BEFORE, list(rows.values()), lineage, conflicts, gold))
+
+
+def perfect() -> tuple[list[Stored], list[Edge]]:
+    """Return a night as it should be: 12 characters for the fact, 10 for the rule, 15, and 10."""
+    f1, f2, f3, r1, r2, u1, u2, _ = BEFORE
+    rows = [gone(one, "F") for one in (f1, f2, f3)] + [gone(r1, "r2"), gone(u1, "U"), gone(u2, "U")]
+    rows += [made("F", "port is 8080"), r2, made("U", "node is 22, 20.")]
+    lineage = edges("F", "f1 f2 f3") + edges("r2", "r1", "merge") + edges("U", "u1 u2", "update")
+    return rows, lineage
+
+
+def test_a_perfect_night_removes_all_that_is_redundant() -> None:
+    found = figures(*perfect())
+    assert (found.memories.before, found.memories.after, found.memories.ideal) == (8, 4, 4)
+    assert (found.characters.before, found.characters.after) == (80, 47)
+    assert found.memories.removed == found.characters.removed == 1.0
+    assert (found.lost, found.glued, found.wrongly, found.newest_gone) == ((), (), (), ())
+    assert found.rightly == ("f1", "f2", "f3", "r1", "u1", "u2")
+    assert not any(found.joined.values())
+    shares = (found.told_once, found.stated_once, found.updated)
+    assert [(len(one.right), one.total) for one in shares] == [(1, 1)] * 3
+    assert not found.text_grows
+
+
+def test_a_night_that_does_nothing_removes_nothing() -> None:
+    found = figures([])
+    assert found.memories.removed == found.characters.removed == 0.0
+    assert (found.rightly, found.wrongly, found.lost) == ((), (), ())
+    shares = (found.told_once, found.stated_once, found.updated)
+    assert [(len(one.right), one.total) for one in shares] == [(0, 1)] * 3
+    assert found.details == 2
+
+
+def test_nothing_redundant_is_no_share() -> None:
+    assert figures([], gold=Gold()).memories.removed is None
+
+
+@pytest.mark.parametrize(
+    ("into", "lineage"),
+    [
+        # Both in one derived memory, by way of a second one.
+        ({"f1": "A", "A": "B", "x": "B"}, edges("A", "f1") + edges("B", "A x")),
+        # Sources of one derived memory that leaves both active.
+        ({}, edges("A", "f1 x", "extract")),
+        # One superseded by the other.
+        ({"x": "f1"}, []),
+        # Both superseded by the same one.
+        ({"x": "f2", "f1": "f2"}, []),
+    ],
+)
+def test_a_pair_that_is_to_stay_apart_is_joined(into: dict[str, str], lineage: list[Edge]) -> None:
+    rows = [*BEFORE, made("A", "a"), made("B", "b")]
+    found = figures([gone(one, into[one.id]) if one.id in into else one for one in rows], lineage)
+    assert found.joined == {"apart": (("f1", "x"),), "traps": (), "contradictions": ()}
+    assert len(found.glued) == 1
+    assert {"f1", "x"} <= set(found.glued[0].ids)
+
+
+def test_all_that_went_with_something_else_is_folded_wrongly() -> None:
+    f1, f2, *_, x = BEFORE
+    found = figures(
+        [gone(f1, "A"), gone(f2, "A"), gone(x, "A"), made("A", "8080 port, tea, no co")]
+    )
+    assert (found.rightly, found.wrongly) == ((), ("f1", "f2", "x"))
+    assert [(one.into, one.ids) for one in found.wrong_folds] == [("A", ("f1", "f2", "x"))]
+
+
+def test_what_a_rule_only_cites_did_not_go_with_the_others() -> None:
+    f1, f2, *_ = BEFORE
+    rows = [gone(f1, "A"), gone(f2, "A"), made("A", "8080 port")]
+    found = figures(rows, edges("A", "f1 f2 x"))
+    assert found.rightly == ("f1", "f2")
+    assert [one.ids for one in found.glued] == [("f1", "f2", "x")]
+
+
+def test_a_memory_that_went_for_nothing_is_folded_wrongly() -> None:
+    assert figures([replace(BEFORE[0], active=False)]).wrongly == ("f1",)
+
+
+def test_a_detail_without_any_of_its_wordings_is_lost() -> None:
+    f1, f2, f3, *_ = BEFORE
+    rows = [gone(one, "F") for one in (f1, f2, f3)]
+    assert figures([*rows, made("F", "8080")]).lost == (("f1", ("Port", "socket")),)
+    assert figures([*rows, made("F", "socket 8080")]).lost == ()
+
+
+def test_a_detail_in_another_tenant_is_lost_and_one_that_never_stood_is_not() -> None:
+    f1, f2, f3, *_ = BEFORE
+    rows = [gone(one, "F") for one in (f1, f2, f3)]
+    elsewhere = replace(made("F", "port 8080"), tenant="other")
+    assert len(figures([*rows, elsewhere]).lost) == 2
+    never = Gold(facts=(ToldFact(("f1", "f2"), (("9090",),)),))
+    assert figures([], gold=never).lost == ()
+
+
+def test_a_newer_value_that_an_older_one_took_in_is_gone() -> None:
+    u1, u2 = BEFORE[5:7]
+    found = figures([gone(u2, "u1")], edges("u1", "u2", "merge"))
+    assert found.newest_gone == ("u2",)
+    assert found.updated.wrong == (("u1", "u2"),)
+    assert figures([gone(u1, "u2")]).newest_gone == ()
+
+
+def test_an_update_is_done_only_as_an_update() -> None:
+    u1, _ = BEFORE[5:7]
+    for operation, done in (("update", True), ("merge", False)):
+        found = figures([gone(u1, "u2")], edges("u2", "u1", operation))
+        assert bool(found.updated.right) is done
+
+
+def test_a_fact_in_two_active_memories_is_not_told_once() -> None:
+    f1, f2, *_ = BEFORE
+    found = figures([gone(f1, "A"), gone(f2, "A"), made("A", "port 8080.")])
+    assert found.told_once.wrong == (("f1", "f2", "f3"),)
+
+
+def test_conflicts_are_right_by_what_their_memories_say() -> None:
+    gold = replace(GOLD, two_values=(("r1", "x"),))
+    listed: list[Pair] = [("f1", "x"), ("u1", "u2"), ("r2", "x"), ("f1", "r1"), ("u1", "x")]
+    found = figures([], conflicts=listed, gold=gold).conflicts
+    # ("f3", "x") is a contradiction, and "f1" says what "f3" says.
+    assert found.right == (("f1", "x"), ("u1", "u2"), ("r2", "x"))
+    assert found.wrong == (("f1", "r1"), ("u1", "x"))
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "so"),
+    [
+        ("The proxy listens on port 3000.", "The proxy listens on port `3128`.", True),
+        ("Deploy on Mondays.", "Do not deploy on Mondays.", True),
+        ("Invoices go out weekly.", "The weekly invoices never go out.", True),
+        ("周五部署。", "周一部署。", True),
+        ("Staging listens on port 80.", "Production listens on port 81.", False),
+        ("Ida pays Bo.", "Bo pays Ida.", False),
+    ],
+)
+def test_two_texts_seem_to_give_one_thing_two_values(one: str, other: str, so: bool) -> None:
+    assert two_values(one, other) is so
+
+
+def test_the_gold_is_read_with_pairs_as_lists_or_as_objects() -> None:
+    found = {
+        "facts": [{"ids": ["a"], "details": [["x", "y"]]}],
+        "rules": [{"ids": ["b", "c"], "restates": ["b"], "cases": ["c"]}],
+        "updates": [{"ids": ["d", "e"], "explicit": True}],
+        "apart": [["a", "d"], ["a", "e"]],
+        "traps": [{"ids": ["b", "d"]}],
+    }
+    gold = gold_of(found, {"a": "Port 80.", "d": "Port 81.", "e": "Tea."})
+    assert gold.facts == (ToldFact(("a",), (("x", "y"),)),)
+    assert gold.rules[0].ids == ("b", "c")
+    assert (gold.updates, gold.pairs_of("traps")) == ((("d", "e"),), (("b", "d"),))
+    assert gold.two_values == (("a", "d"),)
+
+
+def test_every_memory_of_a_night_has_its_place_in_the_gold() -> None:
+    known = load("lab")
+    gold = gold_of_night(known)
+    groups = [one["ids"] for name in ("facts", "rules", "updates") for one in gold[name]]
+    ids = [one for group in groups for one in group] + gold["single"]
+    assert sorted(ids) == sorted(one.id for one in known.told)
+    assert {one for pair in gold["apart"] for one in pair} <= set(ids)
+
+
+def test_the_command_prints_the_main_figures_last(tmp_path: Path) -> None:
+    texts = {"a": "The door code is 4711.", "b": "The door code is 4711.", "c": "Tea is at four."}
+    rows = [
+        {"id": id, "content": text, "observed_at": f"2026-03-0{day}T09:00:00+00:00"}
+        for day, (id, text) in enumerate(texts.items(), 1)
+    ]
+    gold = {"facts": [{"ids": ["a", "b"], "details": [["4711"]]}], "rules": [], "updates": []}
+    (tmp_path / "tiny.jsonl").write_text("\n".join(map(json.dumps, rows)), "utf-8")
+    (tmp_path / "tiny.gold.json").write_text(json.dumps(gold), "utf-8")
+    command = [sys.executable, "-m", "benchmarks.quality.life"]
+    command += [str(tmp_path / name) for name in ("tiny.jsonl", "tiny.gold.json")]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    lines = [line.rsplit("  ", 1) for line in done.stdout.splitlines()]
+    shown = {label.strip(): figure.strip() for label, figure in lines}
+    assert list(shown)[-12] == "redundant memories removed"
+    assert (shown["redundant memories removed"], shown["details lost"]) == ("1.00", "0 of 1")
+    assert (shown["facts told once"], shown["second night does"]) == ("1 of 1", "nothing")

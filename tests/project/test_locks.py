@@ -1,0 +1,42 @@
+"""The lock files: all that a user installs with hashes is pinned, and so is what builds it."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from importlib.metadata import PackageNotFoundError, requires
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+from places import ROOT
+
+
+def pins(*names: str) -> dict[str, str]:
+    text = "\n".join((ROOT / "locks" / f"{name}.txt").read_text() for name in names)
+    found = re.findall(r"^([\w.-]+)==([^\s;\\]+)", text, re.MULTILINE)
+    return {canonicalize_name(name): version for name, version in found}
+
+
+def needed_by(name: str) -> set[str]:
+    """Return what a package needs on this machine, but for its extras."""
+    try:
+        found = map(Requirement, requires(name) or ())
+    except PackageNotFoundError:  # of another platform
+        return set()
+    here = {"extra": ""}
+    return {
+        canonicalize_name(one.name)
+        for one in found
+        if one.marker is None or one.marker.evaluate(here)
+    }
+
+
+def test_what_a_user_installs_with_hashes_needs_nothing_else() -> None:
+    locked = pins("base", "torch", "cuda")
+    missing = {name: needed_by(name) - locked.keys() for name in ("slowwave", *pins("base"))}
+    assert {name: needed for name, needed in missing.items() if needed} == {}
+
+
+def test_the_build_is_pinned_to_the_setuptools_of_the_lock() -> None:
+    build = tomllib.loads((ROOT / "pyproject.toml").read_text())["build-system"]
+    assert build["requires"] == [f"setuptools=={pins('base')['setuptools']}"]

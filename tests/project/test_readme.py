@@ -1,0 +1,104 @@
+"""The README says what the program does: its examples are run, its tables compared."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+from pathlib import Path
+
+import pytest
+import readme
+from cli_calls import Cli
+from commands import setting
+from model_nights import SMOKE
+from places import ROOT
+from readme import commands_of
+
+
+@pytest.mark.parametrize("name", readme.PARTS)
+def test_what_the_program_writes_is_on_the_pages(name: str) -> None:
+    page, make = readme.PARTS[name]
+    assert readme.block(page.read_text("utf-8"), name) == make(), "run: python tests/readme.py"
+
+
+def test_the_commands_of_the_readme_work_one_after_the_other(
+    tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "fixtures").mkdir()
+    shutil.copy(SMOKE, tmp_path / "fixtures")
+    monkeypatch.chdir(tmp_path)
+    example = readme.example("example")
+    commands = commands_of(example)
+    assert len(commands) == 6
+    for command in commands:
+        program, *arguments = shlex.split(command)
+        assert program == "slowwave"
+        ended = cli(*arguments)
+        assert (ended.code, ended.err) == (0, ""), command
+
+
+def test_the_commands_for_another_agents_file_work_one_after_the_other(
+    tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    copied, *commands = commands_of(readme.example("foreign"))
+    program, source, to = copied.split()
+    assert (program, to) == ("cp", ".")
+    shutil.copy(ROOT / source, tmp_path)
+    before = (tmp_path / Path(source).name).read_bytes()
+    ended = [cli(*shlex.split(one)[1:]) for one in commands]
+    assert [one.code for one in ended] == [0, 0, 0]
+    assert len((tmp_path / Path(source).name).read_bytes()) < len(before)
+
+
+def test_the_commands_of_a_review_work_one_after_the_other(
+    tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "fixtures").mkdir()
+    shutil.copy(SMOKE, tmp_path / "fixtures")
+    monkeypatch.chdir(tmp_path)
+    commands = commands_of(readme.example("review"))
+    ended = [cli(*shlex.split(one)[1:]) for one in commands]
+    assert [one.code for one in ended] == [0] * len(commands)
+
+
+def test_the_smoke_fixture_of_ci_has_something_to_do(tmp_path: Path, cli: Cli) -> None:
+    assert cli("import", tmp_path / "smoke.db", SMOKE).code == 0
+    planned = cli("maintain", tmp_path / "smoke.db", "--consolidate", "--dry-run", "--exit-code")
+    assert planned.code == 4
+
+
+def test_the_recorded_night_of_ci_goes_a_models_way_without_one(tmp_path: Path, cli: Cli) -> None:
+    memories, answers = tmp_path / "retold.db", tmp_path / "answers.jsonl"
+    shutil.copy(readme.ANSWERS, answers)
+    assert cli("import", memories, readme.RETOLD).code == 0
+    maintained = ("maintain", memories, "--consolidate", setting("replay", answers), "--json")
+    night = cli(*maintained)
+    assert (night.code, night.err) == (0, "")
+    by_model = [one for one in night.json["proposals"] if one["by_model"]]
+    assert {one["operation"] for one in by_model} == {"merge", "synthesize", "extract", "update"}
+    assert {one["state"] for one in by_model} == {"applied"}
+    (conflict,) = night.json["conflicts"]
+    assert conflict["slot"] == "statement"
+    listed = cli("conflicts", memories, "--json").json["conflicts"]
+    assert [one["sources"] for one in listed] == [conflict["sources"]]
+    # Each detail still stands in an active memory.
+    exported = cli("export", memories).out
+    for detail in ("25 minutes", "03:00", "!418", "Tove", "fixtures", "Imke", "1 April"):
+        assert detail in exported
+    assert cli(*maintained).json["proposals"] == []
+
+
+def test_a_dry_run_that_asks_the_record_plans_what_the_night_then_does(
+    tmp_path: Path, cli: Cli
+) -> None:
+    memories, answers = tmp_path / "retold.db", tmp_path / "answers.jsonl"
+    shutil.copy(readme.ANSWERS, answers)
+    assert cli("import", memories, readme.RETOLD).code == 0
+    night = ("maintain", memories, "--consolidate", setting("replay", answers), "--json")
+    planned, done = cli(*night, "--dry-run", "--ask"), cli(*night)
+    drafts = [
+        {(one["operation"], one["draft"]) for one in ended.json["proposals"] if one["by_model"]}
+        for ended in (planned, done)
+    ]
+    assert drafts[0] == drafts[1]

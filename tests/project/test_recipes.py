@@ -1,0 +1,134 @@
+"""The examples of docs/integrations.md work when they are copied."""
+
+from __future__ import annotations
+
+import json
+import os
+import plistlib
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from mcp import Client
+from mcp_client import in_this_process
+from nights import TWINS, fill, told
+from places import ROOT
+from readme import every_command
+
+PAGE = (ROOT / "docs" / "integrations.md").read_text("utf-8")
+MCP, _ = PAGE.split("\n## Other agents' files\n")
+
+
+def blocks(page: str, language: str) -> list[str]:
+    """Return the examples of a page that are in this language."""
+    return re.findall(rf"```{language}\n(.*?)```", page, re.DOTALL)
+
+
+def commands_in(page: str) -> list[list[str]]:
+    """Return each call of slowwave on a page, as words from the name of its command on."""
+    examples = "\n".join(re.findall(r"```\w+\n(.*?)```", page, re.DOTALL))
+    found = re.findall(r"(?:/|\s|\()slowwave ([a-z]+ [^\n)>|]*)", examples)
+    return [shlex.split(one, comments=True) for one in found]
+
+
+@pytest.fixture
+def programs(tmp_path: Path) -> Path:
+    """Provide a folder with slowwave in it, and a mail that keeps what it is given."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    for name, line in {
+        "slowwave": f'exec {sys.executable} -m slowwave.cli "$@"',
+        "mail": f'echo "$2" > {tmp_path}/subject; cat > {tmp_path}/mail',
+        "hostname": "echo here",
+    }.items():
+        (folder / name).write_text(f"#!/bin/sh\n{line}\n")
+        (folder / name).chmod(0o755)
+    return folder
+
+
+def shell(script: str, folder: Path, programs: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["/bin/sh", "-c", script],
+        cwd=folder,
+        env={**os.environ, "PATH": f"{programs}:{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_every_option_of_a_recipe_is_known() -> None:
+    commands = every_command()
+    found = commands_in(PAGE)
+    assert len(found) > 12
+    for name, *words in found:
+        known = {option for one in commands[name].params for option in one.opts}
+        assert {word for word in words if word.startswith("-")} <= known, name
+
+
+def test_the_property_list_of_launchd_is_one() -> None:
+    (text,) = blocks(PAGE, "xml")
+    job = plistlib.loads(text.encode())
+    assert job["ProgramArguments"][1:] == [
+        *("maintain", "/Users/agent/memory.db", "--backup", "--quiet")
+    ]
+    assert job["StartCalendarInterval"] == {"Hour": 3, "Minute": 40}
+
+
+def test_the_check_for_ci_goes_through(tmp_path: Path, programs: Path) -> None:
+    script = next(one for one in blocks(PAGE, "sh") if "smoke.jsonl" in one)
+    (tmp_path / "fixtures").mkdir()
+    shutil.copy(ROOT / "fixtures" / "smoke.jsonl", tmp_path / "fixtures")
+    ended = shell(script, tmp_path, programs)
+    assert ended.returncode == 0, ended.stderr
+    assert len(json.loads((tmp_path / "night.json").read_text())["proposals"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("there", "subject"),
+    [(True, "Memory of here: exit code 0"), (False, "Memory of here: exit code 10")],
+)
+def test_the_mail_says_how_the_night_ended(
+    there: bool, subject: str, memory_file: Path, programs: Path
+) -> None:
+    fill(memory_file, told(TWINS, "twin"))
+    if not there:
+        memory_file.unlink()
+    script = next(one for one in blocks(PAGE, "sh") if "mail -s" in one)
+    ended = shell(
+        script.replace("/var/lib/agent/memory.db", str(memory_file)), memory_file.parent, programs
+    )
+    assert str(ended.returncode) == subject.split()[-1]
+    assert memory_file.with_name("subject").read_text().strip() == subject
+    said = memory_file.with_name("mail").read_text()
+    assert ("slowwave undo" if there else "There is no file") in said
+
+
+@pytest.mark.parametrize("config", blocks(MCP, "json"))
+def test_a_client_that_is_told_so_has_the_tools_of_the_page(config: str, tmp_path: Path) -> None:
+    (server,) = json.loads(config)["mcpServers"].values()
+    assert server["command"].endswith("slowwave")
+    command, path, *options = server["args"]
+    assert command == "mcp"
+    tools = re.findall(r"^\| `([a-z_]+)` \| .* \| (yes|no) \|$", MCP, re.MULTILINE)
+
+    async def conversation(client: Client) -> list[tuple[str, str]]:
+        return [
+            (one.name, "yes" if one.annotations and one.annotations.read_only_hint else "no")
+            for one in (await client.list_tools()).tools
+        ]
+
+    assert in_this_process(conversation, tmp_path / Path(path).name, *options) == tools
+
+
+def test_the_program_of_the_page_runs(memory_file: Path, programs: Path) -> None:
+    fill(memory_file, ["Oksana has the pager."])
+    (program,) = blocks(MCP, "python")
+    memory_file.with_name("program.py").write_text(f"{program}\n\nimport anyio\nanyio.run(main)\n")
+    ended = shell(f"{sys.executable} program.py", memory_file.parent, programs)
+    assert ended.returncode == 0, ended.stderr
+    assert "Oksana has the pager." in ended.stdout

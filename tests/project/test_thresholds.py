@@ -1,0 +1,67 @@
+"""Every number that a decision turns on stands in thresholds.py, with where it comes from."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from places import ROOT
+
+from slowwave.consolidation import thresholds
+
+FOLDERS = ("consolidation", "extensions/fleet", "extensions/organisation")
+
+NUMBER = re.compile(r"[A-Z_]+ = ")
+# Numbers with a fraction that decide nothing of what becomes of a memory.
+NO_DECISIONS = {
+    # Rounding: how exact a similarity is stored, and what keeps a division from zero.
+    "clustering/neighbours.py": {1e-4, 2e-6, 0.5},
+    # How much more than its first question a window takes: of tokens, not of memories.
+    "planning/estimates.py": {2.5},
+    # When it is quicker to compare all anew. What is found is the same.
+    "clustering/stored_graph.py": {0.5},
+    # Seconds to wait, and what is worth storing for the next night.
+    "running/save_findings.py": {0.05, 0.1},
+    "model/calls.py": {0.1, 2.0, 30.0, 60.0},
+    "model/writer.py": {0.2},
+    # The temperature at which a model is asked what to remember.
+    "model/answer_forms.py": {0.2},
+    # Seconds to wait for workers, how much of a budget is handed out at once, bytes in a gigabyte.
+    "fleet/local_engine.py": {0.2},
+    "fleet/budget_owners.py": {0.1},
+    "fleet/room.py": {1e9},
+    # How far an estimate of tokens may be exceeded: of money, not of memories.
+    "model/usage_limits.py": {1.25},
+}
+
+
+def fractions(text: str) -> Iterator[float]:
+    """Yield the numbers with a fraction in a program."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Constant) and type(node.value) is float:
+            yield node.value
+
+
+def test_no_module_has_a_number_of_its_own_that_a_decision_turns_on() -> None:
+    found = {
+        re.sub("^(consolidation|extensions)/", "", path.relative_to(ROOT).as_posix()): set(
+            fractions(path.read_text("utf-8"))
+        )
+        for folder in FOLDERS
+        for path in (ROOT / folder).rglob("*.py")
+        if path != ROOT / "consolidation" / "thresholds.py"
+    }
+    elsewhere = {
+        name: numbers - NO_DECISIONS.get(name, set()) - {0.0, 1.0}
+        for name, numbers in found.items()
+    }
+    assert {name: numbers for name, numbers in elsewhere.items() if numbers} == {}
+
+
+def test_every_threshold_says_where_it_comes_from() -> None:
+    lines = Path(thresholds.__file__).read_text("utf-8").splitlines()
+    for at, line in enumerate(lines):
+        if NUMBER.match(line) and not NUMBER.match(lines[at - 1]):
+            assert lines[at - 1].startswith("# "), line

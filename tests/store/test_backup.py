@@ -1,0 +1,308 @@
+"""A backup before the first change: equal to the file, verified, and never in the way."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import closing
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import pytest
+from builders import NOW, a_memory, copy_of, of_version, process, put, whole
+from figures import Figures
+from nights import execute, fill, night, of_one_thing, picture, rows, told
+
+from slowwave.cli.app import run
+from slowwave.consolidation.vectors.embedder import SentenceEmbedder
+from slowwave.store.backup import (
+    back_up,
+    fingerprint,
+    list_backups,
+    verify_copy,
+)
+from slowwave.store.errors import StoreError, UnusableFile
+from slowwave.store.file import create_file
+
+# An agent that writes as fast as it can, and says in the end how often it could.
+AGENT = """
+import sqlite3, sys
+db = sqlite3.connect(sys.argv[1], isolation_level=None)
+print("ready", flush=True)
+for number in range(1_000_000):
+    db.execute("INSERT INTO memories (id, content) VALUES (?, ?)", [f"a{number}", "word " * 200])
+    db.execute("UPDATE memories SET content = content || '.' WHERE id = ?", [f"a{number // 2}"])
+"""
+
+# A disk on which no file can grow beyond so many bytes.
+SMALL_DISK = """
+import resource, signal, sys
+from slowwave.cli.app import run
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]),) * 2)
+sys.exit(run(sys.argv[2:]))
+"""
+
+
+@pytest.fixture
+def full_file(memory_file: Path) -> Path:
+    put(memory_file, *(a_memory(f"m{number:03d}", f"text {number}") for number in range(50)))
+    return memory_file
+
+
+@pytest.fixture(scope="module")
+def ripe(tmp_path_factory: pytest.TempPathFactory, embedder: SentenceEmbedder) -> Path:
+    path = tmp_path_factory.mktemp("ripe") / "memory.db"
+    create_file(path)
+    fill(path, told(of_one_thing(), "oncall"))
+    night(path, embedder, only=frozenset())
+    return path
+
+
+@pytest.fixture
+def ripe_file(ripe: Path, tmp_path: Path) -> Path:
+    """Provide a file with work to do, and with all vectors."""
+    return copy_of(ripe, tmp_path / "memory.db")
+
+
+def tables(path: Path) -> list[str]:
+    return [row["name"] for row in rows(path, "SELECT name FROM sqlite_schema WHERE type='table'")]
+
+
+def names_beside(path: Path) -> set[str]:
+    """Return what lies beside a file, but for what SQLite and the lock lay there."""
+    own = ("-wal", "-shm", ".maintenance.lock")
+    return {one.name for one in path.parent.iterdir() if not one.name.endswith(own)}
+
+
+def test_a_night_with_work_to_do_leaves_a_backup_of_the_file_as_it_was(
+    ripe_file: Path, embedder: SentenceEmbedder
+) -> None:
+    before = picture(ripe_file, tables(ripe_file))
+    outcome = night(ripe_file, embedder, keep_backups=7)
+    assert outcome.backup is not None
+    assert outcome.backup.name == "memory.db.backup-20260310T030000Z"
+    assert whole(outcome.backup)
+    assert picture(outcome.backup, tables(ripe_file)) == before
+    assert picture(ripe_file, tables(ripe_file)) != before
+    (options,) = rows(ripe_file, "SELECT options FROM runs ORDER BY rowid DESC LIMIT 1")
+    assert json.loads(options["options"])["backup"] == outcome.backup.name
+
+
+def test_a_night_with_nothing_to_do_and_a_dry_run_make_no_backup(
+    ripe_file: Path, embedder: SentenceEmbedder
+) -> None:
+    assert night(ripe_file, embedder, dry_run=True, keep_backups=7).backup is None
+    night(ripe_file, embedder)
+    assert night(ripe_file, embedder, keep_backups=7).backup is None
+    assert list_backups(ripe_file) == []
+
+
+def test_a_night_on_a_backup_does_what_it_did_to_the_file(
+    ripe_file: Path, embedder: SentenceEmbedder
+) -> None:
+    first = night(ripe_file, embedder, keep_backups=7)
+    assert first.backup is not None
+    again = night(first.backup, embedder)
+    assert again.plan.digest == first.plan.digest
+    assert again.after == first.after
+
+
+def test_the_command_tells_where_the_backup_lies(
+    ripe_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["maintain", str(ripe_file), "--consolidate", "--backup", "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)["backup"]
+    assert [said] == [str(one) for one in list_backups(ripe_file)]
+    assert run(["check", said, "--quiet"]) == 0
+
+
+def test_a_backup_is_for_the_eyes_of_those_who_may_read_the_file(full_file: Path) -> None:
+    full_file.chmod(0o600)
+    assert back_up(full_file, NOW, 7).stat().st_mode & 0o777 == 0o600
+
+
+def test_a_backup_lies_beside_the_file_and_not_beside_a_link_to_it(
+    full_file: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    link = tmp_path / "elsewhere" / "link.db"
+    link.symlink_to(full_file)
+    assert back_up(link, NOW, 7).parent == full_file.parent
+    assert names_beside(link) == {"link.db"}
+
+
+def test_a_backup_holds_what_is_in_the_log_only(full_file: Path) -> None:
+    with closing(sqlite3.connect(full_file, isolation_level=None)) as agent:
+        agent.execute("INSERT INTO memories (id, content) VALUES ('late', 'still in the log')")
+        assert Path(f"{full_file}-wal").stat().st_size
+        made = back_up(full_file, NOW, 7)
+    # One file is all of it.
+    alone = copy_of(made, full_file.parent / "alone.db")
+    assert rows(alone, "SELECT content FROM memories WHERE id = 'late'")
+
+
+def test_two_backups_of_one_second_are_two(full_file: Path) -> None:
+    made = [back_up(full_file, NOW, 7) for _ in range(3)]
+    stem = "memory.db.backup-20260310T030000Z"
+    assert [one.name for one in made] == [stem, f"{stem}-2", f"{stem}-3"]
+    assert list_backups(full_file) == made
+
+
+def test_the_oldest_backups_go_and_nothing_else(full_file: Path) -> None:
+    folder = full_file.parent
+    others = (
+        "other.db.backup-20200101T000000Z",
+        "memory.db.backup-20200101T000000Z.gz",
+        "memory.db.backup-2020",
+        "memory.db.backup-by-hand",
+        "my-memory.db.backup-20200101T000000Z",
+        # Digits, but not those that a backup is named with; and a name without a memory file.
+        "memory.db.backup-\u0662\u0660200101T000000Z",
+        "memory.db.backup-20200103T000000Z",
+    )
+    for name in others:
+        (folder / name).touch()
+    (folder / "memory.db.backup-20200101T000000Z").symlink_to(full_file)
+    (folder / "memory.db.backup-20200102T000000Z").mkdir()
+    strangers = names_beside(full_file)
+    made = [back_up(full_file, NOW + timedelta(days=day), 3) for day in range(5)]
+    assert list_backups(full_file) == made[2:]
+    assert names_beside(full_file) == strangers | {one.name for one in made[2:]}
+
+
+def test_a_clock_that_was_set_back_does_not_cost_the_new_backup(full_file: Path) -> None:
+    later = [back_up(full_file, NOW + timedelta(days=day), 2) for day in (1, 2)]
+    made = back_up(full_file, NOW, 2)
+    assert list_backups(full_file) == [made, later[1]]
+
+
+def test_what_a_killed_backup_left_is_cleared_away(full_file: Path) -> None:
+    (full_file.parent / "memory.db.backup-unfinished").write_text("half a backup")
+    (full_file.parent / "memory.db.backup-unfinished-journal").write_text("its journal")
+    made = back_up(full_file, NOW, 7)
+    assert names_beside(full_file) == {"memory.db", made.name}
+    assert whole(made)
+
+
+@pytest.mark.parametrize("mode", ["wal", "delete"])
+def test_a_backup_beside_an_agent_that_writes_is_of_one_moment(
+    memory_file: Path, mode: str, rounds: Callable[[int, int], int], figures: Figures
+) -> None:
+    execute(memory_file, f"PRAGMA journal_mode = {mode}")
+    put(memory_file, *(a_memory(f"m{n:05d}", "some words of it " * 50) for n in range(2_000)))
+    made = []
+    with process(AGENT, memory_file) as agent:
+        for number in range(rounds(3, 60)):
+            made.append(back_up(memory_file, NOW + timedelta(seconds=number), 100))
+            assert agent.poll() is None  # no write of the agent's was refused
+    for one in made:
+        assert whole(one)
+        # Whatever the agent had written by then is there, without a gap.
+        written = rows(one, "SELECT id FROM memories WHERE id LIKE 'a%' ORDER BY rowid")
+        assert [row["id"] for row in written] == [f"a{number}" for number in range(len(written))]
+    figures.add("backups beside a writing agent", len(made))
+
+
+def test_a_copy_that_differs_is_not_taken_for_a_backup(full_file: Path, tmp_path: Path) -> None:
+    with closing(sqlite3.connect(full_file)) as db:
+        expected = fingerprint(db)
+    copy = copy_of(full_file, tmp_path / "copy.db")
+    verify_copy(full_file, copy, expected)
+    for change in (
+        "UPDATE memories SET content = 'text 7!' WHERE id = 'm007'",
+        "UPDATE memories SET trust = 0.25 WHERE id = 'm007'",
+        "DELETE FROM memories WHERE id = 'm007'",
+        "INSERT INTO entities (tenant, name) VALUES ('default', 'Anna')",
+    ):
+        shutil.copyfile(full_file, copy)
+        execute(copy, "PRAGMA journal_mode = DELETE")
+        execute(copy, change)
+        with pytest.raises(StoreError, match="differs from it"):
+            verify_copy(full_file, copy, expected)
+
+
+@pytest.mark.parametrize("size", [0, 1, 5_000, -20_000, -1])
+def test_a_damaged_copy_is_not_taken_for_a_backup(
+    full_file: Path, tmp_path: Path, size: int
+) -> None:
+    with closing(sqlite3.connect(full_file)) as db:
+        expected = fingerprint(db)
+    content = full_file.read_bytes()
+    copy = tmp_path / "copy.db"
+    copy.write_bytes(content[:size])
+    with pytest.raises(StoreError, match="differs from it"):
+        verify_copy(full_file, copy, expected)
+
+
+def test_without_room_for_a_backup_the_run_does_not_begin(ripe_file: Path) -> None:
+    execute(ripe_file, "PRAGMA wal_checkpoint(TRUNCATE)")
+    before, beside = ripe_file.read_bytes(), names_beside(ripe_file)
+    arguments = ["maintain", str(ripe_file), "--consolidate", "--backup"]
+    ended = subprocess.run(
+        [sys.executable, "-c", SMALL_DISK, "40000", *arguments], capture_output=True, text=True
+    )
+    assert ended.returncode == 1, ended.stderr
+    assert "The backup of" in ended.stderr
+    assert "Nothing was changed." in ended.stderr
+    assert ripe_file.read_bytes() == before
+    assert names_beside(ripe_file) == beside
+
+
+def test_a_backup_whose_name_is_in_the_way_stops_the_run(
+    ripe_file: Path, embedder: SentenceEmbedder
+) -> None:
+    (ripe_file.parent / "memory.db.backup-unfinished").mkdir()
+    before = picture(ripe_file)
+    with pytest.raises(StoreError, match="Cannot remove"):
+        night(ripe_file, embedder, keep_backups=7)
+    assert picture(ripe_file) == before
+
+
+def test_a_damaged_file_is_neither_changed_nor_backed_up(
+    ripe_file: Path, embedder: SentenceEmbedder
+) -> None:
+    execute(ripe_file, "PRAGMA wal_checkpoint(TRUNCATE)")
+    # An index that no longer agrees with its table: reading memories does not notice.
+    damage_index(ripe_file)
+    before = ripe_file.read_bytes()
+    with pytest.raises(UnusableFile, match="is damaged"):
+        night(ripe_file, embedder, keep_backups=7)
+    assert ripe_file.read_bytes() == before
+    assert list_backups(ripe_file) == []
+
+
+def damage_index(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as db:
+        name = "memories_by_content"
+        (page,) = db.execute("SELECT rootpage FROM sqlite_schema WHERE name = ?", [name]).fetchone()
+        (size,) = db.execute("PRAGMA page_size").fetchone()
+    content = bytearray(path.read_bytes())
+    # The last byte of the page is the last of an entry: a row's number, or the end of a hash.
+    content[page * size - 1] ^= 1
+    path.write_bytes(content)
+
+
+def test_before_an_older_schema_is_brought_up_to_date_there_is_a_backup_of_it(
+    tmp_path: Path, embedder: SentenceEmbedder
+) -> None:
+    path = of_version(1, tmp_path)
+    outcome = night(path, embedder, keep_backups=7)
+    assert outcome.backup is not None
+    assert rows(outcome.backup, "PRAGMA user_version") == [{"user_version": 1}]
+    assert rows(path, "PRAGMA user_version") != [{"user_version": 1}]
+
+
+def test_the_time_of_a_backup_is_in_utc(full_file: Path) -> None:
+    now = datetime.fromisoformat("2026-03-10T05:00:00+02:00")
+    assert back_up(full_file, now, 7).name == "memory.db.backup-20260310T030000Z"
+
+
+def test_a_new_file_can_be_backed_up(tmp_path: Path) -> None:
+    path = tmp_path / "new.db"
+    create_file(path)
+    assert whole(back_up(path, NOW, 1))

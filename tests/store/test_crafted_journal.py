@@ -1,0 +1,192 @@
+"""A journal that no run wrote: `check` names it, and no command believes it."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from builders import copy_of
+from cli_calls import Cli
+from nights import TWINS, execute, fill, picture, rows, told
+
+from slowwave.cli.app import run
+from slowwave.store.file import create_file
+
+TABLES = ("memories", "embeddings", "synthesized_from", "runs", "proposals", "journal")
+TWIN, PLANT = '{"id":"twin-00"}', '{"id":"plant-00"}'
+
+
+@pytest.fixture(scope="module")
+def consolidated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Provide a file after a night that merged twins, made once."""
+    path = tmp_path_factory.mktemp("crafted") / "memory.db"
+    create_file(path)
+    fill(path, [*told(TWINS, "twin"), *told(["Plants need light."], "plant")])
+    assert run(["maintain", str(path), "--consolidate", "--quiet"]) == 0
+    execute(path, "CREATE TABLE notes (id TEXT)")
+    return path
+
+
+@pytest.fixture
+def night(consolidated: Path, tmp_path: Path) -> Path:
+    """Provide a copy of it."""
+    return copy_of(consolidated, tmp_path / "memory.db")
+
+
+def add_entry(
+    path: Path, table: object, key: object, before: object, after: object, lax: bool = False
+) -> None:
+    """Add an entry behind the others of the run. lax: in a table that was made to hold anything."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        if lax:
+            db.executescript(
+                "CREATE TABLE lax AS SELECT * FROM journal; DROP TABLE journal; "
+                "ALTER TABLE lax RENAME TO journal"
+            )
+        db.execute(
+            "INSERT INTO journal (run_id, sequence, proposal, table_name, row_key, before, after) "
+            "SELECT run_id, max(sequence) + 1, '', ?, ?, ?, ? FROM journal",
+            [table, key, before, after],
+        )
+
+
+def refused(path: Path, cli: Cli) -> str:
+    """See that check names the journal and nothing is undone, and return what check says."""
+    (night,) = rows(path, "SELECT id FROM runs")
+    before = picture(path, TABLES)
+    checked, undone = cli("check", path), cli("undo", path, night["id"])
+    assert (checked.code, undone.code) == (10, 10), undone.err
+    assert "journal" in undone.err
+    assert picture(path, TABLES) == before
+    return checked.out
+
+
+# By the row that an entry speaks of: a table, a key, and what it was before and after.
+CRAFTED = {
+    "a table's name that is SQL": ("memories --", "{}", None, "{}"),
+    "a table's name with SQL behind it": ("memories WHERE 1 OR id = ? --", TWIN, None, "{}"),
+    "an unknown table": ("memoriez", TWIN, None, "{}"),
+    "an agent's own table": ("notes", TWIN, None, TWIN),
+    "a table of the ledger": ("runs", TWIN, None, TWIN),
+    "an unknown column": ("memories", TWIN, '{"mood":"x"}', '{"mood":"y"}'),
+    "a column's name that is SQL": ("memories", TWIN, '{"trust = 0 --":1}', '{"trust = 0 --":2}'),
+    "a key's name that is SQL": ("memories", '{"1 = 1 OR id":"x"}', None, "{}"),
+    "a key of nothing": ("memories", "{}", None, "{}"),
+    "a key of another column": ("memories", '{"tenant":"default"}', None, '{"tenant":"default"}'),
+    "a key of too much": ("memories", '{"id":"twin-00","trust":1}', None, "{}"),
+    "a key that is NULL": ("memories", '{"id":null}', None, "{}"),
+    "an insert of nothing": ("memories", PLANT, None, "{}"),
+    "an insert of half a row": ("memories", PLANT, None, PLANT),
+    "an image of nothing": ("memories", PLANT, "{}", "{}"),
+    "an image of a memory": ("memories", PLANT, '{"trust":0.1}', "{}"),
+    "an image that is half": (
+        "embeddings",
+        '{"memory_id":"a","model":"m"}',
+        '{"run_id":"x"}',
+        "{}",
+    ),
+    "an update of the lineage": (
+        "synthesized_from",
+        '{"derived_id":"a","source_id":"b"}',
+        '{"run_id":"x"}',
+        '{"run_id":"y"}',
+    ),
+    "an update of other columns": ("memories", PLANT, '{"trust":0.1}', '{"pinned":1}'),
+    "an update of the key": ("memories", PLANT, '{"id":"x"}', '{"id":"plant-00"}'),
+    "a text for a number": ("memories", PLANT, '{"trust":"high"}', '{"trust":0.5}'),
+    "a number for a text": ("memories", PLANT, '{"content":7}', '{"content":"x"}'),
+    "a number that is too much": ("memories", PLANT, '{"trust":7}', '{"trust":0.5}'),
+    "a huge number": ("memories", PLANT, f'{{"access_count":{10**30}}}', '{"access_count":0}'),
+    "a word that is none of them": ("memories", PLANT, '{"status":"gone"}', '{"status":"active"}'),
+    "NULL where that is not allowed": ("memories", PLANT, '{"content":null}', '{"content":"x"}'),
+    "no date": ("memories", PLANT, '{"expires_at":"one day"}', '{"expires_at":null}'),
+    "a blank text": ("memories", PLANT, '{"content":""}', '{"content":"Plants need light."}'),
+    "a list": ("memories", PLANT, '{"content":["x"]}', '{"content":"Plants need light."}'),
+    "a blob for a text": ("memories", PLANT, '{"content":{"hex":"00"}}', '{"content":"x"}'),
+    "a blob of no digits": ("memories", PLANT, '{"content":{"hex":"xy"}}', '{"content":"x"}'),
+    "half a character": ("memories", PLANT, '{"source":"\\ud800"}', '{"source":null}'),
+    "JSON that is deep": ("memories", PLANT, '{"tags":%s}' % ("[" * 900 + "]" * 900), "{}"),
+    "a memory that supersedes itself": (
+        "memories",
+        PLANT,
+        '{"status":"superseded","superseded_by":"plant-00"}',
+        '{"status":"active","superseded_by":null}',
+    ),
+}
+
+
+@pytest.mark.parametrize("entry", CRAFTED.values(), ids=CRAFTED)
+def test_an_entry_that_no_run_writes_is_named_by_check_and_not_undone(
+    night: Path, cli: Cli, entry: tuple[str, str, str | None, str]
+) -> None:
+    add_entry(night, *entry)
+    said = refused(night, cli)
+    assert "unreadable: The file is damaged: entry" in said
+    assert "in its journal" in said
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        (b"memories", TWIN, None, "{}"),
+        (None, TWIN, None, "{}"),
+        ("memories", None, None, "{}"),
+        ("memories", "nope", None, "{}"),
+        ("memories", b"{}", None, "{}"),
+        ("memories", "[1]", None, "{}"),
+        ("memories", TWIN, "{", "{}"),
+        ("memories", TWIN, 7, "{}"),
+        ("memories", TWIN, None, None),
+        ("embeddings", TWIN, "{'", "{}"),
+        ("memories", TWIN, None, '{"trust":NaN}'),
+    ],
+)
+def test_a_journal_whose_table_holds_anything_is_not_believed(
+    night: Path, cli: Cli, entry: tuple[object, object, object, object]
+) -> None:
+    add_entry(night, *entry, lax=True)
+    refused(night, cli)
+
+
+@pytest.mark.parametrize("column", ["sequence", "proposal", "run_id"])
+@pytest.mark.parametrize("value", ["x'00'", "NULL"])
+def test_an_entry_without_a_place_is_named_by_check_and_an_undo_ends(
+    night: Path, cli: Cli, column: str, value: str
+) -> None:
+    add_entry(night, "memories", PLANT, '{"trust":0.1}', '{"trust":0.5}', lax=True)
+    execute(night, f"UPDATE journal SET {column} = {value} WHERE row_key LIKE '%plant%'")
+    (made,) = rows(night, "SELECT id FROM runs")
+    assert cli("check", night).code == 10
+    # Where it belongs to no run, or to another proposal, nothing reads it.
+    assert cli("undo", night, made["id"]).code in (0, 10)
+
+
+def test_entries_by_which_memories_supersede_each_other_are_not_undone(
+    night: Path, cli: Cli
+) -> None:
+    fill(night, told(["Lamps need power."], "lamp"))
+    for one, successor in (("plant-00", "lamp-00"), ("lamp-00", "plant-00")):
+        was = json.dumps({"status": "superseded", "superseded_by": successor})
+        now = json.dumps({"status": "active", "superseded_by": None})
+        add_entry(night, "memories", json.dumps({"id": one}), was, now)
+    before = picture(night, TABLES)
+    (made,) = rows(night, "SELECT id FROM runs")
+    ended = cli("undo", night, made["id"])
+    assert (ended.code, "its own successor" in ended.err) == (10, True)
+    assert picture(night, TABLES) == before
+
+
+def test_a_change_by_an_entry_that_no_run_writes_is_not_shown(night: Path, cli: Cli) -> None:
+    add_entry(night, "memories", "{}", None, "{}")
+    (made,) = rows(night, "SELECT id FROM runs")
+    ended = cli("log", "--diff", night, made["id"])
+    assert (ended.code, "in its journal does not have the key" in ended.err) == (10, True)
+
+
+def test_a_sound_journal_is_whole_and_undone(night: Path, cli: Cli) -> None:
+    (made,) = rows(night, "SELECT id FROM runs")
+    assert cli("check", night).code == 0
+    assert cli("undo", night, made["id"]).code == 0

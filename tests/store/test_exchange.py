@@ -1,0 +1,597 @@
+"""Memories as JSON lines: what goes out comes in again, and what is wrong stays out."""
+
+from __future__ import annotations
+
+import json
+import tracemalloc
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from builders import (
+    LATER,
+    NOW,
+    a_line,
+    a_memory,
+    all_memories,
+    changing,
+    copy_of,
+    put,
+    take_in,
+)
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from nights import execute, picture, rows
+
+from slowwave.store.check import check_file
+from slowwave.store.entities import keep_entities, read_memory_entities
+from slowwave.store.errors import InvalidLine
+from slowwave.store.exchange import Skipped, export_lines, import_lines, new_memory
+from slowwave.store.file import create_file, open_reading, open_writing
+from slowwave.store.lineage import add_edges
+from slowwave.store.records import Memory, timestamp
+from slowwave.store.vectors import from_blob, keep_vectors, to_blob
+
+
+def exported(path: Path, everything: bool = True) -> list[bytes]:
+    with open_reading(path) as file:
+        return [line.encode() for line in export_lines(file, everything)]
+
+
+def imported(path: Path, lines: list[bytes]) -> Path:
+    """Import lines into a new file."""
+    create_file(path)
+    take_in(path, *lines)
+    return path
+
+
+def whole(path: Path) -> dict[str, Any]:
+    """Return all that an export must bring over, as agents see it."""
+    with open_reading(path) as file:
+        names = {
+            memory.id: [name for name, _ in read_memory_entities(file, memory.id)]
+            for memory in all_memories(path)
+        }
+        problems = check_file(file).problems
+    return {
+        "memories": all_memories(path),
+        "names": names,
+        "vectors": rows(
+            path, "SELECT memory_id, model, dimensions, vector FROM embeddings ORDER BY 1, 2"
+        ),
+        "lineage": rows(path, "SELECT * FROM synthesized_from ORDER BY derived_id, source_id"),
+        "problems": problems,
+    }
+
+
+# All that UTF-8 can write.
+texts = st.text(st.characters(codec="utf-8"), min_size=1, max_size=20)
+# But NUL, where many a program would take a name to end.
+names = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), min_size=1, max_size=20)
+scalars = (
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**70), 2**70)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(max_size=10)
+)
+moments = st.datetimes(
+    min_value=NOW.replace(year=2, tzinfo=None),
+    max_value=NOW.replace(year=9998, tzinfo=None),
+    timezones=st.timezones(),
+).map(timestamp)
+finite = st.floats(width=32, allow_nan=False, allow_infinity=False)
+metadata = st.dictionaries(
+    st.text(max_size=10), scalars | st.lists(scalars, max_size=3), max_size=3
+)
+
+
+@st.composite
+def vectors(draw: st.DrawFn, dimensions: int) -> bytes:
+    numbers = draw(st.lists(finite, min_size=dimensions, max_size=dimensions))
+    if not 1e-30 < float(np.linalg.norm(np.array(numbers, np.float64))) < 1e38:
+        numbers[0] = 1.0
+        numbers[1:] = [-0.0] * (dimensions - 1)
+    return to_blob(numbers)
+
+
+@st.composite
+def contents(draw: st.DrawFn) -> dict[str, Any]:
+    """Return memories with vectors of two models, names, and edges to memories and gone ones."""
+    ids = draw(st.lists(names, min_size=1, max_size=5, unique=True))
+    memories = [
+        Memory(
+            id=one,
+            tenant="default",
+            content=(text := draw(texts)),
+            kind=draw(st.sampled_from(["fact", "preference", "instruction", "context"])),
+            layer=draw(st.sampled_from(["ephemeral", "working", "stable", "core"])),
+            status=draw(st.sampled_from(["active", "superseded", "archived", "expired"])),
+            origin=draw(st.sampled_from(["human", "agent", "consolidation"])),
+            trust=draw(st.floats(0, 1)),
+            importance=draw(st.integers(1, 5)),
+            pinned=draw(st.booleans()),
+            generation=draw(st.integers(0, 3)),
+            source=draw(st.none() | st.just("") | texts),
+            session=draw(st.none() | texts),
+            tags=tuple(draw(st.lists(texts | st.just(""), max_size=3))),
+            metadata=draw(metadata),
+            content_hash=a_memory("any", text).content_hash,
+            access_count=draw(st.integers(0, 2**63 - 1)),
+            observed_at=draw(moments),
+            created_at=draw(moments),
+            updated_at=draw(moments),
+            accessed_at=draw(st.none() | moments),
+            expires_at=draw(st.none() | moments),
+            superseded_by=draw(st.none() | st.sampled_from(ids)),
+            superseded_at=draw(st.none() | moments),
+        )
+        for one in ids
+    ]
+    pairs = st.tuples(st.sampled_from(ids), st.sampled_from([*ids, "gone"]))
+    return {
+        "memories": memories,
+        "vectors": {
+            model: [
+                (memory.id, memory.content_hash, draw(vectors(dimensions)))
+                for memory in memories
+                if draw(st.booleans())
+            ]
+            for model, dimensions in (("small", 3), ("large", 5))
+        },
+        "names": [(one, draw(st.lists(names, max_size=3))) for one in ids],
+        "edges": [
+            {
+                "derived_id": derived,
+                "source_id": source,
+                "operation": draw(st.sampled_from(["merge", "synthesize", "extract"])),
+                "run_id": draw(texts),
+                "source_hash": draw(texts),
+                "source_content": draw(texts) if source == "gone" else None,
+                "created_at": draw(moments),
+            }
+            for derived, source in draw(st.sets(pairs, max_size=4))
+        ],
+    }
+
+
+@settings(max_examples=40)
+@given(held=contents())
+def test_what_is_exported_whole_is_the_same_when_it_is_imported(
+    held: dict[str, Any], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.mktemp("round")
+    path = folder / "memory.db"
+    create_file(path)
+    put(path, *held["memories"])
+    with changing(path) as file:
+        for model, kept in held["vectors"].items():
+            keep_vectors(file, model, kept, run_id=None)
+        keep_entities(file, "default", held["names"], run_id="run-1")
+        add_edges(file, held["edges"])
+    lines = exported(path)
+    other = imported(folder / "other.db", lines)
+    assert whole(other) == whole(path)
+    assert whole(other)["memories"] == sorted(held["memories"], key=lambda one: one.id.encode())
+    assert exported(other) == lines
+
+
+def test_an_export_is_in_the_order_of_ids_and_says_nothing_that_goes_without_saying(
+    memory_file: Path,
+) -> None:
+    put(memory_file, a_memory("m-2"), a_memory("m-1", tags=("a",)))
+    lines = [json.loads(line) for line in exported(memory_file)]
+    moment = timestamp(NOW)
+    said = {
+        "content": "the deploy runs at noon",
+        "tenant": "default",
+        "created_at": moment,
+        "observed_at": moment,
+        "updated_at": moment,
+    }
+    assert lines == [{"id": "m-1", "tags": ["a"], **said}, {"id": "m-2", **said}]
+
+
+def a_night_was_here(path: Path) -> None:
+    """Let m-3 stand for m-1 and m-2, and r-1 be a rule for which m-3 and m-4 are the evidence."""
+    moment = timestamp(NOW)
+    gone = {"status": "superseded", "superseded_by": "m-3", "superseded_at": LATER}
+    put(
+        path,
+        a_memory("m-1", "first text", **gone),
+        a_memory("m-2", "second text", **gone),
+        a_memory("m-3", "both texts", generation=1, origin="consolidation", layer="stable"),
+        a_memory("m-4", "evidence"),
+        a_memory("r-1", "a rule", generation=2, origin="consolidation", layer="core"),
+    )
+    made = [("m-3", "m-1"), ("m-3", "m-2"), ("r-1", "m-3"), ("r-1", "m-4")]
+    with changing(path) as file:
+        add_edges(
+            file,
+            [
+                {
+                    "derived_id": derived,
+                    "source_id": source,
+                    "operation": "synthesize" if derived == "m-3" else "extract",
+                    "run_id": "run-1",
+                    "source_hash": "h",
+                    "source_content": None,
+                    "created_at": moment,
+                }
+                for derived, source in made
+            ],
+        )
+
+
+def test_an_export_of_the_active_ones_carries_the_texts_of_the_sources_that_stay_behind(
+    memory_file: Path, tmp_path: Path
+) -> None:
+    a_night_was_here(memory_file)
+    other = imported(tmp_path / "other.db", exported(memory_file, everything=False))
+    assert [one.id for one in all_memories(other)] == ["m-3", "m-4", "r-1"]
+    assert rows(other, "SELECT derived_id, source_id, source_content FROM synthesized_from") == [
+        {"derived_id": "m-3", "source_id": "m-1", "source_content": "first text"},
+        {"derived_id": "m-3", "source_id": "m-2", "source_content": "second text"},
+        {"derived_id": "r-1", "source_id": "m-3", "source_content": None},
+        {"derived_id": "r-1", "source_id": "m-4", "source_content": None},
+    ]
+    assert whole(other)["problems"] == ()
+
+
+def test_an_active_memory_is_exported_without_a_successor_that_stays_behind(
+    memory_file: Path, tmp_path: Path
+) -> None:
+    a_night_was_here(memory_file)
+    execute(memory_file, "UPDATE memories SET status = 'active' WHERE id = 'm-1'")
+    execute(memory_file, "UPDATE memories SET status = 'archived' WHERE id = 'm-3'")
+    other = imported(tmp_path / "other.db", exported(memory_file, everything=False))
+    assert {one.id: one.superseded_by for one in all_memories(other)} == {
+        "m-1": None,
+        "m-4": None,
+        "r-1": None,
+    }
+
+
+def test_a_vector_of_a_text_that_has_changed_since_does_not_go_out_as_its_own(
+    memory_file: Path, tmp_path: Path
+) -> None:
+    take_in(
+        memory_file,
+        a_line(id="m-1", embedding=[1.0, 0.0], embedding_model="m"),
+        a_line(id="m-2", embedding=[0.0, 1.0], embedding_model="m"),
+    )
+    execute(memory_file, "UPDATE memories SET content = 'another text' WHERE id = 'm-1'")
+    other = imported(tmp_path / "other.db", exported(memory_file))
+    assert rows(other, "SELECT memory_id FROM embeddings") == [{"memory_id": "m-2"}]
+
+
+def test_an_export_goes_on_while_its_reader_reads_on_the_same_file(memory_file: Path) -> None:
+    put(memory_file, *(a_memory(f"m-{number:04d}") for number in range(2_500)))
+    with open_reading(memory_file) as file:
+        seen = [
+            (json.loads(line)["id"], file.value("SELECT count(*) FROM memories"))
+            for line in export_lines(file, everything=True)
+        ]
+    assert seen == [(f"m-{number:04d}", 2_500) for number in range(2_500)]
+
+
+def test_an_export_shows_odd_metadata_of_an_agent_as_json(memory_file: Path) -> None:
+    sql = "INSERT INTO memories (content, metadata) VALUES ('x', ?)"
+    execute(memory_file, sql, '{"half": "\\ud83d", "n": 1.0}')
+    assert json.loads(exported(memory_file)[0])["metadata"] == {"half": "\ud83d", "n": 1.0}
+
+
+def test_a_line_needs_nothing_but_its_content(memory_file: Path) -> None:
+    assert take_in(memory_file, b'{"content": "a"}', b"", b"  \n", b'{"content": "b"}\n') == (2, [])
+    first, second = all_memories(memory_file)
+    assert (first.content, second.content) == ("a", "b")
+    moment = timestamp(NOW)
+    assert first == replace(a_memory(first.id, "a"), observed_at=moment, updated_at=moment)
+
+
+def test_ids_that_are_given_sort_by_the_order_of_lines(memory_file: Path) -> None:
+    take_in(memory_file, *(a_line(f"text {number}") for number in range(50)))
+    assert [one.content for one in all_memories(memory_file)] == [f"text {n}" for n in range(50)]
+
+
+def test_every_field_of_a_line_arrives(memory_file: Path) -> None:
+    fields: dict[str, Any] = {
+        "id": "m-1",
+        "tenant": "billing",
+        "kind": "preference",
+        "layer": "core",
+        "origin": "human",
+        "trust": 1,
+        "importance": 5,
+        "pinned": True,
+        "source": "chat",
+        "session": "s-1",
+        "tags": ["a", "b"],
+        "metadata": {"k": [1, None]},
+        "status": "archived",
+        "generation": 2,
+        "access_count": 7,
+    }
+    moments = {
+        "observed_at": "2026-03-01T10:00:00+02:00",
+        "created_at": "2026-03-02T10:00:00Z",
+        "updated_at": "2026-03-03T10:00:00.25+00:00",
+        "accessed_at": "2026-03-04T10:00:00-05:30",
+        "expires_at": "2026-03-05 10:00:00+00:00",
+        "superseded_at": "2026-03-06T10:00:00+00:00",
+    }
+    take_in(memory_file, a_line(entities=["Ada", "billing"], **fields, **moments))
+    (memory,) = all_memories(memory_file)
+    assert vars(memory) == vars(a_memory("m-1")) | fields | {
+        "tags": ("a", "b"),
+        "observed_at": "2026-03-01T08:00:00+00:00",
+        "created_at": "2026-03-02T10:00:00+00:00",
+        "updated_at": "2026-03-03T10:00:00.250000+00:00",
+        "accessed_at": "2026-03-04T15:30:00+00:00",
+        "expires_at": "2026-03-05T10:00:00+00:00",
+        "superseded_at": "2026-03-06T10:00:00+00:00",
+    }
+    with open_reading(memory_file) as file:
+        assert read_memory_entities(file, "m-1") == [("Ada", True), ("billing", True)]
+
+
+def test_what_is_left_open_follows_from_when_it_was_written(memory_file: Path) -> None:
+    take_in(memory_file, a_line(created_at="2026-01-01T00:00:00Z"))
+    (memory,) = all_memories(memory_file)
+    assert memory.observed_at == memory.updated_at == "2026-01-01T00:00:00+00:00"
+
+
+def test_an_embedding_is_brought_to_unit_length_and_one_that_has_it_is_kept_to_the_bit(
+    memory_file: Path,
+) -> None:
+    unit = [float(value) for value in np.array([0.6, -0.8, -0.0], np.float32)]
+    take_in(
+        memory_file,
+        a_line(id="m-1", embedding=[3, -4, 0], embedding_model="m"),
+        a_line(id="m-2", embedding=unit, embedding_model="m"),
+    )
+    kept = {
+        row["memory_id"]: row["vector"]
+        for row in rows(memory_file, "SELECT memory_id, vector FROM embeddings")
+    }
+    assert kept["m-2"] == np.array([0.6, -0.8, -0.0], "<f4").tobytes()
+    assert from_blob(kept["m-1"]).tolist() == pytest.approx([0.6, -0.8, 0])
+
+
+EDGE = {
+    "source_id": "s",
+    "operation": "merge",
+    "run_id": "r",
+    "source_hash": "h",
+    "created_at": "2026-03-01T00:00:00Z",
+}
+BAD_LINES: dict[str, tuple[bytes, str]] = {
+    "broken JSON": (b'{"content": "x"', "invalid JSON"),
+    "no UTF-8": (b'{"content": "\xff"}', "invalid JSON"),
+    "lone surrogate": (b'{"content": "\\ud83d"}', "invalid JSON"),
+    "deep metadata": (
+        b'{"content": "x", "metadata": ' + b'{"a":' * 999,
+        "nested too deeply",
+    ),
+    "list": (b'["x"]', "should be an object"),
+    "missing content": (b"{}", "content: field required"),
+    "empty content": (a_line(""), "content: string should have at least 1 character"),
+    "unknown field": (a_line(colour="blue"), "colour: extra inputs are not permitted"),
+    "content_hash": (a_line(content_hash="h"), "content_hash: extra"),
+    "empty id": (a_line(id=""), "id: string should have"),
+    "NUL in id": (a_line(id="\x00"), "id: holds a NUL character"),
+    "empty tenant": (a_line(tenant=""), "tenant"),
+    "bad kind": (a_line(kind="rule"), "kind: input should be 'fact', 'preference'"),
+    "trust too high": (a_line(trust=1.01), "trust: input should be less than or equal to 1"),
+    "trust text": (a_line(trust="0.5"), "trust: input should be a valid number"),
+    "trust NaN": (b'{"content": "x", "trust": NaN}', "trust: input should be a finite number"),
+    "importance 0": (a_line(importance=0), "importance"),
+    "pinned number": (a_line(pinned=1), "pinned: input should be a valid boolean"),
+    "tag number": (a_line(tags=["a", 1]), "tags.1: input should be a valid string"),
+    "metadata NaN": (b'{"content": "x", "metadata": {"a": [NaN]}}', "metadata: holds a number"),
+    "naive time": (a_line(observed_at="2026-03-01T10:00:00"), "observed_at: should be an ISO 8601"),
+    "no such day": (a_line(expires_at="2026-02-30T10:00:00Z"), "expires_at: should be"),
+    "before all time": (a_line(observed_at="0001-01-01T00:00:00+05:00"), "observed_at: should be"),
+    "after all time": (a_line(observed_at="9999-12-31T23:00:00-05:00"), "observed_at: should be"),
+    "empty name": (a_line(entities=["Ada", ""]), "entities.1: string should have"),
+    "access_count": (a_line(access_count=2**63), "access_count"),
+    "embedding alone": (a_line(embedding=[1.0]), "embedding_model require each other"),
+    "zero embedding": (a_line(embedding=[0, 0], embedding_model="n"), "finite and not zero"),
+    "NaN embedding": (
+        b'{"content": "x", "embedding": [1, NaN], "embedding_model": "n"}',
+        "embedding.1: input should be a finite number",
+    ),
+    "huge embedding": (a_line(embedding=[1e39, 1], embedding_model="n"), "finite and not zero"),
+    "other dimensions than the file": (
+        a_line(embedding=[1.0], embedding_model="filed"),
+        "the embedding has 1 dimensions, but filed has 2 in this file",
+    ),
+    "other dimensions than a line before": (
+        a_line(embedding=[1.0], embedding_model="lined"),
+        "the embedding has 1 dimensions, but lined has 3 in this file",
+    ),
+    "other dimensions of a second model": (
+        a_line(more_embeddings=[{"model": "filed", "vector": [1.0]}]),
+        "but filed has 2 in this file",
+    ),
+    "id of the file": (a_line(id="filed"), "a memory with the id filed already exists"),
+    "id of a line before": (a_line(id="lined"), "a memory with the id lined already exists"),
+    "successor that is nowhere": (a_line(superseded_by="nobody"), "superseded by nobody"),
+    "edge without a source": (a_line(synthesized_from=[EDGE | {"source_id": ""}]), "source_id"),
+    "edge of no operation": (a_line(synthesized_from=[EDGE | {"operation": "copy"}]), "operation"),
+    "edge with an unknown field": (a_line(synthesized_from=[EDGE | {"more": 1}]), "more"),
+}
+
+
+@pytest.fixture(scope="module")
+def begun(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Provide a file with one memory, to be copied."""
+    path = tmp_path_factory.mktemp("begun") / "memory.db"
+    create_file(path)
+    take_in(path, a_line(id="filed", embedding=[1.0, 0.0], embedding_model="filed"))
+    return path
+
+
+GOOD_LINES = (
+    a_line(id="lined", embedding=[1.0, 0.0, 0.0], embedding_model="lined"),
+    a_line(id="fine"),
+)
+
+
+@pytest.mark.parametrize("kind", ["broken JSON", "empty content", "id of the file"])
+def test_a_bad_line_is_told_with_its_number_and_nothing_is_imported(
+    begun: Path, tmp_path: Path, kind: str
+) -> None:
+    line, reason = BAD_LINES[kind]
+    path = copy_of(begun, tmp_path / "memory.db")
+    before = picture(path)
+    with pytest.raises(InvalidLine) as raised:
+        take_in(path, *GOOD_LINES, b"", line, a_line(id="after"))
+    assert raised.value.message.startswith("Line 4 is not valid: ")
+    assert reason in raised.value.message
+    assert raised.value.message.endswith("Nothing was imported.")
+    assert "--skip-invalid" in raised.value.hint
+    assert picture(path) == before
+
+
+@pytest.mark.parametrize(("line", "reason"), BAD_LINES.values(), ids=BAD_LINES.keys())
+def test_a_bad_line_can_be_left_out(begun: Path, tmp_path: Path, line: bytes, reason: str) -> None:
+    path = copy_of(begun, tmp_path / "memory.db")
+    added, skipped = take_in(path, *GOOD_LINES, line, a_line(id="after"), skip_invalid=True)
+    assert added == 3
+    ((number, said),) = [(one.line, one.reason) for one in skipped]
+    assert number == 3
+    assert reason in said
+    assert [one.id for one in all_memories(path)] == ["after", "filed", "fine", "lined"]
+
+
+def test_each_line_that_is_left_out_is_reported(memory_file: Path) -> None:
+    added, skipped = take_in(
+        memory_file,
+        b"{}",
+        a_line(id="m-1"),
+        a_line(superseded_by="nobody"),
+        a_line(""),
+        a_line(id="m-1"),
+        skip_invalid=True,
+    )
+    assert added == 1
+    assert [one.line for one in skipped] == [1, 3, 4, 5]
+    assert skipped[3] == Skipped(5, "a memory with the id m-1 already exists")
+
+
+def test_what_hangs_on_a_line_that_was_left_out_is_left_out_too(memory_file: Path) -> None:
+    gone = {"status": "superseded"}
+    added, skipped = take_in(
+        memory_file,
+        a_line(id="m-1", superseded_by="m-2", **gone),
+        a_line(id="m-2", superseded_by="m-3", **gone),
+        a_line("", id="m-3"),
+        a_line(id="m-4", superseded_by="m-5", **gone),
+        a_line(id="m-5"),
+        skip_invalid=True,
+    )
+    assert (added, [one.line for one in skipped]) == (2, [1, 2, 3])
+    assert [(one.id, one.superseded_by) for one in all_memories(memory_file)] == [
+        ("m-4", "m-5"),
+        ("m-5", None),
+    ]
+
+
+def test_a_successor_may_stand_in_the_file_already(memory_file: Path) -> None:
+    take_in(memory_file, a_line(id="m-2"))
+    assert take_in(memory_file, a_line(id="m-1", superseded_by="m-2")) == (1, [])
+
+
+def test_a_bad_line_does_not_decide_how_many_dimensions_a_model_has(memory_file: Path) -> None:
+    added, skipped = take_in(
+        memory_file,
+        a_line(embedding=[0.0], embedding_model="m"),
+        a_line(embedding=[1.0, 0.0], embedding_model="m"),
+        skip_invalid=True,
+    )
+    assert (added, [one.line for one in skipped]) == (1, [1])
+
+
+def test_an_id_of_a_line_that_was_left_out_is_free(memory_file: Path) -> None:
+    added, skipped = take_in(
+        memory_file,
+        a_line(id="m-1", embedding=[0.0], embedding_model="m"),
+        a_line(id="m-1"),
+        skip_invalid=True,
+    )
+    assert (added, [one.line for one in skipped]) == (1, [1])
+
+
+def test_an_id_is_known_however_many_lines_ago_it_came(memory_file: Path) -> None:
+    lines = [a_line(id=f"m-{number % 2_999}") for number in range(3_000)]
+    with pytest.raises(InvalidLine, match="Line 3000 is not valid: a memory with the id m-0"):
+        take_in(memory_file, *lines)
+
+
+def test_an_edge_that_is_said_twice_is_kept_once(memory_file: Path) -> None:
+    take_in(memory_file, a_line(id="m-1", synthesized_from=[EDGE, EDGE | {"run_id": "other"}]))
+    assert rows(memory_file, "SELECT source_id, run_id FROM synthesized_from") == [
+        {"source_id": "s", "run_id": "r"}
+    ]
+
+
+def test_a_memory_that_left_may_come_back_with_its_lineage(memory_file: Path) -> None:
+    line = a_line(id="m-1", synthesized_from=[EDGE])
+    take_in(memory_file, line)
+    execute(memory_file, "DELETE FROM memories")
+    assert take_in(memory_file, line) == (1, [])
+
+
+def test_a_reader_that_fails_half_way_leaves_the_file_as_it_was(memory_file: Path) -> None:
+    def failing() -> Iterator[bytes]:
+        yield from (a_line() for _ in range(2_500))
+        raise OSError("the pipe broke")
+
+    with open_writing(memory_file) as file, pytest.raises(OSError, match="the pipe broke"):
+        import_lines(file, failing(), NOW)
+    assert all_memories(memory_file) == []
+
+
+def test_lines_are_taken_as_they_come_and_not_kept(memory_file: Path) -> None:
+    count, text = 20_000, "x" * 2_000
+    read = 0
+    ahead: list[int] = []
+
+    def lines() -> Iterator[bytes]:
+        nonlocal read
+        for number in range(count):
+            read = number + 1
+            yield a_line(f"{number} {text}", id=f"m-{number}")
+
+    with open_writing(memory_file) as file:
+        import_lines(file, [a_line()], NOW)  # what is loaded once is not counted
+        tracemalloc.start()
+        added, _ = import_lines(file, lines(), NOW, progress=lambda done: ahead.append(read - done))
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    assert added == count
+    assert len(ahead) > 10
+    assert set(ahead) == {0}
+    assert peak < count * len(text) / 4
+
+
+def test_progress_counts_the_lines_that_were_read(memory_file: Path) -> None:
+    told: list[int] = []
+    take_in(memory_file, *(a_line() for _ in range(1_500)), progress=told.append)
+    assert told == [1_000, 1_500]
+
+
+def test_one_memory_is_held_to_what_a_line_is_held_to() -> None:
+    memory = new_memory({"content": "the deploy runs at noon", "tags": ["a"]}, NOW)
+    assert (memory.tags, memory.created_at) == (("a",), timestamp(NOW))
+    for fields, reason in (
+        ({"content": ""}, "content: string should have at least 1 character"),
+        ({"content": "\udcff"}, "invalid JSON"),
+        ({"content": "x", "trust": 2}, "trust: input should be less than or equal to 1"),
+    ):
+        with pytest.raises(InvalidLine, match=f"This is not a memory: {reason}"):
+            new_memory(fields, NOW)

@@ -1,0 +1,113 @@
+"""What an agent's word on a memory does to it, and to what runs made."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from model_nights import LEASE, Agent, a_fact, texts_of
+from nights import TWINS, execute, fill, night, picture, rows, told
+
+from slowwave.consolidation.agent import AgentMemory
+from slowwave.consolidation.vectors.embedder import SentenceEmbedder
+from slowwave.store.errors import NotFound
+from slowwave.store.feedback import Feedback
+
+NOW = datetime(2026, 3, 12, 9, 0, tzinfo=UTC)
+
+
+@pytest.fixture
+def memory(memory_file: Path, embedder: SentenceEmbedder) -> AgentMemory:
+    return AgentMemory(memory_file, embedder=embedder, clock=lambda: NOW)
+
+
+def made(path: Path) -> str:
+    """Return the id of the one memory that runs made."""
+    (row,) = rows(path, "SELECT id FROM memories WHERE generation > 0 AND status = 'active'")
+    return str(row["id"])
+
+
+def blamed_until_it_falls(memory: AgentMemory, memory_id: str) -> Feedback:
+    """Blame a memory as often as its trust stands above the least."""
+    while (judged := memory.feedback(memory_id, helpful=False)).trust >= 0.2:
+        assert judged.undone == ()
+    return judged
+
+
+@pytest.mark.parametrize(
+    ("trust", "helpful", "after"),
+    [(0.5, True, 0.55), (0.5, False, 0.4), (0.98, True, 1.0), (0.04, False, 0.0)],
+)
+def test_trust_moves_a_little_and_stays_between_nothing_and_one(
+    trust: float, helpful: bool, after: float, memory: AgentMemory, memory_file: Path
+) -> None:
+    fill(memory_file, [{"id": "one", "content": "Plants need light.", "trust": trust}])
+    judged = memory.feedback("one", helpful)
+    assert (judged.memory.trust, judged.trust) == (trust, after)
+    assert rows(memory_file, "SELECT trust FROM memories") == [{"trust": after}]
+
+
+def test_what_nobody_made_stays_however_little_it_is_trusted(
+    memory: AgentMemory, memory_file: Path, embedder: SentenceEmbedder
+) -> None:
+    fill(memory_file, told(TWINS, "twin", trust=0.25))
+    night(memory_file, embedder)
+    (kept,) = rows(memory_file, "SELECT id FROM memories WHERE status = 'active'")
+    judged = blamed_until_it_falls(memory, kept["id"])
+    assert (judged.undone, judged.why_not) == ((), None)
+
+
+def test_of_a_source_that_misleads_all_that_stands_on_it_is_named(
+    memory: AgentMemory, memory_file: Path, agent: Agent
+) -> None:
+    fill(memory_file, a_fact())
+    agent.sleep()
+    assert memory.feedback("lease-01", helpful=True).derived == ()
+    judged = memory.feedback("lease-01", helpful=False)
+    assert [one.id for one in judged.derived] == [made(memory_file)]
+    assert judged.undone == ()
+
+
+def test_a_memory_that_grew_is_taken_back_growth_and_all(
+    memory: AgentMemory, memory_file: Path, agent: Agent
+) -> None:
+    fill(memory_file, a_fact())
+    agent.sleep()
+    more = [f"{texts_of(LEASE)[0].removesuffix('.')} from a lock file on worker-7."]
+    fill(memory_file, told(more, "more", first_day=15))
+    agent.sleep()
+    judged = blamed_until_it_falls(memory, made(memory_file))
+    assert len(judged.undone) == 2
+    active = rows(memory_file, "SELECT id FROM memories WHERE status = 'active'")
+    assert len(active) == len(a_fact()) + len(more)
+
+
+def test_what_stands_in_the_way_of_taking_it_back_is_told(
+    memory: AgentMemory, memory_file: Path, agent: Agent
+) -> None:
+    fill(memory_file, a_fact())
+    agent.sleep()
+    execute(memory_file, "UPDATE memories SET content = content || ' So.' WHERE generation > 0")
+    judged = blamed_until_it_falls(memory, made(memory_file))
+    assert judged.undone == ()
+    assert judged.why_not is not None
+    assert made(memory_file) in judged.why_not
+
+
+def test_a_word_on_a_memory_does_not_keep_its_run_from_being_taken_back(
+    memory: AgentMemory, memory_file: Path, agent: Agent
+) -> None:
+    fill(memory_file, a_fact())
+    before = picture(memory_file, ["memories"])
+    outcome = agent.sleep()
+    memory.feedback(made(memory_file), helpful=True)
+    assert outcome.run_id is not None
+    memory.undo(outcome.run_id)
+    assert picture(memory_file, ["memories"]) == before
+
+
+def test_a_memory_of_another_tenant_is_not_there(memory: AgentMemory, memory_file: Path) -> None:
+    fill(memory_file, [{"id": "theirs", "content": "Plants need light.", "tenant": "other"}])
+    with pytest.raises(NotFound):
+        memory.feedback("theirs", helpful=False)

@@ -1,0 +1,902 @@
+"""One SQLite file: made, opened to read and to write, refused, locked."""
+
+from __future__ import annotations
+
+import errno
+import gc
+import os
+import signal
+import sqlite3
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, closing
+from pathlib import Path
+from threading import Barrier
+
+import pytest
+from builders import NOW, a_memory, all_memories, changing, process, put
+from figures import Figures
+from nights import execute, rows
+
+from slowwave.consolidation.running.preflight import Preflight
+from slowwave.consolidation.running.run_in_file import RunInFile
+from slowwave.consolidation.vectors.embedder import SentenceEmbedder
+from slowwave.consolidation.writing.writer import BuiltInWriter
+from slowwave.store import connection, schema, schema_of_file
+from slowwave.store.check import check_file
+from slowwave.store.errors import FileHeld, StoreError, UnusableFile
+from slowwave.store.file import (
+    MemoryFile,
+    create_file,
+    create_sidecar,
+    maintenance_lock,
+    new_file,
+    open_reading,
+    open_writing,
+    schema_version,
+)
+from slowwave.store.memories import add_memories, read_memories
+from slowwave.store.sidecar import file_mode, link_into_place
+from slowwave.store.vectors import read_vectors
+
+Opener = Callable[[Path], AbstractContextManager[MemoryFile]]
+either_way = pytest.mark.parametrize("opened", [open_reading, open_writing])
+
+
+def refused(opened: Opener, path: Path) -> UnusableFile:
+    with pytest.raises(UnusableFile) as raised, opened(path):
+        pytest.fail("it was opened")
+    assert raised.value.hint
+    return raised.value
+
+
+def with_steps(monkeypatch: pytest.MonkeyPatch, *steps: Callable[..., None]) -> None:
+    """Make this slowwave one that knows these steps of the schema."""
+    monkeypatch.setattr(schema_of_file, "STEPS", steps)
+
+
+def test_a_new_file_is_whole_and_says_whose_it_is(memory_file: Path) -> None:
+    with open_reading(memory_file) as file:
+        health = check_file(file)
+        assert (health.problems, health.memories, health.schema_version) == (
+            (),
+            0,
+            len(schema_of_file.STEPS),
+        )
+    with closing(sqlite3.connect(memory_file)) as db:
+        said = [
+            db.execute(f"PRAGMA {name}").fetchone()[0]
+            for name in ("application_id", "user_version", "journal_mode")
+        ]
+    assert said == [schema.APPLICATION_ID, len(schema_of_file.STEPS), "wal"]
+
+
+def test_a_new_file_leaves_nothing_beside_it(memory_file: Path) -> None:
+    assert list(memory_file.parent.iterdir()) == [memory_file]
+
+
+@pytest.mark.parametrize("name", ["a b.db", "mémoire #1?.db", "100%25.db", "-", "x&mode=memory"])
+def test_a_file_may_have_any_name(tmp_path: Path, name: str) -> None:
+    create_file(tmp_path / name)
+    put(tmp_path / name, a_memory("m-1"))
+    assert [one.id for one in all_memories(tmp_path / name)] == ["m-1"]
+    assert {path.name.removesuffix("-wal").removesuffix("-shm") for path in tmp_path.iterdir()} == {
+        name
+    }
+
+
+@pytest.mark.parametrize("there", [b"", b"notes", b"SQLite format 3\x00"])
+def test_no_file_is_made_over_another(tmp_path: Path, there: bytes) -> None:
+    path = tmp_path / "memory.db"
+    path.write_bytes(there)
+    with pytest.raises(StoreError, match="already exists") as raised:
+        create_file(path)
+    assert not isinstance(raised.value, UnusableFile)
+    assert path.read_bytes() == there
+
+
+def test_no_file_is_made_through_a_link_that_leads_nowhere(tmp_path: Path) -> None:
+    link = tmp_path / "memory.db"
+    link.symlink_to(tmp_path / "elsewhere.db")
+    with pytest.raises(StoreError, match="already exists"):
+        create_file(link)
+    assert not (tmp_path / "elsewhere.db").exists()
+
+
+def test_no_file_is_made_in_a_folder_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(UnusableFile, match="Cannot create"):
+        create_file(tmp_path / "no" / "memory.db")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("reason", [ValueError, KeyboardInterrupt])
+def test_what_could_not_be_made_whole_does_not_stay(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reason: type[BaseException]
+) -> None:
+    def broken(db: object) -> None:
+        raise reason
+
+    with_steps(monkeypatch, *schema_of_file.STEPS, broken)
+    with pytest.raises(reason):
+        create_file(tmp_path / "memory.db")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("suffix", ["-wal", "-journal"])
+def test_a_log_of_a_file_that_is_gone_does_not_get_into_a_new_one(
+    tmp_path: Path, suffix: str
+) -> None:
+    path = tmp_path / "memory.db"
+    left = tmp_path / f"memory.db{suffix}"
+    left.write_bytes(b"what another file still needs")
+    with pytest.raises(StoreError, match="leftover of another file") as raised:
+        create_file(path)
+    assert raised.value.hint
+    assert list(tmp_path.iterdir()) == [left]
+    left.unlink()
+    create_file(path)
+    assert all_memories(path) == []
+
+
+def test_a_name_that_leaves_no_room_for_a_log_beside_it_is_refused_in_a_sentence(
+    tmp_path: Path,
+) -> None:
+    with pytest.raises(StoreError, match="name too long"):
+        create_file(tmp_path / f"{'n' * 250}.db")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_of_several_that_create_one_file_one_does(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    barrier = Barrier(4)
+
+    def create(number: int) -> str:
+        barrier.wait()
+        try:
+            with new_file(path) as file, file.transaction():
+                add_memories(file, [a_memory(f"m-{number}")])
+        except StoreError as error:
+            return error.message
+        return f"m-{number}"
+
+    with ThreadPoolExecutor(4) as pool:
+        said = list(pool.map(create, range(4)))
+    assert list(tmp_path.iterdir()) == [path]
+    (memory,) = all_memories(path)
+    said.remove(memory.id)
+    assert said == [f"{path} already exists."] * 3
+
+
+def test_what_came_to_stand_there_meanwhile_is_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    with pytest.raises(StoreError, match="already exists"), new_file(path):
+        path.write_bytes(b"notes")
+    assert path.read_bytes() == b"notes"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_file_is_put_in_place_over_no_other(tmp_path: Path) -> None:
+    made, path = tmp_path / "made", tmp_path / "memory.db"
+    made.write_bytes(b"new")
+    path.write_bytes(b"notes")
+    with pytest.raises(FileExistsError):
+        link_into_place(made, path)
+    assert (made.read_bytes(), path.read_bytes()) == (b"new", b"notes")
+
+
+@pytest.mark.parametrize("number", [errno.EPERM, errno.ENOTSUP, errno.EMLINK])
+def test_a_file_is_made_where_there_are_no_hard_links(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    def refusing(*args: object, **kwargs: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "link", refusing)
+    path = tmp_path / "memory.db"
+    create_file(path)
+    with pytest.raises(StoreError, match="already exists"):
+        create_file(path)
+    assert list(tmp_path.iterdir()) == [path]
+    assert all_memories(path) == []
+
+
+@pytest.fixture
+def umask() -> Iterator[Callable[[int], None]]:
+    """Provide a way to set the process's umask, and set it back."""
+    before = os.umask(0o022)
+    yield lambda mask: (os.umask(mask), None)[1]
+    os.umask(before)
+
+
+@pytest.mark.parametrize(("mask", "mode"), [(0o022, 0o644), (0o077, 0o600), (0o002, 0o664)])
+def test_a_new_file_is_for_whom_the_umask_says(
+    tmp_path: Path, umask: Callable[[int], None], mask: int, mode: int
+) -> None:
+    umask(mask)
+    create_file(tmp_path / "memory.db")
+    assert file_mode(tmp_path / "memory.db") == mode
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o660])
+def test_what_lies_beside_a_file_is_for_nobody_else(
+    memory_file: Path, umask: Callable[[int], None], mode: int
+) -> None:
+    umask(0)
+    memory_file.chmod(mode)
+    memory_file.with_name("memory.db.maintenance.lock").touch(0o666)
+    with maintenance_lock(memory_file), changing(memory_file) as file:
+        add_memories(file, [a_memory("m-1")])
+        create_sidecar(memory_file, "memory.db.copy")
+        found = {one.name: file_mode(one) for one in memory_file.parent.iterdir()}
+    endings = ("", "-wal", "-shm", ".maintenance.lock", ".copy")
+    assert found == {f"memory.db{ending}": mode for ending in endings}
+
+
+@pytest.mark.parametrize("is_there", [False, True])
+def test_the_lock_of_a_read_only_file_opens_once_the_file_is_writable(
+    memory_file: Path, is_there: bool
+) -> None:
+    lock = memory_file.with_name("memory.db.maintenance.lock")
+    memory_file.chmod(0o444)
+    if is_there:
+        lock.touch(0o444)
+    with maintenance_lock(memory_file):
+        assert file_mode(lock) == 0o644
+    assert file_mode(lock) == 0o644
+
+
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root may give a file away")
+
+
+@as_root
+def test_what_root_lays_beside_a_file_belongs_to_its_owner(memory_file: Path) -> None:
+    os.chown(memory_file, 12345, 23456)
+    with maintenance_lock(memory_file), changing(memory_file) as file:
+        add_memories(file, [a_memory("m-1")])
+        create_sidecar(memory_file, "memory.db.copy")
+        owners = {(one.stat().st_uid, one.stat().st_gid) for one in memory_file.parent.iterdir()}
+    assert owners == {(12345, 23456)}
+
+
+@as_root
+@pytest.mark.parametrize(("group", "mode"), [(65534, 0o664), (23456, 0o604)])
+def test_a_group_that_cannot_be_given_is_given_nothing(group: int, mode: int) -> None:
+    # Not in pytest's own folder, which nobody else may enter.
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "memory.db")
+        create_file(path)
+        os.chown(path, 12345, group)
+        path.chmod(0o664)
+        Path(folder).chmod(0o777)
+        assert as_nobody(lambda: create_sidecar(path, "copy")) == ""
+        assert file_mode(Path(folder, "copy")) == mode
+
+
+@as_root
+def test_a_file_that_was_read_only_while_it_was_read_is_written_once_it_is_writable() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "memory.db")
+        create_file(path)
+        path.chmod(0o444)
+        for one in (path, Path(folder)):
+            os.chown(one, 65534, 65534)
+
+        def read_and_write() -> None:
+            with open_reading(path):
+                pass
+            path.chmod(0o644)
+            put(path, a_memory("m-1"))
+
+        assert as_nobody(read_and_write) == ""
+        assert [one.id for one in all_memories(path)] == ["m-1"]
+
+
+@as_root
+def test_a_lock_that_cannot_be_opened_is_named() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path, lock = Path(folder, "memory.db"), Path(folder, "memory.db.maintenance.lock")
+        create_file(path)
+        path.chmod(0o666)
+        lock.touch(0o600)
+        Path(folder).chmod(0o777)
+
+        def hold() -> None:
+            with maintenance_lock(path):
+                pass
+
+        assert f"{lock} cannot be opened: Permission denied." in as_nobody(hold)
+
+
+def as_nobody(action: Callable[[], object]) -> str:
+    """Do something in a process without rights, and give the error that it ended in."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.setgroups([])
+        os.setgid(65534)
+        os.setuid(65534)
+        try:
+            action()
+        except BaseException as error:  # noqa: BLE001 - the parent is to see it, whatever it is
+            os.write(writing, f"{type(error).__name__}: {error}".encode())
+        os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading) as stream:
+        said = stream.read()
+    os.waitpid(child, 0)
+    return said
+
+
+def test_no_file_is_laid_over_another_or_through_a_link(memory_file: Path) -> None:
+    link = memory_file.with_name("link")
+    link.symlink_to(memory_file.with_name("elsewhere"))
+    for name in ("memory.db", "link"):
+        with pytest.raises(FileExistsError):
+            create_sidecar(memory_file, name)
+    assert not link.exists()
+
+
+def test_a_lock_that_is_a_link_is_refused_and_what_it_leads_to_is_left_alone(
+    memory_file: Path,
+) -> None:
+    notes = memory_file.with_name("notes")
+    notes.write_text("mine")
+    lock = memory_file.with_name("memory.db.maintenance.lock")
+    lock.symlink_to(notes)
+    with pytest.raises(StoreError, match="is a symbolic link"), maintenance_lock(memory_file):
+        pytest.fail("it was locked")
+    assert notes.read_text() == "mine"
+    lock.unlink()
+    with maintenance_lock(memory_file):
+        pass
+
+
+def test_what_belongs_to_a_file_behind_a_link_lies_beside_the_file(
+    memory_file: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "links"
+    folder.mkdir()
+    link = folder / "memory.db"
+    link.symlink_to(memory_file)
+    with maintenance_lock(link), changing(link) as file:
+        add_memories(file, [a_memory("m-1")])
+        create_sidecar(link, "copy")
+    assert list(folder.iterdir()) == [link]
+    assert memory_file.with_name("copy").exists()
+    assert [one.id for one in all_memories(memory_file)] == ["m-1"]
+
+
+@either_way
+def test_a_missing_file_is_refused_and_not_made(tmp_path: Path, opened: Opener) -> None:
+    error = refused(opened, tmp_path / "memory.db")
+    assert "no file" in error.message
+    assert "slowwave import" in error.hint
+    assert list(tmp_path.iterdir()) == []
+
+
+@either_way
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "is empty"),
+        (b"SQLite", "not a SQLite database"),
+        (b"# my notes\n" * 1_000, "not a SQLite database"),
+        (b"SQLite format 3\x00" + b"\xff" * 9_000, "damaged"),
+    ],
+    ids=["empty", "short", "text", "garbage"],
+)
+def test_what_is_no_database_is_refused(
+    tmp_path: Path, opened: Opener, content: bytes, message: str
+) -> None:
+    path = tmp_path / "memory.db"
+    path.write_bytes(content)
+    assert message in refused(opened, path).message
+    assert path.read_bytes() == content
+
+
+@either_way
+def test_a_folder_is_refused(tmp_path: Path, opened: Opener) -> None:
+    with pytest.raises(UnusableFile, match="Cannot read"), opened(tmp_path):
+        pytest.fail("it was opened")
+
+
+@either_way
+def test_a_database_of_another_program_is_refused_and_left_alone(
+    tmp_path: Path, opened: Opener
+) -> None:
+    path = tmp_path / "other.db"
+    execute(path, "CREATE TABLE memories (id, content)")
+    before = path.read_bytes()
+    error = refused(opened, path)
+    assert "not a memory file" in error.message
+    assert "slowwave import" in error.hint
+    assert path.read_bytes() == before
+
+
+@either_way
+@pytest.mark.parametrize("missing", [-1, -100, -4096, -9000, 5000, 4096, 512])
+def test_a_file_that_was_cut_off_is_refused(
+    memory_file: Path, opened: Opener, missing: int
+) -> None:
+    put(memory_file, *(a_memory(f"m-{number}", "x" * 2_000) for number in range(20)))
+    whole = memory_file.read_bytes()
+    memory_file.write_bytes(whole[:missing])
+    assert "damaged" in refused(opened, memory_file).message
+
+
+@either_way
+def test_a_damaged_header_is_refused(memory_file: Path, opened: Opener) -> None:
+    data = bytearray(memory_file.read_bytes())
+    data[16:28] = b"\xff" * 12
+    memory_file.write_bytes(data)
+    assert "damaged" in refused(opened, memory_file).message
+
+
+@either_way
+def test_a_damaged_page_is_told_when_it_is_read(memory_file: Path, opened: Opener) -> None:
+    put(memory_file, *(a_memory(f"m-{number}", "x" * 2_000) for number in range(20)))
+    page = rows(memory_file, "SELECT rootpage FROM sqlite_schema WHERE name = 'memories'")
+    start = (page[0]["rootpage"] - 1) * 4096
+    data = bytearray(memory_file.read_bytes())
+    data[start : start + 4096] = b"\xff" * 4096
+    memory_file.write_bytes(data)
+    with pytest.raises(UnusableFile, match="damaged"), opened(memory_file) as file:
+        list(read_memories(file))
+
+
+@either_way
+def test_a_file_of_a_newer_schema_is_refused_with_both_versions(
+    memory_file: Path, opened: Opener
+) -> None:
+    execute(memory_file, "PRAGMA user_version = 99")
+    error = refused(opened, memory_file)
+    assert "version 99" in error.message
+    assert f"up to {len(schema_of_file.STEPS)}" in error.message
+    assert "newer slowwave" in error.hint
+
+
+@either_way
+def test_a_migration_that_nobody_here_knows_makes_a_newer_schema(
+    memory_file: Path, opened: Opener
+) -> None:
+    execute(
+        memory_file,
+        "INSERT INTO _sqlite_migrations (migration_set, name) VALUES ('slowwave', 'version_99')",
+    )
+    newer = len(schema_of_file.STEPS) + 1
+    assert f"version {newer}" in refused(opened, memory_file).message
+
+
+def test_migrations_of_another_program_in_the_file_are_its_own_affair(memory_file: Path) -> None:
+    execute(
+        memory_file,
+        "INSERT INTO _sqlite_migrations (migration_set, name) VALUES ('agent', 'version_9')",
+    )
+    with open_reading(memory_file) as file:
+        assert schema_version(file) == len(schema_of_file.STEPS)
+
+
+def test_a_file_of_an_older_schema_is_read_once_it_was_brought_up_to_date(
+    memory_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(memory_file, a_memory("m-1"))
+
+    def version_next(db: object) -> None:
+        db.conn.execute("ALTER TABLE memories ADD COLUMN colour TEXT")  # type: ignore[attr-defined]
+
+    before = len(schema_of_file.STEPS)
+    with_steps(monkeypatch, *schema_of_file.STEPS, version_next)
+    assert f"version {before}" in refused(open_reading, memory_file).message
+    with open_writing(memory_file):
+        pass
+    with open_reading(memory_file) as file:
+        assert schema_version(file) == len(schema_of_file.STEPS)
+    assert rows(memory_file, "SELECT id, colour FROM memories") == [{"id": "m-1", "colour": None}]
+
+
+def test_nothing_can_be_written_to_a_file_that_is_open_for_reading(memory_file: Path) -> None:
+    before = memory_file.read_bytes()
+    with (
+        pytest.raises(StoreError, match="cannot be written"),
+        open_reading(memory_file) as file,
+    ):
+        add_memories(file, [a_memory("m-1")])
+    assert memory_file.read_bytes() == before
+
+
+def test_reading_leaves_the_bytes_as_they_were(memory_file: Path) -> None:
+    put(memory_file, a_memory("m-1"))
+    before = memory_file.read_bytes()
+    with open_reading(memory_file) as file:
+        assert check_file(file).memories == 1
+    assert memory_file.read_bytes() == before
+
+
+def test_reading_sees_what_lies_in_the_log_alone(memory_file: Path) -> None:
+    before = memory_file.read_bytes()
+    with open_writing(memory_file) as agent:
+        add_memories(agent, [a_memory("m-1")])
+        assert [one.id for one in all_memories(memory_file)] == ["m-1"]
+        assert memory_file.read_bytes() == before
+
+
+@either_way
+def test_a_file_that_grew_in_its_log_alone_is_not_taken_for_cut_off(
+    memory_file: Path, opened: Opener
+) -> None:
+    link = memory_file.with_name("link.db")
+    link.symlink_to(memory_file)
+    with open_writing(memory_file) as agent, agent.transaction():
+        add_memories(agent, (a_memory(f"m-{number}", "x" * 2_000) for number in range(20)))
+    with open_writing(memory_file) as agent:
+        with agent.transaction():
+            add_memories(agent, (a_memory(f"n-{number}", "x" * 2_000) for number in range(20)))
+        for path in (memory_file, link):
+            with opened(path) as file:
+                assert len(list(read_memories(file))) == 40
+
+
+def test_a_reader_has_one_picture_while_agents_write(memory_file: Path) -> None:
+    put(memory_file, a_memory("m-1"))
+    with open_reading(memory_file) as file:
+        assert len(list(read_memories(file))) == 1
+        execute(memory_file, "INSERT INTO memories (content) VALUES ('written meanwhile')")
+        assert len(list(read_memories(file))) == 1
+    assert len(all_memories(memory_file)) == 2
+
+
+def test_a_text_cut_within_a_character_is_read_all_the_same(memory_file: Path) -> None:
+    execute(
+        memory_file,
+        "INSERT INTO memories (id, content) VALUES ('m-1', CAST(x'4a6f73c3' AS TEXT))",
+    )
+    assert [one.content for one in all_memories(memory_file)] == ["Jos\N{REPLACEMENT CHARACTER}"]
+
+
+def test_a_file_whose_log_cannot_be_opened_says_what_is_in_the_way(memory_file: Path) -> None:
+    memory_file.with_name("memory.db-wal").mkdir()
+    error = refused(open_reading, memory_file)
+    assert "cannot be read" in error.message
+    assert "log" in error.hint
+
+
+# An agent may keep the file without a log; SQLite then lays its journal beside it instead.
+CRASHING = """
+import os, sqlite3, sys
+db = sqlite3.connect(sys.argv[1], isolation_level=None)
+db.execute("PRAGMA journal_mode = DELETE")
+db.execute("PRAGMA cache_size = 2")
+db.execute("BEGIN IMMEDIATE")
+for _ in range(500):
+    db.execute("INSERT INTO memories (content) VALUES (?)", ["x" * 500])
+print("ready", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_a_file_that_was_left_in_the_middle_of_a_write_is_set_right_by_the_next_writer(
+    memory_file: Path,
+) -> None:
+    put(memory_file, a_memory("m-1"))
+    with process(CRASHING, memory_file):
+        pass
+    error = refused(open_reading, memory_file)
+    assert "an interrupted write" in error.message
+    with open_writing(memory_file) as file:
+        assert check_file(file).problems == ()
+    assert [one.id for one in all_memories(memory_file)] == ["m-1"]
+
+
+@pytest.mark.parametrize("reason", [ValueError, KeyboardInterrupt, SystemExit, FileHeld])
+def test_a_transaction_that_does_not_end_well_changes_nothing(
+    memory_file: Path, reason: type[BaseException]
+) -> None:
+    put(memory_file, a_memory("m-1"))
+    with open_writing(memory_file) as file:
+        with pytest.raises(reason), file.transaction():
+            add_memories(file, [a_memory("m-2")])
+            raise reason("in the middle")
+        with file.transaction():
+            add_memories(file, [a_memory("m-3")])
+    assert [one.id for one in all_memories(memory_file)] == ["m-1", "m-3"]
+
+
+def test_a_transaction_that_the_file_refuses_at_its_end_changes_nothing(memory_file: Path) -> None:
+    with open_writing(memory_file) as file:
+        with pytest.raises(StoreError, match="rejects the change"), file.transaction():
+            add_memories(file, [a_memory("m-1", superseded_by="nobody")])
+        assert not file.db.conn.in_transaction
+    assert all_memories(memory_file) == []
+
+
+def test_others_see_a_transaction_when_it_has_ended(memory_file: Path) -> None:
+    with changing(memory_file) as file:
+        add_memories(file, [a_memory("m-1")])
+        assert all_memories(memory_file) == []
+    assert len(all_memories(memory_file)) == 1
+
+
+def test_a_file_that_another_writes_to_is_held(
+    memory_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection, "BUSY_TIMEOUT_MS", 1)
+    with changing(memory_file), open_writing(memory_file) as other:
+        with pytest.raises(FileHeld, match="locked by another program"), other.transaction():
+            pytest.fail("two wrote at once")
+        with pytest.raises(sqlite3.OperationalError, match="locked"):
+            add_memories(other, [a_memory("m-1")])
+    assert all_memories(memory_file) == []
+
+
+def test_a_write_outside_a_transaction_to_a_held_file_is_explained_too(
+    memory_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection, "BUSY_TIMEOUT_MS", 1)
+    with (
+        changing(memory_file),
+        pytest.raises(FileHeld),
+        open_writing(memory_file) as other,
+    ):
+        add_memories(other, [a_memory("m-1")])
+
+
+def test_a_writer_waits_for_anothers_short_transaction(memory_file: Path) -> None:
+    ending = """
+import sys
+from pathlib import Path
+from slowwave.store.file import open_writing
+with open_writing(Path(sys.argv[1])) as file, file.transaction():
+    file.db.conn.execute("INSERT INTO memories (id, content) VALUES ('first', 'x')")
+    print("ready", flush=True)
+    __import__("time").sleep(0.2)
+"""
+    with process(ending, memory_file) as other:
+        put(memory_file, a_memory("second"))
+        assert other.wait() == 0
+    assert [one.id for one in all_memories(memory_file)] == ["first", "second"]
+
+
+# Holds the file in the way of others: the statements, then what a command that has to wait does.
+IN_THE_WAY = {
+    "a writer of a writer": ("WAL", "BEGIN IMMEDIATE", "add"),
+    "a reader of a commit": ("DELETE", "BEGIN; SELECT * FROM memories", "add"),
+    "a writer of a reader": ("DELETE", "BEGIN EXCLUSIVE", "export"),
+}
+HOLDING = """
+import sqlite3, sys
+db = sqlite3.connect(sys.argv[1], isolation_level=None)
+for statement in sys.argv[2].split("; "):
+    db.execute(statement).fetchall()
+print("ready", flush=True)
+sys.stdin.read()
+"""
+COMMAND = """
+import sys
+import sqlite_utils, tenacity
+from slowwave.cli.app import run
+from slowwave.store import exchange, file
+print("ready", flush=True)
+sys.exit(run(sys.argv[1:]))
+"""
+
+
+@pytest.mark.parametrize("way", IN_THE_WAY)
+def test_a_command_that_waits_for_another_ends_at_ctrl_c_and_else_goes_on_after_it(
+    memory_file: Path, figures: Figures, way: str
+) -> None:
+    mode, statements, command = IN_THE_WAY[way]
+    put(memory_file, a_memory("m-1"))
+    execute(memory_file, f"PRAGMA journal_mode = {mode}")
+    arguments = [command, memory_file, *(["new"] if command == "add" else [])]
+    with (
+        process(HOLDING, memory_file, statements) as other,
+        process(COMMAND, *arguments) as one,
+        process(COMMAND, *arguments) as patient,
+    ):
+        time.sleep(0.5)
+        assert (one.poll(), patient.poll()) == (None, None)
+        began = time.monotonic()
+        one.send_signal(signal.SIGINT)
+        # Had it waited to the end of its time, it would say that the file is held.
+        assert one.wait(timeout=30) == 130
+        took = time.monotonic() - began
+        assert patient.poll() is None
+        other.kill()
+        assert patient.wait(timeout=30) == 0
+    figures.reach("slowest end of a wait after Ctrl-C in ms", round(took * 1000))
+    assert len(all_memories(memory_file)) == (2 if command == "add" else 1)
+
+
+@pytest.mark.parametrize("way", IN_THE_WAY)
+def test_who_waits_in_vain_is_told_that_the_file_is_held(
+    memory_file: Path, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    put(memory_file, a_memory("m-1"))
+    mode, statements, command = IN_THE_WAY[way]
+    execute(memory_file, f"PRAGMA journal_mode = {mode}")
+    monkeypatch.setattr(connection, "BUSY_TIMEOUT_MS", 300)
+    with process(HOLDING, memory_file, statements), pytest.raises(FileHeld, match="is locked"):
+        if command == "add":
+            put(memory_file, a_memory("m-2"))
+        else:
+            all_memories(memory_file)
+    assert [one.id for one in all_memories(memory_file)] == ["m-1"]
+
+
+def test_a_slow_source_does_not_keep_the_file_locked(memory_file: Path) -> None:
+    with process(COMMAND, "import", memory_file, "-") as one:
+        assert one.stdin is not None
+        one.stdin.write('{"content": "from the pipe"}\n')
+        one.stdin.flush()
+        time.sleep(0.5)
+        with closing(sqlite3.connect(memory_file, timeout=0)) as agent, agent:
+            agent.execute("INSERT INTO memories (content) VALUES ('of an agent')")
+        one.stdin.write('{"content": "from the pipe, later"}')
+        one.stdin.close()
+        assert one.wait(timeout=30) == 0
+    contents = [row["content"] for row in rows(memory_file, "SELECT content FROM memories")]
+    assert contents == ["of an agent", "from the pipe", "from the pipe, later"]
+
+
+def test_a_pipe_with_a_name_is_read_to_its_end_first(memory_file: Path, tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with process(COMMAND, "import", memory_file, pipe) as one, pipe.open("wb") as stream:
+        stream.write(b'{"content": "from the pipe"}')
+        stream.flush()
+        time.sleep(0.3)
+        with closing(sqlite3.connect(memory_file, timeout=0)) as agent, agent:
+            agent.execute("INSERT INTO memories (content) VALUES ('of an agent')")
+        stream.close()
+        assert one.wait(timeout=30) == 0
+    assert len(rows(memory_file, "SELECT 1 FROM memories")) == 2
+
+
+def replaced(path: Path) -> None:
+    """Put another memory file in the place of this one."""
+    other = path.with_name("other.db")
+    create_file(other)
+    put(other, a_memory("of-the-other"))
+    other.replace(path)
+
+
+@pytest.mark.parametrize("mode", ["WAL", "DELETE"])
+@pytest.mark.parametrize("change", [replaced, Path.unlink])
+def test_nothing_is_written_into_a_file_that_is_no_longer_there(
+    memory_file: Path, mode: str, change: Callable[[Path], None]
+) -> None:
+    execute(memory_file, f"PRAGMA journal_mode = {mode}")
+    with pytest.raises(UnusableFile, match="removed or replaced"), open_writing(memory_file) as one:
+        change(memory_file)
+        with one.transaction():
+            add_memories(one, [a_memory("m-1")])
+    if memory_file.exists():
+        assert [one.id for one in all_memories(memory_file)] == ["of-the-other"]
+
+
+def test_a_run_does_not_go_on_in_a_file_that_came_in_the_place_of_its_own(
+    memory_file: Path,
+) -> None:
+    put(memory_file, a_memory("m-1"), a_memory("of-the-other"))
+    preflight = Preflight(memory_file, None, NOW)
+    one = RunInFile(memory_file, SentenceEmbedder(), BuiltInWriter(), NOW, {}, preflight)
+    vector = [("m-1", "hash", b"\x00\x00\x80\x3f")]
+    one.keep_vectors(vector)
+    replaced(memory_file)
+    before = memory_file.read_bytes()
+    with pytest.raises(UnusableFile, match="removed or replaced"):
+        one.keep_vectors(vector)
+    assert memory_file.read_bytes() == before
+
+
+def test_a_file_that_is_open_for_writing_is_set_to_outlast_a_loss_of_power(
+    memory_file: Path,
+) -> None:
+    with open_writing(memory_file) as file:
+        full, extra = 2, 3
+        assert file.value("PRAGMA synchronous") in (full, extra)
+        assert file.value("PRAGMA foreign_keys") == 1
+        assert file.value("PRAGMA cell_size_check") == 1
+
+
+def test_an_index_for_full_text_search_that_an_agent_laid_is_kept_up(memory_file: Path) -> None:
+    execute(memory_file, "CREATE VIRTUAL TABLE found USING fts5 (content)")
+    execute(
+        memory_file,
+        "CREATE TRIGGER find AFTER INSERT ON memories "
+        "BEGIN INSERT INTO found (content) VALUES (new.content); END",
+    )
+    put(memory_file, a_memory("m-1", "Billing listens on port 8080."))
+    assert len(rows(memory_file, "SELECT * FROM found WHERE found MATCH 'billing'")) == 1
+
+
+def test_a_trigger_of_an_agent_that_refuses_a_change_is_told(memory_file: Path) -> None:
+    execute(
+        memory_file,
+        "CREATE TRIGGER closed BEFORE INSERT ON memories "
+        "BEGIN SELECT RAISE(ABORT, 'no more today'); END",
+    )
+    with pytest.raises(StoreError, match="no more today"):
+        put(memory_file, a_memory("m-1"))
+
+
+def test_a_full_disk_is_explained_and_changes_nothing(memory_file: Path) -> None:
+    with (
+        pytest.raises(StoreError, match=r"The disk of .* is full"),
+        open_writing(memory_file) as file,
+    ):
+        file.db.conn.execute("PRAGMA max_page_count = 60")
+        with file.transaction():
+            add_memories(file, (a_memory(f"m-{number}", "x" * 4_000) for number in range(100)))
+    assert all_memories(memory_file) == []
+
+
+@either_way
+def test_a_statement_that_is_wrong_is_a_defect_of_ours_and_not_of_the_file(
+    memory_file: Path, opened: Opener
+) -> None:
+    with pytest.raises(sqlite3.OperationalError, match="syntax error"), opened(memory_file) as one:
+        one.value("SELECT 1 FRM memories")
+
+
+def is_held(path: Path) -> bool:
+    """Whether another maintenance run is refused."""
+    try:
+        with maintenance_lock(path):
+            return False
+    except FileHeld as error:
+        return "Another maintenance run" in error.message
+
+
+def test_a_second_maintenance_run_is_refused_until_the_first_has_ended(memory_file: Path) -> None:
+    with maintenance_lock(memory_file):
+        assert is_held(memory_file)
+    assert not is_held(memory_file)
+
+
+def test_a_run_that_fails_lets_go_of_the_file(memory_file: Path) -> None:
+    with pytest.raises(KeyboardInterrupt), maintenance_lock(memory_file):
+        raise KeyboardInterrupt
+    assert not is_held(memory_file)
+
+
+def test_a_file_is_held_under_each_of_its_names(memory_file: Path) -> None:
+    link = memory_file.with_name("link.db")
+    link.symlink_to(memory_file)
+    with maintenance_lock(link):
+        assert is_held(memory_file)
+
+
+def test_agents_write_while_a_maintenance_run_holds_the_file(memory_file: Path) -> None:
+    with maintenance_lock(memory_file):
+        execute(memory_file, "INSERT INTO memories (id, content) VALUES ('m-1', 'still here')")
+    assert [one.id for one in all_memories(memory_file)] == ["m-1"]
+
+
+@pytest.mark.parametrize("name", ["memory.db", "no/memory.db"])
+def test_a_missing_file_cannot_be_locked_and_leaves_no_trace(tmp_path: Path, name: str) -> None:
+    with pytest.raises(UnusableFile, match="no file"), maintenance_lock(tmp_path / name):
+        pytest.fail("it was locked")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_rows_that_an_interruption_leaves_unread_say_nothing_when_the_file_is_closed(
+    memory_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[object] = []
+    monkeypatch.setattr(sys, "unraisablehook", said.append)
+    with open_reading(memory_file) as file:
+        left = [
+            file.tuples("SELECT name FROM sqlite_master"),
+            read_vectors(file, "any", "default"),
+            file.rows("SELECT name FROM sqlite_master"),
+        ]
+        for one in left:
+            next(one, None)
+        del one
+    left.clear()
+    gc.collect()
+    assert said == []

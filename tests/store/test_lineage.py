@@ -1,0 +1,283 @@
+"""The walk along lineage: to every depth, both ways, in whatever state the file is."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from builders import LATER, a_memory, changing, put
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from nights import execute
+
+from slowwave.cli.app import run
+from slowwave.store.file import create_file, open_reading
+from slowwave.store.lineage import (
+    Ancestor,
+    Edge,
+    Lineage,
+    add_edges,
+    read_edges,
+    read_source_edges,
+    trace_derived,
+    trace_sources,
+)
+
+Tree = dict[str, Any]
+
+
+def edge(derived: str, source: str, **fields: Any) -> dict[str, Any]:
+    return {
+        "derived_id": derived,
+        "source_id": source,
+        "operation": "synthesize",
+        "run_id": "run-1",
+        "source_hash": f"hash of {source}",
+        "source_content": None,
+        "created_at": LATER,
+        **fields,
+    }
+
+
+def cite(path: Path, *edges: dict[str, Any]) -> None:
+    with changing(path) as file:
+        add_edges(file, edges)
+
+
+def tree(lineage: Lineage) -> Tree:
+    """Return ids alone, nested; the way back into a circle is left out."""
+
+    def nested(memory: str, path: frozenset[str]) -> Tree:
+        steps = [one.id for one in lineage.steps.get(memory, ())]
+        return {one: nested(one, path | {one}) for one in steps if one not in path}
+
+    return nested(lineage.start, frozenset({lineage.start}))
+
+
+def sources(path: Path, memory: str) -> Tree:
+    with open_reading(path) as file:
+        return tree(trace_sources(file, memory))
+
+
+def derived(path: Path, memory: str) -> Tree:
+    with open_reading(path) as file:
+        return tree(trace_derived(file, memory))
+
+
+@pytest.fixture
+def family(memory_file: Path) -> Path:
+    """Provide f, made from d and e, of which d was made from a and b, and e from b and c."""
+    put(memory_file, *(a_memory(one, f"text {one}") for one in "abcdef"))
+    made = ["da", "db", "eb", "ec", "fd", "fe"]
+    cite(memory_file, *(edge(*pair) for pair in made))
+    return memory_file
+
+
+def test_each_step_says_what_was_done_and_what_stands_there_now(family: Path) -> None:
+    execute(family, "UPDATE memories SET status = 'superseded' WHERE id = 'a'")
+    execute(family, "UPDATE synthesized_from SET operation = 'merge', run_id = 'run-2'")
+    with open_reading(family) as file:
+        first = trace_sources(file, "d").steps["d"][0]
+        (above,) = trace_derived(file, "d").steps["d"]
+    assert first == Ancestor("a", "merge", "run-2", "text a", "superseded")
+    assert above == Ancestor("f", "merge", "run-2", "text f", "active")
+
+
+def test_sources_stand_in_the_order_in_which_they_were_said(family: Path) -> None:
+    execute(family, "UPDATE memories SET observed_at = '2026-01-01' WHERE id = 'b'")
+    assert list(sources(family, "d")) == ["b", "a"]
+
+
+def test_a_source_that_is_gone_still_says_its_text(family: Path) -> None:
+    execute(family, "DELETE FROM memories WHERE id IN ('a', 'd')")
+    with open_reading(family) as file:
+        steps = trace_sources(file, "f").steps
+    found = {one.id: one for one in steps["f"]}
+    assert (found["d"].content, found["d"].status) == ("text d", "gone")
+    gone, left = sorted(steps["d"], key=lambda one: one.id)
+    assert (gone.id, gone.content, gone.status) == ("a", "text a", "gone")
+    assert (left.id, left.content, left.status) == ("b", "text b", "active")
+
+
+def test_a_memory_that_is_gone_can_be_traced_itself(family: Path) -> None:
+    execute(family, "DELETE FROM memories WHERE id = 'd'")
+    assert sources(family, "d") == {"a": {}, "b": {}}
+    assert derived(family, "d") == {"f": {}}
+
+
+def test_a_source_of_which_nothing_is_left_has_an_empty_text(memory_file: Path) -> None:
+    put(memory_file, a_memory("d"))
+    cite(memory_file, edge("d", "lost"))
+    with open_reading(memory_file) as file:
+        (lost,) = trace_sources(file, "d").steps["d"]
+    assert (lost.content, lost.status) == ("", "gone")
+
+
+def test_a_memory_nobody_knows_has_no_lineage(family: Path) -> None:
+    assert sources(family, "nobody") == derived(family, "nobody") == {}
+
+
+@pytest.mark.parametrize(
+    ("pairs", "upwards", "downwards"),
+    [
+        (["aa"], {}, {}),
+        (["ab", "ba"], {"b": {}}, {"b": {}}),
+        (["ab", "bc", "ca"], {"b": {"c": {}}}, {"c": {"b": {}}}),
+        (["ab", "bc", "cb"], {"b": {"c": {}}}, {}),
+    ],
+)
+def test_a_circle_in_a_broken_file_ends(
+    memory_file: Path, pairs: list[str], upwards: Tree, downwards: Tree
+) -> None:
+    put(memory_file, *(a_memory(one) for one in "abc"))
+    cite(memory_file, *(edge(*pair) for pair in pairs))
+    assert sources(memory_file, "a") == upwards
+    assert derived(memory_file, "a") == downwards
+
+
+@settings(max_examples=50)
+@given(pairs=st.sets(st.tuples(st.sampled_from("abcde"), st.sampled_from("abcde")), max_size=9))
+def test_whatever_the_edges_are_the_walk_finds_what_can_be_reached_and_both_ways_agree(
+    pairs: set[tuple[str, str]], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    path = tmp_path_factory.mktemp("lineage") / "memory.db"
+    create_file(path)
+    put(path, *(a_memory(one) for one in "abcde"))
+    cite(path, *(edge(*pair) for pair in pairs))
+
+    def reached(start: str, seen: frozenset[str]) -> frozenset[str]:
+        for one, source in pairs:
+            if one == start and source not in seen:
+                seen = reached(source, seen | {source})
+        return seen
+
+    def names(nested: Tree) -> set[str]:
+        return set(nested).union(*map(names, nested.values())) if nested else set()
+
+    with open_reading(path) as file:
+        up = {one: names(tree(trace_sources(file, one))) for one in "abcde"}
+        down = {one: names(tree(trace_derived(file, one))) for one in "abcde"}
+    assert up == {one: set(reached(one, frozenset({one})) - {one}) for one in "abcde"}
+    assert {(one, other) for one in "abcde" for other in up[one]} == {
+        (other, one) for one in "abcde" for other in down[one]
+    }
+
+
+def test_the_edges_of_a_tenant_are_those_into_its_memories(family: Path) -> None:
+    execute(family, "UPDATE memories SET tenant = 'other' WHERE id = 'f'")
+    with open_reading(family) as file:
+        mine, others = read_edges(file, "default"), read_edges(file, "other")
+    assert [(one.derived_id, one.source_id) for one in mine] == [
+        ("d", "a"),
+        ("d", "b"),
+        ("e", "b"),
+        ("e", "c"),
+    ]
+    assert others == [
+        Edge("f", "d", "synthesize", "run-1", "hash of d", None),
+        Edge("f", "e", "synthesize", "run-1", "hash of e", None),
+    ]
+
+
+def test_edges_come_with_the_texts_of_sources_that_are_not_active_where_asked(family: Path) -> None:
+    execute(family, "UPDATE memories SET status = 'superseded' WHERE id = 'a'")
+    execute(family, "DELETE FROM memories WHERE id = 'b'")
+    with open_reading(family) as file:
+        as_kept = [row["source_content"] for row in read_source_edges(file, "d", with_texts=False)]
+        whole = [row["source_content"] for row in read_source_edges(file, "d", with_texts=True)]
+        others = [row["source_content"] for row in read_source_edges(file, "f", with_texts=True)]
+    assert as_kept == [None, "text b"]
+    assert whole == ["text a", "text b"]
+    assert others == [None, None]
+
+
+# ---- the command ----
+
+
+@pytest.fixture
+def trace(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    """Provide what `slowwave show --lineage` writes to stdout."""
+
+    def traced(*arguments: object) -> str:
+        capsys.readouterr()
+        assert run(["show", "--lineage", *(str(one) for one in arguments)]) == 0
+        return capsys.readouterr().out
+
+    return traced
+
+
+def flat(answer: dict[str, Any], behind: str) -> list[dict[str, Any]]:
+    """Return every entry of the JSON of a lineage, and do so without nesting."""
+    waiting = [
+        *answer[behind],
+        *(one for more in answer[f"further_{behind}"] for one in more[behind]),
+    ]
+    for one in waiting:
+        waiting += one[behind]  # the list grows while it is walked
+    return waiting
+
+
+@pytest.fixture
+def dynasty(memory_file: Path) -> Path:
+    """Provide 5,000 generations in a line."""
+    names = [f"m-{number:04d}" for number in range(5_001)]
+    put(memory_file, *(a_memory(one) for one in names))
+    cite(memory_file, *(edge(later, one) for one, later in pairwise(names)))
+    return memory_file
+
+
+def test_five_thousand_generations_are_shown_both_ways(
+    dynasty: Path, trace: Callable[..., str]
+) -> None:
+    answer = json.loads(trace(dynasty, "m-2500", "--json"))
+    assert sorted(one["id"] for one in flat(answer, "sources")) == [
+        f"m-{number:04d}" for number in range(2_500)
+    ]
+    assert sorted(one["id"] for one in flat(answer, "derived")) == [
+        f"m-{number:04d}" for number in range(2_501, 5_001)
+    ]
+    text = trace(dynasty, "m-5000")
+    assert all(f"m-{number:04d}" in text for number in range(5_000))
+    assert max(map(len, text.splitlines())) <= 120
+
+
+def test_where_a_tree_ends_for_its_depth_the_next_one_goes_on(
+    dynasty: Path, trace: Callable[..., str]
+) -> None:
+    answer = json.loads(trace(dynasty, "m-5000", "--json"))
+    ends = [one["id"] for one in flat(answer, "sources") if one.get("continued")]
+    assert [one["id"] for one in answer["further_sources"]] == ends
+    assert len(ends) == 49
+    assert "made from, further on from m-4988" in trace(dynasty, "m-5000")
+
+
+def test_what_many_ways_lead_to_is_shown_once(memory_file: Path, trace: Callable[..., str]) -> None:
+    # Two memories in each of 40 generations, each made from both before: 2^40 ways.
+    rows = [(f"left-{number:02d}", f"right-{number:02d}") for number in range(40)]
+    put(memory_file, *(a_memory(one) for row in rows for one in row))
+    cite(
+        memory_file,
+        *(edge(made, one) for row, above in pairwise(rows) for made in above for one in row),
+    )
+    answer = json.loads(trace(memory_file, "left-39", "--json"))
+    entries = flat(answer, "sources")
+    assert len(entries) == 2 * 2 * 39 - 2
+    whole = [one["id"] for one in entries if not one.get("seen")]
+    assert set(whole) == {one for row in rows[:-1] for one in row}
+    assert len(trace(memory_file, "left-39").splitlines()) < 200
+
+
+def test_a_place_where_nothing_is_repeated_says_so(family: Path, trace: Callable[..., str]) -> None:
+    cite(family, edge("b", "c"))
+    answer = json.loads(trace(family, "f", "--json"))
+    first, second = (
+        next(one for one in made["sources"] if one["id"] == "b") for made in answer["sources"]
+    )
+    assert [one["id"] for one in first["sources"]] == ["c"]
+    assert "seen" not in first
+    assert (second["sources"], second["seen"]) == ([], True)
+    assert "shown in another place" in trace(family, "f")

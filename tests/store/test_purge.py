@@ -1,0 +1,552 @@
+"""A purge deletes what nothing needs any more, and not a word of what it said."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import night as fixture
+import pytest
+from builders import NOW, a_decision, a_memory, a_run, changing, copy_of, decide, put, whole
+from cli_calls import Cli
+from figures import Figures
+from model_nights import a_writer, told_once
+from model_server import answering, approval
+from nights import execute, fill, more_of_it, night, of_one_thing, picture, rows, told
+
+from slowwave.cli.app import run
+from slowwave.consolidation.recall.index import RecallIndex, read_recallable_of
+from slowwave.consolidation.recall.search import SearchQuery, search
+from slowwave.consolidation.running.outcome import Outcome
+from slowwave.consolidation.running.purge import carry_out_purge
+from slowwave.consolidation.runtime.interruption import Interruption
+from slowwave.consolidation.vectors.embedder import SentenceEmbedder
+from slowwave.store.errors import StoreError
+from slowwave.store.exchange import export_lines, import_lines
+from slowwave.store.file import create_file, open_reading, open_writing
+from slowwave.store.history import history_lines
+from slowwave.store.purge import KEPT_DAYS, Blockers, KeptCounts, find_purgeable, purge, purged_by
+from slowwave.store.records import Memory, timestamp
+
+LONG_AGO = NOW - timedelta(days=KEPT_DAYS, seconds=1)
+
+
+def gone(memory_id: str, by: str = "stays", at: datetime = LONG_AGO, **fields: Any) -> Memory:
+    """Return a memory that another replaced."""
+    columns = {"status": "superseded", "superseded_by": by, "superseded_at": timestamp(at)}
+    return a_memory(memory_id, f"what {memory_id} says", **columns | fields)
+
+
+def cite(path: Path, derived: str, source: str, operation: str = "synthesize") -> None:
+    execute(
+        path,
+        "INSERT INTO synthesized_from SELECT ?, ?, ?, 'run-0', 'hash', NULL, ?",
+        *(derived, source, operation, timestamp(LONG_AGO)),
+    )
+
+
+@pytest.fixture
+def path(memory_file: Path) -> Path:
+    """Provide a file with one memory that may go."""
+    put(memory_file, a_memory("stays"), gone("old"))
+    cite(memory_file, "stays", "old")
+    return memory_file
+
+
+def purged(path: Path, now: datetime = NOW) -> tuple[tuple[str, ...], KeptCounts]:
+    with open_reading(path) as file:
+        found = find_purgeable(file, ["default"], now)
+    return found.ids, found.kept
+
+
+def only_purge(path: Path, embedder: SentenceEmbedder, now: datetime = NOW) -> Outcome:
+    return night(path, embedder, now=now, consolidate=False, purge=True)
+
+
+def test_what_was_superseded_long_ago_goes(path: Path) -> None:
+    assert purged(path) == (("old",), KeptCounts())
+
+
+def test_what_was_superseded_thirty_days_ago_to_the_second_stays(path: Path) -> None:
+    assert purged(path, NOW - timedelta(seconds=1)) == ((), KeptCounts())
+
+
+@pytest.mark.parametrize(
+    "at", ["2026-02-08 02:59:58", "2026-02-08T04:59:58+02:00", "2026-02-08T02:59:58Z"]
+)
+def test_a_time_that_an_agent_wrote_its_own_way_is_understood(path: Path, at: str) -> None:
+    execute(path, "UPDATE memories SET superseded_at = ? WHERE id = 'old'", at)
+    assert purged(path) == (("old",), KeptCounts())
+    assert purged(path, NOW - timedelta(seconds=2)) == ((), KeptCounts())
+
+
+@pytest.mark.parametrize("status", ["active", "archived", "expired"])
+def test_only_what_is_superseded_goes(path: Path, status: str) -> None:
+    execute(path, "UPDATE memories SET status = ? WHERE id = 'old'", status)
+    assert purged(path) == ((), KeptCounts())
+
+
+def test_a_pinned_memory_stays(path: Path) -> None:
+    execute(path, "UPDATE memories SET pinned = 1 WHERE id = 'old'")
+    assert purged(path) == ((), KeptCounts(pinned=1))
+
+
+def test_what_was_itself_made_from_others_stays(path: Path) -> None:
+    put(path, a_memory("source"))
+    cite(path, "old", "source")
+    assert purged(path) == ((), KeptCounts(lineage=1))
+
+
+def test_what_another_memory_names_as_its_successor_stays(path: Path) -> None:
+    put(path, gone("older", by="old"))
+    assert purged(path) == ((), KeptCounts(lineage=2))
+
+
+def test_what_stands_in_no_lineage_stays(path: Path) -> None:
+    put(path, gone("by hand"))
+    assert purged(path) == (("old",), KeptCounts(lineage=1))
+
+
+def test_to_be_the_evidence_of_a_rule_is_not_enough_to_go(path: Path) -> None:
+    execute(path, "UPDATE synthesized_from SET operation = 'extract'")
+    assert purged(path) == ((), KeptCounts(lineage=1))
+
+
+def test_a_text_that_lineage_tells_otherwise_stays(path: Path) -> None:
+    execute(path, "UPDATE synthesized_from SET source_content = 'something else'")
+    assert purged(path) == ((), KeptCounts(lineage=1))
+
+
+@pytest.mark.parametrize("named", [{"sources": ("old", "x")}, {"survivor": "old"}])
+def test_what_a_review_names_stays_however_old_it_is_until_somebody_decides(
+    path: Path, named: dict[str, Any]
+) -> None:
+    a_run(path, now=NOW - timedelta(days=400))
+    decide(path, a_decision(state="pending", **named))
+    assert purged(path) == ((), KeptCounts(review=1))
+    execute(path, "UPDATE proposals SET state = 'approved'")
+    assert purged(path) == (("old",), KeptCounts())
+
+
+def test_what_a_run_of_the_last_thirty_days_may_need_for_its_undo_stays(path: Path) -> None:
+    a_run(path, now=NOW - timedelta(days=KEPT_DAYS))
+    decide(path, a_decision(sources=("old",)))
+    assert purged(path) == ((), KeptCounts(undo=1))
+    assert purged(path, NOW + timedelta(seconds=1)) == (("old",), KeptCounts())
+    execute(path, "UPDATE runs SET outcome = 'undone'")
+    assert purged(path) == (("old",), KeptCounts())
+
+
+@pytest.mark.parametrize(
+    ("table", "key"),
+    [
+        ("memories", {"id": "old"}),
+        ("memory_entities", {"memory_id": "old", "entity_id": 1}),
+        ("synthesized_from", {"derived_id": "x", "source_id": "old"}),
+    ],
+)
+def test_what_the_journal_of_the_last_thirty_days_names_stays(
+    path: Path, table: str, key: dict[str, Any]
+) -> None:
+    a_run(path)
+    execute(
+        path,
+        "INSERT INTO journal VALUES ('run-1', 1, '', ?, ?, '{}', '{}')",
+        table,
+        json.dumps(key),
+    )
+    assert purged(path) == ((), KeptCounts(undo=1))
+
+
+def test_other_tenants_are_left_alone(path: Path) -> None:
+    put(path, a_memory("theirs", tenant="other"), gone("old one", by="theirs", tenant="other"))
+    cite(path, "theirs", "old one")
+    assert purged(path) == (("old",), KeptCounts())
+
+
+def test_what_an_agent_took_up_again_meanwhile_stays(path: Path) -> None:
+    a_run(path)
+    execute(path, "UPDATE memories SET status = 'active' WHERE id = 'old'")
+    with open_writing(path) as file:
+        assert purge(file, "run-1", ["old"], Blockers(NOW)) == []
+    assert rows(path, "SELECT id FROM memories WHERE id = 'old'")
+
+
+def test_all_that_was_found_in_it_goes_along(path: Path) -> None:
+    a_run(path)
+    with changing(path) as file:
+        conn = file.db.conn
+        conn.execute("INSERT INTO entities VALUES (1, 'default', 'Anna', 'run-0')")
+        conn.execute("INSERT INTO entities VALUES (2, 'default', 'Given', NULL)")
+        conn.execute("INSERT INTO memory_entities VALUES ('old', 1, 'run-0'), ('old', 2, NULL)")
+        conn.execute("INSERT INTO entity_scans VALUES ('old', 'hash', 'run-0')")
+        conn.execute("INSERT INTO embeddings VALUES ('old', 'm', 1, x'0000803f', 'hash', 'run-0')")
+    with open_writing(path) as file:
+        assert purge(file, "run-1", ["old"], Blockers(NOW)) == ["old"]
+    for table in ("memory_entities", "entity_scans", "embeddings"):
+        assert rows(path, f"SELECT * FROM {table}") == []
+    # What an agent named itself is the agent's.
+    assert [row["name"] for row in rows(path, "SELECT name FROM entities")] == ["Given"]
+    assert rows(path, "SELECT source_content AS text FROM synthesized_from") == [
+        {"text": "what old says"}
+    ]
+    assert whole(path)
+
+
+def test_a_text_that_is_no_utf8_stands_in_the_lineage_to_the_byte(path: Path) -> None:
+    a_run(path)
+    execute(path, "UPDATE memories SET content = CAST(x'4f6bff41' AS TEXT) WHERE id = 'old'")
+    with open_writing(path) as file:
+        assert purge(file, "run-1", ["old"], Blockers(NOW)) == ["old"]
+    kept = rows(path, "SELECT hex(source_content) AS text FROM synthesized_from")
+    assert kept == [{"text": "4F6BFF41"}]
+
+
+def test_without_the_trigger_that_keeps_the_text_nothing_goes(path: Path) -> None:
+    a_run(path)
+    execute(path, "DROP TRIGGER memories_leave")
+    before = picture(path)
+    with pytest.raises(StoreError, match="would be lost"), open_writing(path) as file:
+        purge(file, "run-1", ["old"], Blockers(NOW))
+    assert picture(path) == before
+
+
+def test_the_journal_says_who_purged_it_and_keeps_no_text(path: Path) -> None:
+    a_run(path)
+    with open_writing(path) as file:
+        purge(file, "run-1", ["old"], Blockers(NOW))
+    with open_reading(path) as file:
+        assert purged_by(file, "old") == ("run-1", timestamp(NOW))
+        assert purged_by(file, "stays") is None
+    assert "what old says" not in str(rows(path, "SELECT * FROM journal"))
+
+
+# A whole night, a month, and a purge.
+
+LATER = NOW + timedelta(days=KEPT_DAYS + 1)
+
+
+@pytest.fixture(scope="module")
+def slept(tmp_path_factory: pytest.TempPathFactory, embedder: SentenceEmbedder) -> Path:
+    path = tmp_path_factory.mktemp("slept") / "memory.db"
+    create_file(path)
+    fill(path, told(of_one_thing(), "oncall"))
+    with a_writer(answering(told_once, approval)) as writer:
+        night(path, embedder, writer=writer, only=frozenset({"synthesize"}))
+    assert superseded(path)
+    return path
+
+
+@pytest.fixture
+def file_of_a_month(slept: Path, tmp_path: Path) -> Path:
+    return copy_of(slept, tmp_path / "memory.db")
+
+
+def superseded(path: Path) -> set[str]:
+    return {row["id"] for row in rows(path, "SELECT id FROM memories WHERE status = 'superseded'")}
+
+
+def test_a_month_after_a_night_its_sources_go_and_their_texts_stay(
+    file_of_a_month: Path, embedder: SentenceEmbedder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = file_of_a_month
+    texts = {row["id"]: row["content"] for row in rows(path, "SELECT id, content FROM memories")}
+    planned = night(path, embedder, dry_run=True, now=LATER, consolidate=False, purge=True)
+    outcome = only_purge(path, embedder, LATER)
+    assert outcome.purged.ids == planned.purged.ids
+    assert outcome.after == planned.after
+    assert outcome.purged.ids
+    assert outcome.run_id is None
+    (derived,) = rows(path, "SELECT id FROM memories WHERE layer = 'stable'")
+    capsys.readouterr()
+    assert run(["show", "--lineage", str(path), derived["id"], "--json"]) == 0
+    sources = {one["id"]: one for one in everyone(json.loads(capsys.readouterr().out)["sources"])}
+    assert {one: sources[one]["content"] for one in sources} == {one: texts[one] for one in sources}
+    assert {sources[one]["status"] for one in outcome.purged.ids} == {"gone"}
+    one = outcome.purged.ids[0]
+    assert run(["show", "--lineage", str(path), one, "--json"]) == 0
+    traced = json.loads(capsys.readouterr().out)
+    assert (traced["memory"]["content"], traced["memory"]["status"]) == (texts[one], "gone")
+    assert [each["id"] for each in traced["derived"]] == [derived["id"]]
+    assert whole(path)
+
+
+def everyone(sources: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [one for top in sources for one in (top, *everyone(top["sources"]))]
+
+
+def test_before_a_month_has_passed_nothing_goes_and_no_run_is_kept(
+    file_of_a_month: Path, embedder: SentenceEmbedder
+) -> None:
+    before = picture(file_of_a_month, ("memories", "runs", "journal"))
+    outcome = only_purge(file_of_a_month, embedder, NOW + timedelta(days=KEPT_DAYS))
+    assert outcome.purged.ids == ()
+    assert picture(file_of_a_month, ("memories", "runs", "journal")) == before
+
+
+def test_a_second_purge_does_nothing(file_of_a_month: Path, embedder: SentenceEmbedder) -> None:
+    only_purge(file_of_a_month, embedder, LATER)
+    before = file_of_a_month.read_bytes()
+    again = only_purge(file_of_a_month, embedder, LATER)
+    assert again.purged.ids == ()
+    assert again.purged.run_id is None
+    assert file_of_a_month.read_bytes() == before
+
+
+def test_what_active_memories_are_compared_with_goes_and_is_compared_with_still(
+    file_of_a_month: Path, embedder: SentenceEmbedder, tmp_path: Path
+) -> None:
+    """What was purged keeps apart, and brings together, what it did before."""
+    purged_file, whole_file = file_of_a_month, copy_of(file_of_a_month, tmp_path / "whole.db")
+    assert set(only_purge(purged_file, embedder, LATER).purged.ids) == superseded(whole_file)
+    assert superseded(purged_file) == set()
+    plans = []
+    for path in (purged_file, whole_file):
+        fill(path, told(more_of_it(), "more", first_day=20))
+        plans.append(night(path, embedder, dry_run=True, now=LATER).plan)
+    assert plans[0].proposals
+    assert plans[0] == plans[1]
+
+
+def test_a_question_in_the_words_of_what_was_purged_finds_what_took_its_place(
+    file_of_a_month: Path, embedder: SentenceEmbedder
+) -> None:
+    hits = []
+    for _ in range(2):
+        index = RecallIndex(read_recallable_of(file_of_a_month, (), embedder.name), embedder)
+        wish = SearchQuery("who has the database pages of a weekend?", 3)
+        hits.append([(one.memory.id, one.key.id) for one in search(index, wish, timestamp(LATER))])
+        only_purge(file_of_a_month, embedder, LATER)
+    assert hits[0] == hits[1]
+    assert hits[0][0][0] != hits[0][0][1]
+
+
+@pytest.mark.parametrize("flavour", fixture.FLAVOURS)
+def test_a_night_after_a_purge_proposes_nothing_and_a_purge_after_it_deletes_nothing(
+    flavour: str,
+    embedder: SentenceEmbedder,
+    memory_file: Path,
+    rounds: Callable[[int, int], int],
+    figures: Figures,
+) -> None:
+    known = fixture.load(flavour).told
+    if rounds(0, 1):
+        chosen = known
+    elif flavour != "lab":
+        pytest.skip("with --long")
+    else:
+        groups = sorted({one.group for one in known if one.role == "fact"})[:32]
+        chosen = [one for one in known if one.group.removeprefix("near:") in groups]
+    fill(memory_file, [{"id": one.id, "content": one.text} for one in chosen])
+    night(memory_file, embedder)
+    outcome = only_purge(memory_file, embedder, LATER)
+    assert outcome.purged.ids
+    after = night(memory_file, embedder, now=LATER, purge=True)
+    assert after.results == ()
+    assert after.run_id is None
+    assert after.purged.ids == ()
+    assert after.purged.kept == outcome.purged.kept
+    assert whole(memory_file)
+    figures.add("memories purged", len(outcome.purged.ids))
+    figures.add("memories kept though superseded long ago", len(outcome.purged.staying))
+
+
+def test_a_purge_after_a_night_is_a_run_of_its_own(
+    file_of_a_month: Path, embedder: SentenceEmbedder
+) -> None:
+    fill(file_of_a_month, ["The office cat is called Pip.", "The office cat is called Pip."])
+    outcome = night(file_of_a_month, embedder, now=LATER, purge=True, keep_backups=1)
+    assert outcome.states == {"applied": 1}
+    assert outcome.purged.run_id not in (None, outcome.run_id)
+    options = rows(file_of_a_month, "SELECT id, options, outcome, report FROM runs ORDER BY id")
+    assert [json.loads(row["options"]).get("purge", False) for row in options][-2:] == [False, True]
+    assert options[-1]["outcome"] == "done"
+    assert json.loads(options[-1]["report"])["purged"] == len(outcome.purged.ids)
+    # One backup, of the file before both.
+    assert outcome.backup is not None
+    assert set(outcome.purged.ids) <= superseded(outcome.backup)
+
+
+def test_a_purge_that_is_asked_to_end_deletes_nothing_more_and_a_later_one_finishes(
+    path: Path,
+) -> None:
+    with open_reading(path) as file:
+        purgeable = find_purgeable(file, ["default"], NOW)
+    interruption = Interruption()
+    interruption.end()
+    interruption.ask()
+    ended = carry_out_purge(path, purgeable, ["default"], NOW, interruption)
+    assert (ended.ids, ended.why) == ((), "the run was interrupted")
+    assert rows(path, "SELECT outcome FROM runs WHERE id = ?", ended.run_id) == [
+        {"outcome": "interrupted"}
+    ]
+    assert purged(path)[0] == ("old",)
+    later = carry_out_purge(path, purgeable, ["default"], NOW, Interruption())
+    assert (later.ids, later.why) == (("old",), None)
+
+
+def test_a_purge_cannot_be_undone_and_says_so(
+    file_of_a_month: Path, embedder: SentenceEmbedder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    purge_run = only_purge(file_of_a_month, embedder, LATER).purged.run_id
+    assert purge_run is not None
+    before = picture(file_of_a_month)
+    assert run(["undo", str(file_of_a_month), purge_run]) == 1
+    assert "which cannot be undone" in capsys.readouterr().err
+    assert picture(file_of_a_month) == before
+
+
+def test_a_run_whose_sources_were_purged_cannot_be_undone_and_says_by_whom(
+    file_of_a_month: Path, embedder: SentenceEmbedder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (first,) = rows(file_of_a_month, "SELECT id FROM runs")
+    purge_run = only_purge(file_of_a_month, embedder, LATER).purged.run_id
+    assert purge_run is not None
+    before = picture(file_of_a_month)
+    assert run(["undo", str(file_of_a_month), first["id"]]) == 1
+    said = capsys.readouterr().err
+    assert "purged" in said
+    assert purge_run in said
+    assert picture(file_of_a_month) == before
+
+
+def test_export_and_import_of_all_give_the_same_lineage(
+    file_of_a_month: Path, embedder: SentenceEmbedder, tmp_path: Path
+) -> None:
+    only_purge(file_of_a_month, embedder, LATER)
+    copy = tmp_path / "copy.db"
+    create_file(copy)
+    with open_reading(file_of_a_month) as file, open_writing(copy) as to:
+        lines = [*export_lines(file, everything=True), *history_lines(file)]
+        import_lines(to, [line.encode() for line in lines], NOW)
+    tables = ("synthesized_from", "memories", "witnesses", "witness_vectors")
+    assert picture(copy, tables) == picture(file_of_a_month, tables)
+    assert whole(copy)
+
+
+def test_the_command_shows_what_would_go_and_then_deletes_it(
+    path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    put(path, gone("pinned", pinned=True))
+    arguments = ["maintain", str(path), "--phase", "purge"]
+    before = path.read_bytes()
+    assert run([*arguments, "--dry-run", "--exit-code"]) == 4
+    assert "To be purged: 1 memory" in capsys.readouterr().out
+    assert path.read_bytes() == before
+    assert run([*arguments, "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["purged"] == ["old"]
+    assert said["kept"] == {"lineage": 0, "review": 0, "undo": 0, "pinned": 1, "neighbours": 0}
+    assert said["after"]["superseded"] == said["before"]["superseded"] - 1
+    assert said["purge"]["run"]
+    assert run([*arguments, "--dry-run", "--exit-code"]) == 0
+    said = capsys.readouterr().out
+    assert "nothing to do" in said
+    assert "1 since pinned" in said
+    assert run(["log", str(path)]) == 0
+    assert "a purge" in capsys.readouterr().out
+
+
+def test_the_keys_are_the_same_without_a_purge(
+    path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    keys = []
+    for options in (["--phase", "purge"], ["--phase", "purge", "--dry-run"]):
+        assert run(["maintain", str(path), *options, "--json"]) == 0
+        keys.append(list(json.loads(capsys.readouterr().out)))
+    assert keys[0] == keys[1]
+
+
+# Random histories.
+
+
+@pytest.fixture(scope="module")
+def pool(embedder: SentenceEmbedder) -> list[tuple[str, list[float]]]:
+    """Provide texts that belong together in many ways, with their vectors."""
+    texts = [one.text for one in fixture.load().told if one.role != "single"][:160]
+    return list(zip(texts, embedder.encode(texts).tolist(), strict=True))
+
+
+def test_whatever_happens_no_text_is_ever_gone(
+    pool: list[tuple[str, list[float]]],
+    embedder: SentenceEmbedder,
+    tmp_path: Path,
+    rounds: Callable[[int, int], int],
+    figures: Figures,
+) -> None:
+    for seed in range(rounds(1, 20)):
+        path = tmp_path / f"{seed}.db"
+        create_file(path)
+        dice = random.Random(seed)  # noqa: S311 - a history, not a secret
+        figures.add("memories purged", live(path, pool, embedder, dice))
+
+
+def live(
+    path: Path,
+    pool: list[tuple[str, list[float]]],
+    embedder: SentenceEmbedder,
+    dice: random.Random,
+) -> int:
+    """Let a file live for some months, look at it after each day, and count what was purged."""
+    waiting = dice.sample(pool, 60)
+    now, ever, count = NOW, set[str](), 0
+    while waiting:
+        now += timedelta(days=dice.choice([1, 9, 25, 33]))
+        portion, waiting = waiting[:20], waiting[20:]
+        fill(path, [as_row(text, vector, embedder.name, now, dice) for text, vector in portion])
+        ever |= {text for text, _ in portion}
+        night(path, embedder, now=now)
+        if dice.random() < 0.3:
+            execute(
+                path, "UPDATE memories SET pinned = 1 WHERE status = 'superseded' AND rowid % 7 = 0"
+            )
+        if dice.random() < 0.3 and (one := sorted(superseded(path))):
+            run(["undo", str(path), dice.choice(one), "--quiet"])
+        now += timedelta(days=dice.choice([2, 31, 40]))
+        going = only_purge(path, embedder, now).purged.ids
+        count += len(going)
+        assert whole(path)
+        assert ever <= texts_in(path)
+        assert only_purge(path, embedder, now).purged.ids == ()
+    return count
+
+
+def as_row(
+    text: str, vector: list[float], model: str, now: datetime, dice: random.Random
+) -> dict[str, Any]:
+    said = timestamp(now - timedelta(hours=dice.randrange(200)))
+    return {
+        "content": text,
+        "session": f"s{dice.randrange(9)}",
+        "observed_at": said,
+        "created_at": said,
+        "embedding": vector,
+        "embedding_model": model,
+    }
+
+
+def texts_in(path: Path) -> set[str]:
+    kept = rows(
+        path,
+        "SELECT content AS text FROM memories UNION "
+        "SELECT source_content FROM synthesized_from WHERE source_content IS NOT NULL",
+    )
+    return {row["text"] for row in kept}
+
+
+def test_show_says_of_a_purged_memory_when_that_was_and_where_its_words_are(
+    path: Path, cli: Cli
+) -> None:
+    purged_ids = cli("maintain", path, "--phase", "purge", "--json").json["purged"]
+    assert purged_ids == ["old"]
+    shown = cli("show", path, "old")
+    assert shown.code == cli("show", path, "none").code == 1
+    today = datetime.now(UTC).date().isoformat()
+    assert f"Memory old was purged on {today} by run" in shown.err
+    assert f"slowwave show {path} old --lineage" in shown.err
+    assert cli("show", "--lineage", path, "old").code == 0
+    assert "was purged" not in cli("show", path, "none").err

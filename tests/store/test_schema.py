@@ -1,0 +1,716 @@
+"""The tables: what they refuse, what they fill in, and how they are made."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from builders import (
+    KEPT_VERSIONS,
+    all_memories,
+    changing,
+    kept_file,
+    migrated_to,
+    of_version,
+    process,
+)
+from nights import execute, picture, rows
+
+from slowwave.store import schema_of_file
+from slowwave.store.check import check_file
+from slowwave.store.errors import StoreError, UnusableFile
+from slowwave.store.extension_tables import extension_tables
+from slowwave.store.file import create_file, open_reading, open_writing, schema_version
+from slowwave.store.records import LAYERS, content_hash
+from slowwave.store.schema_of_file import fresh_parts
+from slowwave.store.sql_script import run_script
+
+TABLES = {
+    "read_messages",
+    "memory_messages",
+    "waiting_messages",
+    "memories",
+    "embeddings",
+    "entities",
+    "memory_entities",
+    "entity_scans",
+    "synthesized_from",
+    "derivations",
+    "runs",
+    "proposals",
+    "journal",
+    "answers",
+    "memos",
+    "neighbours",
+    "changes",
+    "standing",
+    "asked",
+    "disputes",
+    "witnesses",
+    "witness_vectors",
+}
+
+# A whole row of each table that has a closed column, with whatever else it must have.
+ROWS: dict[str, dict[str, Any]] = {
+    "memories": {"content": "x"},
+    "embeddings": {
+        "memory_id": "m-1",
+        "model": "m",
+        "dimensions": 1,
+        "vector": b"\x00\x00\x80\x3f",
+        "content_hash": "h",
+    },
+    "entities": {"tenant": "default", "name": "Ada"},
+    "synthesized_from": {
+        "derived_id": "m-2",
+        "source_id": "m-1",
+        "operation": "merge",
+        "run_id": "run-1",
+        "source_hash": "h",
+        "created_at": "",
+    },
+    "derivations": {
+        "memory_id": "m-2",
+        "run_id": "run-1",
+        "proposal": "p",
+        "operation": "merge",
+        "writer": "w",
+        "prompt_hash": "h",
+        "inputs_hash": "h",
+        "claims": "[]",
+    },
+    "runs": {"id": "run-2", "started_at": "", "version": "", "options": "{}"},
+    "proposals": {
+        "run_id": "run-1",
+        "key": "k",
+        "operation": "merge",
+        "tenant": "default",
+        "sources": "[]",
+        "state": "applied",
+        "reason": "",
+        "numbers": "{}",
+        "decided_at": "",
+    },
+    "read_messages": {"tenant": "default", "chain": "c", "run_id": "run-1"},
+    "memory_messages": {
+        "memory_id": "m-1",
+        "chain": "c",
+        "conversation": "chat",
+        "place": 1,
+        "role": "user",
+        "content": "x",
+        "quotes": "[]",
+        "run_id": "run-1",
+    },
+    "waiting_messages": {
+        "id": "w",
+        "tenant": "default",
+        "conversation": "chat",
+        "content": "{}",
+        "why": "",
+        "state": "waiting",
+        "queued_at": "",
+        "run_id": "run-1",
+    },
+    "witnesses": {
+        "id": "w-1",
+        "tenant": "default",
+        "content_hash": "h",
+        "image": "{}",
+        "names": "[]",
+        "run_id": "run-1",
+    },
+    "journal": {
+        "run_id": "run-1",
+        "sequence": 1,
+        "proposal": "",
+        "table_name": "memories",
+        "row_key": "{}",
+        "after": "{}",
+    },
+}
+NOT_JSON = ("", "[", "{", "null", "1", "[NaN]", '{"a": Infinity}')
+NO_DATE = ("", "yesterday", "12:00", "1735689600", "2026-02-30", "2026-13-01", "10/03/2026")
+REFUSED: dict[tuple[str, str], tuple[object, ...]] = {
+    ("memories", "content"): ("", None),
+    ("memories", "tenant"): ("", None),
+    ("memories", "id"): (None,),
+    ("memories", "kind"): ("", "Fact", "facts", "rule", None, 1),
+    ("memories", "layer"): ("", "episodic", None),
+    ("memories", "status"): ("", "deleted", "ACTIVE", None),
+    ("memories", "origin"): ("", "user", None),
+    ("memories", "trust"): (-0.01, 1.01, 50, "high", float("inf"), None),
+    ("memories", "importance"): (0, 6, 2.5, "high", None),
+    ("memories", "pinned"): (2, -1, "yes", None),
+    ("memories", "generation"): (-1, None),
+    ("memories", "access_count"): (-1, None),
+    ("memories", "tags"): (*NOT_JSON, "{}", None),
+    ("memories", "metadata"): (*NOT_JSON, "[]", None),
+    ("memories", "observed_at"): (*NO_DATE, None),
+    ("memories", "created_at"): (*NO_DATE, None),
+    ("memories", "updated_at"): (*NO_DATE, None),
+    ("memories", "accessed_at"): NO_DATE,
+    ("memories", "expires_at"): NO_DATE,
+    ("memories", "superseded_at"): NO_DATE,
+    ("embeddings", "dimensions"): (0, -1, 2, None),
+    ("embeddings", "vector"): (b"", b"\x00" * 3, b"\x00" * 8, "text", None),
+    ("entities", "name"): ("", None),
+    ("synthesized_from", "operation"): ("", "copy", "Merge", None),
+    ("derivations", "operation"): ("", "copy", None),
+    ("derivations", "claims"): (*NOT_JSON, "{}", None),
+    ("runs", "outcome"): ("", "ok", None),
+    ("runs", "options"): (*NOT_JSON, "[]", None),
+    ("runs", "report"): (*NOT_JSON, "[]"),
+    ("proposals", "operation"): ("", "copy", None),
+    ("proposals", "state"): ("", "planned", "done", None),
+    ("proposals", "sources"): (*NOT_JSON, "{}", None),
+    ("proposals", "numbers"): (*NOT_JSON, "[]", None),
+    ("memory_messages", "quotes"): (*NOT_JSON, "{}", None),
+    ("waiting_messages", "content"): (*NOT_JSON, "[]", None),
+    ("waiting_messages", "state"): ("", "gone", None),
+    ("witnesses", "image"): (*NOT_JSON, "[]", None),
+    ("witnesses", "names"): (*NOT_JSON, "{}", None),
+    ("journal", "row_key"): (*NOT_JSON, "[]", None),
+    ("journal", "before"): (*NOT_JSON, "[]"),
+    ("journal", "after"): (*NOT_JSON, "[]", None),
+}
+ALLOWED: dict[tuple[str, str], tuple[object, ...]] = {
+    ("memories", "kind"): ("fact", "preference", "instruction", "context"),
+    ("memories", "layer"): LAYERS,
+    ("memories", "status"): ("active", "superseded", "archived", "expired"),
+    ("memories", "origin"): ("human", "agent", "consolidation"),
+    ("memories", "trust"): (0, 0.5, 1, "0.25"),
+    ("memories", "importance"): (1, 5),
+    ("memories", "tags"): ("[]", '["a", "b"]'),
+    ("memories", "metadata"): ("{}", '{"a": [1]}'),
+    ("memories", "observed_at"): ("2026-03-10", "2026-03-10 12:00:00", "2024-02-29T12:00:00Z"),
+    ("memories", "expires_at"): (None, "2026-03-10T12:00:00+0200"),
+    ("synthesized_from", "operation"): ("merge", "synthesize", "extract", "update"),
+    ("derivations", "operation"): ("update",),
+    ("proposals", "operation"): ("update", "ingest"),
+    ("runs", "outcome"): ("running", "done", "partial", "failed", "interrupted", "undone"),
+    ("runs", "report"): (None, "{}"),
+    ("proposals", "state"): (
+        *("pending", "approved", "applied", "rejected", "declined"),
+        *("failed", "skipped", "stale", "undone"),
+    ),
+    ("journal", "before"): (None, "{}"),
+}
+
+
+def cases(values: dict[tuple[str, str], tuple[object, ...]]) -> list[tuple[str, str, object]]:
+    return [(table, column, one) for (table, column), many in values.items() for one in many]
+
+
+@pytest.fixture(scope="module")
+def connection(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """Provide an agent's connection to a file with one memory and one run."""
+    path = tmp_path_factory.mktemp("schema") / "memory.db"
+    create_file(path)
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        db.execute("INSERT INTO memories (id, content) VALUES ('m-1', 'x')")
+        db.execute("INSERT INTO runs VALUES ('run-1', '', NULL, '', '{}', NULL, 'done', NULL)")
+        yield db
+
+
+def insert(db: sqlite3.Connection, table: str, row: dict[str, Any]) -> int:
+    """Try to insert a row, leave nothing behind, and give how many rows were taken."""
+    names, marks = ", ".join(row), ", ".join("?" * len(row))
+    db.execute("BEGIN")
+    try:
+        return db.execute(
+            f"INSERT INTO {table} ({names}) VALUES ({marks})", list(row.values())
+        ).rowcount
+    finally:
+        db.execute("ROLLBACK")
+
+
+@pytest.mark.parametrize("table", ROWS)
+def test_a_whole_row_is_taken(connection: sqlite3.Connection, table: str) -> None:
+    assert insert(connection, table, ROWS[table]) == 1
+
+
+@pytest.mark.parametrize(("table", "column", "value"), cases(REFUSED))
+def test_a_value_outside_of_its_vocabulary_is_refused(
+    connection: sqlite3.Connection, table: str, column: str, value: object
+) -> None:
+    with pytest.raises(sqlite3.IntegrityError, match=column):
+        insert(connection, table, ROWS[table] | {column: value})
+
+
+@pytest.mark.parametrize(("table", "column", "value"), cases(ALLOWED))
+def test_every_word_of_a_vocabulary_is_taken(
+    connection: sqlite3.Connection, table: str, column: str, value: object
+) -> None:
+    assert insert(connection, table, ROWS[table] | {column: value}) == 1
+
+
+def test_the_file_has_the_tables_of_the_design(memory_file: Path) -> None:
+    found = rows(memory_file, "SELECT name FROM sqlite_schema WHERE type = 'table'")
+    names = {row["name"] for row in found}
+    assert {name for name in names if not name.startswith(("sqlite_", "_sqlite"))} == TABLES
+
+
+@pytest.mark.parametrize("table", sorted(TABLES))
+def test_each_table_begins_with_a_comment_that_says_what_a_row_is(
+    memory_file: Path, table: str
+) -> None:
+    sql = rows(memory_file, "SELECT sql FROM sqlite_schema WHERE name = ?", table)[0]["sql"]
+    assert re.match(rf"CREATE TABLE {table} \(\n\s+-- A row per \w+", sql)
+
+
+def test_an_agent_that_knows_only_sql_writes_a_memory_by_its_text_alone(memory_file: Path) -> None:
+    execute(memory_file, "INSERT INTO memories (content) VALUES ('the deploy runs at noon')")
+    (memory,) = all_memories(memory_file)
+    assert len(memory.id) == 32
+    assert memory.content_hash == content_hash("the deploy runs at noon")
+    assert (memory.tenant, memory.kind, memory.layer) == ("default", "fact", "working")
+    assert (memory.status, memory.origin, memory.generation) == ("active", "agent", 0)
+    assert (memory.trust, memory.importance, memory.pinned) == (0.5, 3, False)
+    assert (memory.tags, memory.metadata, memory.access_count) == ((), {}, 0)
+    assert memory.observed_at == memory.created_at == memory.updated_at
+    assert re.fullmatch(r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00", memory.created_at)
+    assert (memory.accessed_at, memory.expires_at, memory.superseded_by) == (None, None, None)
+
+
+def test_memories_written_by_their_text_alone_have_ids_of_their_own(memory_file: Path) -> None:
+    for _ in range(3):
+        execute(memory_file, "INSERT INTO memories (content) VALUES ('the same text')")
+    assert len({memory.id for memory in all_memories(memory_file)}) == 3
+
+
+@pytest.fixture
+def _in_tokyo(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    with monkeypatch.context() as there:
+        there.setenv("TZ", "Asia/Tokyo")
+        time.tzset()
+        yield
+    time.tzset()
+
+
+@pytest.mark.usefixtures("_in_tokyo")
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ("2026-03-10", "2026-03-10T00:00:00+00:00"),
+        ("2026-03-10 12:30:00", "2026-03-10T12:30:00+00:00"),
+        ("2026-03-10T12:30:00Z", "2026-03-10T12:30:00+00:00"),
+        ("2026-03-10T12:30:00.5+02:00", "2026-03-10T10:30:00.500000+00:00"),
+        ("2026-03-10T12:30:00-0500", "2026-03-10T17:30:00+00:00"),
+        ("2026-03-10 at noon", "2026-03-10T00:00:00+00:00"),
+        ("0001-01-01T00:00:00+05:00", "0001-01-01T00:00:00+00:00"),
+    ],
+)
+def test_a_time_as_sqlite_or_another_program_writes_it_is_read_in_utc(
+    memory_file: Path, written: str, read: str
+) -> None:
+    sql = "INSERT INTO memories (content, observed_at, expires_at) VALUES ('x', ?, ?)"
+    execute(memory_file, sql, written, written)
+    (memory,) = all_memories(memory_file)
+    assert (memory.observed_at, memory.expires_at) == (read, read)
+
+
+def test_tags_that_are_no_texts_are_read_as_texts(memory_file: Path) -> None:
+    execute(memory_file, "INSERT INTO memories (content, tags) VALUES ('x', '[1, \"two\", null]')")
+    assert all_memories(memory_file)[0].tags == ("1", "two", "None")
+
+
+@pytest.mark.parametrize(
+    ("change", "kept"),
+    [
+        ("content = 'new text'", None),
+        ("content = 'new text', content_hash = 'new hash'", "new hash"),
+        ("content = content", "old hash"),
+        ("tags = '[\"a\"]'", "old hash"),
+    ],
+)
+def test_a_hash_goes_when_its_text_changes(
+    memory_file: Path, change: str, kept: str | None
+) -> None:
+    execute(memory_file, "INSERT INTO memories (content, content_hash) VALUES ('old', 'old hash')")
+    execute(memory_file, f"UPDATE memories SET {change}")
+    assert rows(memory_file, "SELECT content_hash FROM memories") == [{"content_hash": kept}]
+
+
+def with_lineage(path: Path) -> None:
+    """Let m-2 be made from m-1, which it supersedes; both have a vector, a name and a scan."""
+    execute(path, "INSERT INTO memories (id, content) VALUES ('m-2', 'derived')")
+    execute(
+        path, "INSERT INTO memories (id, content, superseded_by) VALUES ('m-1', 'source', 'm-2')"
+    )
+    execute(path, "INSERT INTO entities (id, tenant, name) VALUES (1, 'default', 'Ada')")
+    edge = ROWS["synthesized_from"]
+    execute(
+        path,
+        f"INSERT INTO synthesized_from ({', '.join(edge)}) VALUES (?, ?, ?, ?, ?, ?)",
+        *edge.values(),
+    )
+    for memory in ("m-1", "m-2"):
+        execute(path, "INSERT INTO embeddings VALUES (?, 'm', 1, x'0000803f', 'h', NULL)", memory)
+        execute(path, "INSERT INTO memory_entities VALUES (?, 1, NULL)", memory)
+        execute(path, "INSERT INTO entity_scans VALUES (?, 'h', 'run-1')", memory)
+
+
+def test_lineage_keeps_the_text_of_a_source_that_is_deleted(memory_file: Path) -> None:
+    with_lineage(memory_file)
+    execute(memory_file, "DELETE FROM memories WHERE id = 'm-1'")
+    kept = rows(memory_file, "SELECT source_id, source_content FROM synthesized_from")
+    assert kept == [{"source_id": "m-1", "source_content": "source"}]
+
+
+def test_lineage_keeps_the_text_that_it_was_given_first(memory_file: Path) -> None:
+    with_lineage(memory_file)
+    execute(memory_file, "UPDATE synthesized_from SET source_content = 'as it was then'")
+    execute(memory_file, "DELETE FROM memories WHERE id = 'm-1'")
+    kept = rows(memory_file, "SELECT source_content FROM synthesized_from")
+    assert kept == [{"source_content": "as it was then"}]
+
+
+@pytest.mark.parametrize("enforced", ["ON", "OFF"])
+@pytest.mark.parametrize("deleted", ["m-1", "m-2"])
+def test_a_deleted_memory_leaves_nothing_dangling_whatever_the_agent_enforces(
+    memory_file: Path, enforced: str, deleted: str
+) -> None:
+    with_lineage(memory_file)
+    with closing(sqlite3.connect(memory_file)) as db, db:
+        db.execute(f"PRAGMA foreign_keys = {enforced}")
+        db.execute("DELETE FROM memories WHERE id = ?", [deleted])
+    assert rows(memory_file, "PRAGMA foreign_key_check") == []
+    for table in ("embeddings", "memory_entities", "entity_scans"):
+        ids = [row["memory_id"] for row in rows(memory_file, f"SELECT memory_id FROM {table}")]
+        assert ids == [{"m-1": "m-2", "m-2": "m-1"}[deleted]]
+    if deleted == "m-2":
+        assert all_memories(memory_file)[0].superseded_by is None
+
+
+@pytest.mark.parametrize("enforced", ["ON", "OFF"])
+@pytest.mark.parametrize("status", ["active", "archived", "expired"])
+def test_who_deletes_a_memory_deletes_nothing_of_what_it_stood_for(
+    memory_file: Path, status: str, enforced: str
+) -> None:
+    with_lineage(memory_file)
+    execute(
+        memory_file,
+        "UPDATE memories SET status = 'superseded', superseded_by = 'm-2', "
+        "superseded_at = '2026-03-10' WHERE id = 'm-1'",
+    )
+    execute(memory_file, "UPDATE memories SET status = ? WHERE id = 'm-2'", status)
+    with closing(sqlite3.connect(memory_file)) as db, db:
+        db.execute(f"PRAGMA foreign_keys = {enforced}")
+        db.execute("DELETE FROM memories WHERE id = 'm-2'")
+    (left,) = rows(memory_file, "SELECT id, status, superseded_by, superseded_at FROM memories")
+    assert left == {"id": "m-1", "status": status, "superseded_by": None, "superseded_at": None}
+    assert rows(memory_file, "SELECT * FROM synthesized_from") == []
+    with open_reading(memory_file) as file:
+        assert "not by an active memory" not in str(check_file(file).problems)
+        assert "lineage" not in str(check_file(file).problems)
+
+
+def test_what_stood_between_a_memory_and_its_successor_can_be_deleted(memory_file: Path) -> None:
+    execute(memory_file, "INSERT INTO memories (id, content) VALUES ('m-3', 'x')")
+    for memory, successor in (("m-2", "m-3"), ("m-1", "m-2")):
+        execute(
+            memory_file,
+            "INSERT INTO memories (id, content, status, superseded_by) "
+            "VALUES (?, 'x', 'superseded', ?)",
+            *(memory, successor),
+        )
+    execute(memory_file, "DELETE FROM memories WHERE id = 'm-2'")
+    left = rows(memory_file, "SELECT id, status, superseded_by FROM memories ORDER BY id")
+    assert left == [
+        {"id": "m-1", "status": "superseded", "superseded_by": "m-3"},
+        {"id": "m-3", "status": "active", "superseded_by": None},
+    ]
+
+
+def test_two_memories_may_be_written_in_any_order_within_one_transaction(memory_file: Path) -> None:
+    with changing(memory_file) as file:
+        file.db.conn.execute(
+            "INSERT INTO memories (id, content, superseded_by) VALUES ('m-1', 'x', 'm-2')"
+        )
+        file.db.conn.execute("INSERT INTO memories (id, content) VALUES ('m-2', 'y')")
+    assert len(all_memories(memory_file)) == 2
+
+
+def test_migrations_are_on_record(memory_file: Path) -> None:
+    recorded = rows(memory_file, "SELECT migration_set, name FROM _sqlite_migrations ORDER BY id")
+    assert recorded == [
+        {"migration_set": "slowwave", "name": f"version_{number}"}
+        for number in range(1, len(schema_of_file.STEPS) + 1)
+    ]
+    with open_reading(memory_file) as file:
+        assert schema_version(file) == len(schema_of_file.STEPS)
+
+
+def test_applying_the_migrations_again_changes_nothing(memory_file: Path) -> None:
+    execute(memory_file, "INSERT INTO memories (id, content) VALUES ('m-1', 'x')")
+    before = (picture(memory_file), rows(memory_file, "SELECT * FROM sqlite_schema"))
+    with open_writing(memory_file) as file:
+        schema_of_file.migrations().apply(file.db)
+        assert schema_version(file) == len(schema_of_file.STEPS)
+    assert (picture(memory_file), rows(memory_file, "SELECT * FROM sqlite_schema")) == before
+
+
+def with_steps(monkeypatch: pytest.MonkeyPatch, *steps: Callable[[Any], None]) -> None:
+    monkeypatch.setattr(schema_of_file, "STEPS", (*schema_of_file.STEPS, *steps))
+
+
+def version_next(db: Any) -> None:
+    db.conn.execute("ALTER TABLE memories ADD COLUMN colour TEXT")
+    db.conn.execute("UPDATE memories SET colour = 'blue'")
+
+
+def test_a_file_of_the_version_before_is_brought_up_to_date_with_its_rows(
+    memory_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    execute(memory_file, "INSERT INTO memories (id, content) VALUES ('m-1', 'x')")
+    with_steps(monkeypatch, version_next)
+    with open_writing(memory_file) as file:
+        assert schema_version(file) == len(schema_of_file.STEPS)
+    assert rows(memory_file, "SELECT id, colour FROM memories") == [{"id": "m-1", "colour": "blue"}]
+    assert rows(memory_file, "PRAGMA user_version") == [{"user_version": len(schema_of_file.STEPS)}]
+    with open_reading(memory_file) as file:
+        assert check_file(file).problems == ()
+
+
+def version_of_wrong(reason: type[BaseException]) -> Callable[[Any], None]:
+    """Return a step that breaks when it is half done."""
+
+    def version_after(db: Any) -> None:
+        db.conn.execute("DROP TABLE answers")
+        raise reason("in the middle")
+
+    return version_after
+
+
+def version_that_loses(db: Any) -> None:
+    db.conn.execute("DELETE FROM memories WHERE id = (SELECT min(id) FROM memories)")
+
+
+def version_that_tears(db: Any) -> None:
+    db.conn.execute("UPDATE proposals SET run_id = 'nowhere'")
+
+
+WRONG = {
+    "breaks": (version_of_wrong(sqlite3.IntegrityError), "in the middle"),
+    "loses": (version_that_loses, "would lose some of its"),
+    "tears": (version_that_tears, "would refer to missing rows"),
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_a_migration_that_goes_wrong_on_a_copy_leaves_the_file_as_it_was_to_the_byte(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wrong: str
+) -> None:
+    path = of_version(2, tmp_path)
+    before = path.read_bytes()
+    step, why = WRONG[wrong]
+    with monkeypatch.context() as newer:
+        with_steps(newer, version_next, step)
+        said = f"migrated .* {len(schema_of_file.STEPS)}: .*{why}"
+        with (
+            pytest.raises(StoreError, match=said) as raised,
+            open_writing(path),
+        ):
+            pytest.fail("it was opened")
+    assert not isinstance(raised.value, UnusableFile)
+    assert path.read_bytes() == before
+    assert [one.name for one in tmp_path.iterdir() if one.suffix == ".copy"] == []
+    with open_writing(path) as file:
+        assert check_file(file).problems == ()
+
+
+def test_a_migration_that_is_interrupted_leaves_the_file_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = of_version(2, tmp_path)
+    before = path.read_bytes()
+    with monkeypatch.context() as newer:
+        with_steps(newer, version_of_wrong(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt), open_writing(path):
+            pytest.fail("it was opened")
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+
+
+# Version 11 makes nothing: it leaves the tables of an extension out of a new file.
+VERSIONS = tuple(range(1, KEPT_VERSIONS[-1] + 1))
+# What an agent may lay beside the tables, on them and between them.
+AN_AGENTS_OWN = """
+CREATE TABLE mine (id INTEGER PRIMARY KEY, text TEXT);
+CREATE TABLE notes (run_id TEXT, key TEXT, note TEXT,
+    FOREIGN KEY (run_id, key) REFERENCES proposals (run_id, key) ON DELETE CASCADE);
+INSERT INTO notes SELECT run_id, key, 'mine' FROM proposals;
+CREATE INDEX my_index ON synthesized_from (operation, run_id);
+CREATE VIEW my_view AS SELECT derived_id, note FROM derivations d
+    JOIN synthesized_from ON derived_id = memory_id JOIN notes n ON n.key = d.proposal;
+CREATE TRIGGER my_trigger AFTER INSERT ON proposals
+    BEGIN INSERT INTO mine (text) VALUES (new.key); END;
+CREATE TRIGGER my_other AFTER UPDATE ON memories
+    BEGIN INSERT INTO mine (text) SELECT count(*) FROM synthesized_from; END;
+CREATE VIRTUAL TABLE my_search USING fts5 (content);
+INSERT INTO my_search SELECT content FROM memories;
+"""
+# Those that every version has.
+LATER = {"memos", "neighbours", "changes", "standing", "asked", "disputes"}
+LATER |= {"witnesses", "witness_vectors", "read_messages", "memory_messages", "waiting_messages"}
+EVERY_TABLE = sorted(TABLES - LATER)
+
+
+@pytest.mark.parametrize(
+    ("version", "mode"), [*((version, "WAL") for version in VERSIONS), (1, "DELETE")]
+)
+def test_a_file_of_every_version_is_brought_up_to_date_and_keeps_every_row_and_all_of_an_agents(
+    tmp_path: Path, version: int, mode: str
+) -> None:
+    path = of_version(version, tmp_path)
+    path.chmod(0o600)
+    with closing(sqlite3.connect(path)) as db:
+        db.executescript(AN_AGENTS_OWN)
+        db.execute(f"PRAGMA journal_mode = {mode}")
+    tables = [*EVERY_TABLE, "mine", "notes", "my_view", "my_search"]
+    before = picture(path, tables)
+    assert before["notes"]
+    assert before["my_view"]
+    own = "SELECT type, name, tbl_name, sql FROM sqlite_schema WHERE name LIKE 'my%' ORDER BY name"
+    had = rows(path, own)
+    with open_writing(path) as file:
+        assert schema_version(file) == len(schema_of_file.STEPS)
+        assert file.value("PRAGMA foreign_keys") == 1
+        assert check_file(file).problems == ()
+    assert list(tmp_path.iterdir()) == [path]
+    assert picture(path, tables) == before
+    assert rows(path, own) == had
+    assert rows(path, "PRAGMA foreign_key_list(notes)")[0]["table"] == "proposals"
+    assert rows(path, "PRAGMA user_version") == [{"user_version": len(schema_of_file.STEPS)}]
+    execute(path, "UPDATE synthesized_from SET operation = 'update'")
+    execute(path, "UPDATE memories SET pinned = 1 WHERE id = (SELECT min(id) FROM memories)")
+    assert len(rows(path, "SELECT * FROM mine")) == 1
+
+
+def parts_in(path: Path) -> dict[str, str]:
+    """Return how each part of a schema was made, without regard to white space."""
+    parts = rows(
+        path,
+        "SELECT name, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite_%' "
+        "AND name NOT LIKE '%sqlite_migrations%' ORDER BY name",
+    )
+    return {part["name"]: " ".join(part["sql"].split()) for part in parts}
+
+
+def test_a_new_file_has_the_tables_of_extensions_once_they_wrote_as_the_newest_kept_file(
+    tmp_path: Path, memory_file: Path
+) -> None:
+    kept = parts_in(of_version(VERSIONS[-1], tmp_path))
+    assert parts_in(memory_file).items() < kept.items()
+    with changing(memory_file) as file:
+        for tables in extension_tables():
+            run_script(file.db, tables.script)
+    assert parts_in(memory_file) == kept
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_file_keeps_the_tables_of_an_extension_that_it_has_and_gets_no_others(
+    tmp_path: Path, version: int
+) -> None:
+    path = of_version(version, tmp_path)
+    with open_writing(path):
+        pass
+    # Versions 9 and 10 had the log from the start; version 9 lacked four of its triggers.
+    log = {name for name in parts_in(path) if name.startswith("shared_")}
+    assert len(log) == (14 if version >= 9 else 0)
+    # Versions 6 to 10 could all be mirrors.
+    mirror = {"mirrored", "links", "links_by_key", "images"}
+    assert parts_in(path).keys() & mirror == (mirror if version >= 6 else set())
+
+
+def extension_parts() -> set[str]:
+    """Return the names of the tables, indexes and triggers of all extensions."""
+    made = {part for tables in extension_tables() for part in fresh_parts(tables)}
+    return {part.split()[1] for part in made - fresh_parts().keys()}
+
+
+@pytest.mark.parametrize("version", KEPT_VERSIONS[1:])
+def test_version_1_migrated_to_a_later_version_has_the_tables_of_the_file_that_is_kept_of_it(
+    tmp_path: Path, version: int
+) -> None:
+    (tmp_path / "kept").mkdir()
+    kept = kept_file(version, tmp_path / "kept")
+    migrated = migrated_to(version, kept_file(1, tmp_path))
+    # The tables of an extension are made when it writes.
+    core = {name: sql for name, sql in parts_in(kept).items() if name not in extension_parts()}
+    assert parts_in(migrated) == core
+    for found in ("PRAGMA user_version", "SELECT name FROM _sqlite_migrations ORDER BY id"):
+        assert rows(migrated, found) == rows(kept, found)
+
+
+def test_a_damaged_file_of_an_older_version_is_refused_and_left_as_it_was(tmp_path: Path) -> None:
+    path = of_version(1, tmp_path)
+    page = rows(path, "SELECT rootpage FROM sqlite_schema WHERE name = 'memories_by_status'")
+    data = bytearray(path.read_bytes())
+    start = (page[0]["rootpage"] - 1) * 4096
+    data[start + 100 : start + 4096] = b"\xff" * 3996
+    path.write_bytes(data)
+    with pytest.raises(UnusableFile, match="is damaged"), open_writing(path):
+        pytest.fail("it was opened")
+    assert path.read_bytes() == data
+    assert [one.name for one in tmp_path.iterdir() if one.suffix == ".copy"] == []
+
+
+# Opens for writing, where no file may grow beyond so many bytes, and gives the exit code.
+CROWDED = """
+import resource, sys
+from slowwave.cli.app import run
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), int(sys.argv[2])))
+print("ready", flush=True)
+sys.exit(run(["add", sys.argv[1], "new"]))
+"""
+
+
+def test_a_file_that_there_is_no_room_to_copy_is_left_as_it_was(tmp_path: Path) -> None:
+    path = of_version(1, tmp_path)
+    before = path.read_bytes()
+    with process(CROWDED, path, len(before) // 2) as one:
+        assert one.wait(timeout=60) == 1
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+
+
+OPENING = """
+import sys
+from pathlib import Path
+import sqlite_utils, tenacity
+from slowwave.store.file import open_writing
+print("ready", flush=True)
+sys.stdin.readline()
+with open_writing(Path(sys.argv[1])):
+    pass
+"""
+
+
+def test_of_several_processes_that_bring_one_file_up_to_date_none_fails(tmp_path: Path) -> None:
+    path = of_version(1, tmp_path)
+    execute(path, "PRAGMA journal_mode = WAL")
+    before = picture(path, EVERY_TABLE)
+    with ExitStack() as stack:
+        several = [stack.enter_context(process(OPENING, path)) for _ in range(3)]
+        for one in several:
+            assert one.stdin is not None
+            one.stdin.write("go\n")
+            one.stdin.flush()
+        assert [one.wait(timeout=60) for one in several] == [0, 0, 0]
+    assert picture(path, EVERY_TABLE) == before
+    names = [row["name"] for row in rows(path, "SELECT name FROM _sqlite_migrations")]
+    assert names == sorted(step.__name__ for step in schema_of_file.STEPS)
+
+
+def test_the_script_is_split_where_statements_end(memory_file: Path) -> None:
+    triggers = rows(memory_file, "SELECT sql FROM sqlite_schema WHERE type = 'trigger'")
+    assert len(triggers) == 24
+    assert all(row["sql"].endswith("END") for row in triggers)
