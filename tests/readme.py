@@ -1,21 +1,24 @@
-"""The parts of the pages that the program itself can give, between their comments.
+"""The parts of the pages that the program writes, between their comments, and the examples.
 
-python tests/readme.py      write them anew
+python tests/readme.py [NAME...]      write them again
 """
 
 from __future__ import annotations
 
 import json
+import os
 import re
+import shutil
+import subprocess
+import sys
 import tempfile
 from pathlib import Path
 from typing import Any, get_args
 
 import anyio
-from model_nights import SMOKE
-from nights import night, rows
+from nights import rows
 from places import ROOT
-from typer.core import TyperCommand, TyperOption
+from typer.core import TyperArgument, TyperCommand, TyperOption
 from typer.main import get_command
 
 from slowwave.cli.app import app
@@ -23,21 +26,30 @@ from slowwave.cli.arguments.settings import keys_of
 from slowwave.cli.mcp.offer import IS_DATA, make_server
 from slowwave.cli.terminal.exits import MEANINGS
 from slowwave.consolidation.agent import AgentMemory
-from slowwave.consolidation.vectors.embedder import SentenceEmbedder
-from slowwave.store.exchange import import_lines
-from slowwave.store.file import create_file, open_writing
 
 README = ROOT / "README.md"
 REFERENCE = ROOT / "docs" / "reference.md"
 CONFIGURATION = ROOT / "docs" / "configuration.md"
-MCP = ROOT / "docs" / "mcp.md"
-# Which page holds which part.
-PAGES = {
-    **{"before": README, "after": README, "help": REFERENCE, "exits": REFERENCE},
-    "keys": CONFIGURATION,
-    "tools": MCP,
+INTEGRATIONS = ROOT / "docs" / "integrations.md"
+# The page of each example that tests run.
+EXAMPLES = {
+    "example": README,
+    "review": REFERENCE,
+    **{"foreign": INTEGRATIONS, "plugin": INTEGRATIONS, "trial": INTEGRATIONS},
 }
+# Keys that only old configurations have: `phase` replaces them.
+SUPERSEDED = {"all_phases", "consolidate", "decay", "expire", "purge"}
+# An option of more commands than this is one of most commands.
+MANY = 4
 KEYS = keys_of(get_command(app))
+# The memories that the README shows before and after a night: a schedule, a rule, a contradiction.
+SHOWN = tuple(f"retold-{number:02d}" for number in (1, 5, 6, 8, 12, 17, 19, 20, 21, 23, 25))
+_RESULTS = """
+    SELECT layer, content FROM memories
+    WHERE status = 'active'
+      AND (id IN ({0}) OR id IN (SELECT derived_id FROM synthesized_from WHERE source_id IN ({0})))
+    ORDER BY observed_at, id
+"""
 # Memories that only a model can tell once, and what one answered about them.
 RETOLD = ROOT / "fixtures" / "retold.jsonl"
 ANSWERS = ROOT / "fixtures" / "retold.answers.jsonl"
@@ -50,29 +62,66 @@ def block(text: str, name: str) -> str:
     return found.group(1)
 
 
+def example(name: str) -> str:
+    """Return an example that a page gives."""
+    return block(EXAMPLES[name].read_text("utf-8"), name)
+
+
 def before() -> str:
-    """Return the memories of the smoke fixture, as a reader sees them."""
-    lines = [json.loads(line) for line in SMOKE.read_text("utf-8").splitlines()]
-    return _fenced(
-        "text", "".join(f"{one['observed_at'][:10]}  {one['content']}\n" for one in lines)
-    )
+    """Return the memories that the README shows, each with its day."""
+    memories = [json.loads(line) for line in RETOLD.read_text("utf-8").splitlines()]
+    lines = [
+        f"{memory['observed_at'][:10]}  {memory['content']}\n"
+        for memory in memories
+        if memory["id"] in SHOWN
+    ]
+    return _fenced("text", "".join(lines))
 
 
-def after(embedder: SentenceEmbedder) -> str:
-    """Return what a night makes of them."""
+def after() -> str:
+    """Return what a night with the recorded answers makes of the memories that the README shows."""
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "memory.db"
-        create_file(path)
-        with open_writing(path) as file, SMOKE.open("rb") as lines:
-            from nights import NOW
+        path, answers = Path(folder) / "memory.db", Path(folder) / "answers.jsonl"
+        shutil.copy(ANSWERS, answers)
+        _slowwave(folder, "import", path.name, str(RETOLD))
+        said = _slowwave(folder, "maintain", path.name, SLOWWAVE_REPLAY=str(answers))
+        active = rows(path, _RESULTS.format(", ".join(f"'{memory}'" for memory in SHOWN)))
+    lines = [f"{memory['layer']:<8} {memory['content']}\n" for memory in active]
+    return _fenced("text", "".join([said.splitlines()[0], "\n\n", *lines]))
 
-            import_lines(file, lines, NOW)
-        night(path, embedder)
-        active = rows(
-            path,
-            "SELECT layer, content FROM memories WHERE status = 'active' ORDER BY observed_at, id",
-        )
-    return _fenced("text", "".join(f"{one['layer']:<8} {one['content']}\n" for one in active))
+
+def _slowwave(folder: str, *arguments: str, **settings: str) -> str:
+    """Return what a command writes to stdout."""
+    ended = subprocess.run(
+        [sys.executable, "-m", "slowwave.cli", *arguments],
+        cwd=folder,
+        env={**os.environ, **settings},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return ended.stdout
+
+
+def commands() -> str:
+    """Return the table of all commands."""
+    table = "| command | |\n|---|---|\n"
+    for name, command in every_command().items():
+        arguments = [
+            _placeholder(parameter)
+            for parameter in command.params
+            if isinstance(parameter, TyperArgument)
+        ]
+        does = (command.help or "").split("\n")[0]
+        table += f"| `slowwave {' '.join([name, *arguments])}` | {does} |\n"
+    return table
+
+
+def _placeholder(argument: TyperArgument) -> str:
+    """Return what stands for an argument in a table."""
+    name = (argument.metavar or (argument.name or "").upper()).strip("[]").replace("|", "\\|")
+    shown = f"{name}..." if argument.nargs != 1 else name
+    return shown if argument.required else f"[{shown}]"
 
 
 def help_text() -> str:
@@ -110,7 +159,7 @@ def every_command() -> dict[str, TyperCommand]:
 def keys() -> str:
     """Return the table of what slowwave.toml may hold."""
     table = "| key | for | takes | by default | |\n|---|---|---|---|---|\n"
-    for key in sorted(KEYS):
+    for key in sorted(KEYS - SUPERSEDED):
         found = [
             (name, option)
             for name, command in every_command().items()
@@ -118,19 +167,20 @@ def keys() -> str:
             if isinstance(option, TyperOption) and option.name == key
         ]
         _, first = next((one for one in found if one[0] == "maintain"), found[0])
-        commands = ", ".join(f"`{name}`" for name, _ in found)
-        cells = (f"`{key}`", commands, _takes(first), _default(first), first.help or "")
+        names = [f"`{name}`" for name, _ in found]
+        shown = names if len(names) <= MANY else [*names[:2], f"{len(names) - 2} more"]
+        cells = (f"`{key}`", ", ".join(shown), _takes(first), _default(first), first.help or "")
         table += "| " + " | ".join(one.replace("|", "\\|") for one in cells) + " |\n"
     return table
 
 
 def _takes(option: TyperOption) -> str:
-    """Return what TOML has to say for an option."""
-    names = {bool: "true or false", int: "a whole number", float: "a number"}
+    """Return the TOML type of an option, or the strings that it takes."""
+    names = {bool: "boolean", int: "integer", float: "number"}
     kind = option.type_descriptor.annotation
     words = [f'`"{one}"`' for one in get_args(kind) if isinstance(one, str)]
-    what = names.get(kind) or " or ".join(words) or "a text"
-    return f"{what}, or several in a list" if option.multiple else what
+    what = names.get(kind) or " or ".join(words) or "string"
+    return f"{what} or list" if option.multiple else what
 
 
 def _default(option: TyperOption) -> str:
@@ -141,40 +191,27 @@ def _default(option: TyperOption) -> str:
 
 
 def tools() -> str:
-    """Return the table of what the MCP server offers, with the arguments of each tool."""
+    """Return the table of the tools of the MCP server, with the arguments of each."""
     server = make_server(AgentMemory("memory.db"), Path("memory.db"), writes=True)
     table = "| tool | what it does | arguments | only reads |\n|---|---|---|---|\n"
     for tool in anyio.run(server.list_tools):
         does = (tool.description or "").removesuffix(IS_DATA)
         needed = tool.input_schema.get("required", ())
         arguments = [
-            _argument(name, told, name in needed)
-            for name, told in tool.input_schema["properties"].items()
+            _argument(name, schema.get("default"), name in needed)
+            for name, schema in tool.input_schema["properties"].items()
         ]
         reads = "yes" if tool.annotations and tool.annotations.read_only_hint else "no"
-        cells = (f"`{tool.name}`", does, "<br>".join(arguments), reads)
+        cells = (f"`{tool.name}`", does, ", ".join(arguments), reads)
         table += "| " + " | ".join(one.replace("|", "\\|") for one in cells) + " |\n"
     return table
 
 
-def _argument(name: str, told: dict[str, Any], needed: bool) -> str:
-    """Return an argument, what it is by default, and what there is to say of it."""
-    default = told.get("default")
-    given = "" if needed or default is None else f" = {json.dumps(default)}"
-    optional = "" if needed or given else " (optional)"
-    return f"`{name}{given}`{optional}: {told['description']}"
-
-
-def parts(embedder: SentenceEmbedder) -> dict[str, str]:
-    """Return every part that the program can give."""
-    return {
-        "before": before(),
-        "after": after(embedder),
-        "help": help_text(),
-        "exits": exits(),
-        "keys": keys(),
-        "tools": tools(),
-    }
+def _argument(name: str, default: object, needed: bool) -> str:
+    """Return an argument with its default, in brackets if it may be omitted."""
+    if needed:
+        return f"`{name}`"
+    return f"`[{name}]`" if default is None else f"`[{name}={json.dumps(default)}]`"
 
 
 def _fenced(language: str, text: str) -> str:
@@ -186,10 +223,21 @@ def commands_of(example: str) -> list[str]:
     return [line[2:] for line in example.splitlines() if line.startswith("$ ")]
 
 
+# Each part that the program writes, by its name, and its page.
+PARTS = {
+    **{"before": (README, before), "after": (README, after)},
+    **{"commands": (REFERENCE, commands), "help": (REFERENCE, help_text)},
+    **{"exits": (REFERENCE, exits), "keys": (CONFIGURATION, keys), "tools": (INTEGRATIONS, tools)},
+}
+
+
+def main(names: list[str]) -> None:
+    """Write the parts of these names, or all of them, again."""
+    for name in names or PARTS:
+        page, make = PARTS[name]
+        written = page.read_text("utf-8")
+        page.write_text(written.replace(block(written, name), make(), 1), "utf-8")
+
+
 if __name__ == "__main__":
-    for name, part in parts(SentenceEmbedder()).items():
-        written = PAGES[name].read_text("utf-8")
-        made = written.replace(
-            f"<!-- {name} -->\n{block(written, name)}", f"<!-- {name} -->\n{part}"
-        )
-        PAGES[name].write_text(made, "utf-8")
+    main(sys.argv[1:])

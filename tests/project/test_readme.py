@@ -10,28 +10,26 @@ import pytest
 import readme
 from cli_calls import Cli
 from commands import setting
+from model_nights import SMOKE
+from places import ROOT
 from readme import commands_of
 
-from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 
-
-def test_what_the_program_can_say_itself_stands_so_on_the_pages(
-    embedder: SentenceEmbedder,
-) -> None:
-    for name, part in readme.parts(embedder).items():
-        text = readme.PAGES[name].read_text("utf-8")
-        assert readme.block(text, name) == part, f"run: python tests/readme.py ({name})"
+@pytest.mark.parametrize("name", readme.PARTS)
+def test_what_the_program_writes_is_on_the_pages(name: str) -> None:
+    page, make = readme.PARTS[name]
+    assert readme.block(page.read_text("utf-8"), name) == make(), "run: python tests/readme.py"
 
 
 def test_the_commands_of_the_readme_work_one_after_the_other(
     tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "fixtures").mkdir()
-    shutil.copy(readme.SMOKE, tmp_path / "fixtures")
+    shutil.copy(SMOKE, tmp_path / "fixtures")
     monkeypatch.chdir(tmp_path)
-    example = readme.block(readme.README.read_text("utf-8"), "example")
+    example = readme.example("example")
     commands = commands_of(example)
-    assert len(commands) == 7
+    assert len(commands) == 6
     for command in commands:
         program, *arguments = shlex.split(command)
         assert program == "slowwave"
@@ -43,10 +41,10 @@ def test_the_commands_for_another_agents_file_work_one_after_the_other(
     tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    copied, *commands = commands_of(readme.block(readme.README.read_text("utf-8"), "foreign"))
+    copied, *commands = commands_of(readme.example("foreign"))
     program, source, to = copied.split()
     assert (program, to) == ("cp", ".")
-    shutil.copy(readme.ROOT / source, tmp_path)
+    shutil.copy(ROOT / source, tmp_path)
     before = (tmp_path / Path(source).name).read_bytes()
     ended = [cli(*shlex.split(one)[1:]) for one in commands]
     assert [one.code for one in ended] == [0, 0, 0]
@@ -57,20 +55,15 @@ def test_the_commands_of_a_review_work_one_after_the_other(
     tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "fixtures").mkdir()
-    shutil.copy(readme.SMOKE, tmp_path / "fixtures")
+    shutil.copy(SMOKE, tmp_path / "fixtures")
     monkeypatch.chdir(tmp_path)
-    commands = commands_of(readme.block(readme.README.read_text("utf-8"), "review"))
+    commands = commands_of(readme.example("review"))
     ended = [cli(*shlex.split(one)[1:]) for one in commands]
     assert [one.code for one in ended] == [0] * len(commands)
 
 
-def test_every_command_stands_in_the_readme() -> None:
-    text = readme.README.read_text("utf-8")
-    assert [name for name in readme.every_command() if f"`slowwave {name} " not in text] == []
-
-
 def test_the_smoke_fixture_of_ci_has_something_to_do(tmp_path: Path, cli: Cli) -> None:
-    assert cli("import", tmp_path / "smoke.db", readme.SMOKE).code == 0
+    assert cli("import", tmp_path / "smoke.db", SMOKE).code == 0
     planned = cli("maintain", tmp_path / "smoke.db", "--consolidate", "--dry-run", "--exit-code")
     assert planned.code == 4
 

@@ -75,7 +75,7 @@ def parse_trace(line: bytes, number: int) -> TaskTrace:
         where = ".".join(map(str, first["loc"]))
         raise InvalidLine(
             f"Line {number} is not a trace: {where + ': ' if where else ''}{first['msg']}.",
-            "Nothing was taken in. docs/experience.md shows what a trace looks like.",
+            "Nothing was taken in. docs/organisation.md shows what a trace looks like.",
         ) from error
 
 

@@ -14,7 +14,7 @@ import readme
 from agents_files import SAMPLES, chosen_steps, consolidated, killed
 from cli_calls import Cli
 from commands import setting
-from model_nights import GATE, GATE_ONCE, SHORT, joining, latest_port, served
+from model_nights import GATE, GATE_ONCE, SHORT, SMOKE, joining, latest_port, served
 from model_server import Asked, Reply, answering, approval, model_server
 from nights import of_one_thing, picture, rows
 from places import FORMATS
@@ -500,8 +500,7 @@ DIST = "lines-0.1.dist-info"
 def test_the_format_of_the_page_works_once_its_package_declares_it(
     tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    page = (readme.ROOT / "docs" / "formats.md").read_text("utf-8")
-    _, code, _ = readme.block(page, "plugin").split("```")
+    _, code, _ = readme.example("plugin").split("```")
     package = tmp_path / "package"
     (package / DIST).mkdir(parents=True)
     (package / "lines_format.py").write_text(code.removeprefix("python\n"))
@@ -513,7 +512,7 @@ def test_the_format_of_the_page_works_once_its_package_declares_it(
     before = "Billing listens on port 8080.\nBilling listens on port 8080\n9090 is free\n"
     path.write_text(before)
     assert "lines" in cli("formats").out
-    _, trial, _ = readme.block(page, "trial").split("```")
+    _, trial, _ = readme.example("trial").split("```")
     told: dict[str, object] = {"path": path}
     exec(f"{code.removeprefix('python')}\n{trial.removeprefix('python')}", told)  # noqa: S102 - our own page
     ended = cli("maintain", path, "--consolidate", "--format", "lines", "--json")
@@ -579,7 +578,7 @@ def test_nothing_but_its_own_agent_adds_to_a_file(
 ) -> None:
     name, path = sample
     before = path.read_bytes()
-    for command in (["add", path, "Plays the tuba"], ["import", path, readme.SMOKE]):
+    for command in (["add", path, "Plays the tuba"], ["import", path, SMOKE]):
         ended = cli(*command)
         assert ended.code == 2
         assert name in ended.err
