@@ -11,7 +11,7 @@ import pytest
 import readme
 from cli_calls import Cli
 from commands import setting
-from model_nights import every_night_asks, write_smoke
+from model_nights import SMOKE, every_night_asks, write_smoke
 from model_server import answering, approval
 from nights import TWINS, active, fill, rows, told
 
@@ -21,7 +21,7 @@ from slowwave.cli.app import run
 @pytest.fixture(scope="module")
 def after_a_night(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("night") / "memory.db"
-    assert run(["import", str(path), str(readme.SMOKE), "--quiet"]) == 0
+    assert run(["import", str(path), str(SMOKE), "--quiet"]) == 0
     with every_night_asks(answering(write_smoke, approval)):
         assert run(["maintain", str(path), "--consolidate", "--quiet"]) == 0
     return path
@@ -135,7 +135,7 @@ def test_log_shows_of_each_proposal_what_went_and_what_stands(night: Path, cli: 
 
 def test_log_gives_the_tokens_of_each_proposal_as_the_night_did(tmp_path: Path, cli: Cli) -> None:
     memories = tmp_path / "memory.db"
-    cli("import", memories, readme.SMOKE)
+    cli("import", memories, SMOKE)
     with every_night_asks(answering(write_smoke, approval)):
         report = cli("maintain", memories, "--consolidate").out
     logged = cli("log", memories, run_of(memories)).out

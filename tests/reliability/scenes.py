@@ -14,10 +14,9 @@ import night as fixture
 import nights
 from builders import SCHEMAS
 from commands import environment
-from model_nights import told_once
+from model_nights import SMOKE, told_once
 from model_server import answering, approval, model_server
 from nights import AGENTS_TABLES, fill, of_one_thing, picture, rows
-from readme import SMOKE
 
 from slowwave.store.check import check_file
 from slowwave.store.file import create_file, open_reading, open_writing

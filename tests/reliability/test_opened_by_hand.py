@@ -18,11 +18,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import readme
 from mcp import Client
 from mcp_client import ask, in_this_process
+from model_nights import SMOKE
 from nights import TWINS, fill, rows, told
 from places import FIXTURES, FORMATS
+from readme import every_command
 
 from slowwave.cli.app import run
 from slowwave.consolidation.agent import AgentMemory
@@ -120,7 +121,7 @@ CALLS: dict[str, list[str]] = {
 def lived_in(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     """Provide a file with a night behind it."""
     path = tmp_path_factory.mktemp("lived") / "memory.db"
-    assert run(["import", str(path), str(readme.SMOKE), "--quiet"]) == 0
+    assert run(["import", str(path), str(SMOKE), "--quiet"]) == 0
     assert run(["maintain", str(path), "--consolidate", "--quiet"]) == 0
     return copied(path)
 
@@ -130,7 +131,7 @@ def waiting(tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, str]:
     """Provide a file in which two proposals wait, and a plan that waits for nobody."""
     path = tmp_path_factory.mktemp("waiting") / "memory.db"
     plan = path.with_name("plan.json")
-    assert run(["import", str(path), str(readme.SMOKE), "--quiet"]) == 0
+    assert run(["import", str(path), str(SMOKE), "--quiet"]) == 0
     fill(path, told(TWINS, "twin"))
     dry_run = ["maintain", str(path), "--consolidate", "--dry-run", "--plan-out", str(plan)]
     assert run([*dry_run, "--quiet"]) == 0
@@ -185,7 +186,7 @@ def places(tmp_path: Path, lived_in: bytes, waiting: tuple[bytes, str]) -> dict[
 
 
 def test_each_command_is_tried() -> None:
-    assert set(CALLS) == set(readme.every_command())
+    assert set(CALLS) == set(every_command())
 
 
 @pytest.mark.parametrize("command", CALLS)

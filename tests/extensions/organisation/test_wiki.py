@@ -17,11 +17,10 @@ from commands import setting
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
-from model_nights import a_rule, every_night_asks, write_smoke
+from model_nights import SMOKE, a_rule, every_night_asks, write_smoke
 from model_server import answering, approval, model_server
 from nights import execute, fill, rows
 from places import ROOT
-from readme import SMOKE
 
 from slowwave.cli.app import run
 from slowwave.extensions.organisation.wiki.names import stem_of
