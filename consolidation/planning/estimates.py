@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 # Measured with o200k_base, a test keeps it true: the prompt, the marks around the memories, the
 # schema, and what the roles of the messages take.
-TOKENS_OF_WRITING = 1_170
+TOKENS_OF_WRITING = 1_173
 TOKENS_OF_CHECKING = 785
 # Id and quotes of a memory, and its share of the line with its day.
 TOKENS_A_MEMORY = 6

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from slowwave.consolidation.errors import QueryTooLong
-from slowwave.consolidation.text.tokens import is_content, tokenise
+from slowwave.consolidation.text.tokens import is_content, lemma, tokenise
 from slowwave.consolidation.thresholds import (
     AS_RELEVANT,
     RELEVANCE_SHARE,
@@ -132,7 +132,7 @@ class _Ranks:
 def words_of(text: str) -> list[str]:
     """Return the content words of a question; all words if it has none."""
     words = [token.bare for token in tokenise(text)]
-    content = list(filter(is_content, words))
+    content = [word for word in words if is_content(word) and is_content(lemma(word))]
     return list(dict.fromkeys(content or words))
 
 

@@ -39,8 +39,8 @@ _STEP, _SPREAD = np.uint64(0x100000001B3), np.uint64(0x9E3779B97F4A7C15)
 _MARKS = re.compile(
     r"<\|\w+\|>|\[/?(?:INST|SYSTEM)\]|<</?SYS>>|^#+\s*(?:system|assistant)\s*:|"
     r"[\"']role[\"']\s*:\s*[\"'](?:system|developer|tool)[\"']|[\"']tool_calls[\"']\s*:|"
-    r"<\s{0,4}/?\s{0,4}(?:tool_calls?|function_calls|invoke|memories|groups)\b[^>]{0,40}>|"
-    r"<\s{0,4}/\s{0,4}(?:memory|faults|system|instructions?)\b[^>]{0,40}>|"
+    r"<\s{0,4}/?\s{0,4}(?:tool_calls?|function_calls|invoke)\b[^>]{0,40}>|"
+    r"<\s{0,4}/\s{0,4}(?:memor(?:y|ies)|groups|faults|system|instructions?)\b[^>]{0,40}>|"
     r"[\"'](?:groups|unsupported|wrong_join)[\"']\s*:\s*\[",
     re.IGNORECASE | re.MULTILINE,
 )

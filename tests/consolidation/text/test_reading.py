@@ -16,7 +16,7 @@ NAMES = [
     ("The image belongs to Rosalind.", ["rosalind"]),
     ("Rosalind's image is old.", ["rosalind"]),
     ("The image is Rosalind's.", ["rosalind"]),
-    ("Anne-Marie and Zoë met O'Brien.", ["zoë", "o'brien"]),
+    ("Anne-Marie and Zoë met O'Brien.", ["anne-marie", "zoë", "o'brien"]),
     ("Aunt Beatrix sent it.", ["beatrix"]),
     ("Kafka is slow. Zookeeper was fine.", ["kafka", "zookeeper"]),
     ("CI runs on GitLab.", ["ci"]),
