@@ -13,7 +13,6 @@ from pathlib import Path
 import night as fixture
 import nights
 from builders import SCHEMAS
-from commands import environment
 from model_nights import SMOKE, told_once
 from model_server import answering, approval, model_server
 from nights import AGENTS_TABLES, fill, of_one_thing, picture, rows
@@ -188,11 +187,9 @@ def _waiting(path: Path) -> set[str]:
 @contextmanager
 def a_model() -> Iterator[tuple[str, ...]]:
     """Serve a model that knows `few_memories`, and provide the options that name it."""
-    with (
-        model_server(answering(told_once, approval), most_requests=10_000) as server,
-        environment({"SLOWWAVE_API_BASE": server.base}),
-    ):
-        yield ("--model", "openai/scripted")
+    with model_server(answering(told_once, approval), most_requests=10_000) as server:
+        # Not through the environment: the process that runs jobs has that of its start.
+        yield ("--model", "openai/scripted", "--api-base", server.base)
 
 
 def few_memories() -> list[str]:

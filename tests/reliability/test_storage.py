@@ -32,7 +32,8 @@ pytestmark = pytest.mark.skipif(
 Rounds = Callable[[int, int], int]
 MODES = ("wal", "delete")
 READS = (
-    *((name,) for name in ("check", "export", "list", "log", "stats")),
+    *((name,) for name in ("check", "export", "list", "log")),
+    ("log", "--stats"),
     ("maintain", "--consolidate", "--dry-run", "--quiet"),
 )
 WRITES = (("add", "Tea is at four."), ("maintain", "--consolidate", "--quiet"))

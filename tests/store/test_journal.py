@@ -454,7 +454,7 @@ def test_a_row_that_was_changed_since_is_named_and_nothing_is_undone(
     (obstacle,) = raised.value.obstacles
     assert message in raised.value.message
     assert (obstacle.why, obstacle.run) == (raised.value.message, None)
-    assert "restore" in raised.value.hint
+    assert "single memories" in raised.value.hint
     assert picture(after_a_night, EVERYTHING) == before
 
 
