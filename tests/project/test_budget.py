@@ -20,10 +20,12 @@ _SPLIT = re.compile(r"[\s|]+")
 # The numbers reached. They may only fall: a wrong join or a lost detail is answered by a better
 # prompt, question or training pair, never by a list of words.
 MOST = {
-    "lines": 3_888,
-    "regular expressions": 50,
-    "listed words": 1_337,
-    "thresholds": 45,
+    "lines": 3_787,
+    "regular expressions": 48,
+    "listed words": 484,
+    "thresholds": 44,
+    "lines of the core": 37_865,
+    "lines of extensions": 13_012,
     # Without --format and --state, which leave every command with the formats of other agents.
     "options of maintain": 19,
     "commands on the first help screen": 15,
@@ -38,6 +40,11 @@ def modules() -> Iterator[ast.Module]:
 
 def lines() -> int:
     paths = (path for folder in JUDGING for path in (CONSOLIDATION / folder).glob("*.py"))
+    return sum(path.read_text("utf-8").count("\n") for path in paths)
+
+
+def lines_below(*folders: str) -> int:
+    paths = (path for folder in folders for path in (ROOT / folder).rglob("*.py"))
     return sum(path.read_text("utf-8").count("\n") for path in paths)
 
 
@@ -94,6 +101,8 @@ COUNTED = {
     "regular expressions": regular_expressions,
     "listed words": listed_words,
     "thresholds": thresholds,
+    "lines of the core": lambda: lines_below("cli", "consolidation", "store"),
+    "lines of extensions": lambda: lines_below("extensions"),
     "options of maintain": options_of_maintain,
     "commands on the first help screen": commands_on_the_first_screen,
 }
