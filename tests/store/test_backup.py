@@ -287,6 +287,18 @@ def damage_index(path: Path) -> None:
     path.write_bytes(content)
 
 
+@pytest.mark.parametrize("undone", ["a run", "a memory"])
+def test_a_damaged_file_is_not_changed_by_undo(
+    ripe_file: Path, embedder: SentenceEmbedder, undone: str
+) -> None:
+    run_id = night(ripe_file, embedder).run_id
+    execute(ripe_file, "PRAGMA wal_checkpoint(TRUNCATE)")
+    damage_index(ripe_file)
+    before = ripe_file.read_bytes()
+    assert run(["undo", str(ripe_file), run_id if undone == "a run" else "oncall-00"]) == 10
+    assert ripe_file.read_bytes() == before
+
+
 def test_before_an_older_schema_is_brought_up_to_date_there_is_a_backup_of_it(
     tmp_path: Path, embedder: SentenceEmbedder
 ) -> None:
