@@ -105,14 +105,14 @@ def fold(word: str) -> str:
     return "".join(letter for letter in letters if not unicodedata.combining(letter))
 
 
+@lru_cache(maxsize=65_536)
 def is_common_word(word: str) -> bool:
     """Whether a word is one of English, and needs no capital as "Tom" does."""
     import simplemma
 
-    parts = re.findall(r"[^\W\d_]+", word)
     # What is longer is a word of no language, and takes long to look up.
     return len(word) > _NEAR or all(
         simplemma.is_known(part.lower(), "en")
         and str(simplemma.lemmatize(part.capitalize(), "en")).islower()
-        for part in parts
+        for part in re.findall(r"[^\W\d_]+", word)
     )
