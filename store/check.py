@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from .connection import connect, is_immutable
 from .errors import UnusableFile
-from .extension_tables import extension_tables
+from .extension_points import extension_tables
 from .file import MemoryFile, schema_version
 from .journal_form import JournalReader
 from .kept_form import find_row_fault

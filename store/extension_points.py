@@ -1,11 +1,18 @@
-"""What installed extensions register: commands, places, conversation formats, schema steps."""
+"""What installed extensions register: commands, places, conversation formats, tables."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import entry_points
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sqlite_utils import Database
+
+    from .file import MemoryFile
 
 
 def registered(group: str) -> Iterator[tuple[str, Any]]:
@@ -17,3 +24,52 @@ def registered(group: str) -> Iterator[tuple[str, Any]]:
 @cache
 def _points(group: str) -> tuple[Any, ...]:
     return tuple(sorted(entry_points(group=f"slowwave.{group}"), key=lambda point: point.name))
+
+
+@dataclass(frozen=True)
+class ExtensionTables:
+    """The tables of an extension, which a file has once the extension has written to it."""
+
+    # Creates the missing tables, indexes and triggers.
+    script: str
+    # By table, the order of its rows in an export of the whole file.
+    order: Mapping[str, str]
+    # Yields the name and the details of each problem of their rows.
+    find_faults: Callable[[MemoryFile], Iterator[tuple[str, str]]]
+
+
+@cache
+def extension_tables() -> tuple[ExtensionTables, ...]:
+    """Return the tables of each installed extension."""
+    return tuple(tables for _, tables in registered("schema"))
+
+
+def complete_tables(db: Database) -> None:
+    """Create the missing parts of each extension of which a file has a table."""
+    for tables in extension_tables():
+        if any(has_table(db, table) for table in tables.order):
+            run_script(db, tables.script)
+
+
+def has_table(db: Database, name: str) -> bool:
+    """Whether a file has a table."""
+    sql = "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?"
+    return db.conn.execute(sql, [name]).fetchone() is not None
+
+
+def run_script(db: Database, script: str) -> None:
+    """Run each statement of a script, in the caller's transaction."""
+    # `executescript` would commit.
+    for statement in statements_of(script):
+        db.conn.execute(statement)
+
+
+def statements_of(script: str) -> list[str]:
+    """Split a script into statements that SQLite considers complete."""
+    statements, lines = [], ""
+    for line in script.splitlines(keepends=True):
+        lines += line
+        if sqlite3.complete_statement(lines):
+            statements.append(lines)
+            lines = ""
+    return statements

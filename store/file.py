@@ -15,7 +15,7 @@ from .connection import connect, file_replaced_error, retry_while_busy, translat
 from .errors import StoreError, UnusableFile
 from .lock import maintenance_lock as maintenance_lock
 from .migrate import apply_steps, try_on_copy
-from .schema import APPLICATION_ID
+from .migrations import APPLICATION_ID
 from .schema_of_file import applied_steps, is_outdated, newest_version
 from .sidecar import create_sidecar as create_sidecar
 from .sidecar import file_size, link_into_place

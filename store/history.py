@@ -8,11 +8,10 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from .errors import UnusableFile
-from .extension_tables import ExtensionTables, extension_tables, has_table
+from .extension_points import ExtensionTables, extension_tables, has_table, run_script
 from .file import MemoryFile
 from .records import json_text
 from .rows import Columns, Row, add_rows, decode_row, encode_row, set_columns
-from .sql_script import run_script
 
 # The tables besides memories, vectors and lineage, and their order: rows refer only to earlier
 # rows. Caches, and tables that only mirrors use, are not exported.

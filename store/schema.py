@@ -1,20 +1,8 @@
-"""The tables of a memory file, as the steps that make them from version 1 on."""
+"""The SQL of released schema versions. Never edited, because files contain this text."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
-
-from .extension_tables import complete_tables
-from .sql_script import run_script, statements_of
-
-if TYPE_CHECKING:
-    from sqlite_utils import Database
-
-# "slww" in ASCII: `PRAGMA application_id` tells our files from other SQLite files.
-APPLICATION_ID = 0x736C7777
-
-_VERSION_1 = """
+VERSION_1 = """
 CREATE TABLE memories (
     -- A row per memory: a short text that an agent or a person stored, or that a run derived.
     id            TEXT PRIMARY KEY NOT NULL DEFAULT (lower(hex(randomblob(16)))),
@@ -215,55 +203,7 @@ CREATE TABLE answers (
 ) STRICT, WITHOUT ROWID;
 """
 
-
-# The tables whose operations are a closed list; none is spoken of by a foreign key.
-_WITH_OPERATIONS = ("synthesized_from", "derivations", "proposals")
-_THREE, _FOUR, _FIVE = (
-    f"CHECK (operation IN ('merge', 'synthesize', 'extract'{more}))"
-    for more in ("", ", 'update'", ", 'update', 'ingest'")
-)
-
-
-def version_1(db: Database) -> None:
-    """Make every table."""
-    run_script(db, _VERSION_1)
-
-
-def version_2(db: Database) -> None:
-    """Allow an operation to be an update.
-
-    SQLite cannot change a CHECK: each table is made anew beside the old one, filled, and given
-    the indexes and triggers that it had, an agent's own among them.
-    """
-    _make_all_anew(db, _WITH_OPERATIONS, _FOUR)
-
-
-def _make_all_anew(db: Database, tables: Sequence[str], operations: str) -> None:
-    # Otherwise the rename would go on into the triggers and views that speak of the table.
-    db.conn.execute("PRAGMA legacy_alter_table = ON")
-    try:
-        for table in tables:
-            _make_anew(db, table, operations)
-    finally:
-        db.conn.execute("PRAGMA legacy_alter_table = OFF")
-
-
-def _make_anew(db: Database, table: str, operations: str) -> None:
-    parts = db.conn.execute(
-        "SELECT sql FROM sqlite_schema WHERE tbl_name = ? AND type <> 'table' AND sql IS NOT NULL",
-        [table],
-    ).fetchall()
-    head = f"CREATE TABLE {table} ("
-    made = next(one for one in statements_of(_VERSION_1) if head in one)
-    db.conn.execute(f"ALTER TABLE {table} RENAME TO {table}_before")
-    db.conn.execute(made.replace(_THREE, operations))
-    db.conn.execute(f"INSERT INTO {table} SELECT * FROM {table}_before")
-    db.conn.execute(f"DROP TABLE {table}_before")
-    for (sql,) in parts:
-        db.conn.execute(sql)
-
-
-_VERSION_3 = """
+VERSION_3 = """
 CREATE TABLE memos (
     -- A row per thing that a run found out from texts alone, so that no later one need do so again.
     -- May be emptied at any time: it is worked out anew.
@@ -308,61 +248,7 @@ CREATE TABLE standing (
 ) STRICT, WITHOUT ROWID;
 """
 
-# What a plan reads of a memory; how often it was looked up, and such, changes nothing.
-_PLANNED = (
-    "id, tenant, content, kind, layer, status, origin, trust, importance, pinned, generation, "
-    "session, content_hash, observed_at, expires_at, superseded_by"
-)
-_COUNT = (
-    # What has no WHERE would be taken for a join by the words that follow.
-    "INSERT INTO changes SELECT tenant, 1 FROM ({tenants}) WHERE true "
-    "ON CONFLICT (tenant) DO UPDATE SET count = count + 1;"
-)
-# Per table, the tenants that a changed row is about, and the columns that count.
-_COUNTED = {
-    "memories": ("SELECT {row}.tenant AS tenant", _PLANNED),
-    "embeddings": ("SELECT tenant FROM memories WHERE id = {row}.memory_id", ""),
-    "memory_entities": ("SELECT tenant FROM memories WHERE id = {row}.memory_id", ""),
-    # And of the memories that mention it, which may have been moved to another tenant.
-    "entities": (
-        "SELECT {row}.tenant AS tenant UNION SELECT m.tenant FROM memory_entities "
-        "JOIN memories m ON m.id = memory_id WHERE entity_id = {row}.id",
-        "",
-    ),
-    "synthesized_from": (
-        "SELECT tenant FROM memories WHERE id IN ({row}.derived_id, {row}.source_id)",
-        "",
-    ),
-    "proposals": ("SELECT {row}.tenant AS tenant", ""),
-}
-
-
-def version_3(db: Database) -> None:
-    """Keep what a run found out, and count what changes since."""
-    run_script(db, _VERSION_3)
-    for statement in _counting():
-        db.conn.execute(statement)
-
-
-def _counting() -> Iterator[str]:
-    for table, (tenants, columns) in _COUNTED.items():
-        for event, rows in (("INSERT", ["new"]), ("UPDATE", ["old", "new"]), ("DELETE", ["old"])):
-            of = f" OF {columns}" if columns and event == "UPDATE" else ""
-            counts = " ".join(_COUNT.format(tenants=tenants.format(row=row)) for row in rows)
-            yield (
-                f"CREATE TRIGGER {table}_{event.lower()}_counted AFTER {event}{of} ON {table} "
-                f"BEGIN {counts} END"
-            )
-    # SQLite tells no trigger of the rows that INSERT OR REPLACE takes away.
-    replaced = _COUNT.format(tenants="SELECT tenant FROM memories WHERE id = new.id")
-    for event, when in (("INSERT", ""), ("UPDATE OF id", "WHEN new.id IS NOT old.id ")):
-        yield (
-            f"CREATE TRIGGER memories_{event[:6].lower()}_replaced BEFORE {event} ON memories "
-            f"{when}BEGIN {replaced} END"
-        )
-
-
-_VERSION_4 = """
+VERSION_4 = """
 -- Who deletes a memory deletes this one alone: what it stood for comes back and is what it was. Of
 -- one that was superseded itself, its successor stands for them from now on. Before, since the
 -- foreign key has forgotten them afterwards.
@@ -380,13 +266,7 @@ BEGIN
 END;
 """
 
-
-def version_4(db: Database) -> None:
-    """Bring back what a memory stood for when somebody deletes it."""
-    run_script(db, _VERSION_4)
-
-
-_VERSION_5 = """
+VERSION_5 = """
 CREATE TABLE asked (
     -- A row per text that a model was shown among its neighbours: no later night asks about it, but
     -- with something new beside it.
@@ -409,74 +289,7 @@ CREATE TABLE disputes (
 ) STRICT, WITHOUT ROWID;
 """
 
-
-def version_5(db: Database) -> None:
-    """Remember which texts a model was shown, and which it took for a conflict."""
-    run_script(db, _VERSION_5)
-
-
-def version_6(db: Database) -> None:
-    """Make nothing: the tables of a mirror are made by the extension that writes them."""
-
-
-_VERSION_7 = """
-CREATE TABLE read_messages (
-    -- A row per message of a conversation that an ingest has read, so that none is read twice.
-    tenant TEXT NOT NULL,
-    -- A hash of what was said in the conversation up to and with this message.
-    chain  TEXT NOT NULL,
-    run_id TEXT NOT NULL,
-    PRIMARY KEY (tenant, chain)
-) STRICT, WITHOUT ROWID;
-
-CREATE TABLE memory_messages (
-    -- A row per message that a memory was taken from. It outlives the memory where lineage does.
-    memory_id    TEXT NOT NULL,
-    -- The message's own hash, as in `read_messages`.
-    chain        TEXT NOT NULL,
-    conversation TEXT NOT NULL,
-    -- Which message of the conversation, from 1 on.
-    place        INTEGER NOT NULL,
-    role         TEXT NOT NULL,
-    speaker      TEXT,
-    said_at      TEXT,
-    content      TEXT NOT NULL,
-    -- The words of it that the memory rests on.
-    quotes       TEXT NOT NULL CHECK (json_valid(quotes) AND json_type(quotes) = 'array'),
-    -- Who read it: the model's name; NULL without one.
-    model        TEXT,
-    run_id       TEXT NOT NULL,
-    PRIMARY KEY (memory_id, chain)
-) STRICT, WITHOUT ROWID;
-
-CREATE TRIGGER memory_messages_leave AFTER DELETE ON memories
-BEGIN
-    DELETE FROM memory_messages WHERE memory_id = old.id
-    AND NOT EXISTS (SELECT 1 FROM synthesized_from WHERE source_id = old.id);
-END;
-
-CREATE TABLE waiting_messages (
-    -- A row per part of a conversation that a model was to read and could not.
-    id           TEXT PRIMARY KEY NOT NULL,
-    tenant       TEXT NOT NULL,
-    conversation TEXT NOT NULL,
-    -- The messages with what is needed to read them later.
-    content      TEXT NOT NULL CHECK (json_valid(content) AND json_type(content) = 'object'),
-    why          TEXT NOT NULL,
-    state        TEXT NOT NULL CHECK (state IN ('waiting', 'read')),
-    queued_at    TEXT NOT NULL,
-    run_id       TEXT NOT NULL
-) STRICT;
-"""
-
-
-def version_7(db: Database) -> None:
-    """Take memories from conversations, and keep the messages that they come from."""
-    run_script(db, _VERSION_7)
-    _make_all_anew(db, ("proposals",), _FIVE)
-
-
-_VERSION_8 = """
+VERSION_8 = """
 CREATE TABLE witnesses (
     -- A row per memory that was purged: what nights go on reading of it, so that they do not bring
     -- together what it kept apart. Its text stands in `synthesized_from`.
@@ -502,37 +315,3 @@ CREATE TABLE witness_vectors (
     PRIMARY KEY (id, model)
 ) STRICT;
 """
-
-
-def version_8(db: Database) -> None:
-    """Keep what nights read of purged memories."""
-    run_script(db, _VERSION_8)
-
-
-def version_9(db: Database) -> None:
-    """Make nothing: the log of shared knowledge is made by the extension that writes it."""
-
-
-def version_10(db: Database) -> None:
-    """Make nothing, as version 9."""
-
-
-def version_11(db: Database) -> None:
-    """Complete what a file has of an extension: one of version 9 lacks what version 10 made."""
-    complete_tables(db)
-
-
-# Oldest first. One is never edited after a release: a change of the schema is a new function.
-STEPS = (
-    version_1,
-    version_2,
-    version_3,
-    version_4,
-    version_5,
-    version_6,
-    version_7,
-    version_8,
-    version_9,
-    version_10,
-    version_11,
-)

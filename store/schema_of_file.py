@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from .extension_tables import ExtensionTables, extension_tables
-from .schema import STEPS
-from .sql_script import run_script
+from .extension_points import ExtensionTables, extension_tables, run_script
+from .migrations import STEPS
 
 if TYPE_CHECKING:
     from sqlite_utils import Database, Migrations
@@ -24,7 +23,7 @@ def newest_version() -> int:
 
 def step_names() -> set[str]:
     """Return the names of all migrations."""
-    return {step.__name__ for step in STEPS}
+    return set(STEPS)
 
 
 def applied_steps(db: Database) -> set[str]:
@@ -48,8 +47,8 @@ def migrations() -> Migrations:
     from sqlite_utils import Migrations
 
     steps = Migrations(_STEP_SET)
-    for step in STEPS:
-        steps()(step)
+    for name, step in STEPS.items():
+        steps(name=name)(step)
     return steps
 
 
@@ -85,7 +84,7 @@ def fresh_parts(*extensions: ExtensionTables) -> dict[str, set[str]]:
 
     db = Database(memory=True, execute_plugins=False)
     try:
-        for step in STEPS:
+        for step in STEPS.values():
             step(db)
         for tables in extensions:
             run_script(db, tables.script)

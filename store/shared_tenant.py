@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .errors import StoreError
-from .extension_tables import has_table
+from .extension_points import has_table
 
 if TYPE_CHECKING:
     from .file import MemoryFile

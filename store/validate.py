@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .errors import UnusableFile
+from .migrations import APPLICATION_ID
 from .opening import HEADER_BYTES, MAGIC, first_bytes, is_database, open_immutable
 from .records import SAVE
-from .schema import APPLICATION_ID
 from .schema_of_file import applied_steps, step_names
 from .sidecar import file_size, sidecar_path
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -167,7 +168,7 @@ def kept_file(version: int, folder: Path) -> Path:
 def migrated_to(version: int, path: Path) -> Path:
     """Bring a file up to a version that need not be the newest one."""
     with pytest.MonkeyPatch.context() as then:
-        then.setattr(schema_of_file, "STEPS", schema_of_file.STEPS[:version])
+        then.setattr(schema_of_file, "STEPS", dict(islice(schema_of_file.STEPS.items(), version)))
         with open_writing(path):
             return path
 

@@ -12,7 +12,7 @@ from nights import execute, rows
 
 from slowwave.store.check import Health, Problem, check_file
 from slowwave.store.file import open_reading
-from slowwave.store.schema import STEPS
+from slowwave.store.migrations import STEPS
 
 
 def health(path: Path) -> Health:

@@ -25,7 +25,7 @@ from slowwave.consolidation.running.preflight import Preflight
 from slowwave.consolidation.running.run_in_file import RunInFile
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.consolidation.writing.writer import BuiltInWriter
-from slowwave.store import connection, schema, schema_of_file
+from slowwave.store import connection, migrations, schema_of_file
 from slowwave.store.check import check_file
 from slowwave.store.errors import FileHeld, StoreError, UnusableFile
 from slowwave.store.file import (
@@ -53,9 +53,9 @@ def refused(opened: Opener, path: Path) -> UnusableFile:
     return raised.value
 
 
-def with_steps(monkeypatch: pytest.MonkeyPatch, *steps: Callable[..., None]) -> None:
-    """Make this slowwave one that knows these steps of the schema."""
-    monkeypatch.setattr(schema_of_file, "STEPS", steps)
+def with_step(monkeypatch: pytest.MonkeyPatch, step: Callable[..., None]) -> None:
+    """Make this slowwave a newer one, with another migration."""
+    monkeypatch.setattr(schema_of_file, "STEPS", {**schema_of_file.STEPS, step.__name__: step})
 
 
 def test_a_new_file_is_whole_and_says_whose_it_is(memory_file: Path) -> None:
@@ -71,7 +71,7 @@ def test_a_new_file_is_whole_and_says_whose_it_is(memory_file: Path) -> None:
             db.execute(f"PRAGMA {name}").fetchone()[0]
             for name in ("application_id", "user_version", "journal_mode")
         ]
-    assert said == [schema.APPLICATION_ID, len(schema_of_file.STEPS), "wal"]
+    assert said == [migrations.APPLICATION_ID, len(schema_of_file.STEPS), "wal"]
 
 
 def test_a_new_file_leaves_nothing_beside_it(memory_file: Path) -> None:
@@ -119,7 +119,7 @@ def test_what_could_not_be_made_whole_does_not_stay(
     def broken(db: object) -> None:
         raise reason
 
-    with_steps(monkeypatch, *schema_of_file.STEPS, broken)
+    with_step(monkeypatch, broken)
     with pytest.raises(reason):
         create_file(tmp_path / "memory.db")
     assert list(tmp_path.iterdir()) == []
@@ -488,7 +488,7 @@ def test_a_file_of_an_older_schema_is_read_once_it_was_brought_up_to_date(
         db.conn.execute("ALTER TABLE memories ADD COLUMN colour TEXT")  # type: ignore[attr-defined]
 
     before = len(schema_of_file.STEPS)
-    with_steps(monkeypatch, *schema_of_file.STEPS, version_next)
+    with_step(monkeypatch, version_next)
     assert f"version {before}" in refused(open_reading, memory_file).message
     with open_writing(memory_file):
         pass

@@ -25,11 +25,10 @@ from nights import execute, picture, rows
 from slowwave.store import schema_of_file
 from slowwave.store.check import check_file
 from slowwave.store.errors import StoreError, UnusableFile
-from slowwave.store.extension_tables import extension_tables
+from slowwave.store.extension_points import extension_tables, run_script
 from slowwave.store.file import create_file, open_reading, open_writing, schema_version
 from slowwave.store.records import LAYERS, content_hash
 from slowwave.store.schema_of_file import fresh_parts
-from slowwave.store.sql_script import run_script
 
 TABLES = {
     "read_messages",
@@ -458,7 +457,9 @@ def test_applying_the_migrations_again_changes_nothing(memory_file: Path) -> Non
 
 
 def with_steps(monkeypatch: pytest.MonkeyPatch, *steps: Callable[[Any], None]) -> None:
-    monkeypatch.setattr(schema_of_file, "STEPS", (*schema_of_file.STEPS, *steps))
+    monkeypatch.setattr(
+        schema_of_file, "STEPS", {**schema_of_file.STEPS, **{step.__name__: step for step in steps}}
+    )
 
 
 def version_next(db: Any) -> None:
@@ -707,7 +708,7 @@ def test_of_several_processes_that_bring_one_file_up_to_date_none_fails(tmp_path
         assert [one.wait(timeout=60) for one in several] == [0, 0, 0]
     assert picture(path, EVERY_TABLE) == before
     names = [row["name"] for row in rows(path, "SELECT name FROM _sqlite_migrations")]
-    assert names == sorted(step.__name__ for step in schema_of_file.STEPS)
+    assert names == sorted(schema_of_file.STEPS)
 
 
 def test_the_script_is_split_where_statements_end(memory_file: Path) -> None:

@@ -6,9 +6,8 @@ import json
 from collections.abc import Iterable, Mapping
 
 from slowwave.extensions.formats.base import Image
-from slowwave.store.extension_tables import has_table
+from slowwave.store.extension_points import has_table, run_script
 from slowwave.store.file import MemoryFile
-from slowwave.store.sql_script import run_script
 
 from .tables import SCRIPT, TABLE
 

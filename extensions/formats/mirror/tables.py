@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from slowwave.store.extension_tables import ExtensionTables
+from slowwave.store.extension_points import ExtensionTables
 
 TABLE = "mirrored"
 SCRIPT = """

@@ -8,11 +8,10 @@ from dataclasses import astuple, dataclass, fields
 from typing import Literal
 
 from slowwave.store.errors import UnusableFile
-from slowwave.store.extension_tables import has_table
+from slowwave.store.extension_points import has_table, run_script
 from slowwave.store.file import MemoryFile
 from slowwave.store.records import json_text
 from slowwave.store.shared_tenant import has_log
-from slowwave.store.sql_script import run_script
 
 from .log_script import SCRIPT, TABLE
 

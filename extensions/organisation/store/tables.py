@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from slowwave.store.extension_tables import ExtensionTables
+from slowwave.store.extension_points import ExtensionTables
 from slowwave.store.file import MemoryFile
 from slowwave.store.shared_tenant import SHARED_TENANT, has_log
 
