@@ -1,4 +1,4 @@
-"""The age of active memories, and how they expire or are archived."""
+"""The age of active memories, how they expire or are archived, and how they are restored."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from .errors import StoreError
 from .file import MemoryFile
 from .journal import update_rows
-from .records import Status, json_text
+from .memories import RAW_EXPERIENCE, read_memory
+from .records import Memory, Status, json_text
+from .shared_tenant import SHARED_TENANT, has_log
 
 # The key in a run's options of the phase that expires or archives memories. The journal has the
 # phase in place of a proposal's key.
@@ -105,12 +108,45 @@ def retire_memories(
     return retired
 
 
+def restore_memory(file: MemoryFile, prefix: str, now: str) -> Memory:
+    """Make a superseded, archived or expired memory active again; its lineage stays.
+
+    Raises `NotFound`, `Ambiguous`, or `StoreError` if it is already active.
+    """
+    with file.transaction():
+        memory = read_memory(file, prefix)
+        if memory.status == "active":
+            raise StoreError(f"Memory {memory.id} is already active.", "Nothing was changed.")
+        _refuse_to_restore(file, memory)
+        # Otherwise it would expire again at once.
+        expires_at = None if memory.expired(now) else memory.expires_at
+        file.db.conn.execute(
+            "UPDATE memories SET status = 'active', superseded_by = NULL, superseded_at = NULL, "
+            "expires_at = ?, updated_at = ? WHERE id = ?",
+            [expires_at, now, memory.id],
+        )
+        return read_memory(file, memory.id)
+
+
+def _refuse_to_restore(file: MemoryFile, memory: Memory) -> None:
+    """Raise `StoreError` for earlier versions of shared facts, and traces of tasks."""
+    if memory.tenant == SHARED_TENANT and has_log(file):
+        raise StoreError(
+            f"Memory {memory.id} is an earlier version of a shared fact.",
+            "Publish its text again with 'slowwave shared'.",
+        )
+    if RAW_EXPERIENCE in memory.metadata:
+        raise StoreError(
+            f"Memory {memory.id} is a trace of a task, kept only for audits.",
+            "Nothing was changed.",
+        )
+
+
 def to_epoch_seconds(file: MemoryFile, moment: str) -> int:
     """Return a time of the file in seconds since 1970."""
     return int(file.value("SELECT strftime('%s', ?)", [moment]))
 
 
 def _to_age(row: tuple[Any, ...]) -> MemoryAge:
-    memory_id, tenant, kind, layer, importance, protected, has_dependents, under_review, *rest = row
-    flags = (bool(protected), bool(has_dependents), bool(under_review))
-    return MemoryAge(memory_id, tenant, kind, layer, importance, *flags, *rest)
+    # SQLite has no booleans.
+    return MemoryAge(*row[:5], *map(bool, row[5:8]), *row[8:])

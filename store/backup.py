@@ -12,6 +12,7 @@ from pathlib import Path
 from .errors import StoreError
 from .file import open_any_version, remove_file
 from .opening import open_database
+from .schema_of_file import count_rows
 from .sidecar import create_sidecar, sync_folder
 from .validate import is_memory_file
 
@@ -96,28 +97,13 @@ def verify_copy(path: Path, copy: Path, expected: Fingerprint) -> None:
 
 def fingerprint(db: sqlite3.Connection) -> Fingerprint:
     """Return the fingerprint by which a copy is compared with its original."""
-    # Not virtual tables: an agent's may need a missing module.
-    names = [
-        row[0]
-        for row in db.execute(
-            "SELECT name FROM sqlite_schema WHERE type = 'table' AND sql LIKE 'CREATE TABLE%'"
-        )
-    ]
-    counts = {
-        name: db.execute(f"SELECT count(*) FROM {_quoted(name)}").fetchone()[0] for name in names
-    }
-    columns = [row[1] for row in db.execute("PRAGMA table_info(memories)")]
+    columns = [row[1].replace('"', '""') for row in db.execute("PRAGMA table_info(memories)")]
     # As bytes, because a text may be invalid UTF-8.
-    values = ", ".join(f"CAST({_quoted(name)} AS BLOB)" for name in columns)
+    values = ", ".join(f'CAST("{name}" AS BLOB)' for name in columns)
     digest = hashlib.sha256()
     for row in db.execute(f"SELECT {values} FROM memories ORDER BY rowid"):
         digest.update(repr(row).encode())
-    return counts, digest.hexdigest()
-
-
-def _quoted(name: str) -> str:
-    doubled = name.replace('"', '""')
-    return f'"{doubled}"'
+    return count_rows(db), digest.hexdigest()
 
 
 def _free_name(real: Path, now: datetime) -> Path:

@@ -77,12 +77,8 @@ def count_changes(file: MemoryFile, tenant: str) -> int:
 
 def read_idle_report(file: MemoryFile, tenant: str, key: str, now: str) -> bytes | None:
     """Return the report that is still valid for these options; None if there is none."""
-    report = file.value(
-        "SELECT report FROM standing WHERE tenant = ? AND key = ? AND changes = ? "
-        "AND (until IS NULL OR until > ?)",
-        [tenant, key, count_changes(file, tenant), now],
-    )
-    return report if isinstance(report, bytes) else None
+    idle = _read_idle(file, tenant, key, now)
+    return idle[1] if idle is not None and isinstance(idle[1], bytes) else None
 
 
 def read_idle_until(file: MemoryFile, tenant: str, key: str, now: str) -> tuple[str | None] | None:
@@ -90,12 +86,19 @@ def read_idle_until(file: MemoryFile, tenant: str, key: str, now: str) -> tuple[
 
     until: None means until something changes.
     """
-    rows = file.rows(
-        "SELECT until FROM standing WHERE tenant = ? AND key = ? AND changes = ? "
+    idle = _read_idle(file, tenant, key, now)
+    return None if idle is None else (idle[0],)
+
+
+def _read_idle(
+    file: MemoryFile, tenant: str, key: str, now: str
+) -> tuple[str | None, object] | None:
+    rows = file.tuples(
+        "SELECT until, report FROM standing WHERE tenant = ? AND key = ? AND changes = ? "
         "AND (until IS NULL OR until > ?)",
         [tenant, key, count_changes(file, tenant), now],
     )
-    return next(((row["until"],) for row in rows), None)
+    return next(rows, None)
 
 
 def keep_idle_report(

@@ -8,6 +8,7 @@ from typing import Any
 
 from .file import MemoryFile
 from .journal_form import JournalReader
+from .lineage import read_source_texts
 from .rows import json_field
 
 
@@ -74,7 +75,8 @@ def _change(
     """
     rows = file.rows("SELECT tenant, observed_at, content FROM memories WHERE id = ?", [memory])
     now = next(rows, {})
-    left = images.after.get("content") or later or now.get("content") or _purged(file, memory)
+    left = images.after.get("content") or later or now.get("content")
+    left = left or read_source_texts(file, [memory]).get(memory)
     was = images.before.get("content", left)
     # A run changes active memories, unless its entry has another status.
     before = was if images.existed and images.before.get("status", "active") == "active" else None
@@ -98,13 +100,3 @@ def _texts_before_later_runs(file: MemoryFile, run_id: str) -> dict[str, str]:
         [run_id],
     )
     return dict(rows.fetchall())
-
-
-def _purged(file: MemoryFile, memory: str) -> str | None:
-    """Return the text that lineage keeps of a deleted memory."""
-    text = file.value(
-        "SELECT source_content FROM synthesized_from "
-        "WHERE source_id = ? AND source_content IS NOT NULL",
-        [memory],
-    )
-    return None if text is None else str(text)

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import sqlite3
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
+from itertools import chain
+from typing import Any
 
 from .connection import connect, is_immutable
 from .errors import UnusableFile
@@ -22,14 +26,18 @@ from .vectors import from_blob, is_sound
 # SQLite's messages for values that violate a constraint; the pages themselves are intact.
 _VALUES = ("CHECK constraint failed", "NULL value in", "non-")
 _CHANGED = "changed schema"
+
+Row = dict[str, Any]
 # Columns with JSON, except those of `memories`.
-_JSON: dict[str, dict[str, Callable[[object, str, str], object]]] = {
-    "runs": {"options": parse_object, "report": parse_object},
-    "proposals": {"sources": parse_list, "numbers": parse_object},
-    "derivations": {"claims": parse_claims},
-    "memory_messages": {"quotes": parse_list},
-    "waiting_messages": {"content": parse_object},
-}
+_JSON: tuple[tuple[str, str, Callable[[object, str, str], object]], ...] = (
+    ("runs", "options", parse_object),
+    ("runs", "report", parse_object),
+    ("proposals", "sources", parse_list),
+    ("proposals", "numbers", parse_object),
+    ("derivations", "claims", parse_claims),
+    ("memory_messages", "quotes", parse_list),
+    ("waiting_messages", "content", parse_object),
+)
 
 # By the name of a problem, a query that returns a message for each row that has it.
 _QUERIES = {
@@ -104,14 +112,16 @@ def check_file(file: MemoryFile) -> Health:
     """Check SQLite's integrity, references, lineage, hashes and vectors."""
     problems = _integrity(file)
     if all(problem.detail.startswith(_VALUES) for problem in problems):
-        problems += _schema(file) or _values(file)
+        problems += [*_schema(file)] or [*_values(file)]
     if problems:  # queries on damaged pages or missing tables would repeat them
         if all(problem.name == _CHANGED for problem in problems):
-            problems += _readable_extensions(file)
+            with suppress(sqlite3.DatabaseError):  # their missing parts are reported already
+                problems += _extensions(file)
         return Health(schema_version(file), 0, 0, 0, tuple(problems))
     for name, sql in _QUERIES.items():
         problems += [Problem(name, row[0]) for row in file.db.conn.execute(sql)]
-    problems += _orphans(file) + _texts(file) + _vectors(file) + _extensions(file) + _waiting(file)
+    for check in (_orphans, _texts, _vectors, _extensions, _waiting):
+        problems += check(file)
     memories, embeddings, edges = (
         file.value(f"SELECT count(*) FROM {table}")
         for table in ("memories", "embeddings", "synthesized_from")
@@ -134,7 +144,7 @@ def refuse_damaged(file: MemoryFile) -> None:
 def refuse_unreadable(file: MemoryFile) -> None:
     """Raise `UnusableFile` if pages are damaged or values are invalid."""
     refuse_damaged(file)
-    for problem in _schema(file) + _values(file):
+    for problem in chain(_schema(file), _values(file)):
         raise UnusableFile(f"{file.path} is damaged: {problem.detail}.", SAVE)
 
 
@@ -154,7 +164,7 @@ def split_corrupt(
 
 def count_corrupt(file: MemoryFile) -> int:
     """Count the texts that are not UTF-8, or do not match their hash."""
-    return len(_texts(file))
+    return len(list(_texts(file)))
 
 
 def _has_intact_text(file: MemoryFile, memory: Memory) -> bool:
@@ -184,112 +194,84 @@ def _integrity(file: MemoryFile) -> list[Problem]:
     return [Problem("damaged", line) for line in messages if line != "ok"]
 
 
-def _values(file: MemoryFile) -> list[Problem]:
-    """Find the rows with invalid values."""
-    problems = []
-    for row in file.rows(SELECT):
-        try:
-            from_row(row)
-        except UnusableFile as error:
-            problems.append(Problem("unreadable", error.message))
-    for table, columns in _JSON.items():
-        for row in file.rows(f"SELECT * FROM {table}"):
-            for column, read in columns.items():
-                try:
-                    if row[column] is not None:
-                        read(row[column], column, f"a row of {table}")
-                except UnusableFile as error:
-                    problems.append(Problem("unreadable", error.message))
-    return problems + _journal(file)
+def _values(file: MemoryFile) -> Iterator[Problem]:
+    """Find the rows with invalid values, and journal entries that undo would reject."""
+
+    def faults(rows: Iterable[Row], read: Callable[[Row], object]) -> Iterator[Problem]:
+        for row in rows:
+            try:
+                read(row)
+            except UnusableFile as error:
+                yield Problem("unreadable", error.message)
+
+    yield from faults(file.rows(SELECT), from_row)
+    for table, column, parse in _JSON:
+        sql = f"SELECT {column} AS value FROM {table} WHERE {column} IS NOT NULL"
+        where = f"a row of {table}"
+        yield from faults(file.rows(sql), partial(_parse_value, parse, column, where))
+    yield from faults(file.rows("SELECT * FROM journal"), JournalReader(file).read)
 
 
-def _journal(file: MemoryFile) -> list[Problem]:
-    """Read each entry of the journal as undo would."""
-    problems = []
-    form = JournalReader(file)
-    for row in file.rows("SELECT * FROM journal"):
-        try:
-            form.read(row)
-        except UnusableFile as error:
-            problems.append(Problem("unreadable", error.message))
-    return problems
+def _parse_value(
+    parse: Callable[[object, str, str], object], what: str, where: str, row: Row
+) -> None:
+    parse(row["value"], what, where)
 
 
-def _schema(file: MemoryFile) -> list[Problem]:
+def _schema(file: MemoryFile) -> Iterator[Problem]:
     """Find missing tables, columns, indexes and triggers; an agent may add its own."""
     kept = schema_parts(file.db)
-    problems = []
     for part, columns in expected_parts(kept).items():
         lost = columns - kept.get(part, set())
         if part not in kept:
-            problems.append(Problem(_CHANGED, f"{part} is missing"))
+            yield Problem(_CHANGED, f"{part} is missing")
         elif lost:
-            problems.append(Problem(_CHANGED, f"{part} lacks {', '.join(sorted(lost))}"))
-    return problems
+            yield Problem(_CHANGED, f"{part} lacks {', '.join(sorted(lost))}")
 
 
-def _orphans(file: MemoryFile) -> list[Problem]:
+def _orphans(file: MemoryFile) -> Iterator[Problem]:
     rows = file.db.conn.execute("PRAGMA foreign_key_check")
     counts = Counter((row[0], row[2]) for row in rows if row[0] != "memories")
-    return [
-        Problem("dangling reference", f"{table} refers to missing rows of {parent}, {count} times")
-        for (table, parent), count in sorted(counts.items())
-    ]
+    for (table, parent), count in counts.items():
+        detail = f"{table} refers to missing rows of {parent}, {count} times"
+        yield Problem("dangling reference", detail)
 
 
-def _texts(file: MemoryFile) -> list[Problem]:
-    problems = []
+def _texts(file: MemoryFile) -> Iterator[Problem]:
     for memory_id, raw, kept in file.db.conn.execute(
         "SELECT id, CAST(content AS BLOB), content_hash FROM memories"
     ):
         try:
             text = raw.decode()
         except UnicodeDecodeError:
-            problems.append(Problem("not UTF-8", f"memory {memory_id} has invalid bytes"))
+            yield Problem("not UTF-8", f"memory {memory_id} has invalid bytes")
             continue
         if kept not in (None, content_hash(text)):
-            wrong = f"the text of memory {memory_id} does not match its hash"
-            problems.append(Problem("wrong hash", wrong))
-    return problems
+            yield Problem("wrong hash", f"the text of memory {memory_id} does not match its hash")
 
 
-def _extensions(file: MemoryFile) -> list[Problem]:
+def _extensions(file: MemoryFile) -> Iterator[Problem]:
     """Check what extensions keep in the file."""
-    return [
-        Problem(name, detail)
-        for tables in extension_tables()
-        for name, detail in tables.find_faults(file)
-    ]
+    for tables in extension_tables():
+        yield from (Problem(name, detail) for name, detail in tables.find_faults(file))
 
 
-def _readable_extensions(file: MemoryFile) -> list[Problem]:
-    """Check what extensions keep if the changed schema allows that."""
-    try:
-        return _extensions(file)
-    except sqlite3.DatabaseError:
-        return []  # `_schema` has reported its missing parts
-
-
-def _waiting(file: MemoryFile) -> list[Problem]:
+def _waiting(file: MemoryFile) -> Iterator[Problem]:
     """Check the form of pending proposals."""
-    return [
-        Problem("damaged proposal", f"pending proposal {decision.key} is invalid: {fault}")
-        for decision in read_pending(file)
-        if (fault := find_row_fault(decision)) is not None
-    ]
+    for decision in read_pending(file):
+        if (fault := find_row_fault(decision)) is not None:
+            detail = f"pending proposal {decision.key} is invalid: {fault}"
+            yield Problem("damaged proposal", detail)
 
 
-def _vectors(file: MemoryFile) -> list[Problem]:
+def _vectors(file: MemoryFile) -> Iterator[Problem]:
     import numpy as np
 
-    problems = []
     for memory_id, model, blob in file.db.conn.execute(
         "SELECT memory_id, model, vector FROM embeddings "
         "UNION ALL SELECT id, model, vector FROM witness_vectors"
     ):
         if not is_sound(blob):
             length = float(np.linalg.norm(from_blob(blob).astype(np.float64)))
-            problems.append(
-                Problem("bad vector", f"{model} of memory {memory_id} has length {length:.4f}")
-            )
-    return problems
+            detail = f"{model} of memory {memory_id} has length {length:.4f}"
+            yield Problem("bad vector", detail)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sqlite3
 import stat
 from collections.abc import Callable, Iterator
@@ -78,6 +79,11 @@ def _make_log_writable(path: Path) -> None:
                 log.chmod(stat.S_IMODE(mode) | stat.S_IWUSR)
 
 
+def copy_pages(source: sqlite3.Connection, target: sqlite3.Connection) -> None:
+    """Copy a whole database. Ctrl-C is handled every few thousand pages."""
+    source.backup(target, pages=5_000, progress=lambda *_: None)
+
+
 def retry_while_busy(step: Callable[[], Result]) -> Result:
     """Retry a step while the file is locked, up to the timeout.
 
@@ -115,62 +121,79 @@ def _is_busy(error: BaseException) -> bool:
     return getattr(error, "sqlite_errorname", "").startswith(("SQLITE_BUSY", "SQLITE_LOCKED"))
 
 
+# By the names of SQLite's errors, the most specific first: our error, its message and its hint.
+_TRANSLATIONS: tuple[tuple[str, type[StoreError], str, str], ...] = (
+    ("BUSY|LOCKED", FileHeld, "{path} is locked by another program.", "Try again in a moment."),
+    (
+        "READONLY_(ROLLBACK|RECOVERY)",
+        UnusableFile,
+        "{path} has an interrupted write.",
+        "Open it for writing to roll that back, for example with 'slowwave add'.",
+    ),
+    (
+        "READONLY_DIRECTORY",
+        UnusableFile,
+        "{path} cannot be written: its folder is read-only.",
+        "SQLite must be able to create its log in the folder. Check its permissions.",
+    ),
+    (
+        "READONLY_CANTINIT",
+        UnusableFile,
+        "{path} cannot be used: its folder is read-only.",
+        "While the file is in use, readers must be able to create a log in the folder.",
+    ),
+    (
+        "READONLY|PERM",
+        StoreError,
+        "{path} cannot be written.",
+        "Check the permissions of the file, its folder, and its -wal and -shm files.",
+    ),
+    (
+        "CONSTRAINT_TRIGGER",
+        StoreError,
+        "{path} rejects the change: {error}.",
+        "A trigger in the file raised this.",
+    ),
+    ("CONSTRAINT", StoreError, "{path} rejects the change: {error}.", "Nothing was written."),
+    ("FULL", StoreError, "The disk of {path} is full.", "Free some space, then try again."),
+    ("CORRUPT|NOTADB", UnusableFile, "{path} is damaged: {error}.", SAVE),
+    (
+        "IOERR_(WRITE|FSYNC|DIR|TRUNCATE|DELETE|SHMSIZE)",
+        StoreError,
+        "{path} cannot be written: {error}.",
+        "Check the disk.",
+    ),
+    (
+        "IOERR|CANTOPEN",
+        UnusableFile,
+        "{path} cannot be read: {error}.",
+        "SQLite must be able to read it, and to create its log next to it.",
+    ),
+    # Only the message distinguishes ERRORs.
+    ("ERROR unsupported file format", UnusableFile, "{path} is damaged: {error}.", SAVE),
+    (
+        "ERROR no such (table|column)",
+        UnusableFile,
+        "The schema of {path} has changed: {error}.",
+        "'slowwave check' lists the changes.",
+    ),
+)
+
+
 def _translate(error: sqlite3.DatabaseError, path: Path) -> StoreError:
     """Translate a SQLite error into one that a user can act on.
 
     Other errors, such as a syntax error, are bugs and are raised unchanged.
     """
-    match getattr(error, "sqlite_errorname", "").removeprefix("SQLITE_").split("_"):
-        case ["CONSTRAINT", "TRIGGER"] if str(error).startswith(SHARED):
-            reason = str(error).removeprefix(SHARED)
-            return StoreError(f"Shared knowledge: {reason}.", "Write to it with 'slowwave shared'.")
-        case ["BUSY" | "LOCKED", *_]:
-            return FileHeld(f"{path} is locked by another program.", "Try again in a moment.")
-        case ["READONLY", "ROLLBACK" | "RECOVERY"]:
-            return UnusableFile(
-                f"{path} has an interrupted write.",
-                "Open it for writing to roll that back, for example with 'slowwave add'.",
-            )
-        case ["READONLY", "DBMOVED"]:
-            return file_replaced_error(path)
-        case ["READONLY", "DIRECTORY"]:
-            return UnusableFile(
-                f"{path} cannot be written: its folder is read-only.",
-                "SQLite must be able to create its log in the folder. Check its permissions.",
-            )
-        case ["READONLY", "CANTINIT"]:
-            return UnusableFile(
-                f"{path} cannot be used: its folder is read-only.",
-                "While the file is in use, readers must be able to create a log in the folder.",
-            )
-        case ["READONLY" | "PERM", *_]:
-            return StoreError(
-                f"{path} cannot be written.",
-                "Check the permissions of the file, its folder, and its -wal and -shm files.",
-            )
-        case ["CONSTRAINT", "TRIGGER"]:
-            return StoreError(
-                f"{path} rejects the change: {error}.", "A trigger in the file raised this."
-            )
-        case ["FULL", *_]:
-            return StoreError(f"The disk of {path} is full.", "Free some space, then try again.")
-        case ["CORRUPT" | "NOTADB", *_]:
-            return UnusableFile(f"{path} is damaged: {error}.", SAVE)
-        case ["IOERR", "WRITE" | "FSYNC" | "DIR" | "TRUNCATE" | "DELETE" | "SHMSIZE", *_]:
-            return StoreError(f"{path} cannot be written: {error}.", "Check the disk.")
-        case ["IOERR" | "CANTOPEN", *_]:
-            return UnusableFile(
-                f"{path} cannot be read: {error}.",
-                "SQLite must be able to read it, and to create its log next to it.",
-            )
-        case ["CONSTRAINT", *_]:
-            return StoreError(f"{path} rejects the change: {error}.", "Nothing was written.")
-        case ["ERROR"] if str(error) == "unsupported file format":
-            return UnusableFile(f"{path} is damaged: {error}.", SAVE)
-        case ["ERROR"] if str(error).startswith(("no such table", "no such column")):
-            return UnusableFile(
-                f"The schema of {path} has changed: {error}.", "'slowwave check' lists the changes."
-            )
+    name = getattr(error, "sqlite_errorname", "").removeprefix("SQLITE_")
+    if name == "READONLY_DBMOVED":
+        return file_replaced_error(path)
+    if name == "CONSTRAINT_TRIGGER" and str(error).startswith(SHARED):
+        reason = str(error).removeprefix(SHARED)
+        return StoreError(f"Shared knowledge: {reason}.", "Write to it with 'slowwave shared'.")
+    for names, kind, message, hint in _TRANSLATIONS:
+        if re.match(rf"({names})(_| |:|$)", f"{name} {error}"):
+            return kind(message.format(path=path, error=error), hint)
     raise error
 
 

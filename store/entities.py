@@ -19,18 +19,21 @@ def keep_entities(
     run_id: None for names that were supplied with the memory.
     """
     pairs = [(memory_id, name) for memory_id, names in mentions for name in names]
-    conn = file.db.conn
-    conn.executemany(
-        "INSERT INTO entities (tenant, name, run_id) VALUES (?, ?, ?) "
-        "ON CONFLICT (tenant, name) DO NOTHING",
-        [(tenant, name, run_id) for name in sorted({name for _, name in pairs})],
-    )
-    conn.executemany(
+    _add_names(file, tenant, {name for _, name in pairs}, run_id)
+    file.db.conn.executemany(
         "INSERT INTO memory_entities (memory_id, entity_id, run_id) "
         "SELECT ?1, id, ?2 FROM entities WHERE tenant = ?3 AND name = ?4 "
         "AND EXISTS (SELECT 1 FROM memories WHERE id = ?1) "
         "ON CONFLICT (memory_id, entity_id) DO NOTHING",
         [(memory_id, run_id, tenant, name) for memory_id, name in pairs],
+    )
+
+
+def _add_names(file: MemoryFile, tenant: str, names: Iterable[str], run_id: str | None) -> None:
+    file.db.conn.executemany(
+        "INSERT INTO entities (tenant, name, run_id) VALUES (?, ?, ?) "
+        "ON CONFLICT (tenant, name) DO NOTHING",
+        [(tenant, name, run_id) for name in sorted(names)],
     )
 
 
@@ -40,13 +43,8 @@ def add_entities(
     """Add names to a memory, journaled, in the caller's transaction."""
     known = {name for name, _ in read_memory_entities(file, memory.id)}
     new = sorted(set(names) - known)
-    conn = file.db.conn
-    conn.executemany(
-        "INSERT INTO entities (tenant, name, run_id) VALUES (?, ?, ?) "
-        "ON CONFLICT (tenant, name) DO NOTHING",
-        [(memory.tenant, name, run_id) for name in new],
-    )
-    found = conn.execute(
+    _add_names(file, memory.tenant, new, run_id)
+    found = file.db.conn.execute(
         "SELECT e.id FROM json_each(?) CROSS JOIN entities AS e ON tenant = ? AND name = value "
         "ORDER BY name",
         [json_text(new), memory.tenant],

@@ -11,7 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Literal
 
-from .connection import connect, file_replaced_error, retry_while_busy, translate_errors
+from .connection import connect, copy_pages, file_replaced_error, retry_while_busy, translate_errors
 from .errors import StoreError, UnusableFile
 from .lock import maintenance_lock as maintenance_lock
 from .migrate import apply_steps, try_on_copy
@@ -24,9 +24,6 @@ from .validate import refuse_non_database, refuse_unusable
 
 if TYPE_CHECKING:
     from sqlite_utils import Database
-
-# How many pages to copy at a time: Ctrl-C is handled in between.
-_PAGES = 5_000
 
 # The device and inode of a file.
 Identity = tuple[int, int]
@@ -186,7 +183,7 @@ def open_copy(path: Path) -> Iterator[MemoryFile]:
         copy = Path(folder) / "copy.db"
         copy.touch(exist_ok=False)
         with open_any_version(path) as file, connect(copy, "rw") as target:
-            file.db.conn.backup(target.conn, pages=_PAGES, progress=lambda *_: None)
+            copy_pages(file.db.conn, target.conn)
         with open_writing(copy) as file:
             yield replace(file, path=path, identity=None)
 

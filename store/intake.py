@@ -8,8 +8,7 @@ from typing import Any
 
 from .file import MemoryFile
 from .journal import insert_row, insert_rows, update_row
-from .memories import LOADABLE, SELECT, loadable_memories
-from .records import Memory, json_text, parse_list, parse_object
+from .records import json_text, parse_list, parse_object
 from .rows import current_row
 
 _READ = "read_messages"
@@ -218,11 +217,3 @@ def close_part(file: MemoryFile, run_id: str, waiting_id: str) -> None:
     """Close a part that was read or dropped, in the caller's transaction."""
     if current_row(file, _WAITING, {"id": waiting_id}) is not None:
         update_row(file, run_id, "", _WAITING, {"id": waiting_id}, {"state": "read"})
-
-
-def active_memories(file: MemoryFile, tenant: str, now: str) -> list[Memory]:
-    """Return the active, unexpired memories of a tenant, ordered by id, without too long ones."""
-    rows = file.db.conn.execute(
-        f"{SELECT} WHERE tenant = ? AND status = 'active' AND {LOADABLE} ORDER BY id", [tenant]
-    )
-    return [memory for memory in loadable_memories(rows) if not memory.expired(now)]

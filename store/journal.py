@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
 from .errors import StoreError
 from .file import MemoryFile
@@ -18,6 +17,9 @@ from .rows import (
     set_columns_of_rows,
 )
 
+# The key of a row, the row before, or None if it did not exist, and the changed columns after.
+_Change = tuple[Row, Row | None, Row]
+
 
 def insert_row(
     file: MemoryFile, run_id: str, proposal: str, table: str, row: Row, key: Row
@@ -31,7 +33,7 @@ def insert_rows(
 ) -> None:
     """Insert and journal (row, key) in the caller's transaction."""
     add_rows(file, table, [row for row, _ in rows])
-    _record(file, run_id, proposal, table, [_JournalEntry(key, None, row) for row, key in rows])
+    _record(file, run_id, proposal, table, [(key, None, row) for row, key in rows])
 
 
 def update_row(
@@ -51,13 +53,13 @@ def update_rows(
     before = current_rows(file, table, keys)
     set_columns_of_rows(file, table, keys, changes)
     after = current_rows(file, table, keys)
-    entries = []
+    entries: list[_Change] = []
     for key, was, became in zip(keys, before, after, strict=True):
         if was is None:
             raise StoreError(f"{table} does not have the row {dict(key)}.")
         left = {name: value for name, value in (became or {}).items() if value != was[name]}
         if left:
-            entries.append(_JournalEntry(key, {name: was[name] for name in left}, left))
+            entries.append((key, {name: was[name] for name in left}, left))
     _record(file, run_id, proposal, table, entries)
 
 
@@ -74,7 +76,7 @@ def write_row(
 def keep_images(file: MemoryFile, run_id: str, table: str, keys: Sequence[Row]) -> None:
     """Journal rows that the run is about to delete or replace."""
     found = zip(keys, current_rows(file, table, keys), strict=True)
-    entries = [_JournalEntry(key, row, {}) for key, row in found if row is not None]
+    entries: list[_Change] = [(key, row, {}) for key, row in found if row is not None]
     _record(file, run_id, "", table, entries)
 
 
@@ -115,16 +117,12 @@ def drop_unused_entities(file: MemoryFile, entities: Sequence[int]) -> None:
     )
 
 
-class _JournalEntry(NamedTuple):
-    """A row before, None if it did not exist, and after a change."""
-
-    key: Row
-    before: Row | None
-    after: Row
-
-
 def _record(
-    file: MemoryFile, run_id: str, proposal: str, table: str, entries: Iterable[_JournalEntry]
+    file: MemoryFile,
+    run_id: str,
+    proposal: str,
+    table: str,
+    entries: Iterable[tuple[Row, Row | None, Row]],
 ) -> None:
     file.db.conn.executemany(
         "INSERT INTO journal (run_id, sequence, proposal, table_name, row_key, before, after) "
@@ -133,13 +131,10 @@ def _record(
         "?2, ?3, ?4, ?5, ?6)",
         [
             (
-                run_id,
-                proposal,
-                table,
-                encode_row(entry.key),
-                None if entry.before is None else encode_row(entry.before),
-                encode_row(entry.after),
+                *(run_id, proposal, table, encode_row(key)),
+                None if before is None else encode_row(before),
+                encode_row(after),
             )
-            for entry in entries
+            for key, before, after in entries
         ],
     )

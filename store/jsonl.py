@@ -10,6 +10,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from pydantic_core import PydanticCustomError
 
 from .records import (
+    COLUMNS,
     MAX_CHARACTERS,
     Kind,
     Layer,
@@ -118,31 +119,17 @@ class ImportLine(_Fields):
     def memory(self, now: str) -> Memory:
         """Return the memory, with defaults for missing fields."""
         created = self.created_at or now
+        values = {name: getattr(self, name) for name in COLUMNS if name != "content_hash"}
         return Memory(
-            id=self.id or new_id(),
-            tenant=self.tenant,
-            content=self.content,
-            kind=self.kind,
-            layer=self.layer,
-            status=self.status,
-            origin=self.origin,
-            trust=self.trust,
-            importance=self.importance,
-            pinned=self.pinned,
-            generation=self.generation,
-            source=self.source,
-            session=self.session,
-            tags=tuple(self.tags),
-            metadata=self.metadata,
-            content_hash=content_hash(self.content),
-            access_count=self.access_count,
-            observed_at=self.observed_at or created,
-            created_at=created,
-            updated_at=self.updated_at or created,
-            accessed_at=self.accessed_at,
-            expires_at=self.expires_at,
-            superseded_by=self.superseded_by,
-            superseded_at=self.superseded_at,
+            **values
+            | {
+                "id": self.id or new_id(),
+                "tags": tuple(self.tags),
+                "content_hash": content_hash(self.content),
+                "observed_at": self.observed_at or created,
+                "created_at": created,
+                "updated_at": self.updated_at or created,
+            }
         )
 
     def vectors(self) -> dict[str, list[float]]:

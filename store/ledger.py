@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from operator import attrgetter
 from typing import Any
 
+from .ageing import PHASE
 from .errors import StoreError
 from .file import MemoryFile
 from .lock import is_held
 from .memories import match_prefix, tenants
+from .purge import OPTION
 from .records import json_text, parse_list, parse_object
 
 # A proposal in one of these states is not made again until its sources change.
@@ -18,7 +21,14 @@ REMEMBERED = ("pending", "rejected", "declined", "undone")
 # The key in the options of a run that carried out a person's decisions.
 DECIDED = "decided"
 
-# The latest decision that counts, by key.
+# Runs of 'maintain' have one of these options; reviews and ingests do not.
+_OF_MAINTAIN = " OR ".join(
+    f"json_extract(options, '$.{name}') IS NOT NULL" for name in ("only", OPTION, PHASE)
+)
+_IS_INGEST = "(json_extract(options, '$.ingest') IS NOT NULL)"
+
+# The latest decision that counts, by key: SQLite returns the row of each key that has the maximum,
+# and ids of runs sort by time.
 _LATEST = (
     "SELECT *, max(decided_at || run_id) AS latest FROM proposals "
     "WHERE state NOT IN ('failed', 'skipped', 'stale') GROUP BY key"
@@ -67,6 +77,9 @@ class Decision:
     decided_at: str
 
 
+_COLUMNS = tuple(field.name for field in fields(Decision))
+
+
 def begin_run(
     file: MemoryFile, run_id: str, now: str, version: str, options: dict[str, Any]
 ) -> None:
@@ -96,19 +109,16 @@ def keep_decision(file: MemoryFile, decision: Decision) -> None:
         "sources": json_text(decision.sources),
         "numbers": json_text(decision.numbers),
     }
-    names = ", ".join(row)
-    marks = ", ".join(f":{name}" for name in row)
-    file.db.conn.execute(f"INSERT OR REPLACE INTO proposals ({names}) VALUES ({marks})", row)
+    marks = ", ".join(f":{name}" for name in _COLUMNS)
+    file.db.conn.execute(
+        f"INSERT OR REPLACE INTO proposals ({', '.join(_COLUMNS)}) VALUES ({marks})", row
+    )
 
 
 def remembered_keys(file: MemoryFile) -> set[str]:
     """Return the keys of the proposals that must not be made again."""
-    # SQLite returns the row of each key that has the maximum; ids of runs sort by time.
-    rows = file.rows(
-        "SELECT key, state, max(decided_at || run_id) FROM proposals "
-        "WHERE state NOT IN ('failed', 'skipped', 'stale') GROUP BY key"
-    )
-    return {row["key"] for row in rows if row["state"] in REMEMBERED}
+    rows = file.tuples(f"SELECT key, state FROM ({_LATEST})")
+    return {key for key, state in rows if state in REMEMBERED}
 
 
 def read_pending(file: MemoryFile) -> list[Decision]:
@@ -117,9 +127,8 @@ def read_pending(file: MemoryFile) -> list[Decision]:
     The latest decision of a key counts. Damaged proposals are included, although they cannot be
     applied.
     """
-    rows = file.rows(f"SELECT * FROM ({_LATEST}) WHERE state = 'pending'")
-    pending = [_decision(row) for row in rows if row.pop("latest")]
-    return sorted(pending, key=lambda decision: (decision.run_id, decision.key))
+    pending = _read_latest(file, "state = 'pending'")
+    return sorted(pending, key=attrgetter("run_id", "key"))
 
 
 def read_pending_keys(file: MemoryFile, tenants: Sequence[str]) -> dict[str, bool]:
@@ -143,33 +152,29 @@ def read_pending_keys(file: MemoryFile, tenants: Sequence[str]) -> dict[str, boo
 
 def read_latest(file: MemoryFile, key: str) -> Decision | None:
     """Return the latest decision that counts about a proposal; None if there is none."""
-    rows = file.rows(
-        "SELECT * FROM proposals WHERE key = ? AND state NOT IN ('failed', 'skipped', 'stale') "
-        "ORDER BY decided_at || run_id DESC LIMIT 1",
-        [key],
-    )
-    return next(map(_decision, rows), None)
+    return next(iter(_read_latest(file, "key = ?", key)), None)
 
 
 def read_latest_by_prefix(file: MemoryFile, prefix: str) -> list[Decision]:
     """Return the latest decisions that count about the proposals whose keys have a prefix."""
-    keys = file.rows(
-        "SELECT DISTINCT key FROM proposals WHERE key >= ? AND substr(key, 1, ?) = ? ORDER BY key",
-        [prefix, len(prefix), prefix],
-    )
-    found = [read_latest(file, row["key"]) for row in list(keys)]
-    return [decision for decision in found if decision is not None]
+    return _read_latest(file, "key >= ?1 AND substr(key, 1, length(?1)) = ?1", prefix)
+
+
+def _read_latest(file: MemoryFile, where: str, *parameters: object) -> list[Decision]:
+    names = ", ".join(_COLUMNS)
+    return _read(file, f"SELECT {names} FROM ({_LATEST}) WHERE {where} ORDER BY key", *parameters)
 
 
 def read_applied_approvals(file: MemoryFile, run_id: str) -> dict[str, Decision]:
     """Return the applied decisions, by key, about the approved proposals of a run."""
-    rows = file.rows(
+    found = _read(
+        file,
         "SELECT later.* FROM proposals one JOIN proposals later ON later.key = one.key "
         "WHERE one.run_id = ? AND one.state = 'approved' AND later.state = 'applied' "
         "ORDER BY later.decided_at, later.run_id",
-        [run_id],
+        run_id,
     )
-    return {decision.key: decision for decision in map(_decision, rows)}
+    return {decision.key: decision for decision in found}
 
 
 def read_reviewed(file: MemoryFile) -> list[Decision]:
@@ -177,11 +182,11 @@ def read_reviewed(file: MemoryFile) -> list[Decision]:
 
     A person decided about them, or their sources changed.
     """
-    rows = file.rows(
+    return _read(
+        file,
         "SELECT * FROM proposals WHERE json_extract(numbers, '$.kept') IS NOT NULL "
-        "AND state IN ('approved', 'declined', 'stale') ORDER BY run_id, operation, key"
+        "AND state IN ('approved', 'declined', 'stale') ORDER BY run_id, operation, key",
     )
-    return list(map(_decision, rows))
 
 
 def decide_pending(
@@ -254,10 +259,47 @@ def read_last_run(file: MemoryFile, tenant: str) -> Run | None:
     return replace(run, report=None)
 
 
+def read_last_start(file: MemoryFile, chosen: Sequence[str]) -> str | None:
+    """Return the start time of the last run of 'maintain' for the chosen tenants; None without one.
+
+    Failed and interrupted runs do not count, nor do runs for only some of the tenants.
+    """
+    found = file.value(
+        "SELECT max(started_at) FROM runs WHERE outcome IN ('done', 'partial', 'undone') "
+        f"AND ({_OF_MAINTAIN}) AND (coalesce(json_array_length(options, '$.tenant'), 0) = 0 "
+        "OR NOT EXISTS (SELECT 1 FROM json_each(?) WHERE value NOT IN "
+        "(SELECT value FROM json_each(options, '$.tenant'))))",
+        [json_text(chosen)],
+    )
+    return None if found is None else str(found)
+
+
+def count_new(file: MemoryFile, chosen: Sequence[str]) -> int:
+    """Return how many active memories of the chosen tenants no consolidation run has read yet.
+
+    A run records each text that it reads. An ingest also records the texts that it stores: these
+    are new until a later consolidation run has written something, or found nothing to do.
+    """
+    night = file.value(
+        "SELECT max(id) FROM runs WHERE json_extract(options, '$.only') IS NOT NULL "
+        f"AND NOT {_IS_INGEST}"
+    )
+    return int(
+        file.value(
+            "SELECT count(*) FROM memories m LEFT JOIN entity_scans s ON s.memory_id = m.id "
+            "WHERE status = 'active' AND generation = 0 AND origin <> 'consolidation' "
+            "AND m.tenant IN (SELECT value FROM json_each(?)) AND (s.run_id IS NULL "
+            f"OR s.run_id > ? AND s.run_id IN (SELECT id FROM runs WHERE {_IS_INGEST}) "
+            "AND NOT EXISTS (SELECT 1 FROM standing JOIN changes c USING (tenant) "
+            "WHERE tenant = m.tenant AND standing.changes = c.count))",
+            [json_text(chosen), night or ""],
+        )
+    )
+
+
 def read_decisions(file: MemoryFile, run_id: str) -> list[Decision]:
     """Return the decisions of a run, in a fixed order."""
-    rows = file.rows("SELECT * FROM proposals WHERE run_id = ? ORDER BY operation, key", [run_id])
-    return [_decision(row) for row in rows]
+    return _read(file, "SELECT * FROM proposals WHERE run_id = ? ORDER BY operation, key", run_id)
 
 
 def has_run(file: MemoryFile, run_id: str) -> bool:
@@ -267,8 +309,8 @@ def has_run(file: MemoryFile, run_id: str) -> bool:
 
 def read_decision(file: MemoryFile, run_id: str, key: str) -> Decision | None:
     """Return the decision of a run about a proposal; None if there is none."""
-    rows = file.rows("SELECT * FROM proposals WHERE run_id = ? AND key = ?", [run_id, key])
-    return next((_decision(row) for row in rows), None)
+    found = _read(file, "SELECT * FROM proposals WHERE run_id = ? AND key = ?", run_id, key)
+    return next(iter(found), None)
 
 
 def find_applied(file: MemoryFile, prefix: str, tenant: str | None = None) -> Decision:
@@ -278,13 +320,12 @@ def find_applied(file: MemoryFile, prefix: str, tenant: str | None = None) -> De
     `StoreError` if it is not applied.
     """
     key = match_prefix(file, "proposals", "key", prefix, "proposal", tenant)
-    rows = list(
-        file.rows("SELECT * FROM proposals WHERE key = ? ORDER BY decided_at DESC, run_id", [key])
-    )
-    for row in rows:
-        if row["state"] == "applied":
-            return _decision(row)
-    raise StoreError(f"Proposal {prefix} is not applied: its state is {rows[0]['state']}.")
+    sql = "SELECT * FROM proposals WHERE key = ? ORDER BY decided_at DESC, run_id"
+    decisions = _read(file, sql, key)
+    for decision in decisions:
+        if decision.state == "applied":
+            return decision
+    raise StoreError(f"Proposal {prefix} is not applied: its state is {decisions[0].state}.")
 
 
 def _run(file: MemoryFile, row: dict[str, Any]) -> Run:
@@ -296,6 +337,10 @@ def _run(file: MemoryFile, row: dict[str, Any]) -> Run:
     report = None if kept is None else parse_object(kept, "the report", where)
     options = parse_object(row["options"], "the options", where)
     return Run(**row | {"options": options, "report": report})
+
+
+def _read(file: MemoryFile, sql: str, *parameters: object) -> list[Decision]:
+    return [_decision(row) for row in file.rows(sql, parameters)]
 
 
 def _decision(row: dict[str, Any]) -> Decision:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 from .errors import NotFound
 from .file import MemoryFile
 from .memories import match_prefix, read_memory
-from .records import Memory, parse_claims
+from .records import Memory, json_text, parse_claims
 
 _EDGES_WITH_TENANTS = (
     "(SELECT source_id, tenant FROM synthesized_from JOIN memories ON id = derived_id)"
@@ -187,12 +186,8 @@ def find_memory_or_source(
             gone = match_prefix(file, edges, "source_id", prefix, "memory", tenant)
         except NotFound:
             raise error from None
-    content = file.value(
-        "SELECT source_content FROM synthesized_from WHERE source_id = ? "
-        "ORDER BY source_content IS NULL",
-        [gone],
-    )
-    return Ancestor(gone, "", "", content or "", "gone")
+    text = read_source_texts(file, [gone]).get(gone, "")
+    return Ancestor(gone, "", "", text, "gone")
 
 
 def read_source_texts(file: MemoryFile, ids: Sequence[str]) -> dict[str, str]:
@@ -201,7 +196,7 @@ def read_source_texts(file: MemoryFile, ids: Sequence[str]) -> dict[str, str]:
         "SELECT source_id, max(source_content) FROM synthesized_from "
         "WHERE source_id IN (SELECT value FROM json_each(?)) AND source_content IS NOT NULL "
         "GROUP BY source_id",
-        [json.dumps(list(ids))],
+        [json_text(list(ids))],
     )
     return dict(rows.fetchall())
 

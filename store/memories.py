@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from .errors import Ambiguous, NotFound, StoreError
 from .file import MemoryFile
@@ -127,17 +126,14 @@ def _hint(prefix: str, what: str) -> str:
 def read_memories(
     file: MemoryFile, ids: Sequence[str] | None = None, status: str | None = None
 ) -> Iterator[Memory]:
-    """Yield memories ordered by id: all, those with the given ids, or those of a status."""
-    if ids is not None:
-        wanted = sorted(ids)
-        for start in range(0, len(wanted), 500):
-            part = wanted[start : start + 500]
-            marks = ", ".join("?" * len(part))
-            rows = file.tuples(f"{SELECT} WHERE id IN ({marks}) ORDER BY id", part)
-            yield from map(from_values, rows)
-        return
-    where, values = ("WHERE status = ?", [status]) if status else ("", [])
-    yield from map(from_values, file.tuples(f"{SELECT} {where} ORDER BY id", values))
+    """Read memories ordered by id: all, those with the given ids, or those of a status."""
+    if ids is None:
+        where, values = ("WHERE status = ?", [status]) if status else ("", [])
+        rows = file.tuples(f"{SELECT} {where} ORDER BY id", values)
+    else:
+        chosen = "WHERE id IN (SELECT value FROM json_each(?))"
+        rows = file.tuples(f"{SELECT} {chosen} ORDER BY id", [json_text(list(ids))])
+    return map(from_values, rows)
 
 
 @dataclass(frozen=True)
@@ -166,34 +162,35 @@ def list_memories(file: MemoryFile, wanted: MemoryFilter, limit: int) -> tuple[i
 
 
 def _where(wanted: MemoryFilter) -> tuple[str, list[object]]:
-    parts: list[str] = []
-    values: list[object] = []
-    for column in ("status", "layer", "kind"):
-        value = getattr(wanted, column)
-        if value is not None:
-            parts.append(f"{column} = ?")
-            values.append(value)
-    if wanted.tenants:
-        parts.append(f"tenant IN ({', '.join('?' * len(wanted.tenants))})")
-        values += wanted.tenants
-    if wanted.contains is not None:
+    conditions = {
+        "status = ?": wanted.status,
+        "layer = ?": wanted.layer,
+        "kind = ?": wanted.kind,
+        "tenant IN (SELECT value FROM json_each(?))": json_text(wanted.tenants),
         # LIKE would treat "%" and "_" as wildcards.
-        parts.append("instr(lower(content), lower(?))")
-        values.append(wanted.contains)
-    return (f"WHERE {' AND '.join(parts)}" if parts else ""), values
+        "instr(lower(content), lower(?))": wanted.contains,
+    }
+    chosen = {sql: value for sql, value in conditions.items() if value not in (None, "[]")}
+    return (f"WHERE {' AND '.join(chosen)}" if chosen else ""), list(chosen.values())
 
 
 def count_by_status(file: MemoryFile, chosen: Sequence[str]) -> dict[str, dict[str, int]]:
     """Count the memories of the given tenants by status and layer."""
-    marks = ", ".join("?" * len(chosen))
     found: dict[str, dict[str, int]] = {}
-    for row in file.rows(
-        f"SELECT status, layer, count(*) AS n FROM memories WHERE tenant IN ({marks}) "
-        "GROUP BY 1, 2 ORDER BY 1",
-        chosen,
+    for status, layer, count in file.tuples(
+        "SELECT status, layer, count(*) FROM memories "
+        "WHERE tenant IN (SELECT value FROM json_each(?)) GROUP BY 1, 2 ORDER BY 1",
+        [json_text(chosen)],
     ):
-        found.setdefault(row["status"], dict.fromkeys(LAYERS, 0))[row["layer"]] = row["n"]
+        found.setdefault(status, dict.fromkeys(LAYERS, 0))[layer] = count
     return found
+
+
+def _read_loadable(file: MemoryFile, where: str, values: Sequence[object]) -> list[Memory]:
+    """Return memories ordered by id, without too long ones."""
+    rows = file.tuples(f"{SELECT} WHERE {where} AND {LOADABLE} ORDER BY id", values)
+    memories = map(from_values, rows)
+    return [memory for memory in memories if len(memory.content) <= MAX_CHARACTERS]
 
 
 def read_observed(file: MemoryFile, tenant: str, now: str) -> list[Memory]:
@@ -202,40 +199,34 @@ def read_observed(file: MemoryFile, tenant: str, now: str) -> list[Memory]:
     Includes active memories, and those that were superseded, purged or archived by a limit, because
     these still determine the clusters. Omits expired and too long memories.
     """
-    rows = file.db.conn.execute(
-        f"{SELECT} WHERE tenant = ? AND generation = 0 AND origin <> 'consolidation' "
-        f"AND {NO_RAW_EXPERIENCE} AND {LOADABLE} "
-        "AND (status IN ('active', 'superseded') OR status = 'archived' AND id IN "
-        "(SELECT json_extract(row_key, '$.id') FROM journal WHERE proposal = 'limit')) ORDER BY id",
+    memories = _read_loadable(
+        file,
+        "tenant = ? AND generation = 0 AND origin <> 'consolidation' "
+        f"AND {NO_RAW_EXPERIENCE} AND (status IN ('active', 'superseded') "
+        "OR status = 'archived' AND id IN "
+        "(SELECT json_extract(row_key, '$.id') FROM journal WHERE proposal = 'limit'))",
         [tenant],
     )
-    memories = [
-        memory
-        for memory in loadable_memories(rows)
-        if memory.status != "active" or not memory.expired(now)
+    current = [
+        memory for memory in memories if memory.status != "active" or not memory.expired(now)
     ]
-    purged = (memory for memory in read_witnesses(file, tenant) if _is_observed(memory))
-    return sorted([*memories, *purged], key=lambda memory: memory.id)
-
-
-def _is_observed(memory: Memory) -> bool:
-    return memory.generation == 0 and memory.origin != "consolidation"
+    purged = (
+        memory
+        for memory in read_witnesses(file, tenant)
+        if memory.generation == 0 and memory.origin != "consolidation"
+    )
+    return sorted([*current, *purged], key=lambda memory: memory.id)
 
 
 def read_derived(file: MemoryFile, tenant: str) -> list[Memory]:
     """Return the active derived memories of a tenant, ordered by id, without too long ones."""
-    rows = file.db.conn.execute(
-        f"{SELECT} WHERE tenant = ? AND generation > 0 AND status = 'active' AND {LOADABLE} "
-        "ORDER BY id",
-        [tenant],
-    )
-    return list(loadable_memories(rows))
+    return _read_loadable(file, "tenant = ? AND generation > 0 AND status = 'active'", [tenant])
 
 
-def loadable_memories(rows: Iterable[tuple[Any, ...]]) -> Iterator[Memory]:
-    """Yield the memories of rows, without too long ones."""
-    memories = map(from_values, rows)
-    return (memory for memory in memories if len(memory.content) <= MAX_CHARACTERS)
+def read_active(file: MemoryFile, tenant: str, now: str) -> list[Memory]:
+    """Return the active, unexpired memories of a tenant, ordered by id, without too long ones."""
+    memories = _read_loadable(file, "tenant = ? AND status = 'active'", [tenant])
+    return [memory for memory in memories if not memory.expired(now)]
 
 
 def read_too_long(file: MemoryFile, tenant: str, now: str) -> list[LongMemory]:
@@ -256,7 +247,7 @@ def read_too_long(file: MemoryFile, tenant: str, now: str) -> list[LongMemory]:
         memory
         for memory in found
         if memory.characters > MAX_CHARACTERS
-        and not (memory.expires_at is not None and memory.expires_at <= now)
+        and (memory.expires_at is None or memory.expires_at > now)
     ]
 
 
@@ -266,13 +257,10 @@ def read_recallable(file: MemoryFile, tenant: str) -> list[Memory]:
     Omits archived and too long memories. Includes superseded and purged ones: they lead to their
     successors, and answer questions about the past.
     """
-    rows = file.db.conn.execute(
-        f"{SELECT} WHERE tenant = ? AND status <> 'archived' AND {NO_RAW_EXPERIENCE} "
-        f"AND {LOADABLE} ORDER BY id",
-        [tenant],
+    memories = _read_loadable(
+        file, f"tenant = ? AND status <> 'archived' AND {NO_RAW_EXPERIENCE}", [tenant]
     )
-    memories = [*loadable_memories(rows), *read_witnesses(file, tenant)]
-    return sorted(memories, key=lambda memory: memory.id)
+    return sorted([*memories, *read_witnesses(file, tenant)], key=lambda memory: memory.id)
 
 
 def read_tenant_memories(file: MemoryFile, tenant: str) -> list[Memory]:
@@ -331,23 +319,15 @@ def count_memories(
 
     The tokens of texts that are far too long are estimated.
     """
-    layers: dict[str, int] = dict.fromkeys(LAYERS, 0)
-    superseded = 0
-    marks = ", ".join("?" * len(chosen))
-    sql = (
-        f"SELECT status, layer, count(*) AS n FROM memories WHERE tenant IN ({marks}) GROUP BY 1, 2"
-    )
-    for row in file.rows(sql, chosen):
-        if row["status"] == "active":
-            layers[row["layer"]] = row["n"]
-        elif row["status"] == "superseded":
-            superseded += row["n"]
+    counts = count_by_status(file, chosen)
+    layers = counts.get("active", dict.fromkeys(LAYERS, 0))
+    superseded = sum(counts.get("superseded", {}).values())
     characters = tokens = 0
     sql = (
         f"SELECT {_CUT}, CASE WHEN NOT {LOADABLE} THEN max(length(content), {_BYTES} / 4) END "
-        f"FROM memories WHERE tenant IN ({marks}) AND status = 'active'"
+        "FROM memories WHERE tenant IN (SELECT value FROM json_each(?)) AND status = 'active'"
     )
-    for start, counted in file.db.conn.execute(sql, chosen):
+    for start, counted in file.tuples(sql, [json_text(chosen)]):
         length = counted or len(start)
         characters += length
         tokens += tokens_of(start) * length // max(len(start), 1)
@@ -360,44 +340,10 @@ def read_restorable(file: MemoryFile, tenants: Sequence[str]) -> list[Memory]:
     Omits too long memories.
     """
     chosen = [tenant for tenant in tenants if tenant != SHARED_TENANT or not has_log(file)]
-    rows = file.db.conn.execute(
-        f"{SELECT} WHERE tenant IN (SELECT value FROM json_each(?)) "
-        f"AND status IN ('archived', 'expired') AND {NO_RAW_EXPERIENCE} AND {LOADABLE} "
-        "ORDER BY tenant, id",
+    memories = _read_loadable(
+        file,
+        "tenant IN (SELECT value FROM json_each(?)) "
+        f"AND status IN ('archived', 'expired') AND {NO_RAW_EXPERIENCE}",
         [json_text(chosen)],
     )
-    return list(loadable_memories(rows))
-
-
-def refuse_to_restore(file: MemoryFile, memory: Memory) -> None:
-    """Raise `StoreError` for earlier versions of shared facts, and traces of tasks."""
-    if memory.tenant == SHARED_TENANT and has_log(file):
-        raise StoreError(
-            f"Memory {memory.id} is an earlier version of a shared fact.",
-            "Publish its text again with 'slowwave shared'.",
-        )
-    if RAW_EXPERIENCE in memory.metadata:
-        raise StoreError(
-            f"Memory {memory.id} is a trace of a task, kept only for audits.",
-            "Nothing was changed.",
-        )
-
-
-def restore_memory(file: MemoryFile, prefix: str, now: str) -> Memory:
-    """Make a superseded, archived or expired memory active again; its lineage stays.
-
-    Raises `NotFound`, `Ambiguous`, or `StoreError` if it is already active.
-    """
-    with file.transaction():
-        memory = read_memory(file, prefix)
-        if memory.status == "active":
-            raise StoreError(f"Memory {memory.id} is already active.", "Nothing was changed.")
-        refuse_to_restore(file, memory)
-        # Otherwise it would expire again at once.
-        expires_at = None if memory.expired(now) else memory.expires_at
-        file.db.conn.execute(
-            "UPDATE memories SET status = 'active', superseded_by = NULL, superseded_at = NULL, "
-            "expires_at = ?, updated_at = ? WHERE id = ?",
-            [expires_at, now, memory.id],
-        )
-        return read_memory(file, memory.id)
+    return sorted(memories, key=lambda memory: (memory.tenant, memory.id))

@@ -9,17 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .connection import connect, translate_errors
+from .connection import connect, copy_pages, translate_errors
 from .errors import StoreError, UnusableFile
 from .records import SAVE
-from .schema_of_file import applied_steps, migrations, newest_version
+from .schema_of_file import RECORD, applied_steps, count_rows, migrations, newest_version
 from .sidecar import create_sidecar, remove_file
 
 if TYPE_CHECKING:
     from sqlite_utils import Database
-
-# How many pages to copy at a time: Ctrl-C is handled in between.
-_PAGES = 5_000
 
 
 def apply_steps(db: Database) -> None:
@@ -37,7 +34,7 @@ def try_on_copy(path: Path, db: Database) -> None:
     copy_path = create_sidecar(path, f".slowwave-{secrets.token_hex(8)}.copy")
     try:
         with translate_errors(path), connect(copy_path, "rw") as copy:
-            db.conn.backup(copy.conn, pages=_PAGES, progress=lambda *_: None)
+            copy_pages(db.conn, copy.conn)
             # The copy need not survive a crash.
             copy.conn.execute("PRAGMA journal_mode = MEMORY")
             copy.conn.execute("PRAGMA synchronous = OFF")
@@ -80,21 +77,13 @@ class _Look:
 
 def _look(db: Database) -> _Look:
     messages = [row[0] for row in db.conn.execute("PRAGMA integrity_check(1)")]
-    tables = db.conn.execute(
-        "SELECT name FROM sqlite_schema WHERE type = 'table' AND name <> '_sqlite_migrations' "
-        # Not virtual tables: an agent's may need a missing module.
-        "AND sql LIKE 'CREATE TABLE%'"
-    ).fetchall()
+    rows = count_rows(db.conn)
+    rows.pop(RECORD, None)  # grows with each migration
     return _Look(
         [line for line in messages if line != "ok"],
-        {name: _count(db, name) for (name,) in tables},
+        rows,
         Counter((row[0], row[2]) for row in db.conn.execute("PRAGMA foreign_key_check")),
     )
-
-
-def _count(db: Database, table: str) -> int:
-    quoted = table.replace('"', '""')
-    return int(db.conn.execute(f'SELECT count(*) FROM "{quoted}"').fetchone()[0])
 
 
 def _cannot(path: Path, why: str) -> StoreError:

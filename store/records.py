@@ -189,7 +189,7 @@ def require_text(value: object, what: str, where: str) -> str:
 
 def parse_object(text: object, what: str, where: str) -> dict[str, Any]:
     """Parse a JSON object of the file. Raises `UnusableFile` if it is invalid."""
-    found = _json(text)
+    found = read_json(text)
     if not isinstance(found, dict):
         raise _unreadable(what, where, "object")
     return found
@@ -197,7 +197,7 @@ def parse_object(text: object, what: str, where: str) -> dict[str, Any]:
 
 def parse_list(text: object, what: str, where: str) -> list[Any]:
     """Parse a JSON array of the file. Raises `UnusableFile` if it is invalid."""
-    found = _json(text)
+    found = read_json(text)
     if not isinstance(found, list):
         raise _unreadable(what, where, "array")
     return found
@@ -213,7 +213,8 @@ def parse_claims(text: object, what: str, where: str) -> list[dict[str, Any]]:
     return found
 
 
-def _json(text: object) -> Any:
+def read_json(text: object) -> Any:
+    """Parse JSON; return None for a value that is not JSON."""
     try:
         return json.loads(text) if isinstance(text, str) else None
     except (ValueError, RecursionError):
@@ -256,7 +257,7 @@ def is_possible(name: str, value: object) -> bool:
     if name.endswith("_at"):
         return _is_time(value)
     if name in _JSON:
-        return isinstance(_json(value), _JSON[name])
+        return isinstance(read_json(value), _JSON[name])
     return value != "" or name not in ("content", "tenant")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from pydantic import ValidationError
 from .damaged_rows import EDGES, ENTITIES, MEMORIES, MENTIONS, VECTORS, Row, View, best_view
 from .errors import UnusableFile
 from .jsonl import parse_line
-from .records import COLUMNS, content_hash, json_text
+from .records import COLUMNS, content_hash, json_text, read_json
 from .vectors import is_sound, to_numbers
 
 
@@ -113,7 +112,7 @@ class _Salvager:
         partly = _is_incomplete(row)
         fields |= self._belongings(memory_id, fields.pop("content_hash", None))
         for name in ("tags", "metadata"):
-            fields[name] = _json(fields.get(name))
+            fields[name] = read_json(fields.get(name))
         if "pinned" in fields:
             fields["pinned"] = bool(fields["pinned"])
         if not self._everything:
@@ -206,10 +205,3 @@ def _text(value: object) -> str:
 
 def _value(value: object) -> Any:
     return _text(value) if isinstance(value, bytes) else value
-
-
-def _json(value: object) -> Any:
-    try:
-        return json.loads(value) if isinstance(value, str) else None
-    except (ValueError, RecursionError):
-        return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     from sqlite_utils import Database, Migrations
 
 # The table in which sqlite-utils records migrations, and the name of our set in it.
-_RECORD = "_sqlite_migrations"
+RECORD = "_sqlite_migrations"
 _STEP_SET = "slowwave"
 
 
@@ -31,9 +32,9 @@ def applied_steps(db: Database) -> set[str]:
 
     Faster than `Migrations.applied`, which reads the whole schema: this runs on each open.
     """
-    if db.conn.execute("SELECT 1 FROM sqlite_schema WHERE name = ?", [_RECORD]).fetchone() is None:
+    if db.conn.execute("SELECT 1 FROM sqlite_schema WHERE name = ?", [RECORD]).fetchone() is None:
         return set()
-    had = db.conn.execute(f"SELECT name FROM {_RECORD} WHERE migration_set = ?", [_STEP_SET])
+    had = db.conn.execute(f"SELECT name FROM {RECORD} WHERE migration_set = ?", [_STEP_SET])
     return {name for (name,) in had}
 
 
@@ -50,6 +51,19 @@ def migrations() -> Migrations:
     for name, step in STEPS.items():
         steps(name=name)(step)
     return steps
+
+
+def count_rows(conn: sqlite3.Connection) -> dict[str, int]:
+    """Return the number of rows of each table of a file, including an agent's own tables."""
+    names = conn.execute(
+        # Not virtual tables: an agent's may need a missing module.
+        "SELECT name, replace(name, '\"', '\"\"') FROM sqlite_schema "
+        "WHERE type = 'table' AND sql LIKE 'CREATE TABLE%'"
+    ).fetchall()
+    return {
+        name: conn.execute(f'SELECT count(*) FROM "{quoted}"').fetchone()[0]
+        for name, quoted in names
+    }
 
 
 def schema_parts(db: Database) -> dict[str, set[str]]:

@@ -1,6 +1,6 @@
-"""The tenant of shared knowledge, which only what is published gets into.
+"""The tenant of shared knowledge, to which only an extension publishes.
 
-An extension publishes. That nothing else changes what it published holds without it, too.
+It is protected even if the extension is not installed.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from .extension_points import has_table
 if TYPE_CHECKING:
     from .file import MemoryFile
 
-# The tenant whose memories are the facts that hold now.
+# The tenant whose memories are the current facts.
 SHARED_TENANT = "shared"
 HOW_TO_SHARE = "Publish facts with 'slowwave shared'."
 
@@ -26,13 +26,9 @@ def has_log(file: MemoryFile) -> bool:
 
 
 def refuse_unpublished(tenant: str) -> None:
-    """Refuse to write to a tenant what was not published. Raises `StoreError`.
-
-    Also where nothing is shared yet: what somebody else wrote there would keep that from beginning.
-    """
+    """Raise `StoreError` for the tenant of shared knowledge, even if nothing is shared yet."""
     if tenant == SHARED_TENANT:
         raise StoreError(
-            f"The tenant '{SHARED_TENANT}' is that of shared knowledge: only what is published "
-            "gets into it.",
+            f"The tenant '{SHARED_TENANT}' holds only what is published as shared knowledge.",
             HOW_TO_SHARE,
         )

@@ -1,8 +1,8 @@
-"""What nights go on comparing with of memories that were purged: their witnesses.
+"""What runs compare with of purged memories: their witnesses.
 
-A night reads superseded memories, too: they tell which memories belong together, and what keeps
-others apart. So a purge takes a memory's row, and leaves what a plan reads of it: a few columns,
-the names in it and its vectors. Its text stands in the lineage.
+Runs also read superseded memories, which determine the clusters and keep others apart. A purge
+therefore deletes a memory's row, but keeps what plans read of it: a few columns, its names and its
+vectors. Its text is in the lineage.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .records import (
     parse_object,
 )
 
-# What no plan reads of a superseded memory.
+# The columns of a superseded memory that plans do not read.
 _LEFT_OUT = frozenset(
     {"id", "tenant", "content", "content_hash", "source", "tags", "access_count", "accessed_at"}
 )
@@ -36,7 +36,7 @@ _TEXT = (
 
 
 def keep_witnesses(file: MemoryFile, ids: Sequence[str], run_id: str) -> None:
-    """Keep what plans read of memories that leave next, in the transaction of the caller."""
+    """Keep what plans read of memories, before their purge, in the caller's transaction."""
     image = ", ".join(
         f"'{name}', " + ("json(metadata)" if name == "metadata" else name) for name in _KEPT
     )
@@ -49,14 +49,14 @@ def keep_witnesses(file: MemoryFile, ids: Sequence[str], run_id: str) -> None:
         "FROM memories m WHERE id IN (SELECT value FROM json_each(?))",
         [run_id, chosen],
     )
-    # An agent that knows only SQL stores no hash.
+    # A memory that an agent stored by SQL may lack the hash.
     unhashed = conn.execute(
         "SELECT w.id, m.content FROM witnesses w JOIN memories m ON m.id = w.id "
         "WHERE w.content_hash = ''"
     )
     conn.executemany(
         "UPDATE witnesses SET content_hash = ? WHERE id = ?",
-        [(content_hash(text), one) for one, text in unhashed.fetchall()],
+        [(content_hash(text), memory_id) for memory_id, text in unhashed.fetchall()],
     )
     conn.execute(
         "INSERT OR REPLACE INTO witness_vectors (id, model, dimensions, vector, content_hash) "
@@ -67,10 +67,10 @@ def keep_witnesses(file: MemoryFile, ids: Sequence[str], run_id: str) -> None:
 
 
 def read_witnesses(file: MemoryFile, tenant: str) -> list[Memory]:
-    """Return the memories of a tenant that were purged, as far as plans read them, by their ids.
+    """Return the purged memories of a tenant with the columns that plans read, ordered by id.
 
-    One whose text somebody took out of the lineage is left out, and so is one that is too long.
-    Raises `UnusableFile`.
+    Omits too long memories, and those whose text is missing from the lineage. Raises
+    `UnusableFile`.
     """
     rows = file.db.conn.execute(
         f"SELECT id, content_hash, image, {_TEXT} FROM witnesses w WHERE tenant = ? ORDER BY id",
@@ -96,10 +96,10 @@ def _memory(memory_id: str, tenant: str, of: str | None, image: str, text: str) 
 
 
 def names_of_witnesses(file: MemoryFile, tenant: str) -> dict[str, list[str]]:
-    """Return the names that each purged memory mentions, sorted, by its id."""
+    """Return the names that purged memories mention, sorted, by memory id."""
     rows = file.db.conn.execute("SELECT id, names FROM witnesses WHERE tenant = ?", [tenant])
     return {
-        memory_id: [str(one) for one in parse_list(names, "the names", f"witness {memory_id}")]
+        memory_id: list(map(str, parse_list(names, "the names", f"witness {memory_id}")))
         for memory_id, names in rows
     }
 
@@ -107,7 +107,7 @@ def names_of_witnesses(file: MemoryFile, tenant: str) -> dict[str, list[str]]:
 def vectors_of_witnesses(
     file: MemoryFile, model: str, tenant: str
 ) -> Iterator[tuple[str, str, bytes]]:
-    """Return (memory id, content hash, blob) of one model and tenant, one by one."""
+    """Return (memory id, content hash, blob) of a model and a tenant."""
     return file.tuples(
         "SELECT v.id, v.content_hash, vector FROM witness_vectors v "
         "JOIN witnesses w ON w.id = v.id WHERE model = ? AND tenant = ?",
@@ -118,20 +118,20 @@ def vectors_of_witnesses(
 def keep_vectors_of_witnesses(
     file: MemoryFile, model: str, vectors: Sequence[tuple[str, str, bytes]]
 ) -> None:
-    """Keep those of (memory id, content hash, blob) that are of purged memories.
+    """Store the vectors of purged memories among (memory id, content hash, blob).
 
-    Within the transaction of the caller.
+    The caller has a transaction.
     """
     file.db.conn.executemany(
         "INSERT INTO witness_vectors (id, model, dimensions, vector, content_hash) "
         "SELECT ?1, ?2, ?3, ?4, ?5 WHERE EXISTS (SELECT 1 FROM witnesses WHERE id = ?1) "
         "ON CONFLICT (id, model) DO UPDATE SET dimensions = excluded.dimensions, "
         "vector = excluded.vector, content_hash = excluded.content_hash",
-        [(one, model, len(blob) // 4, blob, of) for one, of, blob in vectors],
+        [(memory_id, model, len(blob) // 4, blob, of) for memory_id, of, blob in vectors],
     )
 
 
 def scans_of_witnesses(file: MemoryFile, tenant: str) -> dict[str, str]:
-    """Return, per purged memory, the hash of its text: it was searched for names."""
+    """Return the hashes of the texts of purged memories, all searched for names, by memory id."""
     rows = file.db.conn.execute("SELECT id, content_hash FROM witnesses WHERE tenant = ?", [tenant])
     return dict(rows)

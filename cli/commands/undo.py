@@ -150,8 +150,8 @@ def undo(
 def _take_back(opened: MemoryFile, which: str | None, since: str | None) -> _TakenBack | Memory:
     """Take back what is chosen; an id that is of a memory alone makes it active again."""
     from slowwave.consolidation.running.review_queue import read_earlier
+    from slowwave.store.ageing import restore_memory
     from slowwave.store.ledger import read_pending
-    from slowwave.store.memories import restore_memory
     from slowwave.store.records import timestamp
 
     now = timestamp(datetime.now(UTC))

@@ -52,13 +52,13 @@ class Gates:
     def closed(self, file: Path, tenants: Sequence[str], now: datetime) -> ClosedGate | None:
         """Return the first gate that is closed; None if all are open. Raises `StoreError`."""
         from slowwave.store.file import open_reading
+        from slowwave.store.ledger import count_new, read_last_start
         from slowwave.store.memories import select_consolidated_tenants
-        from slowwave.store.since_last_run import count_new, last_run
 
         with open_reading(file) as opened:
             meant = select_consolidated_tenants(opened, tenants)
             if self.min_interval is not None:
-                closed = self._too_soon(self.min_interval, last_run(opened, meant), now)
+                closed = self._too_soon(self.min_interval, read_last_start(opened, meant), now)
                 if closed is not None:
                     return closed
             if self.min_new is not None:

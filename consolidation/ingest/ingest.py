@@ -27,11 +27,10 @@ from slowwave.store.errors import StoreError
 from slowwave.store.file import MemoryFile, maintenance_lock, open_reading
 from slowwave.store.intake import (
     INGESTED,
-    active_memories,
     read_chains,
     read_queued_parts,
 )
-from slowwave.store.memories import Counts, count_memories
+from slowwave.store.memories import Counts, count_memories, read_active
 from slowwave.store.records import timestamp
 from slowwave.store.vectors import read_vectors
 
@@ -153,7 +152,7 @@ def _prepare(
         # Messages that conversations share are read once.
         taken |= {chain for part in cuts[-1].parts for chain in part.chains}
     parts = (*taken_up, *(part for conversation_cut in cuts for part in conversation_cut.parts))
-    memories = active_memories(file, tenant, timestamp(now)) if parts else []
+    memories = read_active(file, tenant, timestamp(now)) if parts else []
     kept = list(read_vectors(file, embedder.name, tenant)) if parts else []
     before = _count(file, options)
     left = len(waiting) - len(taken_up) if not reads_waiting else 0

@@ -9,7 +9,7 @@ from typing import Any
 
 from slowwave.store.ageing import STATUS_AFTER
 from slowwave.store.file import MemoryFile
-from slowwave.store.journal_form import JournalReader
+from slowwave.store.journal_form import JournalEntry, JournalReader
 from slowwave.store.purge import purged_by
 from slowwave.store.records import json_text
 from slowwave.store.rows import Row, encode_row, json_field
@@ -40,21 +40,8 @@ class Obstacle:
         return self.column is None and self.run is not None and self.proposal is None
 
 
-@dataclass(frozen=True)
-class LaterChange:
-    """A later journal entry that is still in effect."""
-
-    run: str
-    proposal: str
-    sequence: int
-    key: dict[str, Any]
-    # Whether it inserted the row.
-    made: bool
-    after: dict[str, Any]
-
-
 class LaterChanges:
-    """Changes to memories and lineage after a run, or after some of its proposals."""
+    """Journal entries after a run, or after some of its proposals, that are still in effect."""
 
     def __init__(self, file: MemoryFile, run_id: str, proposals: Sequence[str]) -> None:
         """Set the run and the proposals to undo; the journal is read on first use."""
@@ -62,21 +49,21 @@ class LaterChanges:
         self._run_id = run_id
         self._proposals = frozenset(proposals)
 
-    def of(self, sequence: int, table: str, key: Row) -> list[LaterChange]:
+    def of(self, sequence: int, table: str, key: Row) -> list[JournalEntry]:
         """Return the changes of a row after an entry, oldest first."""
         return self._after(sequence, self._by_row.get((table, encode_row(key)), []))
 
-    def into(self, sequence: int, memory_id: str) -> list[LaterChange]:
+    def into(self, sequence: int, memory_id: str) -> list[JournalEntry]:
         """Return the edges by which a memory absorbed others after an entry."""
         return self._after(sequence, self._edges.get(memory_id, []))
 
-    def _after(self, sequence: int, changes: list[LaterChange]) -> list[LaterChange]:
+    def _after(self, sequence: int, changes: list[JournalEntry]) -> list[JournalEntry]:
         return [
             change for change in changes if change.run != self._run_id or change.sequence > sequence
         ]
 
     @cached_property
-    def _by_row(self) -> dict[tuple[str, str], list[LaterChange]]:
+    def _by_row(self) -> dict[tuple[str, str], list[JournalEntry]]:
         # Runs in the order of their rows, which does not depend on the clock.
         rows = self._file.rows(
             "SELECT j.* FROM journal j JOIN runs r ON r.id = j.run_id "
@@ -88,35 +75,27 @@ class LaterChanges:
             "AND r.rowid >= (SELECT rowid FROM runs WHERE id = ?1) ORDER BY r.rowid, sequence",
             [self._run_id, json_text(list(STATUS_AFTER))],
         )
-        found: dict[tuple[str, str], list[LaterChange]] = {}
+        found: dict[tuple[str, str], list[JournalEntry]] = {}
         form = JournalReader(self._file)
         for row in rows:
             if row["run_id"] == self._run_id and row["proposal"] in self._proposals:
                 continue
             entry = form.read(row)
-            change = LaterChange(
-                entry.run,
-                entry.proposal,
-                entry.sequence,
-                entry.key,
-                entry.before is None,
-                entry.after,
-            )
-            found.setdefault((entry.table, encode_row(entry.key)), []).append(change)
+            found.setdefault((entry.table, encode_row(entry.key)), []).append(entry)
         return found
 
     @cached_property
-    def _edges(self) -> dict[str, list[LaterChange]]:
-        edges: dict[str, list[LaterChange]] = {}
+    def _edges(self) -> dict[str, list[JournalEntry]]:
+        edges: dict[str, list[JournalEntry]] = {}
         for (table, _), changes in self._by_row.items():
             for change in changes:
-                if table == "synthesized_from" and change.made:
+                if table == "synthesized_from" and change.before is None:
                     edges.setdefault(change.key["derived_id"], []).append(change)
         return edges
 
 
 def column_changed(
-    table: str, key: Row, column: str, now: object, left: object, by: LaterChange | None
+    table: str, key: Row, column: str, now: object, left: object, by: JournalEntry | None
 ) -> Obstacle:
     """Return the obstacle that a column has changed since the run."""
     what = (
@@ -141,7 +120,7 @@ def memory_gone(file: MemoryFile, memory_id: str) -> Obstacle:
 
 
 def memory_needed(
-    memory_id: str, dependent: str, superseded: bool, by: LaterChange | None
+    memory_id: str, dependent: str, superseded: bool, by: JournalEntry | None
 ) -> Obstacle:
     """Return the obstacle that another memory depends on this one, which absorbed it."""
     did = (
@@ -180,7 +159,7 @@ def _obstacle(
     table: str,
     key: Row,
     what: str,
-    by: LaterChange | None,
+    by: JournalEntry | None,
     column: str | None = None,
     now: object = None,
     left: object = None,

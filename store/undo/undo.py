@@ -22,7 +22,6 @@ from slowwave.store.rows import Row, current_row, delete_row, set_columns
 
 from .before_images import BeforeImages
 from .obstacles import (
-    LaterChange,
     LaterChanges,
     Obstacle,
     column_changed,
@@ -311,7 +310,7 @@ class _Reversal:
         return found is not None
 
     def _pass_to_next_run(
-        self, since: list[LaterChange], column: str, was: object, left: object
+        self, since: list[JournalEntry], column: str, was: object, left: object
     ) -> None:
         """Let the undo of the next run that changed a column restore the value before this run."""
         following = next((change for change in since if column in change.after), None)
@@ -323,7 +322,7 @@ class _Reversal:
             )
 
 
-def _last_writer(since: list[LaterChange], column: str, now: object) -> LaterChange | None:
+def _last_writer(since: list[JournalEntry], column: str, now: object) -> JournalEntry | None:
     """Return the change that left the current value of a column; None if no run did."""
     last = next((change for change in reversed(since) if column in change.after), None)
     return last if last is not None and last.after[column] == now else None

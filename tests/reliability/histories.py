@@ -24,10 +24,10 @@ from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.proposals import OPERATIONS
 from slowwave.consolidation.vectors.embedder import Embedder
 from slowwave.consolidation.writing.writer import BuiltInWriter, Writer
+from slowwave.store.ageing import restore_memory
 from slowwave.store.check import check_file
 from slowwave.store.errors import ChangedSince
 from slowwave.store.file import open_reading, open_writing
-from slowwave.store.memories import restore_memory
 from slowwave.store.records import timestamp
 from slowwave.store.undo.obstacles import Obstacle
 from slowwave.store.undo.undo import undo_proposal, undo_runs
