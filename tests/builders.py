@@ -27,9 +27,14 @@ from slowwave.store.ledger import Decision, begin_run, keep_decision
 from slowwave.store.memories import add_memories, read_memories
 from slowwave.store.records import Memory, timestamp
 
-# Of these versions a file is kept as the statements that make it: the oldest, one in the middle,
-# and those that added tables of extensions. The others are migrated from the kept one before them.
-KEPT_VERSIONS = (1, 5, 6, 9, 10)
+# The versions of which a file is kept, as SQL: the oldest, one in the middle, and one with the
+# tables of extensions. Files of other versions are migrated from the kept one before.
+KEPT_VERSIONS = (1, 5, 10)
+# The triggers of an extension that a file of version 9 lacks.
+_SINCE_10 = (
+    *("shared_log_replaces_nothing", "shared_memory_overwritten"),
+    *("shared_memory_replaced", "shared_memory_revived"),
+)
 SCHEMAS = TESTS / "store"
 
 NOW = datetime(2026, 3, 10, 3, 0, tzinfo=UTC)
@@ -152,9 +157,21 @@ def foreign(path: Path) -> None:
 
 def of_version(version: int, folder: Path) -> Path:
     """Return a file as that version left it."""
+    if version == 9:
+        return _without_what_came_in_10(kept_file(10, folder))
     kept = max(number for number in KEPT_VERSIONS if number <= version)
     path = kept_file(kept, folder)
     return path if kept == version else migrated_to(version, path)
+
+
+def _without_what_came_in_10(path: Path) -> Path:
+    with closing(sqlite3.connect(path)) as db:
+        for trigger in _SINCE_10:
+            db.execute(f"DROP TRIGGER {trigger}")
+        db.execute("DELETE FROM _sqlite_migrations WHERE name = 'version_10'")
+        db.execute("PRAGMA user_version = 9")
+        db.commit()
+    return path
 
 
 def kept_file(version: int, folder: Path) -> Path:

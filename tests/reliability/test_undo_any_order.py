@@ -17,9 +17,7 @@ from nights import NOW, execute, fill, more_of_it, night, of_one_thing, picture,
 from reliability.histories import (
     EVERYTHING,
     GIVEN_BACK,
-    Ending,
     History,
-    Killed,
     Remembering,
     copied,
     problems,
@@ -28,10 +26,7 @@ from reliability.histories import (
 )
 
 from slowwave.cli.app import run
-from slowwave.consolidation.cycle import run_cycle
-from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.vectors.embedder import Embedder, SentenceEmbedder
-from slowwave.consolidation.writing.writer import BuiltInWriter
 from slowwave.store.file import create_file
 from slowwave.store.undo.obstacles import Obstacle
 
@@ -263,62 +258,6 @@ def test_many_changes_are_shown_in_part_and_given_whole_to_programs(
     assert lines[11] == "- and 2 more: --json gives them all."
     assert run(["undo", str(memory_file), run_id, "--json"]) == 1
     assert len(json.loads(capsys.readouterr().err)["obstacles"]) == 12
-
-
-@pytest.mark.parametrize("first", [0, 1])
-def test_runs_over_different_memories_are_undone_in_either_order(
-    memory_file: Path, remembering: Embedder, first: int
-) -> None:
-    fill(memory_file, told(of_one_thing(), "pager"))
-    fill(memory_file, ["Wiki runs on port 8080.", "Wiki runs on port 8080"])
-    before = picture(memory_file, GIVEN_BACK)
-    with a_writer(answering(told_once, approval)) as writer:
-        runs = [
-            str(night(memory_file, remembering, writer=writer, only=frozenset({only})).run_id)
-            for only in ("synthesize", "merge")
-        ]
-    assert take_back(memory_file, runs[first], None) == ()
-    assert picture(memory_file, GIVEN_BACK) != before
-    assert take_back(memory_file, runs[1 - first], None) == ()
-    assert picture(memory_file, GIVEN_BACK) == before
-
-
-def test_the_names_of_a_text_that_changed_between_two_nights_come_back(
-    memory_file: Path, remembering: Embedder
-) -> None:
-    fill(memory_file, [{"id": "one", "content": "Rosalind owns the image."}])
-    night(memory_file, remembering)
-    execute(memory_file, "UPDATE memories SET content = 'Tom Baker plays chess.'")
-    before = picture(memory_file, GIVEN_BACK)
-    second = str(night(memory_file, remembering, now=NOW + timedelta(days=1)).run_id)
-    assert [row["name"] for row in rows(memory_file, NAMES)] == ["Tom Baker"]
-    assert take_back(memory_file, second, None) == ()
-    assert picture(memory_file, GIVEN_BACK) == before
-    assert [row["name"] for row in rows(memory_file, NAMES)] == ["Rosalind"]
-
-
-NAMES = "SELECT name FROM entities JOIN memory_entities ON id = entity_id ORDER BY name"
-
-
-def test_a_run_that_was_killed_is_taken_back_like_any_other(
-    memory_file: Path, remembering: Embedder
-) -> None:
-    fill(memory_file, told(of_one_thing(), "pager"))
-    fill(memory_file, ["Wiki runs on port 8080.", "Wiki runs on port 8080"])
-    before = picture(memory_file, GIVEN_BACK)
-    with pytest.raises(Killed):
-        run_cycle(
-            memory_file,
-            CycleOptions(),
-            remembering,
-            BuiltInWriter(),
-            NOW,
-            progress=Ending(Killed, 1),
-        )
-    (killed,) = rows(memory_file, "SELECT id, outcome FROM runs")
-    assert killed["outcome"] == "running"
-    assert take_back(memory_file, killed["id"], None) == ()
-    assert picture(memory_file, GIVEN_BACK) == before
 
 
 def test_a_memory_that_was_purged_since_is_named_with_the_day_and_the_run(

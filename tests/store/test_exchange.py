@@ -29,11 +29,11 @@ from nights import execute, picture, rows
 from slowwave.store.check import check_file
 from slowwave.store.entities import keep_entities, read_memory_entities
 from slowwave.store.errors import InvalidLine
-from slowwave.store.exchange import Skipped, export_lines, import_lines, new_memory
+from slowwave.store.exchange import export_lines, import_lines, new_memory
 from slowwave.store.file import create_file, open_reading, open_writing
 from slowwave.store.lineage import add_edges
 from slowwave.store.records import Memory, timestamp
-from slowwave.store.vectors import from_blob, keep_vectors, to_blob
+from slowwave.store.vectors import keep_vectors, to_blob
 
 
 def exported(path: Path, everything: bool = True) -> list[bytes]:
@@ -344,23 +344,6 @@ def test_what_is_left_open_follows_from_when_it_was_written(memory_file: Path) -
     assert memory.observed_at == memory.updated_at == "2026-01-01T00:00:00+00:00"
 
 
-def test_an_embedding_is_brought_to_unit_length_and_one_that_has_it_is_kept_to_the_bit(
-    memory_file: Path,
-) -> None:
-    unit = [float(value) for value in np.array([0.6, -0.8, -0.0], np.float32)]
-    take_in(
-        memory_file,
-        a_line(id="m-1", embedding=[3, -4, 0], embedding_model="m"),
-        a_line(id="m-2", embedding=unit, embedding_model="m"),
-    )
-    kept = {
-        row["memory_id"]: row["vector"]
-        for row in rows(memory_file, "SELECT memory_id, vector FROM embeddings")
-    }
-    assert kept["m-2"] == np.array([0.6, -0.8, -0.0], "<f4").tobytes()
-    assert from_blob(kept["m-1"]).tolist() == pytest.approx([0.6, -0.8, 0])
-
-
 EDGE = {
     "source_id": "s",
     "operation": "merge",
@@ -468,21 +451,6 @@ def test_a_bad_line_can_be_left_out(begun: Path, tmp_path: Path, line: bytes, re
     assert [one.id for one in all_memories(path)] == ["after", "filed", "fine", "lined"]
 
 
-def test_each_line_that_is_left_out_is_reported(memory_file: Path) -> None:
-    added, skipped = take_in(
-        memory_file,
-        b"{}",
-        a_line(id="m-1"),
-        a_line(superseded_by="nobody"),
-        a_line(""),
-        a_line(id="m-1"),
-        skip_invalid=True,
-    )
-    assert added == 1
-    assert [one.line for one in skipped] == [1, 3, 4, 5]
-    assert skipped[3] == Skipped(5, "a memory with the id m-1 already exists")
-
-
 def test_what_hangs_on_a_line_that_was_left_out_is_left_out_too(memory_file: Path) -> None:
     gone = {"status": "superseded"}
     added, skipped = take_in(
@@ -506,21 +474,13 @@ def test_a_successor_may_stand_in_the_file_already(memory_file: Path) -> None:
     assert take_in(memory_file, a_line(id="m-1", superseded_by="m-2")) == (1, [])
 
 
-def test_a_bad_line_does_not_decide_how_many_dimensions_a_model_has(memory_file: Path) -> None:
-    added, skipped = take_in(
-        memory_file,
-        a_line(embedding=[0.0], embedding_model="m"),
-        a_line(embedding=[1.0, 0.0], embedding_model="m"),
-        skip_invalid=True,
-    )
-    assert (added, [one.line for one in skipped]) == (1, [1])
-
-
-def test_an_id_of_a_line_that_was_left_out_is_free(memory_file: Path) -> None:
+def test_a_bad_line_keeps_neither_its_id_nor_the_dimensions_of_its_model(
+    memory_file: Path,
+) -> None:
     added, skipped = take_in(
         memory_file,
         a_line(id="m-1", embedding=[0.0], embedding_model="m"),
-        a_line(id="m-1"),
+        a_line(id="m-1", embedding=[1.0, 0.0], embedding_model="m"),
         skip_invalid=True,
     )
     assert (added, [one.line for one in skipped]) == (1, [1])
@@ -577,12 +537,6 @@ def test_lines_are_taken_as_they_come_and_not_kept(memory_file: Path) -> None:
     assert len(ahead) > 10
     assert set(ahead) == {0}
     assert peak < count * len(text) / 4
-
-
-def test_progress_counts_the_lines_that_were_read(memory_file: Path) -> None:
-    told: list[int] = []
-    take_in(memory_file, *(a_line() for _ in range(1_500)), progress=told.append)
-    assert told == [1_000, 1_500]
 
 
 def test_one_memory_is_held_to_what_a_line_is_held_to() -> None:

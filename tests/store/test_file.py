@@ -26,7 +26,7 @@ from slowwave.consolidation.running.run_in_file import RunInFile
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.consolidation.writing.writer import BuiltInWriter
 from slowwave.store import connection, migrations, schema_of_file
-from slowwave.store.check import check_file
+from slowwave.store.check import Health, check_file
 from slowwave.store.errors import FileHeld, StoreError, UnusableFile
 from slowwave.store.file import (
     MemoryFile,
@@ -58,24 +58,14 @@ def with_step(monkeypatch: pytest.MonkeyPatch, step: Callable[..., None]) -> Non
     monkeypatch.setattr(schema_of_file, "STEPS", {**schema_of_file.STEPS, step.__name__: step})
 
 
-def test_a_new_file_is_whole_and_says_whose_it_is(memory_file: Path) -> None:
-    with open_reading(memory_file) as file:
-        health = check_file(file)
-        assert (health.problems, health.memories, health.schema_version) == (
-            (),
-            0,
-            len(schema_of_file.STEPS),
-        )
-    with closing(sqlite3.connect(memory_file)) as db:
-        said = [
-            db.execute(f"PRAGMA {name}").fetchone()[0]
-            for name in ("application_id", "user_version", "journal_mode")
-        ]
-    assert said == [migrations.APPLICATION_ID, len(schema_of_file.STEPS), "wal"]
-
-
-def test_a_new_file_leaves_nothing_beside_it(memory_file: Path) -> None:
+def test_a_new_file_is_whole_and_alone_and_says_whose_it_is(memory_file: Path) -> None:
     assert list(memory_file.parent.iterdir()) == [memory_file]
+    with open_reading(memory_file) as file:
+        assert check_file(file) == Health(len(schema_of_file.STEPS), 0, 0, 0, ())
+    names = ("application_id", "user_version", "journal_mode")
+    with closing(sqlite3.connect(memory_file)) as db:
+        header = [db.execute(f"PRAGMA {name}").fetchone()[0] for name in names]
+    assert header == [migrations.APPLICATION_ID, len(schema_of_file.STEPS), "wal"]
 
 
 @pytest.mark.parametrize("name", ["a b.db", "mémoire #1?.db", "100%25.db", "-", "x&mode=memory"])
@@ -416,58 +406,55 @@ def test_a_database_of_another_program_is_refused_and_left_alone(
     assert path.read_bytes() == before
 
 
+def cut(end: int) -> Callable[[bytearray, int], None]:
+    return lambda data, _: data.__delitem__(slice(end, None))
+
+
+def overwritten(data: bytearray, start: int, size: int) -> None:
+    data[start : start + size] = b"\xff" * size
+
+
 @either_way
-@pytest.mark.parametrize("missing", [-1, -100, -4096, -9000, 5000, 4096, 512])
-def test_a_file_that_was_cut_off_is_refused(
-    memory_file: Path, opened: Opener, missing: int
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        *map(cut, (-1, -100, -4096, -9000, 5000, 4096, 512)),
+        lambda data, _: overwritten(data, 16, 12),
+        lambda data, root: overwritten(data, root, 4096),
+    ],
+)
+def test_a_file_that_was_cut_off_or_overwritten_is_damaged(
+    memory_file: Path, opened: Opener, spoil: Callable[[bytearray, int], None]
 ) -> None:
     put(memory_file, *(a_memory(f"m-{number}", "x" * 2_000) for number in range(20)))
-    whole = memory_file.read_bytes()
-    memory_file.write_bytes(whole[:missing])
-    assert "damaged" in refused(opened, memory_file).message
-
-
-@either_way
-def test_a_damaged_header_is_refused(memory_file: Path, opened: Opener) -> None:
+    (page,) = rows(memory_file, "SELECT rootpage FROM sqlite_schema WHERE name = 'memories'")
     data = bytearray(memory_file.read_bytes())
-    data[16:28] = b"\xff" * 12
-    memory_file.write_bytes(data)
-    assert "damaged" in refused(opened, memory_file).message
-
-
-@either_way
-def test_a_damaged_page_is_told_when_it_is_read(memory_file: Path, opened: Opener) -> None:
-    put(memory_file, *(a_memory(f"m-{number}", "x" * 2_000) for number in range(20)))
-    page = rows(memory_file, "SELECT rootpage FROM sqlite_schema WHERE name = 'memories'")
-    start = (page[0]["rootpage"] - 1) * 4096
-    data = bytearray(memory_file.read_bytes())
-    data[start : start + 4096] = b"\xff" * 4096
+    spoil(data, (page["rootpage"] - 1) * 4096)
     memory_file.write_bytes(data)
     with pytest.raises(UnusableFile, match="damaged"), opened(memory_file) as file:
         list(read_memories(file))
 
 
 @either_way
+@pytest.mark.parametrize(
+    ("sql", "version"),
+    [
+        ("PRAGMA user_version = 99", 99),
+        (
+            "INSERT INTO _sqlite_migrations (migration_set, name) "
+            "VALUES ('slowwave', 'version_99')",
+            len(schema_of_file.STEPS) + 1,
+        ),
+    ],
+)
 def test_a_file_of_a_newer_schema_is_refused_with_both_versions(
-    memory_file: Path, opened: Opener
+    memory_file: Path, opened: Opener, sql: str, version: int
 ) -> None:
-    execute(memory_file, "PRAGMA user_version = 99")
+    execute(memory_file, sql)
     error = refused(opened, memory_file)
-    assert "version 99" in error.message
+    assert f"version {version}" in error.message
     assert f"up to {len(schema_of_file.STEPS)}" in error.message
     assert "newer slowwave" in error.hint
-
-
-@either_way
-def test_a_migration_that_nobody_here_knows_makes_a_newer_schema(
-    memory_file: Path, opened: Opener
-) -> None:
-    execute(
-        memory_file,
-        "INSERT INTO _sqlite_migrations (migration_set, name) VALUES ('slowwave', 'version_99')",
-    )
-    newer = len(schema_of_file.STEPS) + 1
-    assert f"version {newer}" in refused(opened, memory_file).message
 
 
 def test_migrations_of_another_program_in_the_file_are_its_own_affair(memory_file: Path) -> None:
@@ -513,14 +500,6 @@ def test_reading_leaves_the_bytes_as_they_were(memory_file: Path) -> None:
     with open_reading(memory_file) as file:
         assert check_file(file).memories == 1
     assert memory_file.read_bytes() == before
-
-
-def test_reading_sees_what_lies_in_the_log_alone(memory_file: Path) -> None:
-    before = memory_file.read_bytes()
-    with open_writing(memory_file) as agent:
-        add_memories(agent, [a_memory("m-1")])
-        assert [one.id for one in all_memories(memory_file)] == ["m-1"]
-        assert memory_file.read_bytes() == before
 
 
 @either_way
@@ -619,18 +598,6 @@ def test_others_see_a_transaction_when_it_has_ended(memory_file: Path) -> None:
     assert len(all_memories(memory_file)) == 1
 
 
-def test_a_file_that_another_writes_to_is_held(
-    memory_file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(connection, "BUSY_TIMEOUT_MS", 1)
-    with changing(memory_file), open_writing(memory_file) as other:
-        with pytest.raises(FileHeld, match="locked by another program"), other.transaction():
-            pytest.fail("two wrote at once")
-        with pytest.raises(sqlite3.OperationalError, match="locked"):
-            add_memories(other, [a_memory("m-1")])
-    assert all_memories(memory_file) == []
-
-
 def test_a_write_outside_a_transaction_to_a_held_file_is_explained_too(
     memory_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -641,22 +608,6 @@ def test_a_write_outside_a_transaction_to_a_held_file_is_explained_too(
         open_writing(memory_file) as other,
     ):
         add_memories(other, [a_memory("m-1")])
-
-
-def test_a_writer_waits_for_anothers_short_transaction(memory_file: Path) -> None:
-    ending = """
-import sys
-from pathlib import Path
-from slowwave.store.file import open_writing
-with open_writing(Path(sys.argv[1])) as file, file.transaction():
-    file.db.conn.execute("INSERT INTO memories (id, content) VALUES ('first', 'x')")
-    print("ready", flush=True)
-    __import__("time").sleep(0.2)
-"""
-    with process(ending, memory_file) as other:
-        put(memory_file, a_memory("second"))
-        assert other.wait() == 0
-    assert [one.id for one in all_memories(memory_file)] == ["first", "second"]
 
 
 # Holds the file in the way of others: the statements, then what a command that has to wait does.
@@ -851,29 +802,13 @@ def is_held(path: Path) -> bool:
         return "Another maintenance run" in error.message
 
 
-def test_a_second_maintenance_run_is_refused_until_the_first_has_ended(memory_file: Path) -> None:
-    with maintenance_lock(memory_file):
-        assert is_held(memory_file)
-    assert not is_held(memory_file)
-
-
-def test_a_run_that_fails_lets_go_of_the_file(memory_file: Path) -> None:
+def test_a_second_maintenance_run_is_refused_until_the_first_has_ended_even_by_an_error(
+    memory_file: Path,
+) -> None:
     with pytest.raises(KeyboardInterrupt), maintenance_lock(memory_file):
+        assert is_held(memory_file)
         raise KeyboardInterrupt
     assert not is_held(memory_file)
-
-
-def test_a_file_is_held_under_each_of_its_names(memory_file: Path) -> None:
-    link = memory_file.with_name("link.db")
-    link.symlink_to(memory_file)
-    with maintenance_lock(link):
-        assert is_held(memory_file)
-
-
-def test_agents_write_while_a_maintenance_run_holds_the_file(memory_file: Path) -> None:
-    with maintenance_lock(memory_file):
-        execute(memory_file, "INSERT INTO memories (id, content) VALUES ('m-1', 'still here')")
-    assert [one.id for one in all_memories(memory_file)] == ["m-1"]
 
 
 @pytest.mark.parametrize("name", ["memory.db", "no/memory.db"])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +25,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from nights import execute, picture, rows
 
+from slowwave.store.ageing import restore_memory
 from slowwave.store.check import check_file
 from slowwave.store.entities import (
     add_entities,
@@ -37,7 +37,7 @@ from slowwave.store.entities import (
 from slowwave.store.errors import ChangedSince, StoreError
 from slowwave.store.file import MemoryFile, create_file, open_reading, open_writing
 from slowwave.store.journal import insert_row, update_row
-from slowwave.store.memories import read_memory, restore_memory
+from slowwave.store.memories import read_memory
 from slowwave.store.records import content_hash, to_row
 from slowwave.store.undo.undo import undo_proposal, undo_runs
 from slowwave.store.vectors import keep_vectors, to_blob
@@ -574,21 +574,23 @@ def test_a_vector_that_a_run_replaced_comes_back(memory_file: Path) -> None:
     ]
 
 
-def test_a_vector_does_not_come_back_to_a_memory_that_was_deleted_since(memory_file: Path) -> None:
+@pytest.mark.parametrize(
+    ("sql", "left"),
+    [
+        ("DELETE FROM memories WHERE id = 'm-1'", ["h"]),
+        (
+            "INSERT OR REPLACE INTO embeddings VALUES ('m-1', 'm', 1, x'0000803f', 'mine', NULL)",
+            ["mine", "h"],
+        ),
+    ],
+)
+def test_a_vector_does_not_come_back_where_an_agent_deleted_its_memory_or_stored_another(
+    memory_file: Path, sql: str, left: list[str]
+) -> None:
     with_new_vectors(memory_file)
-    execute(memory_file, "DELETE FROM memories WHERE id = 'm-1'")
+    execute(memory_file, sql)
     undo(memory_file)
-    assert [row["memory_id"] for row in rows(memory_file, VECTORS)] == ["m-2"]
-
-
-def test_a_vector_that_an_agent_stored_since_stays(memory_file: Path) -> None:
-    with_new_vectors(memory_file)
-    execute(
-        memory_file,
-        "INSERT OR REPLACE INTO embeddings VALUES ('m-1', 'm', 1, x'0000803f', 'mine', NULL)",
-    )
-    undo(memory_file)
-    assert [row["content_hash"] for row in rows(memory_file, VECTORS)] == ["mine", "h"]
+    assert [row["content_hash"] for row in rows(memory_file, VECTORS)] == left
 
 
 @pytest.mark.parametrize("order", [("run-1", "run-2"), ("run-2", "run-1")])
@@ -747,16 +749,13 @@ def test_a_memory_that_passed_on_since_its_successor_was_deleted_is_told_so(
     }
 
 
-def test_a_run_that_is_undone_is_blamed_for_nothing(after_a_night: Path) -> None:
-    later_change(after_a_night, "d", {"content": "mine"})
-    undo(after_a_night, "run-2")
-    execute(after_a_night, "UPDATE memories SET content = 'mine' WHERE id = 'd'")
-    with pytest.raises(ChangedSince, match="An agent or a person did that"):
-        undo(after_a_night)
-
-
-def test_a_hand_after_a_later_run_is_no_longer_that_runs(after_a_night: Path) -> None:
-    later_change(after_a_night, "d", {"content": "the run's"})
+@pytest.mark.parametrize("is_undone", [True, False])
+def test_a_hand_after_a_later_run_is_not_that_runs_whether_it_was_undone_or_not(
+    after_a_night: Path, is_undone: bool
+) -> None:
+    later_change(after_a_night, "d", {"content": "by hand" if is_undone else "the run's"})
+    if is_undone:
+        undo(after_a_night, "run-2")
     execute(after_a_night, "UPDATE memories SET content = 'by hand' WHERE id = 'd'")
     with pytest.raises(ChangedSince, match="An agent or a person did that"):
         undo(after_a_night)
@@ -872,16 +871,6 @@ def test_a_row_that_is_not_there_cannot_be_updated(memory_file: Path) -> None:
     a_run(memory_file)
     with pytest.raises(StoreError, match="does not have the row"), changing(memory_file) as file:
         update_row(file, RUN, PROPOSAL, "memories", {"id": "nobody"}, {"trust": 1})
-
-
-def test_a_journaled_change_that_fails_leaves_no_entry(memory_file: Path) -> None:
-    a_run(memory_file)
-    with suppress(KeyboardInterrupt), changing(memory_file) as file:
-        row = to_row(a_memory("m-1"))
-        insert_row(file, RUN, PROPOSAL, "memories", row, {"id": "m-1"})
-        raise KeyboardInterrupt
-    assert rows(memory_file, "SELECT * FROM journal") == []
-    assert all_memories(memory_file) == []
 
 
 def test_an_undo_that_is_interrupted_changes_nothing(after_a_night: Path) -> None:

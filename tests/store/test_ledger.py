@@ -264,17 +264,6 @@ def test_of_two_decisions_at_the_same_moment_the_later_runs_counts(memory_file: 
     assert remembered(memory_file) == {"two"}
 
 
-def test_each_key_is_remembered_by_itself(memory_file: Path) -> None:
-    a_run(memory_file)
-    decide(
-        memory_file,
-        a_decision(key="one", state="rejected"),
-        a_decision(key="two", state="applied"),
-        a_decision(key="three", state="undone"),
-    )
-    assert remembered(memory_file) == {"one", "three"}
-
-
 # ---- answers ----
 
 ANSWERS: dict[str, Any] = {

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from nights import execute, rows
 
+from slowwave.store.ageing import restore_memory
 from slowwave.store.check import check_file
 from slowwave.store.entities import (
     add_entities,
@@ -34,7 +35,6 @@ from slowwave.store.memories import (
     read_memories,
     read_memory,
     read_observed,
-    restore_memory,
     tenants,
 )
 from slowwave.store.records import content_hash, json_text, new_id, timestamp
@@ -109,12 +109,6 @@ def test_memories_come_out_as_they_went_in_and_in_the_order_of_their_ids(memory_
         assert list(read_memories(file, [])) == []
 
 
-def test_memories_of_one_status_can_be_read_alone(memory_file: Path) -> None:
-    put(memory_file, a_memory("m-1"), a_memory("m-2", status="archived"))
-    with open_reading(memory_file) as file:
-        assert [one.id for one in read_memories(file, status="active")] == ["m-1"]
-
-
 def test_a_memory_is_found_by_the_start_of_its_id(memory_file: Path) -> None:
     put(memory_file, a_memory("0193-aaaa"), a_memory("0193-aabb"), a_memory("0193"), a_memory("x"))
     with open_reading(memory_file) as file:
@@ -135,6 +129,7 @@ def test_what_was_observed_is_what_no_run_made_and_what_has_not_expired(memory_f
         a_memory("gone", status="superseded", expires_at="2026-01-01T00:00:00+00:00"),
         a_memory("archived", status="archived"),
         a_memory("derived", generation=1),
+        a_memory("gone too", generation=1, status="superseded"),
         a_memory("written by a run", origin="consolidation"),
         a_memory("other", tenant="other"),
         a_memory("ends later", expires_at=LATER),
@@ -144,6 +139,8 @@ def test_what_was_observed_is_what_no_run_made_and_what_has_not_expired(memory_f
         found = [one.id for one in read_observed(file, "default", timestamp(NOW))]
         assert found == ["active", "ends later", "gone"]
         assert [one.id for one in read_derived(file, "default")] == ["derived"]
+        archived = [one.id for one in read_memories(file, status="archived")]
+        assert archived == ["archived"]
 
 
 @pytest.mark.parametrize(
@@ -162,12 +159,6 @@ def test_an_end_counts_as_the_moment_that_it_is_however_it_was_written(
     execute(memory_file, "INSERT INTO memories (content, expires_at) VALUES ('x', ?)", ends)
     with open_reading(memory_file) as file:
         assert bool(read_observed(file, "default", timestamp(NOW))) is due
-
-
-def test_a_derived_memory_that_was_superseded_is_not_read_as_one(memory_file: Path) -> None:
-    put(memory_file, a_memory("m-1", generation=1, status="superseded"))
-    with open_reading(memory_file) as file:
-        assert read_derived(file, "default") == []
 
 
 def test_memories_are_counted_by_layer_and_tenant_and_so_is_what_the_active_ones_say(

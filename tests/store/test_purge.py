@@ -84,15 +84,29 @@ def test_a_time_that_an_agent_wrote_its_own_way_is_understood(path: Path, at: st
     assert purged(path, NOW - timedelta(seconds=2)) == ((), KeptCounts())
 
 
-@pytest.mark.parametrize("status", ["active", "archived", "expired"])
-def test_only_what_is_superseded_goes(path: Path, status: str) -> None:
-    execute(path, "UPDATE memories SET status = ? WHERE id = 'old'", status)
-    assert purged(path) == ((), KeptCounts())
+STAYS = {
+    **{
+        status: (f"UPDATE memories SET status = '{status}' WHERE id = 'old'", KeptCounts())
+        for status in ("active", "archived", "expired")
+    },
+    "pinned": ("UPDATE memories SET pinned = 1 WHERE id = 'old'", KeptCounts(pinned=1)),
+    "evidence of a rule alone": (
+        "UPDATE synthesized_from SET operation = 'extract'",
+        KeptCounts(lineage=1),
+    ),
+    "another text in lineage": (
+        "UPDATE synthesized_from SET source_content = 'something else'",
+        KeptCounts(lineage=1),
+    ),
+}
 
 
-def test_a_pinned_memory_stays(path: Path) -> None:
-    execute(path, "UPDATE memories SET pinned = 1 WHERE id = 'old'")
-    assert purged(path) == ((), KeptCounts(pinned=1))
+@pytest.mark.parametrize(("sql", "kept"), STAYS.values(), ids=STAYS)
+def test_only_an_unpinned_superseded_memory_whose_text_is_in_lineage_goes(
+    path: Path, sql: str, kept: KeptCounts
+) -> None:
+    execute(path, sql)
+    assert purged(path) == ((), kept)
 
 
 def test_what_was_itself_made_from_others_stays(path: Path) -> None:
@@ -109,16 +123,6 @@ def test_what_another_memory_names_as_its_successor_stays(path: Path) -> None:
 def test_what_stands_in_no_lineage_stays(path: Path) -> None:
     put(path, gone("by hand"))
     assert purged(path) == (("old",), KeptCounts(lineage=1))
-
-
-def test_to_be_the_evidence_of_a_rule_is_not_enough_to_go(path: Path) -> None:
-    execute(path, "UPDATE synthesized_from SET operation = 'extract'")
-    assert purged(path) == ((), KeptCounts(lineage=1))
-
-
-def test_a_text_that_lineage_tells_otherwise_stays(path: Path) -> None:
-    execute(path, "UPDATE synthesized_from SET source_content = 'something else'")
-    assert purged(path) == ((), KeptCounts(lineage=1))
 
 
 @pytest.mark.parametrize("named", [{"sources": ("old", "x")}, {"survivor": "old"}])
@@ -288,15 +292,6 @@ def test_before_a_month_has_passed_nothing_goes_and_no_run_is_kept(
     assert picture(file_of_a_month, ("memories", "runs", "journal")) == before
 
 
-def test_a_second_purge_does_nothing(file_of_a_month: Path, embedder: SentenceEmbedder) -> None:
-    only_purge(file_of_a_month, embedder, LATER)
-    before = file_of_a_month.read_bytes()
-    again = only_purge(file_of_a_month, embedder, LATER)
-    assert again.purged.ids == ()
-    assert again.purged.run_id is None
-    assert file_of_a_month.read_bytes() == before
-
-
 def test_what_active_memories_are_compared_with_goes_and_is_compared_with_still(
     file_of_a_month: Path, embedder: SentenceEmbedder, tmp_path: Path
 ) -> None:
@@ -397,20 +392,6 @@ def test_a_purge_cannot_be_undone_and_says_so(
     before = picture(file_of_a_month)
     assert run(["undo", str(file_of_a_month), purge_run]) == 1
     assert "which cannot be undone" in capsys.readouterr().err
-    assert picture(file_of_a_month) == before
-
-
-def test_a_run_whose_sources_were_purged_cannot_be_undone_and_says_by_whom(
-    file_of_a_month: Path, embedder: SentenceEmbedder, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (first,) = rows(file_of_a_month, "SELECT id FROM runs")
-    purge_run = only_purge(file_of_a_month, embedder, LATER).purged.run_id
-    assert purge_run is not None
-    before = picture(file_of_a_month)
-    assert run(["undo", str(file_of_a_month), first["id"]]) == 1
-    said = capsys.readouterr().err
-    assert "purged" in said
-    assert purge_run in said
     assert picture(file_of_a_month) == before
 
 
