@@ -9,7 +9,7 @@ from __future__ import annotations
 import shutil
 import sqlite3
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from itertools import islice
@@ -98,14 +98,9 @@ def best_view(path: Path) -> Iterator[View]:
 
     Raises `UnusableFile` if there is none.
     """
-    if _has_sound_header(path):
-        with _opened(path) as view:
-            if view.has_memories():
-                yield view
-                return
-    with _readable_copies(path) as copies:
-        for copy in copies:
-            with _opened(copy) as view:
+    with closing(_candidates(path)) as candidates:
+        for candidate in candidates:
+            with _opened(candidate) as view:
                 if view.has_memories():
                     yield view
                     return
@@ -196,33 +191,31 @@ def _has_sound_header(path: Path) -> bool:
     )
 
 
-@contextmanager
-def _readable_copies(path: Path) -> Iterator[Iterator[Path]]:
-    """Make repaired copies, one after the other, in a temporary folder."""
-    with tempfile.TemporaryDirectory() as folder:
-        yield _copies(path, Path(folder))
-
-
-def _copies(path: Path, folder: Path) -> Iterator[Path]:
-    copy = folder / "copy.db"
-    copy_bytes(path, copy)
-    log = Path(f"{path.resolve()}-wal")
-    if log.exists():
-        copy_bytes(log, Path(f"{copy}-wal"))
-    _set_header(copy)
-    yield copy
-    # The log does not match a replaced first page.
-    Path(f"{copy}-wal").unlink(missing_ok=True)
-    fresh = folder / "fresh.db"
-    create_file(fresh)
-    for compact in (False, True):
-        if compact:
-            with open_database(fresh, "rw") as db:
-                db.execute("VACUUM")
-        repaired = folder / f"repaired-{compact}.db"
-        shutil.copyfile(copy, repaired)
-        _replace_first_page(repaired, fresh)
-        yield repaired
+def _candidates(path: Path) -> Generator[Path, None, None]:
+    """Yield the file, if its header is sound, then copies of it, repaired in several ways."""
+    if _has_sound_header(path):
+        yield path
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        copy = folder / "copy.db"
+        copy_bytes(path, copy)
+        log = Path(f"{path.resolve()}-wal")
+        if log.exists():
+            copy_bytes(log, Path(f"{copy}-wal"))
+        _set_header(copy)
+        yield copy
+        # The log does not match a replaced first page.
+        Path(f"{copy}-wal").unlink(missing_ok=True)
+        fresh = folder / "fresh.db"
+        create_file(fresh)
+        for compact in (False, True):
+            if compact:
+                with open_database(fresh, "rw") as db:
+                    db.execute("VACUUM")
+            repaired = folder / f"repaired-{compact}.db"
+            shutil.copyfile(copy, repaired)
+            _replace_first_page(repaired, fresh)
+            yield repaired
 
 
 def _is_page_size(head: bytes | bytearray) -> bool:

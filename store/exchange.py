@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 from .entities import keep_entities, read_memory_entities
 from .errors import InvalidLine, StoreError
@@ -28,10 +28,9 @@ _HISTORY_LEFT_OUT = (
 )
 
 
-@dataclass(frozen=True)
-class _Parsed:
+class _Parsed(NamedTuple):
     memory: Memory
-    entities: tuple[str, ...]
+    entities: list[str]
     blobs: dict[str, bytes]
     edges: list[dict[str, Any]]
 
@@ -89,7 +88,7 @@ def import_lines(
     added = 0
     skipped: list[Skipped] = []
 
-    def refuse(number: int, error: ValueError) -> None:
+    def refuse(number: int, error: Exception) -> None:
         reason = describe_error(error)
         if not skip_invalid:
             raise InvalidLine(
@@ -98,11 +97,13 @@ def import_lines(
             ) from error
         skipped.append(Skipped(number, reason))
 
-    numbered = enumerate(_without_mark(lines), start=1)
+    numbered = enumerate(lines, start=1)
     with file.transaction():
         while batch := list(islice(numbered, _BATCH)):
             for number, line in batch:
                 try:
+                    # Some editors add a byte order mark.
+                    line = line.removeprefix(codecs.BOM_UTF8)
                     if (row := parse_history(line)) is not None:
                         added += reader.write()
                         history.add(number, row)
@@ -119,12 +120,6 @@ def import_lines(
     if history.first_skipped is not None:
         skipped.append(Skipped(history.first_skipped, _HISTORY_LEFT_OUT))
     return added, sorted(skipped, key=lambda skip: skip.line)
-
-
-def _without_mark(lines: Iterable[bytes]) -> Iterator[bytes]:
-    """Remove the byte order mark that some editors add."""
-    for number, line in enumerate(lines):
-        yield line.removeprefix(codecs.BOM_UTF8) if number == 0 else line
 
 
 def export_lines(file: MemoryFile, everything: bool, with_vectors: bool = True) -> Iterator[str]:
@@ -152,7 +147,10 @@ class _LineReader:
         """Parse a line. Raises ValueError with the reason."""
         line = parse_line(text)
         if line.updated_at is None:  # not written by an export
-            _refuse_unpublished(line.tenant)
+            try:
+                refuse_unpublished(line.tenant)
+            except StoreError as error:
+                raise ValueError(error.message) from error
             refuse_long(line.content)
         memory = line.memory(self._now)
         if memory.id in self._unwritten or _knows(self._file, memory.id):
@@ -168,9 +166,7 @@ class _LineReader:
         blobs = {model: to_blob(vector) for model, vector in vectors.items()}
         # The line is valid: later lines must have the same dimensions.
         self._dimensions |= {model: len(vector) for model, vector in vectors.items()}
-        self._unwritten[memory.id] = _Parsed(
-            memory, tuple(line.entities), blobs, line.edges(memory.id)
-        )
+        self._unwritten[memory.id] = _Parsed(memory, line.entities, blobs, line.edges(memory.id))
         if memory.superseded_by is not None:
             self._successors.append((number, memory.id, memory.superseded_by))
 
@@ -190,13 +186,6 @@ class _LineReader:
                 yield number, ValueError(f"it is superseded by {successor}, which is missing")
 
 
-def _refuse_unpublished(tenant: str) -> None:
-    try:
-        refuse_unpublished(tenant)
-    except StoreError as error:
-        raise ValueError(error.message.rstrip(".")) from error
-
-
 def _knows(file: MemoryFile, memory_id: str) -> bool:
     return file.value("SELECT 1 FROM memories WHERE id = ?", [memory_id]) is not None
 
@@ -204,7 +193,7 @@ def _knows(file: MemoryFile, memory_id: str) -> bool:
 def _write(file: MemoryFile, parsed: list[_Parsed]) -> None:
     add_memories(file, (line.memory for line in parsed))
     by_model: dict[str, list[tuple[str, str, bytes]]] = {}
-    by_tenant: dict[str, list[tuple[str, tuple[str, ...]]]] = {}
+    by_tenant: dict[str, list[tuple[str, list[str]]]] = {}
     for line in parsed:
         for model, blob in line.blobs.items():
             by_model.setdefault(model, []).append((line.memory.id, line.memory.content_hash, blob))

@@ -122,7 +122,7 @@ class History:
             self._columns.refuse_unknown(row.table, row.row)
             if row.table == _COMPUTED:
                 key = {name: row.row.get(name) for name in _VECTOR_KEY.split(", ")}
-                set_columns(self._file, _COMPUTED, key, {"run_id": row.row.get("run_id")})
+                set_columns(self._file, _COMPUTED, [key], {"run_id": row.row.get("run_id")})
             else:
                 self._empty(row.table)
                 add_rows(self._file, row.table, [row.row])

@@ -14,7 +14,7 @@ from .rows import (
     current_rows,
     encode_row,
     json_field,
-    set_columns_of_rows,
+    set_columns,
 )
 
 # The key of a row, the row before, or None if it did not exist, and the changed columns after.
@@ -51,7 +51,7 @@ def update_rows(
 ) -> None:
     """Update and journal the same columns of rows, as `update_row` does."""
     before = current_rows(file, table, keys)
-    set_columns_of_rows(file, table, keys, changes)
+    set_columns(file, table, keys, changes)
     after = current_rows(file, table, keys)
     entries: list[_Change] = []
     for key, was, became in zip(keys, before, after, strict=True):

@@ -154,10 +154,10 @@ def parse_line(text: bytes) -> ImportLine:
     return ImportLine.model_validate_json(text)
 
 
-def describe_error(error: ValueError) -> str:
+def describe_error(error: Exception) -> str:
     """Return the reason why a line is invalid."""
     if not isinstance(error, ValidationError):
-        return str(error)
+        return str(error).rstrip(".")
     first = error.errors(include_url=False, include_input=False)[0]
     if "recursion limit" in first["msg"]:
         return "its values are nested too deeply"

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from .errors import Ambiguous, NotFound, StoreError
+from .errors import Ambiguous, NotFound, StoreError, UnusableFile
 from .file import MemoryFile
 from .records import (
     COLUMNS,
     LAYERS,
     MAX_CHARACTERS,
+    SAVE,
     Memory,
     from_row,
     from_values,
     in_utc,
     json_text,
-    require_text,
     to_row,
 )
 from .shared_tenant import SHARED_TENANT, has_log
@@ -162,15 +162,16 @@ def list_memories(file: MemoryFile, wanted: MemoryFilter, limit: int) -> tuple[i
 
 
 def _where(wanted: MemoryFilter) -> tuple[str, list[object]]:
+    tenants = json_text(wanted.tenants) if wanted.tenants else None
     conditions = {
         "status = ?": wanted.status,
         "layer = ?": wanted.layer,
         "kind = ?": wanted.kind,
-        "tenant IN (SELECT value FROM json_each(?))": json_text(wanted.tenants),
+        "tenant IN (SELECT value FROM json_each(?))": tenants,
         # LIKE would treat "%" and "_" as wildcards.
         "instr(lower(content), lower(?))": wanted.contains,
     }
-    chosen = {sql: value for sql, value in conditions.items() if value not in (None, "[]")}
+    chosen = {sql: value for sql, value in conditions.items() if value is not None}
     return (f"WHERE {' AND '.join(chosen)}" if chosen else ""), list(chosen.values())
 
 
@@ -271,8 +272,10 @@ def read_tenant_memories(file: MemoryFile, tenant: str) -> list[Memory]:
 
 def tenants(file: MemoryFile) -> list[str]:
     """Return all tenants, sorted. Raises `UnusableFile`."""
-    rows = file.rows("SELECT DISTINCT tenant FROM memories ORDER BY 1")
-    return [require_text(row["tenant"], "the tenant", "a memory") for row in rows]
+    found = [tenant for (tenant,) in file.tuples("SELECT DISTINCT tenant FROM memories ORDER BY 1")]
+    if not all(isinstance(tenant, str) for tenant in found):
+        raise UnusableFile("The file is damaged: the tenant of a memory is not a text.", SAVE)
+    return found
 
 
 def largest_tenant(file: MemoryFile) -> tuple[str, int]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -114,11 +114,12 @@ def find_purgeable(file: MemoryFile, tenants: Sequence[str], now: datetime) -> P
     """Return the superseded memories of the tenants that can be deleted."""
     chosen = "AND tenant IN (SELECT value FROM json_each(?)) ORDER BY id"
     rows = file.rows(f"{_SUPERSEDED} {chosen}", [json_text(tenants)])
-    reasons = {row["id"]: why for row, why in _with_reasons(file, list(rows), Blockers(now))}
-    counts = Counter(reasons.values())
-    kept = KeptCounts(**{needed.name: counts[needed.name] for needed in fields(KeptCounts)})
+    reasons = _reasons(file, list(rows), Blockers(now))
     staying = {key: reason for key, reason in reasons.items() if reason is not None}
-    return Purgeable(tuple(key for key in reasons if key not in staying), kept, staying)
+    counts = Counter(staying.values())
+    return Purgeable(
+        tuple(key for key in reasons if key not in staying), KeptCounts(**counts), staying
+    )
 
 
 def purge(file: MemoryFile, run_id: str, ids: Sequence[str], needs: Blockers) -> list[str]:
@@ -130,11 +131,10 @@ def purge(file: MemoryFile, run_id: str, ids: Sequence[str], needs: Blockers) ->
     with file.transaction():
         chosen = "AND id IN (SELECT value FROM json_each(?)) ORDER BY id"
         rows = list(file.rows(f"{_SUPERSEDED} {chosen}", [json_text(ids)]))
-        purged = [row for row, reason in _with_reasons(file, rows, needs) if reason is None]
-        gone = [row["id"] for row in purged]
-        mentioned = _mentioned(file, gone)
-        texts = _texts(file, gone)
-        _journal(file, run_id, purged)
+        reasons = _reasons(file, rows, needs)
+        gone = [key for key, reason in reasons.items() if reason is None]
+        mentioned, texts = _mentioned(file, gone), _texts(file, gone)
+        _journal(file, run_id, [row for row in rows if row["id"] in gone])
         keep_witnesses(file, gone, run_id)
         file.db.conn.executemany("DELETE FROM memories WHERE id = ?", [(key,) for key in gone])
         _refuse_loss(file, texts)
@@ -165,14 +165,14 @@ def find_purged(file: MemoryFile, prefix: str) -> tuple[str, str, str] | None:
     return None if purge is None else (memory_id, *purge)
 
 
-def _with_reasons(
+def _reasons(
     file: MemoryFile, rows: Sequence[dict[str, Any]], needs: Blockers
-) -> list[tuple[dict[str, Any], str | None]]:
-    """Return each row past `KEPT_DAYS` with what needs it, or None if nothing does."""
+) -> dict[str, str | None]:
+    """Return what needs each memory past `KEPT_DAYS`, by id; None if nothing does."""
     old = [row for row in rows if in_utc(row["superseded_at"]) < needs.limit]
     if old:
         needs.refresh(file)
-    return [(row, needs.reason(row)) for row in old]
+    return {row["id"]: needs.reason(row) for row in old}
 
 
 def _mentioned(file: MemoryFile, ids: Sequence[str]) -> list[int]:

@@ -180,13 +180,6 @@ def from_values(values: tuple[Any, ...]) -> Memory:
     return Memory(*kept)
 
 
-def require_text(value: object, what: str, where: str) -> str:
-    """Return a value of the file that must be text. Raises `UnusableFile` if it is not."""
-    if not isinstance(value, str):
-        raise UnusableFile(f"The file is damaged: {what} of {where}: not a text.", SAVE)
-    return value
-
-
 def parse_object(text: object, what: str, where: str) -> dict[str, Any]:
     """Parse a JSON object of the file. Raises `UnusableFile` if it is invalid."""
     found = read_json(text)

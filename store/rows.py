@@ -49,25 +49,20 @@ def add_rows(file: MemoryFile, table: str, rows: Sequence[Row]) -> None:
         )
 
 
-def set_columns(file: MemoryFile, table: str, key: Row, changes: Row) -> bool:
-    """Update columns of the row with this key; return whether it exists."""
-    where, values = _where(key)
+def set_columns(file: MemoryFile, table: str, keys: Sequence[Row], changes: Row) -> bool:
+    """Update the same columns of rows; return whether any exists.
+
+    All keys have the same columns.
+    """
+    if not keys:
+        return False
+    where, _ = _where(keys[0])
     names = ", ".join(f"{name} = ?" for name in changes)
-    done = file.db.conn.execute(
-        f"UPDATE {table} SET {names} WHERE {where}", [*changes.values(), *values]
+    done = file.db.conn.executemany(
+        f"UPDATE {table} SET {names} WHERE {where}",
+        [[*changes.values(), *key.values()] for key in keys],
     )
     return done.rowcount > 0
-
-
-def set_columns_of_rows(file: MemoryFile, table: str, keys: Sequence[Row], changes: Row) -> None:
-    """Update the same columns of rows. All keys have the same columns."""
-    for first in keys[:1]:
-        where, _ = _where(first)
-        names = ", ".join(f"{name} = ?" for name in changes)
-        file.db.conn.executemany(
-            f"UPDATE {table} SET {names} WHERE {where}",
-            [[*changes.values(), *key.values()] for key in keys],
-        )
 
 
 def delete_rows(file: MemoryFile, table: str, keys: Sequence[Row]) -> None:
@@ -77,11 +72,6 @@ def delete_rows(file: MemoryFile, table: str, keys: Sequence[Row]) -> None:
         file.db.conn.executemany(
             f"DELETE FROM {table} WHERE {where}", [list(key.values()) for key in keys]
         )
-
-
-def delete_row(file: MemoryFile, table: str, key: Row) -> None:
-    """Delete the row with this key."""
-    delete_rows(file, table, [key])
 
 
 def json_field(column: str, name: str) -> str:

@@ -129,6 +129,21 @@ def process(code: str, *arguments: object) -> Iterator[subprocess.Popen[str]]:
             one.kill()
 
 
+_ON_A_SMALL_DISK = """
+import resource, signal, sys
+from slowwave.cli.app import run
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]),) * 2)
+sys.exit(run(sys.argv[2:]))
+"""
+
+
+def run_on_a_small_disk(size: int, *arguments: object) -> subprocess.CompletedProcess[str]:
+    """Run a command where no file can grow beyond `size` bytes."""
+    command = [sys.executable, "-c", _ON_A_SMALL_DISK, str(size), *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
 def until_closed(terminal: int) -> list[bytes]:
     """Return what a terminal is sent until the other end is closed."""
     parts = []

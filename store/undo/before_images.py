@@ -43,7 +43,7 @@ class BeforeImages:
         """Restore an image in its row, or in the journal of the run that replaced the row."""
         if table == "memory_entities":
             self._put_back_mention(sequence, key, image)
-        elif not set_columns(self._file, table, {**key, "run_id": self._run_id}, image):
+        elif not set_columns(self._file, table, [{**key, "run_id": self._run_id}], image):
             self._file.db.conn.executemany(
                 "UPDATE journal SET before = ? WHERE run_id = ? AND sequence = ?",
                 [(encode_row(image), *place) for place in self._pop_images(table, key)],

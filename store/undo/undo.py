@@ -18,7 +18,7 @@ from slowwave.store.journal_form import (
 )
 from slowwave.store.ledger import DECIDED
 from slowwave.store.records import content_hash, next_moment
-from slowwave.store.rows import Row, current_row, delete_row, set_columns
+from slowwave.store.rows import Row, current_row, delete_rows, set_columns
 
 from .before_images import BeforeImages
 from .obstacles import (
@@ -210,9 +210,9 @@ class _Reversal:
         if now is None or now["run_id"] != self._run_id:
             self._images.forget(table, key)
         elif before is None:
-            delete_row(self._file, table, key)
+            delete_rows(self._file, table, [key])
         else:
-            set_columns(self._file, table, key, before)
+            set_columns(self._file, table, [key], before)
 
     def _reverse_insert(
         self, sequence: int, table: str, key: Row, after: Row
@@ -230,7 +230,7 @@ class _Reversal:
                 yield column_changed(table, key, column, now[column], left, by)
         if table == "memories":
             yield from self._dependents(sequence, key["id"])
-        delete_row(self._file, table, key)
+        delete_rows(self._file, table, [key])
 
     def _dependents(self, sequence: int, memory_id: str) -> Iterator[Obstacle]:
         """Yield an obstacle for each memory whose facts would be lost together with this one."""
@@ -281,7 +281,7 @@ class _Reversal:
                 yield memory_needed(key["id"], change.key["source_id"], False, change)
         self._fix_references(key["id"], now, back)
         if back:
-            set_columns(self._file, table, key, back)
+            set_columns(self._file, table, [key], back)
 
     def _fix_references(self, memory_id: str, now: Row, back: dict[str, Any]) -> None:
         successor = back.get("superseded_by")

@@ -30,7 +30,7 @@ from .disk import Disk, Fault
 _TESTS = Path(__file__).parents[1]
 # A command that has not ended by then hangs.
 _MOST_SECONDS = 90
-# CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH: with them, root may read and write whatever it likes.
+# CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH: with them, root may read and write everything.
 _MAY_ALL = 0b110
 
 
@@ -39,7 +39,8 @@ class Job:
     """One command, and what is to go wrong meanwhile."""
 
     arguments: tuple[str, ...]
-    fault: Fault
+    # None: the disk is not listened to.
+    fault: Fault | None = None
     kill_after: float | None = None
     # No file may grow beyond this many bytes.
     largest_file: int | None = None
@@ -76,7 +77,7 @@ def _server() -> str:
     """Start the process that is forked, and give the path of its socket."""
     folder = tempfile.mkdtemp(prefix="slowwave-")
     path = f"{folder}/socket"
-    one = "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"
+    item = "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"
     process = subprocess.Popen(
         [sys.executable, "-c", "import sys, reliability.crashing as c; c.serve(sys.argv[1])", path],
         stdin=subprocess.PIPE,
@@ -84,7 +85,7 @@ def _server() -> str:
         env={
             **os.environ,
             "PYTHONPATH": os.pathsep.join([str(_TESTS), *sys.path[1:]]),
-            **dict.fromkeys(one, "1"),
+            **dict.fromkeys(item, "1"),
         },
     )
 
@@ -143,7 +144,7 @@ def _warm_up() -> None:
 def _answer(connection: socket.socket) -> None:
     with connection, connection.makefile("rw") as stream:
         asked = json.loads(stream.readline())
-        job = Job(**{**asked, "fault": Fault(**asked["fault"])})
+        job = Job(**{**asked, "fault": asked["fault"] and Fault(**asked["fault"])})
         with tempfile.TemporaryDirectory() as folder:
             answer = _ended(job, Path(folder))
         stream.write(json.dumps(answer) + "\n")
@@ -178,11 +179,12 @@ def _command(job: Job, folder: Path) -> None:
 
     for number, name in ((1, "out"), (2, "err")):
         os.dup2(os.open(folder / name, os.O_WRONLY), number)
-    disk = Disk(job.fault)
+    disk = Disk(job.fault or Fault(folder=""))
     code = 70
     try:
         count = os.open(folder / "touches", os.O_WRONLY)
-        disk.install()
+        if job.fault is not None:
+            disk.install()
         if job.largest_file is not None:
             signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
             resource.setrlimit(resource.RLIMIT_FSIZE, (job.largest_file,) * 2)

@@ -22,7 +22,7 @@ from slowwave.store.file import create_file, open_writing
 from slowwave.store.model_answers import Answer, keep_answers
 
 PAGE = 4096
-# A part of what an agent of the night's fixture told: enough for every operation.
+# A part of the memories of the night fixture: enough for every operation.
 _FACTS, _RULES, _UPDATES, _SINGLES = 3, 1, 2, 6
 
 Damage = Callable[[bytearray, random.Random], None]
@@ -30,11 +30,11 @@ Damage = Callable[[bytearray, random.Random], None]
 
 @dataclass(frozen=True)
 class Original:
-    """A file without damage, closed; the same with a log beside it that was not yet moved in."""
+    """A file without damage, closed, and the same file with a log that was not checkpointed."""
 
     path: Path
     unclean: Path
-    # Where the texts of memories and where JSON stands in the file.
+    # The positions of texts of memories, and of JSON, in the file.
     texts: tuple[int, ...]
     json: tuple[int, ...]
     # Ids of the memories that runs made.
@@ -62,7 +62,7 @@ def make_original(folder: Path, embedder: Embedder) -> Original:
         keep_answers(file, [("key", "a model", answer)], NOW.isoformat())
     execute(path, "INSERT INTO memories (id, content) VALUES ('late', 'The kettle is descaled.')")
     night(path, embedder)
-    vector = [float(one) for one in embedder.encode([TWINS[0]])[0]]
+    vector = [float(item) for item in embedder.encode([TWINS[0]])[0]]
     again = {"embedding": vector, "embedding_model": DEFAULT_MODEL}
     fill(path, told(TWINS[:1], "again", **again))
     data = path.read_bytes()
@@ -111,16 +111,16 @@ def _pages(path: Path) -> dict[int, frozenset[str]]:
             pages[row["pageno"]] = frozenset({"long"})
         else:
             pages[row["pageno"]] = frozenset(
-                one["id"] for one in found if one["content"].encode()[:60] in bytes_
+                item["id"] for item in found if item["content"].encode()[:60] in bytes_
             )
     return pages
 
 
 def _told_lines() -> list[str]:
     known = fixture.load()
-    groups = {one["id"] for one in known.facts[:_FACTS] + known.rules[:_RULES]}
-    groups |= {one["id"] for one in known.updates[:_UPDATES] + known.singles[:_SINGLES]}
-    ids = {one.id for one in known.told if one.group in groups}
+    groups = {item["id"] for item in known.facts[:_FACTS] + known.rules[:_RULES]}
+    groups |= {item["id"] for item in known.updates[:_UPDATES] + known.singles[:_SINGLES]}
+    ids = {item.id for item in known.told if item.group in groups}
     return [line for line in fixture.lines(known) if json.loads(line)["id"] in ids]
 
 
@@ -185,14 +185,14 @@ def noise_page(data: bytearray, chance: random.Random) -> None:
 
 
 def swap_pages(data: bytearray, chance: random.Random) -> None:
-    one, other = (page * PAGE for page in chance.sample(range(len(data) // PAGE), 2))
-    kept = data[one : one + PAGE]
-    data[one : one + PAGE] = data[other : other + PAGE]
-    data[other : other + PAGE] = kept
+    item, another = (page * PAGE for page in chance.sample(range(len(data) // PAGE), 2))
+    kept = data[item : item + PAGE]
+    data[item : item + PAGE] = data[another : another + PAGE]
+    data[another : another + PAGE] = kept
 
 
 def truncate_at(number: int) -> Damage:
-    """Return a damage that leaves so many pages, beginning again after the last."""
+    """Return a damage that leaves `number` pages, modulo the number of pages."""
 
     def truncate(data: bytearray, chance: random.Random) -> None:
         del data[(1 + number % (len(data) // PAGE - 1)) * PAGE :]

@@ -6,7 +6,7 @@ touch and has a number, and so has what Python itself does to files in the same 
 touch the process dies, or the touch fails; or all touches are written down, for a power loss to
 be played back later. The -shm file is memory that SQLite shares between processes: left alone.
 
-Only for a process that ends soon: nothing of this can be taken back.
+Only for a process that ends soon: this cannot be uninstalled.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class Disk:
             self._record.write(json.dumps([kind, Path(path).name, *more]) + "\n")
 
     def code(self, kind: str) -> int:
-        """Return what SQLite is told when a touch fails."""
+        """Return the error code for a touch that fails."""
         if kind == "open":
             return _CANTOPEN
         return _FULL if self.fault.what == "full" and kind == "write" else _IOERR[kind]
@@ -207,7 +207,7 @@ def _listen_to_sqlite(disk: Disk) -> None:
             disk.write_down("delete", path, bool(sync))
         return int(code)
 
-    vfs.open, vfs.delete = (ctypes.cast(one, c_void_p).value for one in (open_, delete))
+    vfs.open, vfs.delete = (ctypes.cast(item, c_void_p).value for item in (open_, delete))
     _kept.extend([open_, delete, vfs, tables])
     library.sqlite3_vfs_register(ctypes.byref(vfs), 1)
 
@@ -267,7 +267,7 @@ def _listening(disk: Disk, methods: int, paths: dict[int, str]) -> _Methods:
         return int(code)
 
     table.write, table.truncate, table.sync = (
-        ctypes.cast(one, c_void_p).value for one in (write, truncate, sync)
+        ctypes.cast(item, c_void_p).value for item in (write, truncate, sync)
     )
     _kept.extend([write, truncate, sync, table])
     return table

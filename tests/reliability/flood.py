@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from .outside import serving
 
 CHUNK = 64 * 1024
 # Where the server itself ends: a reader without a limit must not fill the machine.
@@ -29,15 +30,15 @@ class Flood:
 @contextmanager
 def flood(status: int = 200, is_compressed: bool = False) -> Iterator[Flood]:
     """Run a server on loopback whose answer goes on as long as the reader reads."""
-    told = Flood(status, is_compressed)
+    reported = Flood(status, is_compressed)
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
-            told.requests += 1
+            reported.requests += 1
             self.rfile.read(int(self.headers["content-length"]))
-            self.send_response(told.status)
+            self.send_response(reported.status)
             self.send_header("content-type", "application/json")
-            if told.is_compressed:
+            if reported.is_compressed:
                 self.send_header("content-encoding", "gzip")
             self.end_headers()
             compressor = zlib.compressobj(wbits=31)
@@ -45,22 +46,17 @@ def flood(status: int = 200, is_compressed: bool = False) -> Iterator[Flood]:
             try:
                 while sent < MOST_BYTES:
                     chunk = b" " * CHUNK
-                    self.wfile.write(compressor.compress(chunk) if told.is_compressed else chunk)
+                    self.wfile.write(
+                        compressor.compress(chunk) if reported.is_compressed else chunk
+                    )
                     sent += CHUNK
-                    told.sent += CHUNK
+                    reported.sent += CHUNK
             except ConnectionError:
                 return  # the reader has had enough
 
         def log_message(self, format: str, *args: object) -> None:
             """Say nothing."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    told.address = f"http://127.0.0.1:{server.server_port}"
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-    thread.start()
-    try:
-        yield told
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server, serving(server):
+        reported.address = f"http://127.0.0.1:{server.server_port}"
+        yield reported

@@ -1,4 +1,4 @@
-"""Random lives of a small memory file: agents at work, nights, and nights taken back."""
+"""Random lives of a small memory file: agents at work, nights, and undone nights."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from slowwave.store.undo.obstacles import Obstacle
 from slowwave.store.undo.undo import undo_proposal, undo_runs
 
 EVERYTHING = (*AGENTS_TABLES, "entity_scans", "derivations", "runs", "proposals", "journal")
-# What a night leaves as it was once it is taken back, but for the record of the night itself.
+# The tables that an undo restores; the record of the night itself stays.
 GIVEN_BACK = (*AGENTS_TABLES, "entity_scans", "derivations")
 # What agents write, and a night may change but for undo.
 WRITTEN = (
@@ -82,7 +82,7 @@ class Killed(BaseException):
 
 
 class Ending(Progress):
-    """A run's end, of this kind, when so many proposals are applied."""
+    """An end of this kind once a number of proposals are applied."""
 
     def __init__(self, end: type[BaseException], after: int) -> None:
         """Take what to raise, and when."""
@@ -152,7 +152,7 @@ class History:
             for number, text in enumerate(texts)
         ]
         fill(self.path, fresh)
-        self._look([one["id"] for one in fresh], [])
+        self._look([item["id"] for item in fresh], [])
 
     def edit(self) -> None:
         """Let an agent change a memory, observed or derived."""
@@ -187,7 +187,7 @@ class History:
     def delete(self) -> None:
         """Let an agent delete a memory."""
         for memory in self._some(1):
-            # What it stood for passes to the one that stands for it.
+            # The memories that it superseded pass to its successor.
             stood_for = rows(self.path, "SELECT id FROM memories WHERE superseded_by = ?", memory)
             self.by_hand |= {(row["id"], "superseded_by") for row in stood_for}
             execute(self.path, "DELETE FROM memories WHERE id = ?", memory)
@@ -213,7 +213,7 @@ class History:
         known = set(self.runs("1"))
         with suppress(Killed):
             run_cycle(self.path, options, self.embedder, self.writer, self.now, progress=progress)
-        return next((one for one in self.runs("1") if one not in known), None)
+        return next((run_id for run_id in self.runs("1") if run_id not in known), None)
 
     def age(self) -> list[str]:
         """Let memories come to their end, or be too many, and give the runs, the latest first."""
@@ -225,7 +225,7 @@ class History:
             limit=self.random.choice([None, 2, 5]),
         )
         run_cycle(self.path, options, self.embedder, BuiltInWriter(), self.now)
-        return [one for one in self.runs("1") if one not in known]
+        return [run_id for run_id in self.runs("1") if run_id not in known]
 
     def runs(self, where: str = "outcome <> 'undone'") -> list[str]:
         """Return the runs, the latest first."""
@@ -233,7 +233,7 @@ class History:
         return [row["id"] for row in rows(self.path, sql)]
 
     def applied(self, run: str | None = None) -> list[tuple[str, str]]:
-        """Return (run, proposal) of what stands, the latest first."""
+        """Return (run, proposal) of the applied proposals, the latest first."""
         sql = (
             "SELECT p.run_id, p.key FROM proposals p JOIN runs r ON r.id = p.run_id "
             "JOIN journal j ON j.run_id = p.run_id AND j.proposal = p.key "
@@ -258,8 +258,8 @@ class History:
                 self.by_hand |= {(row["id"], name) for name in changed}
 
 
-def take_back(path: Path, run: str, proposal: str | None) -> tuple[Obstacle, ...]:
-    """Undo a run or one proposal, and give what stood in the way: then not a byte has changed."""
+def try_undo(path: Path, run: str, proposal: str | None) -> tuple[Obstacle, ...]:
+    """Undo a run or a proposal, and return the obstacles: then not a byte has changed."""
     before = picture(path, EVERYTHING)
     try:
         with open_writing(path) as file:
@@ -274,23 +274,23 @@ def take_back(path: Path, run: str, proposal: str | None) -> tuple[Obstacle, ...
     return ()
 
 
-def take_back_what_is_in_the_way(path: Path, run: str, proposal: str | None) -> bool:
+def undo_obstacles(path: Path, run: str, proposal: str | None) -> bool:
     """Do what the obstacles say, and say whether that was all: else somebody's hand is in the way.
 
     If two proposals sent for each other, this would not end.
     """
-    while obstacles := take_back(path, run, proposal):
-        if any(one.run is None for one in obstacles):
+    while obstacles := try_undo(path, run, proposal):
+        if any(obstacle.run is None for obstacle in obstacles):
             return False
-        for one in dict.fromkeys((one.run, one.proposal) for one in obstacles):
+        for obstacle in dict.fromkeys((obstacle.run, obstacle.proposal) for obstacle in obstacles):
             still = rows(
                 path,
                 "SELECT 1 FROM proposals WHERE run_id = ?1 AND key = ?2 AND state = 'applied' "
                 "UNION SELECT 1 FROM runs WHERE id = ?1 AND ?2 IS NULL AND outcome <> 'undone'",
-                *one,
+                *obstacle,
             )
-            assert one[0] is not None
-            if still and not take_back_what_is_in_the_way(path, one[0], one[1]):
+            assert obstacle[0] is not None
+            if still and not undo_obstacles(path, obstacle[0], obstacle[1]):
                 return False
     return True
 
@@ -306,11 +306,13 @@ def copied(path: Path, name: str) -> Path:
 
 
 def problems(path: Path, deleted: frozenset[str] = frozenset()) -> list[str]:
-    """Return what `check` finds, but for what comes of an agent deleting what stands for others."""
+    """Return what `check` finds, except for what an agent's deletion of a successor causes."""
     with open_reading(path) as file:
         found = check_file(file).problems
-    excused = {f"lineage names {one}, which is missing" for one in deleted}
-    left = [one for one in found if one.detail not in excused]
+    excused = {f"lineage names {item}, which is missing" for item in deleted}
+    left = [item for item in found if item.detail not in excused]
     return [
-        one.detail for one in left if not deleted or one.name != "superseded by an inactive memory"
+        item.detail
+        for item in left
+        if not deleted or item.name != "superseded by an inactive memory"
     ]

@@ -1,4 +1,4 @@
-"""Texts that attack whoever reads them, and harmless ones that only look like it."""
+"""Texts that attack their readers, and harmless ones that only look like it."""
 
 # ruff: noqa: RUF001 - letters that look like others are what this is about
 
@@ -258,25 +258,7 @@ HALF = "half \ud800 pair"
 def shapes(size: int) -> dict[str, str]:
     """Return texts of one size that some pattern might try its luck at in square time."""
     parts = (
-        *(
-            "a",
-            "A",
-            "1",
-            ".",
-            '"',
-            "`",
-            "/",
-            "-",
-            "_",
-            "@",
-            "{",
-            "<",
-            "(",
-            "$",
-            "\u200b",
-            "é",
-            "忽",
-        ),
+        *'aA1."`/-_@{<($\u200bé忽',
         *("'a ", "a/", "a-", "a_", "a.", "a@", "1.", "1:", "1,", "a, ", "aA", "v1.", "a'", ". "),
         *("a://", "/a", "<!--", "<|a", "a->b ", " \n", "ignore ", "all ", "your ", "and ", "not "),
         *("is by ", "5 million ", "twenty-one ", "2026-01-01 ", "[since 2026-01-01] ", "Ann's "),

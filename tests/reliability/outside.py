@@ -39,7 +39,7 @@ class Response:
 
 
 class Recorder(ThreadingHTTPServer):
-    """A server that keeps what comes, whatever provider it is meant for."""
+    """A server that keeps each request, of any provider."""
 
     daemon_threads = True
 
@@ -78,16 +78,21 @@ class _Handler(BaseHTTPRequestHandler):
 
 @contextmanager
 def recorder(answer: Callable[[Request], Response] = lambda _: Response(404)) -> Iterator[Recorder]:
-    """Run a server on a free port as long as the block lasts."""
-    server = Recorder(answer)
+    """Run a server on a free port while the block runs."""
+    with Recorder(answer) as server, serving(server):
+        yield server
+
+
+@contextmanager
+def serving(server: ThreadingHTTPServer) -> Iterator[None]:
+    """Let a server answer in a thread of its own while the block runs."""
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
     thread.start()
     try:
-        yield server
+        yield
     finally:
         server.shutdown()
         thread.join()
-        server.server_close()
 
 
 def completion(content: str, **fields: Any) -> str:
@@ -99,7 +104,7 @@ def completion(content: str, **fields: Any) -> str:
     return json.dumps(head | {"choices": [choice], "usage": usage} | fields)
 
 
-# Python says these itself, whatever library does them.
+# Python's audit events: they do not depend on the library.
 _WATCHED = """
 import json, os, sys
 _out = os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT | os.O_APPEND)

@@ -36,7 +36,7 @@ class Ended:
 
     @property
     def report(self) -> dict[str, Any] | None:
-        """What stood on stdout as JSON; None if nothing did."""
+        """The JSON of stdout; None if stdout is empty."""
         return json.loads(self.out) if self.out else None
 
 
@@ -85,7 +85,7 @@ def is_whole(path: Path) -> bool:
 
 
 def small_night(path: Path, count: int, embedder: SentenceEmbedder | None) -> Path:
-    """Make a file of so many of the fixture's memories; with an embedder, with their vectors.
+    """Make a file of `count` memories of the fixture; with an embedder, with their vectors.
 
     The first ones are the many wordings of a few facts: most become part of a proposal.
     """
@@ -98,25 +98,25 @@ def small_night(path: Path, count: int, embedder: SentenceEmbedder | None) -> Pa
 
 
 def tells_the_truth(path: Path, report: dict[str, Any]) -> None:
-    """Compare a report with what stands in the file: what it calls applied is, and no more."""
+    """Compare a report with the file: exactly what the report calls applied is applied."""
     kept = {
         row["key"]: row["state"]
         for row in rows(path, "SELECT key, state FROM proposals WHERE run_id = ?", report["run"])
     }
-    said = {one["id"]: one["state"] for one in report["proposals"]}
-    interrupted = {key for key, state in said.items() if state == "skipped" and key not in kept}
-    assert {key: state for key, state in said.items() if key not in interrupted} == kept
-    for one in report["proposals"]:
-        made = one["derived"] or one["survivor"]
+    output = {proposal["id"]: proposal["state"] for proposal in report["proposals"]}
+    interrupted = {key for key, state in output.items() if state == "skipped" and key not in kept}
+    assert {key: state for key, state in output.items() if key not in interrupted} == kept
+    for proposal in report["proposals"]:
+        made = proposal["derived"] or proposal["survivor"]
         edges = rows(
             path,
             "SELECT 1 FROM synthesized_from WHERE derived_id = ? AND run_id = ?",
             made,
             report["run"],
         )
-        if one["state"] == "applied":
+        if proposal["state"] == "applied":
             assert edges
-        elif one["derived"]:
+        elif proposal["derived"]:
             assert not edges
     active = rows(path, "SELECT count(*) AS n FROM memories WHERE status = 'active'")[0]["n"]
     assert report["after"]["active"] == active
@@ -126,13 +126,15 @@ def tells_the_truth(path: Path, report: dict[str, Any]) -> None:
 def other(code: str, *arguments: object) -> Iterator[Callable[[], dict[str, Any]]]:
     """Let another process work as long as the block lasts, and give what it tells at its end."""
     command = [sys.executable, "-c", code, *map(str, arguments)]
-    told: dict[str, Any] = {}
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as one:
-        assert one.stdout is not None
-        assert one.stdout.readline() == "ready\n"
+    reported: dict[str, Any] = {}
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
         try:
-            yield lambda: told
-            out, _ = one.communicate("\n", timeout=60)
-            told |= json.loads(out)
+            yield lambda: reported
+            out, _ = process.communicate("\n", timeout=60)
+            reported |= json.loads(out)
         finally:
-            one.kill()
+            process.kill()

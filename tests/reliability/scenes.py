@@ -25,8 +25,7 @@ from .crashing import Ended, Job, run
 from .disk import Fault
 
 MAINTAIN = ("maintain", "{file}", "--consolidate", "--json", "--quiet")
-# What may lie beside a memory file when nothing runs; the new file of a killed command is in
-# nobody's way.
+# What may be next to a memory file when nothing runs. The new file of a killed command is harmless.
 _BESIDE = (
     *("memory.db", "memory.db-wal", "memory.db-shm", "memory.db-journal"),
     *("memory.db.maintenance.lock", "lines.jsonl"),
@@ -36,7 +35,7 @@ _LITTER = ".slowwave-"
 
 @dataclass(frozen=True)
 class Scene:
-    """A command over the files of a folder; `{file}` and `{folder}` stand in its arguments."""
+    """A command over the files of a folder; its arguments contain `{file}` and `{folder}`."""
 
     name: str
     before: Path
@@ -64,8 +63,8 @@ class Reference:
         self.path = scene.copy(folder)
         self.ended = scene.run(self.path)
         assert self.ended.code == 0, self.ended.err
-        # Looked at in a copy: a look lays a log beside the file for a moment, and others may be
-        # copying the scene just then.
+        # Read in a copy: reading creates a log next to the file for a moment, while other threads
+        # may copy the scene.
         self.before = scene.copy(folder.with_name("looked at"))
         self.rows_before = _by_id(self.before)
         self.rows_after = _by_id(self.path)
@@ -95,7 +94,7 @@ class Reference:
         applied = _journaled(path)
         assert applied.items() <= self.journaled.items()
         assert _waiting(path) == self.waiting - applied.keys()
-        self._take_back(path)
+        self._undo_all(path)
 
     def find_unfinished(self, path: Path) -> None:
         """Run again: it ends as if nothing had happened, and once more does nothing."""
@@ -110,8 +109,8 @@ class Reference:
             third = self.scene.run(path)
             assert third.code == 0, third.err
             assert picture(path, tables) == done, third.out
-        names = {one.name for one in path.parent.iterdir() if not one.name.startswith(_LITTER)}
-        litter = names - {*_BESIDE, *(one.name for one in self.path.parent.iterdir())}
+        names = {item.name for item in path.parent.iterdir() if not item.name.startswith(_LITTER)}
+        litter = names - {*_BESIDE, *(item.name for item in self.path.parent.iterdir())}
         assert not litter, litter
 
     @property
@@ -123,8 +122,8 @@ class Reference:
         """Whether the command has more than one transaction, each with whole proposals."""
         return self._is_night or "approve" in self.scene.command
 
-    def _take_back(self, path: Path) -> None:
-        """Undo whatever stands, in a copy: the memories are to the bit what they were."""
+    def _undo_all(self, path: Path) -> None:
+        """Undo all runs, in a copy: the memories are to the bit what they were."""
         copy = path.with_name("undone.db")
         for suffix in ("", "-wal", "-journal"):
             if path.with_name(path.name + suffix).exists():
@@ -138,8 +137,8 @@ class Reference:
             assert picture(copy) == picture(self.before)
         assert _by_id(copy) == self.rows_before
         assert _waiting(copy) == self.waiting
-        for one in path.parent.glob("undone.db*"):
-            one.unlink()
+        for item in path.parent.glob("undone.db*"):
+            item.unlink()
 
 
 def find_problems(path: Path) -> None:
@@ -150,7 +149,7 @@ def find_problems(path: Path) -> None:
 
 
 def told(path: Path) -> list[tuple[str, str, str]]:
-    """Return what the memories say, whatever their ids; nothing where there is no file."""
+    """Return the memories without their ids; nothing without a file."""
     return sorted(_by_id(path).values())
 
 
@@ -202,12 +201,12 @@ def few_memories() -> list[str]:
 
 
 def more_memories(times: int = 1) -> list[str]:
-    """Return some 70 lines of the night fixture with the few, or so many times that."""
+    """Return some 70 lines of the night fixture and the few, or `times` as many."""
     night = fixture.load("office")
     sizes = ((night.facts, 5), (night.rules, 1), (night.updates, 3), (night.singles, 4))
     parts = [groups[: times * size] for groups, size in sizes]
-    chosen = {one["id"] for part in parts for one in part}
-    return few_memories() + fixture.lines_of(one for one in night.told if one.group in chosen)
+    chosen = {item["id"] for part in parts for item in part}
+    return few_memories() + fixture.lines_of(item for item in night.told if item.group in chosen)
 
 
 def filled(folder: Path, lines: Iterable[str], mode: str) -> Path:
@@ -226,21 +225,22 @@ def of_version_1(folder: Path, lines: Sequence[str], mode: str) -> Path:
     path = folder / "memory.db"
     with closing(sqlite3.connect(path)) as db:
         db.executescript((SCHEMAS / "version_1.sql").read_text("utf-8"))
-        said = [json.loads(line) for line in lines]
+        output = [json.loads(line) for line in lines]
         db.executemany(
             "INSERT INTO memories (id, content, session, observed_at) "
             "VALUES (:id, :content, :session, :observed_at)",
-            said,
+            output,
         )
         db.commit()
     in_mode(path, mode)
     return folder
 
 
-def in_mode(path: Path, mode: str) -> None:
-    """Set the journal mode of a file."""
+def in_mode(path: Path, mode: str) -> Path:
+    """Set the journal mode of a file, and return the file."""
     with closing(sqlite3.connect(path)) as db:
         assert db.execute(f"PRAGMA journal_mode = {mode}").fetchone() == (mode,)
+    return path
 
 
 NAMES = (

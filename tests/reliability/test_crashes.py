@@ -72,7 +72,7 @@ def at_once(tries: Sequence[Callable[[Path], None]]) -> None:
 
 
 def some(most: int, count: int, chance: random.Random) -> list[int]:
-    """Return so many numbers from 1 to `most`, all of them if they are not more."""
+    """Return `count` numbers from 1 to `most`, or all of them."""
     return sorted(chance.sample(range(1, most + 1), min(most, count)))
 
 
@@ -109,7 +109,7 @@ def failing(reference: Reference, what: What, at: int, lasting: bool) -> Callabl
             assert ended.code in FAILED, place
             assert ended.err.strip(), place
         assert "Traceback" not in ended.err, place
-        # A commit whose sync failed may stand after all, whole, if no later one takes its place.
+        # A commit whose sync failed may last after all, unless a later one replaces it.
         if ended.code == 1 and not lasting and reference.before.exists():
             assert picture(path, ["memories"]) == picture(reference.before, ["memories"]), place
         reference.find_harm(path)

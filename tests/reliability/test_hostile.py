@@ -8,14 +8,14 @@ import time
 import unicodedata
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from builders import copy_of
-from commands import environment, setting, split
+from cli_calls import Cli, Ended
+from commands import setting
 from counting import calls
 from figures import Figures
 from model_nights import writing
@@ -32,7 +32,6 @@ from model_server import (
 from nights import execute, fill, night, of_one_thing, picture, rows, told
 from reliability.hostile import CODES, HALF, ORDERS, shapes
 
-from slowwave.cli.app import run
 from slowwave.consolidation.comparison.vetoes import find_veto
 from slowwave.consolidation.facts.reading import Reading
 from slowwave.consolidation.snapshot.entities import names_in
@@ -58,36 +57,21 @@ def never_sent(text: str) -> list[str]:
     ]
 
 
-@dataclass(frozen=True)
-class Ended:
-    """How a command ended."""
-
-    code: int
-    out: str
-    err: str
-
-
-Cli = Callable[..., Ended]
-
-
 @pytest.fixture
-def cli(capsys: pytest.CaptureFixture[str]) -> Cli:
+def cli(cli: Cli) -> Cli:
+    """Provide the command line, which sends no control codes and has no defects."""
+
     def call(*arguments: object) -> Ended:
-        capsys.readouterr()
-        words, variables = split(arguments)
-        with environment(variables):
-            code = run(words)
-        captured = capsys.readouterr()
-        assert code != 70, captured.err
-        assert never_sent(captured.out) == [], arguments
-        assert never_sent(captured.err) == [], arguments
-        return Ended(code, captured.out, captured.err)
+        ended = cli(*arguments)
+        assert ended.code != 70, ended.err
+        assert never_sent(ended.out) == never_sent(ended.err) == [], arguments
+        return ended
 
     return call
 
 
 def everywhere(code: str, number: int) -> list[dict[str, Any]]:
-    """Return two memories that say the same, with a code wherever a text may stand."""
+    """Return two memories of the same text, with a code in every field that may have a text."""
     return [
         {
             "id": f"id-{number:02d}-{copy} {code}",
@@ -109,7 +93,7 @@ def every_code(tmp_path_factory: pytest.TempPathFactory, embedder: SentenceEmbed
     """Provide a memory file that holds every code everywhere, and its vectors."""
     path = tmp_path_factory.mktemp("codes") / "memory.db"
     create_file(path)
-    fill(path, [one for at, code in enumerate(CODES) for one in everywhere(code, at)])
+    fill(path, [item for at, code in enumerate(CODES) for item in everywhere(code, at)])
     fill(path, told([f"{text} {CODES[0]}" for text in of_one_thing()], "oncall"))
     night(path, embedder, only=frozenset())
     execute(path, "PRAGMA wal_checkpoint(TRUNCATE)")
@@ -129,22 +113,22 @@ def test_no_command_sends_a_control_code_or_fails_for_what_memories_hold(
     assert cli(*night_of, "--dry-run").code == 0
     assert cli(*night_of, "--dry-run", "--json").code == 0
     real = json.loads(cli(*night_of, "--json").out)
-    assert {one["operation"] for one in real["proposals"]} >= {"merge", "synthesize"}
-    assert {one["state"] for one in real["proposals"]} == {"applied"}
+    assert {proposal["operation"] for proposal in real["proposals"]} >= {"merge", "synthesize"}
+    assert {proposal["state"] for proposal in real["proposals"]} == {"applied"}
     assert cli(*night_of).code == 0
-    one = rows(hostile, "SELECT id FROM memories WHERE id LIKE 'id-05-1%'")[0]["id"]
+    memory = rows(hostile, "SELECT id FROM memories WHERE id LIKE 'id-05-1%'")[0]["id"]
     again = tmp_path / "again.db"
     lines = tmp_path / "lines.jsonl"
     lines.write_text(cli("export", hostile, "--all").out, "utf-8")
     for command in (
-        ("show", "--lineage", hostile, one),
+        ("show", "--lineage", hostile, memory),
         ("log", hostile),
         ("log", hostile, real["run"]),
         ("conflicts", hostile),
         ("check", hostile),
         ("export", hostile),
         ("add", hostile, CODES[0], "--tag", CODES[1], "--session", CODES[2]),
-        ("undo", hostile, next(p["id"] for p in real["proposals"] if one in p["sources"])),
+        ("undo", hostile, next(p["id"] for p in real["proposals"] if memory in p["sources"])),
     ):
         assert cli(*command).code == 0, command
         if command[0] != "undo":
@@ -170,8 +154,8 @@ def test_json_holds_each_text_as_it_is(hostile: Path, cli: Cli) -> None:
 
 
 def test_markup_is_shown_as_it_is(hostile: Path, cli: Cli) -> None:
-    one = rows(hostile, "SELECT id FROM memories WHERE id LIKE 'id-05-1%'")[0]["id"]
-    shown = " ".join(cli("show", "--lineage", hostile, one).out.split())
+    memory = rows(hostile, "SELECT id FROM memories WHERE id LIKE 'id-05-1%'")[0]["id"]
+    shown = " ".join(cli("show", "--lineage", hostile, memory).out.split())
     assert "[red]red[/red] [link=file:///etc/passwd]here[/link] [/] :warning:" in shown
 
 
@@ -293,7 +277,7 @@ COMMANDING = [
 
 
 def spoiled(**more: Any) -> Responder:
-    """Return a responder that says what is true, with something else beside it."""
+    """Return a responder that adds fields to a true answer."""
     return lambda asked: says(honest(asked) | more)
 
 
@@ -303,7 +287,7 @@ def joining(text: str, *ids: str) -> Responder:
 
 
 def raw(text: str) -> Responder:
-    """Return a responder that says this, whatever it is asked, and does not count it."""
+    """Return a responder that always answers with this text, and does not count it."""
     completion = says("").body
     assert not isinstance(completion, str)
     choice = completion["choices"][0] | {"message": {"role": "assistant", "content": text}}
@@ -362,11 +346,13 @@ def attacked(memory_file: Path, cli: Cli, responder: Responder) -> int:
         named = ("--model", "openai/scripted", setting("api_base", server.base))
         ended = cli("maintain", memory_file, "--consolidate", "--json", *named)
         assert server.asked
-        assert all(commands(one.text) == () for asked in server.asked for one in asked.memories)
+        assert all(
+            commands(memory.text) == () for asked in server.asked for memory in asked.memories
+        )
     shown = json.loads(ended.out)
-    applied = [one for one in shown["proposals"] if one["state"] == "applied"]
-    others = [one for one in shown["proposals"] if one["state"] != "applied"]
-    assert {one["state"] for one in others} <= NOTHING_WRITTEN
+    applied = [proposal for proposal in shown["proposals"] if proposal["state"] == "applied"]
+    rest = [proposal for proposal in shown["proposals"] if proposal["state"] != "applied"]
+    assert {item["state"] for item in rest} <= NOTHING_WRITTEN
     assert len(shown["suspicious"]) == len(COMMANDING)
     if applied:
         assert_nothing_of_an_attack(memory_file)
@@ -407,7 +393,7 @@ def test_duplicates_of_an_order_become_one_without_any_model(
 ) -> None:
     fill(memory_file, told([COMMANDING[0], COMMANDING[0]], "order"))
     outcome = night(memory_file, embedder)
-    assert [one.proposal.operation for one in outcome.results] == ["merge"]
+    assert [result.proposal.operation for result in outcome.results] == ["merge"]
     active = rows(memory_file, "SELECT content FROM memories WHERE status = 'active'")
     assert active == [{"content": COMMANDING[0]}]
 
@@ -422,9 +408,13 @@ def test_ten_megabytes_are_left_out_and_named(
     fill(memory_file, [*long, *told(of_one_thing(), "oncall")])
     for dry_run in (True, False):
         outcome = night(memory_file, embedder, dry_run=dry_run)
-        assert [one.memory for one in outcome.plan.too_long] == ["long-00", "long-01", "long-02"]
+        assert [memory.memory for memory in outcome.plan.too_long] == [
+            "long-00",
+            "long-01",
+            "long-02",
+        ]
         assert outcome.plan.too_long[0].characters == size
-        assert [one.proposal.operation for one in outcome.results] == ["merge"]
+        assert [result.proposal.operation for result in outcome.results] == ["merge"]
     ended = cli("maintain", memory_file, "--consolidate", "--dry-run")
     assert f"more than {MAX_CHARACTERS:,} characters (long-00, long-01, long-02)" in ended.out
     for command in (("show", "--lineage", "long-00"), ("conflicts",), ("check",), ("export",)):
@@ -436,7 +426,7 @@ def test_ten_megabytes_are_left_out_and_named(
 def test_no_text_that_a_night_reads_takes_square_time(rounds: Rounds, figures: Figures) -> None:
     size = rounds(2_000, MAX_CHARACTERS)
     quarters = shapes(size // 4)
-    look_at("What is loaded for the first text is no work of it.")
+    look_at("The first text also loads modules.")
     for name, text in shapes(size).items():
         start = time.process_time()
         taken = calls(partial(look_at, text))
@@ -461,8 +451,8 @@ def test_a_memory_that_gives_orders_is_named_every_night_and_stays_as_it_is(
     last = f"oncall-{len(texts) - 1:02d}"
     for dry_run in (True, False, False):
         outcome = night(memory_file, embedder, dry_run=dry_run)
-        assert [one.memory for one in outcome.plan.suspicious] == [last]
-        assert all(last not in one.proposal.sources for one in outcome.results)
+        assert [memory.memory for memory in outcome.plan.suspicious] == [last]
+        assert all(last not in result.proposal.sources for result in outcome.results)
     shown = json.loads(cli("maintain", memory_file, "--consolidate", "--json").out)
     assert shown["proposals"] == []
     assert shown["suspicious"][0]["memory"] == last

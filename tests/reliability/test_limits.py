@@ -12,14 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cli_calls import Cli
 from dialects import PROVIDERS
 from nights import execute, fill, night, rows
-from reliability.commands import Ended
 from reliability.flood import MOST_BYTES as FLOOD_BYTES
 from reliability.flood import flood
 from reliability.processes import SLOWWAVE, start, stop, wait_for
 
-from slowwave.cli.app import run
 from slowwave.consolidation.agent import AgentMemory
 from slowwave.consolidation.errors import QueryTooLong
 from slowwave.consolidation.model.answer_forms import WRITE
@@ -31,21 +30,6 @@ from slowwave.consolidation.planning.estimates import Estimate
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.errors import InvalidLine
 from slowwave.store.records import MAX_CHARACTERS
-
-Cli = Callable[..., Ended]
-
-
-@pytest.fixture
-def cli(capsys: pytest.CaptureFixture[str]) -> Cli:
-    """Run a command in this process."""
-
-    def command(*arguments: object) -> Ended:
-        code = run([str(one) for one in arguments])
-        out, err = capsys.readouterr()
-        return Ended(tuple(map(str, arguments)), code, out, err)
-
-    return command
-
 
 # What lies in the buffers of two sockets when the reader stops reading.
 IN_BUFFERS = 16 * 1024 * 1024
@@ -113,13 +97,13 @@ def test_a_line_that_is_too_long_is_refused_and_one_of_an_export_is_not(
     memory_file: Path, cli: Cli, tmp_path: Path
 ) -> None:
     lines = tmp_path / "lines.jsonl"
-    lines.write_text("\n".join(json.dumps({"content": one}) for one in (A_MEMORY, LONG)))
+    lines.write_text("\n".join(json.dumps({"content": item}) for item in (A_MEMORY, LONG)))
     ended = cli("import", memory_file, lines)
     assert ended.code == 1
     assert "Line 2 is not valid: its text has 34,000 characters" in ended.err
     assert rows(memory_file, "SELECT * FROM memories") == []
     skipped = json.loads(cli("import", memory_file, lines, "--skip-invalid", "--json").out)
-    assert (skipped["imported"], [one["line"] for one in skipped["skipped"]]) == (1, [2])
+    assert (skipped["imported"], [skip["line"] for skip in skipped["skipped"]]) == (1, [2])
     insert(memory_file, "long", LONG)
     lines.write_text(cli("export", memory_file, "--all").out)
     again = tmp_path / "again.db"
@@ -142,7 +126,7 @@ def test_a_long_text_is_left_alone_by_recall_and_a_question_has_a_limit(
         with pytest.raises(QueryTooLong, match="34,000 characters"):
             memory.recall(LONG)
     outcome = night(memory_file, embedder)
-    assert {one.memory: one.characters for one in outcome.plan.too_long} == {
+    assert {item.memory: item.characters for item in outcome.plan.too_long} == {
         "long": 34_000,
         "nul": 34_002,
         "wide": 20_001,
@@ -164,7 +148,7 @@ def test_no_command_takes_several_times_the_memory_of_a_text_of_megabytes(
     command: tuple[str, ...], memory_file: Path, rounds: Callable[[int, int], int]
 ) -> None:
     fill(memory_file, [{"content": A_MEMORY}])
-    arguments = [str(memory_file) if one == "FILE" else one for one in command]
+    arguments = [str(memory_file) if item == "FILE" else item for item in command]
     size = rounds(60_000_000, 500_000_000)
     without = most_memory(arguments)
     # Letters that Python keeps in four bytes each.
@@ -244,7 +228,7 @@ def test_metadata_that_an_agent_nested_deep_stops_no_command(
         "INSERT INTO memories (id, content, metadata) VALUES ('deep', ?, ?), ('twin', ?, ?)",
         *(A_MEMORY, metadata) * 2,
     )
-    arguments = [str(memory_file) if one == "FILE" else one for one in command]
+    arguments = [str(memory_file) if item == "FILE" else item for item in command]
     ended = subprocess.run([*SLOWWAVE, *arguments], capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr
 

@@ -1,7 +1,7 @@
 """Threads, servers and agents that write to one file at once: nothing acknowledged is lost.
 
-A plain SQL writer works beside each of them, and opens and closes the file for each write: whoever
-closes a file last folds its log away, and takes it from everybody whose locks are gone.
+A plain SQL writer runs next to each of them, and opens and closes the file for each write: the last
+connection to close deletes the log, also of connections whose locks are gone.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def test_two_servers_on_one_file_lose_nothing_that_they_acknowledge(
         return over_a_pipe(conversation, memory_file, WRITES)
 
     with other(WRITER, memory_file, 0.05) as writer, ThreadPoolExecutor() as pool:
-        kept = [one for ids in pool.map(server, ("Ada", "Ben")) for one in ids]
+        kept = [memory_id for ids in pool.map(server, ("Ada", "Ben")) for memory_id in ids]
     assert_all_there(memory_file, kept + writer()["kept"], figures)
 
 

@@ -140,7 +140,7 @@ def waiting(tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, str]:
 
 
 def copied(path: Path) -> bytes:
-    """Return a file whole; nobody has it open any more."""
+    """Return the bytes of a file that nobody has open any longer."""
     with closing(sqlite3.connect(path)) as db:
         db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     return path.read_bytes()
@@ -148,7 +148,7 @@ def copied(path: Path) -> bytes:
 
 @pytest.fixture
 def places(tmp_path: Path, lived_in: bytes, waiting: tuple[bytes, str]) -> dict[str, str]:
-    """Provide what stands in the calls for names in braces."""
+    """Provide the values for names in braces in the calls."""
     file, pending = tmp_path / "memory.db", tmp_path / "pending.db"
     fleet = tmp_path / "fleet"
     fleet.mkdir()
@@ -162,14 +162,19 @@ def places(tmp_path: Path, lived_in: bytes, waiting: tuple[bytes, str]) -> dict[
         "talk": "User: My name is Ada, and I live in Graz.\nAssistant: Noted.\n",
         "traces": (FIXTURES / "experience.jsonl").read_text("utf-8"),
     }
-    (one,) = rows(file, "SELECT id FROM memories WHERE status = 'active' LIMIT 1")
-    question = {"id": "q1", "question": "Which kettle?", "evidence_ids": [one["id"]]}
+    (memory,) = rows(file, "SELECT id FROM memories WHERE status = 'active' LIMIT 1")
+    question = {"id": "q1", "question": "Which kettle?", "evidence_ids": [memory["id"]]}
     texts["questions"] = json.dumps(question)
     texts["settings"] = (
         f"keep_backups = 1\nwiki = '{tmp_path}/wiki'\nreport = '{tmp_path}/night.html'\n"
         f"metrics_file = '{tmp_path}/night.prom'\n"
     )
-    found = {"memory": one["id"], "folder": str(tmp_path), "file": str(file), "fleet": str(fleet)}
+    found = {
+        "memory": memory["id"],
+        "folder": str(tmp_path),
+        "file": str(file),
+        "fleet": str(fleet),
+    }
     for name, text in texts.items():
         (tmp_path / f"{name}.txt").write_text(text, "utf-8")
         found[name] = str(tmp_path / f"{name}.txt")

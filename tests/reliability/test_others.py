@@ -6,9 +6,8 @@ import json
 import os
 import shutil
 import signal
-import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import night as fixture
@@ -21,6 +20,7 @@ from model_nights import GATE, GATE_ONCE, SHORT, joining
 from model_server import Asked, Reply, model_server
 from nights import execute, fill, night, rows, told
 from reliability.processes import is_whole, other, small_night, start
+from reliability.scenes import in_mode
 
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.file import create_file
@@ -118,15 +118,8 @@ print(json.dumps({"longest": longest, "tries": tries}))
 """
 
 
-def in_mode(path: Path, mode: str) -> Path:
-    """Let a file have this journal mode."""
-    with closing(sqlite3.connect(path)) as db:
-        assert db.execute(f"PRAGMA journal_mode = {mode}").fetchone() == (mode,)
-    return path
-
-
 def shared_night(path: Path, count: int, mode: str) -> Path:
-    """Make a file of so many memories, of which every second one is some agent's to change."""
+    """Make a file of `count` memories; every second one belongs to an agent."""
     create_file(path)
     lines = [json.loads(line) for line in fixture.lines_of(fixture.load().told[:count])]
     for at, line in enumerate(lines):
@@ -136,7 +129,7 @@ def shared_night(path: Path, count: int, mode: str) -> Path:
     return in_mode(path, mode)
 
 
-def stands(path: Path, diary: dict[str, str | None]) -> None:
+def check_diary(path: Path, diary: dict[str, str | None]) -> None:
     """Hold the file to what an agent did last: nothing of it is lost or written over."""
     every = rows(path, "SELECT id, content, status, superseded_by FROM memories")
     now = {row["id"]: row for row in every}
@@ -166,18 +159,18 @@ def chosen_mode(mode: str, rounds: Rounds) -> None:
 def agents_at_work(path: Path, figures: Figures) -> Iterator[None]:
     """Let agents write as long as the block lasts, and hold the file to their diaries then."""
     with ExitStack() as stack:
-        told = [stack.enter_context(other(AGENT, path, name)) for name in NAMES]
+        reported = [stack.enter_context(other(AGENT, path, name)) for name in NAMES]
         yield
-    for agent in told:
-        one = agent()
-        assert one["failed"] == []
-        stands(path, one["diary"])
-        figures.add("concurrent writes", one["count"])
-        figures.reach("longest wait of an agent's write in ms", one["longest"] * 1000)
+    for agent in reported:
+        item = agent()
+        assert item["failed"] == []
+        check_diary(path, item["diary"])
+        figures.add("concurrent writes", item["count"])
+        figures.reach("longest wait of an agent's write in ms", item["longest"] * 1000)
 
 
 def settled(path: Path, embedder: SentenceEmbedder) -> None:
-    """Let nights pass without agents: what was stale is taken up, and then there is no more."""
+    """Let nights pass without agents: stale proposals are made again, then none are left."""
     for _ in range(3):
         night(path, embedder)
     assert night(path, embedder).plan.proposals == ()
@@ -219,11 +212,11 @@ def test_agents_write_beside_undo_restore_and_import_and_nothing_of_theirs_is_lo
     night(path, embedder)
     run = rows(path, "SELECT id FROM runs")[-1]["id"]
     with agents_at_work(path, figures):
-        one = rows(path, "SELECT id FROM memories WHERE status = 'superseded'")[0]["id"]
-        commands = (["undo", path, one], ["import", path, lines], ["undo", path, run])
+        memory = rows(path, "SELECT id FROM memories WHERE status = 'superseded'")[0]["id"]
+        commands = (["undo", path, memory], ["import", path, lines], ["undo", path, run])
         for command in commands:
             ended = cli(*command, "--json")
-            # What an agent changed since stands in the way of an undo, and stays.
+            # Later changes of an agent prevent an undo, and stay.
             assert ended.code in ((0, 1) if command[0] == "undo" else (0,)), ended.err
     assert is_whole(path)
 
@@ -248,12 +241,12 @@ def test_what_an_agent_changes_while_a_model_thinks_is_stale_and_taken_up_by_the
         first = start("maintain", path, *arguments)
         out, err = first.communicate()
         assert first.returncode in (0, 3), err
-        assert [one["state"] for one in json.loads(out)["proposals"]] == ["stale"]
+        assert [proposal["state"] for proposal in json.loads(out)["proposals"]] == ["stale"]
         assert rows(path, "SELECT 1 FROM proposals WHERE state = 'stale'")
         second = start("maintain", path, *arguments)
         out, err = second.communicate()
         assert second.returncode in (0, 3), err
-        assert "stale" not in [one["state"] for one in json.loads(out)["proposals"]]
+        assert "stale" not in [proposal["state"] for proposal in json.loads(out)["proposals"]]
     assert rows(path, "SELECT 1 FROM memories WHERE content = ?", changed)
     assert is_whole(path)
 
@@ -265,9 +258,9 @@ def test_the_write_lock_is_never_held_for_longer_than_a_moment(
 ) -> None:
     path = tmp_path / "memory.db"
     create_file(path)
-    told = fixture.load().told[: rounds(150, 1000)]
+    reported = fixture.load().told[: rounds(150, 1000)]
     lines = tmp_path / "lines.jsonl"
-    lines.write_text("\n".join(fixture.lines_of(told)))
+    lines.write_text("\n".join(fixture.lines_of(reported)))
     in_mode(path, mode)
     for name, command in (
         ("longest lock of an import in ms", ["import", path, lines]),
@@ -286,7 +279,7 @@ def test_the_write_lock_is_never_held_for_longer_than_a_moment(
 
 @pytest.fixture(scope="module")
 def ready(tmp_path_factory: pytest.TempPathFactory, embedder: SentenceEmbedder) -> Path:
-    """Provide a file that needs no vectors any more."""
+    """Provide a file that has all its vectors."""
     return small_night(tmp_path_factory.mktemp("ready") / "memory.db", 60, embedder)
 
 

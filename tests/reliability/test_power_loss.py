@@ -68,9 +68,9 @@ class Machine:
 
     def __init__(self, folder: Path) -> None:
         self.now = {
-            one.name: Content(bytearray(one.read_bytes()))
-            for one in folder.iterdir()
-            if one.name in _FILES
+            path.name: Content(bytearray(path.read_bytes()))
+            for path in folder.iterdir()
+            if path.name in _FILES
         }
         self.safe = dict(self.now)
         # Names given and taken since the folder was synced, which arrive in this order.
@@ -89,7 +89,7 @@ class Machine:
             case "create", _:
                 self._name({**self.now, name: Content()})
             case "delete", (synced,):
-                self._name({one: of for one, of in self.now.items() if one != name})
+                self._name({item: of for item, of in self.now.items() if item != name})
                 if synced:
                     self._sync_names()
             case "write", (int(offset), str(data)):
@@ -131,8 +131,8 @@ class Machine:
 
 def _empty(folder: Path) -> None:
     folder.mkdir(exist_ok=True)
-    for one in folder.iterdir():
-        one.unlink()
+    for path in folder.iterdir():
+        path.unlink()
 
 
 def recorded(scene: Scene, folder: Path) -> list[tuple[str, str]]:
@@ -148,7 +148,7 @@ def everything(path: Path) -> object:
     """Return all that a file holds, as an agent finds it."""
     assert rows(path, "PRAGMA integrity_check") == [{"integrity_check": "ok"}]
     tables = rows(path, "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")
-    return picture(path, [one["name"] for one in tables])
+    return picture(path, [table["name"] for table in tables])
 
 
 def after_each_commit(touches: list[tuple[str, str]], before: Path, folder: Path) -> list[object]:
@@ -201,12 +201,12 @@ def test_a_disk_that_forgets_a_sync_is_found_out(tmp_path: Path, model: tuple[st
     chance = random.Random(5)  # noqa: S311 - losses, not secrets
     machine = Machine(made.before)
     harmed = 0
-    for number, touch in enumerate(one for one in touches if one[0] != "sync"):
+    for number, touch in enumerate(item for item in touches if item[0] != "sync"):
         machine.play(*touch)
         if number % 10 == 0:
             try:
                 found = everything(machine.after_loss(tmp_path / "lost", chance))
-            except Exception:  # noqa: BLE001 - whatever SQLite says of a damaged file
+            except Exception:  # noqa: BLE001 - any error of SQLite on a damaged file
                 harmed += 1
             else:
                 harmed += found not in states[machine.returned : machine.begun + 1]

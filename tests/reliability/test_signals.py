@@ -42,7 +42,7 @@ Rounds = Callable[[int, int], int]
 
 @pytest.fixture(scope="module")
 def ready(tmp_path_factory: pytest.TempPathFactory, embedder: SentenceEmbedder) -> Path:
-    """Provide a file that needs no vectors any more."""
+    """Provide a file that has all its vectors."""
     return small_night(tmp_path_factory.mktemp("ready") / "memory.db", 150, embedder)
 
 
@@ -62,8 +62,8 @@ def ended_well(
     ended: Ended, number: signal.Signals, path: Path, figures: Figures, limit: float
 ) -> None:
     """Hold the end of a run to what is promised of it."""
-    # Before Python has loaded the command, and in the instant after all was told, the signal ends
-    # the process by itself.
+    # Before Python has loaded the command, and right after its report, the signal itself ends the
+    # process.
     if ended.code == -number:
         assert ended.err == ""
         if ended.report is not None:
@@ -76,7 +76,7 @@ def ended_well(
     figures.reach(LATEST, ended.seconds * 1000)
     assert is_whole(path)
     runs = rows(path, "SELECT id, outcome FROM runs")
-    assert [one for one in runs if one["outcome"] == "running"] == []
+    assert [run_id for run_id in runs if run_id["outcome"] == "running"] == []
     report = ended.report
     if report is None:
         assert "Interrupted" in ended.err
@@ -96,17 +96,17 @@ def finishes_the_rest(path: Path, ready: Path, embedder: SentenceEmbedder) -> No
 
 
 def applying(path: Path) -> bool:
-    """Say whether the first proposal stands in the file."""
+    """Whether the first proposal is in the file."""
     return bool(rows(path, "SELECT 1 FROM proposals LIMIT 1"))
 
 
 def begun(path: Path) -> bool:
-    """Say whether the first vectors stand in the file."""
+    """Whether the first vectors are in the file."""
     return bool(rows(path, "SELECT 1 FROM embeddings LIMIT 1"))
 
 
 def named(path: Path) -> bool:
-    """Say whether the names are in the file, and planning has begun."""
+    """Whether the names are in the file, and planning has begun."""
     return bool(rows(path, "SELECT 1 FROM entity_scans LIMIT 1"))
 
 
@@ -114,13 +114,6 @@ def named(path: Path) -> bool:
 def limit(request: pytest.FixtureRequest) -> float:
     """Provide how long an end may take."""
     return PROMISED_S if request.config.getoption("--long") else GENEROUS_S
-
-
-@pytest.fixture
-def long(request: pytest.FixtureRequest) -> None:
-    """Leave a test to `make test-long`."""
-    if not request.config.getoption("--long"):
-        pytest.skip("part of make test-long")
 
 
 @contextmanager
@@ -187,8 +180,8 @@ def test_a_signal_while_a_model_does_not_answer_ends_the_run_with_what_is_applie
         ended = stop(process, signal.SIGTERM, signal.SIGINT)
     ended_well(ended, signal.SIGTERM, path, figures, limit)
     assert ended.report is not None
-    assert "applied" in {one["state"] for one in ended.report["proposals"]}
-    assert {one["state"] for one in ended.report["questions"]} == {"skipped"}
+    assert "applied" in {proposal["state"] for proposal in ended.report["proposals"]}
+    assert {result["state"] for result in ended.report["questions"]} == {"skipped"}
 
 
 @pytest.mark.parametrize("number", SIGNALS)
@@ -205,7 +198,7 @@ def test_a_signal_ends_a_run_that_waits_for_a_lock(
         ended_well(ended, number, path, figures, limit)
 
 
-@pytest.mark.usefixtures("long")
+@pytest.mark.usefixtures("long_only")
 def test_an_interrupted_run_that_cannot_note_its_end_says_so_and_the_next_one_sets_it_right(
     ready: Path, path: Path, figures: Figures, limit: float
 ) -> None:
@@ -231,7 +224,7 @@ def test_an_interrupted_run_that_cannot_note_its_end_says_so_and_the_next_one_se
     assert is_whole(path)
 
 
-@pytest.mark.usefixtures("long")
+@pytest.mark.usefixtures("long_only")
 @pytest.mark.parametrize("number", SIGNALS)
 def test_a_signal_in_a_wait_between_two_tries_ends_the_run(
     number: signal.Signals, ready: Path, path: Path, figures: Figures, limit: float
@@ -245,7 +238,7 @@ def test_a_signal_in_a_wait_between_two_tries_ends_the_run(
     ended_well(ended, number, path, figures, limit)
 
 
-@pytest.mark.usefixtures("long")
+@pytest.mark.usefixtures("long_only")
 @pytest.mark.parametrize("number", SIGNALS)
 @pytest.mark.parametrize("stage", [begun, named])
 def test_a_signal_before_there_is_a_plan_keeps_what_was_found(
@@ -266,19 +259,6 @@ def test_a_signal_before_there_is_a_plan_keeps_what_was_found(
         ended_well(ended, number, path, figures, GENEROUS_S)
         assert rows(path, "SELECT outcome FROM runs") == [{"outcome": "interrupted"}]
         assert begun(path)
-
-
-@pytest.mark.usefixtures("long")
-def test_a_signal_while_libraries_are_loaded_ends_the_run(
-    fresh: Path, path: Path, rounds: Rounds, figures: Figures
-) -> None:
-    chance = random.Random(14)  # noqa: S311 - moments, not secrets
-    for turn in range(rounds(1, 10)):
-        shutil.copyfile(fresh, path)
-        process = start("maintain", path, "--consolidate", "--json")
-        time.sleep(0.6 + chance.random() * 4)
-        ended = stop(process, SIGNALS[turn % 2])
-        ended_well(ended, SIGNALS[turn % 2], path, figures, GENEROUS_S)
 
 
 @pytest.mark.parametrize("number", SIGNALS)

@@ -46,7 +46,7 @@ def command(path: Path, name: str, *arguments: str, unprivileged: bool = True) -
 
 
 def bytes_in(folder: Path) -> dict[str, bytes]:
-    return {one.name: one.read_bytes() for one in folder.iterdir() if one.suffix == ".db"}
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.suffix == ".db"}
 
 
 def is_told(ended: Ended, *codes: int) -> None:
@@ -59,7 +59,7 @@ def is_told(ended: Ended, *codes: int) -> None:
 
 @pytest.fixture
 def mounted(tmp_path: Path) -> Iterator[Callable[[int], Path]]:
-    """Provide a way to another file system, with so many kilobytes of room."""
+    """Provide a way to mount another file system of a size in kilobytes."""
     folders: list[Path] = []
 
     def mount(kilobytes: int) -> Path:
@@ -156,8 +156,8 @@ def test_no_room_at_all_for_the_log_leaves_the_file_as_it_was(
     rest = os.statvfs(folder)
     (folder / "filler").write_bytes(bytes(rest.f_bavail * rest.f_bsize))
     before = bytes_in(folder)
-    for one in WRITES:
-        is_told(command(path, *one), 1, 10)
+    for item in WRITES:
+        is_told(command(path, *item), 1, 10)
         assert bytes_in(folder) == before
     (folder / "filler").unlink()
     find_problems(path)
@@ -170,11 +170,11 @@ def test_a_file_that_is_read_only_can_be_read_and_is_not_written(
     path = reference.scene.copy(tmp_path / "scene")
     path.chmod(0o444)
     before = bytes_in(path.parent)
-    for one in READS:
-        ended = command(path, *one)
+    for item in READS:
+        ended = command(path, *item)
         assert ended.code == 0, ended
-    for one in WRITES:
-        is_told(command(path, *one), 1)
+    for item in WRITES:
+        is_told(command(path, *item), 1)
     assert bytes_in(path.parent) == before
 
 
@@ -185,10 +185,10 @@ def test_a_folder_that_is_read_only_ends_every_write_in_a_sentence(
     before = bytes_in(path.parent)
     path.parent.chmod(0o555)
     try:
-        for one in WRITES:
-            is_told(command(path, *one), 1, 10)
-        for one in READS:
-            ended = command(path, *one)
+        for item in WRITES:
+            is_told(command(path, *item), 1, 10)
+        for item in READS:
+            ended = command(path, *item)
             assert ended.code == 0, ended
         is_told(command(path.with_name("new.db"), "import", "--empty"), 1, 10)
     finally:
@@ -202,8 +202,8 @@ def test_a_file_that_may_not_be_read_is_refused_in_a_sentence(
     path = reference.scene.copy(tmp_path / "scene")
     before = bytes_in(path.parent)
     path.chmod(0)
-    for one in (*READS, *WRITES):
-        is_told(command(path, *one), 10)
+    for item in (*READS, *WRITES):
+        is_told(command(path, *item), 10)
     assert bytes_in(path.parent) == before
 
 
@@ -245,8 +245,8 @@ def test_a_file_on_another_file_system_behind_a_link_has_its_log_and_lock_there(
     assert ended.code == 0, ended.err
     assert link.is_symlink()
     assert told(real) == reference.texts_after
-    assert [one.name for one in here.iterdir()] == ["memory.db"]
-    assert "memory.db.maintenance.lock" in {one.name for one in folder.iterdir()}
+    assert [path.name for path in here.iterdir()] == ["memory.db"]
+    assert "memory.db.maintenance.lock" in {path.name for path in folder.iterdir()}
 
 
 def test_permissions_count_for_the_commands_of_these_tests(tmp_path: Path) -> None:

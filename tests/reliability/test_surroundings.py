@@ -1,4 +1,4 @@
-"""Hostile surroundings: keys stay out of everything, nothing is sent where it was not told to."""
+"""Hostile surroundings: no key leaks, and nothing is sent to an unconfigured address."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import re
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import pytest
@@ -51,7 +52,7 @@ def spellings() -> set[str]:
     """Return every secret in every form in which something may repeat it."""
     keys = {*SECRETS.values(), "hunter2hunter2", PASSWORD} - {SECRETS["HTTPS_PROXY"]}
     pairs = {f"{USER}:{PASSWORD}", "bob:hunter2hunter2"}
-    encoded = {base64.b64encode(one.encode()).decode() for one in keys | pairs}
+    encoded = {base64.b64encode(item.encode()).decode() for item in keys | pairs}
     return (
         keys | encoded | {quote(key, safe="") for key in keys} | {json.dumps(k)[1:-1] for k in keys}
     )
@@ -128,7 +129,7 @@ ECHOES: dict[str, Callable[[Request], Response]] = {
         200, completion(json.dumps(groups(group("merge", ["m1", "m2"], everything(asked)))))
     ),
     "in the names of keys": lambda asked: Response(
-        200, completion(json.dumps({one: one for one in spellings()}))
+        200, completion(json.dumps({item: item for item in spellings()}))
     ),
     "in the other fields": lambda asked: Response(
         200,
@@ -142,14 +143,14 @@ ECHOES: dict[str, Callable[[Request], Response]] = {
         {"x-request-id": quote(everything(asked)), "set-cookie": f"a={quote(everything(asked))}"},
     ),
 }
-# An error, an answer that is no draft, and one that is.
+# An error, an answer that is not a draft, and one that is.
 FEW_ECHOES = [ECHOES[name] for name in ("in an error", "in the answer", "in the other fields")]
 
 
-def held(path: Path, said: str) -> list[str]:
+def held(path: Path, output: str) -> list[str]:
     """Return the secrets that are in the files of a folder, or in what was said."""
-    kept = b"".join(one.read_bytes() for one in path.parent.iterdir())
-    return [one for one in spellings() if one in said or one.encode() in kept]
+    kept = b"".join(item.read_bytes() for item in path.parent.iterdir())
+    return [key for key in spellings() if key in output or key.encode() in kept]
 
 
 @pytest.mark.parametrize("how", [["--json"], []], ids=["json", "text"])
@@ -204,10 +205,10 @@ def test_a_defect_is_reported_without_keys(
 
     with pytest.raises(typer.Exit) as ended:
         reporting(broken)(json=False, quiet=False)
-    said = capsys.readouterr().err
+    output = capsys.readouterr().err
     assert ended.value.exit_code == 70
-    assert "a defect: RuntimeError" in said
-    assert [one for one in (SECRETS[name], PASSWORD, "key=12") if one in said] == []
+    assert "a defect: RuntimeError" in output
+    assert [key for key in (SECRETS[name], PASSWORD, "key=12") if key in output] == []
 
 
 def in_units(key: str) -> str:
@@ -233,10 +234,10 @@ def test_a_key_is_hidden_however_its_letters_are_written(
 ) -> None:
     monkeypatch.setenv(name, SECRETS[name])
     written = HOW_WRITTEN[how](SECRETS[name])
-    said = without_secrets(f"It is '{written}', or so.")
-    assert f"${name}" in said
-    assert written not in said
-    assert not re.search(r"\\u00|%[0-9a-f]{2}|&#", said, re.IGNORECASE)
+    output = without_secrets(f"It is '{written}', or so.")
+    assert f"${name}" in output
+    assert written not in output
+    assert not re.search(r"\\u00|%[0-9a-f]{2}|&#", output, re.IGNORECASE)
 
 
 def test_what_is_no_key_stays_in_a_text(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -250,8 +251,14 @@ def test_what_is_no_key_stays_in_a_text(monkeypatch: pytest.MonkeyPatch) -> None
 
 def connections(ended: Watched) -> set[str]:
     """Return the addresses that a process connected to, and the names that it looked up."""
-    told = ("socket.connect", "socket.getaddrinfo", "socket.gethostby", "socket.sendto", "urllib.")
-    return {what for event, what in ended.beyond_files if event.startswith(told)}
+    reported = (
+        "socket.connect",
+        "socket.getaddrinfo",
+        "socket.gethostby",
+        "socket.sendto",
+        "urllib.",
+    )
+    return {what for event, what in ended.beyond_files if event.startswith(reported)}
 
 
 def seen_by_the_system(ended: Watched) -> list[str]:
@@ -270,8 +277,10 @@ def test_without_a_model_nothing_is_connected_to_and_no_code_is_run_or_unpickled
     assert rows(memory_file, "SELECT count(*) AS n FROM embeddings") == [{"n": 2}]
     assert connections(ended) == set()
     # What runs: libraries ask the machine about themselves. Nothing of ours, no shell, no pickle.
-    assert [one for one in ended.beyond_files if one[0].startswith(("pickle", "os.system"))] == []
-    weights = [one for one in ended.opened if re.search(r"\.(bin|pt|pth|pkl|pickle|ckpt)$", one)]
+    assert [
+        item for item in ended.beyond_files if item[0].startswith(("pickle", "os.system"))
+    ] == []
+    weights = [item for item in ended.opened if re.search(r"\.(bin|pt|pth|pkl|pickle|ckpt)$", item)]
     assert weights == []
     if STRACE is None:
         pytest.skip("strace is not installed: only Python's own witness was heard")
@@ -284,7 +293,7 @@ def test_with_a_model_nothing_but_its_address_is_connected_to(
 ) -> None:
     with (
         recorder() as decoy,
-        recorder(lambda asked: Response(200, completion(answered(asked)))) as one,
+        recorder(lambda asked: Response(200, completion(answered(asked)))) as server,
     ):
         elsewhere = f"{decoy.address}/v1"
         names = ("OPENAI_BASE_URL", "OPENAI_API_BASE", "LITELLM_MODEL_COST_MAP_URL", "OPENAI_PROXY")
@@ -301,19 +310,19 @@ def test_with_a_model_nothing_but_its_address_is_connected_to(
             "LITELLM_PROXY_API_BASE": elsewhere,
             "OPENAI_API_KEY": SECRETS["OPENAI_API_KEY"],
         }
-        arguments = maintain(night_file, one, "--json")
+        arguments = maintain(night_file, server, "--json")
         ended = watched(tmp_path, *arguments, cwd=work, strace=STRACE, **env)
     states = [proposal["state"] for proposal in json.loads(ended.out)["proposals"]]
     assert states.count("applied") == 3
-    assert one.requests
+    assert server.requests
     assert decoy.requests == []
-    address = f"(('127.0.0.1', {one.server_port}),)"
+    address = f"(('127.0.0.1', {server.server_port}),)"
     asked = {what for event, what in ended.beyond_files if event.startswith("socket.connect")}
     assert asked == {address}
     looked_up = {what for what in connections(ended) if what != address}
     assert all("127.0.0.1" in what for what in looked_up)
     lines_to = [line for line in seen_by_the_system(ended) if "connect(" in line]
-    assert all(f"htons({one.server_port})" in line and "127.0.0.1" in line for line in lines_to)
+    assert all(f"htons({server.server_port})" in line and "127.0.0.1" in line for line in lines_to)
     assert lines_to or STRACE is None
 
 
@@ -324,13 +333,13 @@ def test_a_proxy_of_the_environment_is_used_and_one_may_be_kept_from_it(
     def answer(asked: Request) -> Response:
         return Response(200, completion(answered(asked)))
 
-    with recorder(answer) as proxy, recorder(answer) as one:
-        watched(tmp_path, *maintain(night_file, one, max_calls=1), HTTP_PROXY=proxy.address)
-        assert (len(proxy.requests), len(one.requests)) == (1, 0)
-        assert proxy.requests[0].path.startswith(one.address)
+    with recorder(answer) as proxy, recorder(answer) as server:
+        watched(tmp_path, *maintain(night_file, server, max_calls=1), HTTP_PROXY=proxy.address)
+        assert (len(proxy.requests), len(server.requests)) == (1, 0)
+        assert proxy.requests[0].path.startswith(server.address)
         direct = {"HTTP_PROXY": proxy.address, "NO_PROXY": "127.0.0.1"}
-        watched(tmp_path, *maintain(night_file, one, max_calls=1), **direct)
-        assert (len(proxy.requests), len(one.requests)) == (1, 1)
+        watched(tmp_path, *maintain(night_file, server, max_calls=1), **direct)
+        assert (len(proxy.requests), len(server.requests)) == (1, 1)
 
 
 PROVIDERS = {
@@ -355,8 +364,8 @@ def _keys(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def test_a_redirect_is_not_followed_and_said_so(model: str, status: int) -> None:
     with recorder() as decoy:
         to = {"location": f"{decoy.address}/v1/chat/completions"}
-        with recorder(lambda _: Response(status, "", to)) as one:
-            endpoint = Endpoint(model, one.address + PROVIDERS[model], first_wait_s=0.001)
+        with recorder(lambda _: Response(status, "", to)) as server:
+            endpoint = Endpoint(model, server.address + PROVIDERS[model], first_wait_s=0.001)
             opened = open_model(endpoint)
             meter = UsageMeter(UsageLimits(), opened.price)
             messages = [{"role": "user", "content": "The user's secret."}]
@@ -364,7 +373,7 @@ def test_a_redirect_is_not_followed_and_said_so(model: str, status: int) -> None
             with pytest.raises(ModelRefuses, match=rf"redirects \(HTTP {status}\)"):
                 opened.ask(call)
         assert decoy.requests == []
-        assert len(one.requests) == 1
+        assert len(server.requests) == 1
 
 
 # ----------------------------------------------------------------- code
@@ -373,17 +382,9 @@ def test_a_redirect_is_not_followed_and_said_so(model: str, status: int) -> None
 def test_the_product_unpickles_nothing_evaluates_nothing_and_starts_nothing() -> None:
     modules = {"pickle", "marshal", "shelve", "dill", "subprocess", "ctypes", "runpy", "code"}
     calls = {
-        *(
-            "eval",
-            "exec",
-            "compile",
-            "__import__",
-            "os.system",
-            "os.popen",
-            "os.fork",
-            "torch.load",
-        ),
-        *("joblib.load", "importlib.import_module", "os.execv", "os.posix_spawn", "yaml.load"),
+        *("eval", "exec", "compile", "__import__", "os.system", "os.popen", "os.fork"),
+        *("torch.load", "joblib.load", "importlib.import_module", "os.execv", "os.posix_spawn"),
+        "yaml.load",
     }
     found = []
     sources = [
@@ -397,14 +398,14 @@ def test_the_product_unpickles_nothing_evaluates_nothing_and_starts_nothing() ->
                 names = {alias.name.split(".")[0] for alias in node.names}
                 names |= {(getattr(node, "module", None) or "").split(".")[0]} - {""}
                 found += [
-                    f"{path.name}: {one}"
-                    for one in names & modules
+                    f"{path.name}: {item}"
+                    for item in names & modules
                     if not getattr(node, "level", 0)
                 ]
             elif isinstance(node, ast.Call):
                 name = ast.unparse(node.func)
                 found += [f"{path.name}: {name}"] if name in calls else []
-                found += [f"{path.name}: shell" for one in node.keywords if one.arg == "shell"]
+                found += [f"{path.name}: shell" for item in node.keywords if item.arg == "shell"]
     assert len(sources) > 60
     # A person's own editor, at a terminal, when they ask for it; and a child that reads the bytes
     # of what SQLite refuses, so that no descriptor of this process is closed.
@@ -432,15 +433,24 @@ def model_folder(tmp_path: Path) -> Path:
     return folder
 
 
-def _change(path: Path, change: Callable[[object], object]) -> None:
-    """Change a JSON file that is a link into the package, and not the package."""
-    value = change(json.loads(path.read_text()))
-    path.unlink()
-    path.write_text(json.dumps(value))
-
-
 def _with_pickle(folder: Path, marker: Path) -> None:
     (folder / "pytorch_model.bin").write_bytes(pickle.dumps(_Bomb(marker)))
+
+
+def changed(name: str, change: Callable[[Any], Any]) -> Callable[[Path, Path], None]:
+    """Return what changes a JSON file of a model, and adds a module that writes a file."""
+
+    def spoil(folder: Path, marker: Path) -> None:
+        module = f"open({str(marker)!r}, 'w')\nclass Module: pass\n"
+        (folder / "custom.py").write_text(module)
+        path = folder / name
+        value = change(json.loads(path.read_text()) if path.exists() else None)
+        # The file is a link into the package.
+        path.unlink(missing_ok=True)
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(json.dumps(value))
+
+    return spoil
 
 
 def _with_pickle_alone(folder: Path, marker: Path) -> None:
@@ -448,51 +458,38 @@ def _with_pickle_alone(folder: Path, marker: Path) -> None:
     _with_pickle(folder, marker)
 
 
-def _custom(folder: Path, marker: Path) -> str:
-    (folder / "custom.py").write_text(f"open({str(marker)!r}, 'w')\nclass Module: pass\n")
-    return "custom.Module"
-
-
-def _with_module(folder: Path, marker: Path) -> None:
-    kind = _custom(folder, marker)
-    _change(folder / "modules.json", lambda value: [value[0] | {"type": kind}, *value[1:]])  # type: ignore[index]  # a list
-
-
-def _with_auto_map(folder: Path, marker: Path) -> None:
-    kind = _custom(folder, marker)
-    _change(folder / "config.json", lambda value: value | {"auto_map": {"AutoModel": kind}})  # type: ignore[operator]  # a dict
-
-
-def _with_trust(folder: Path, marker: Path) -> None:
-    extra = {"model_args": {"trust_remote_code": True}}
-    _change(folder / "sentence_bert_config.json", lambda value: value | extra)  # type: ignore[operator]  # a dict
-
-
-def _with_activation(folder: Path, marker: Path) -> None:
-    (folder / "2_Dense").mkdir()
-    dense = {"in_features": 384, "out_features": 384, "activation_function": "os.abort"}
-    (folder / "2_Dense" / "config.json").write_text(json.dumps(dense))
-
-
+KIND = {"type": "custom.Module"}
+AUTO_MAP = {"auto_map": {"AutoModel": "custom.Module"}}
+TRUST = {"model_args": {"trust_remote_code": True}}
+DENSE = {"in_features": 384, "out_features": 384, "activation_function": "os.abort"}
 CODE = {
     "a pickle": (_with_pickle, "pytorch_model.bin"),
     "a pickle and no safetensors": (_with_pickle_alone, "pytorch_model.bin"),
-    "a module of its own": (_with_module, "custom.Module in modules.json"),
-    "an auto_map": (_with_auto_map, "auto_map in config.json"),
-    "trust in code": (_with_trust, "trust_remote_code in sentence_bert_config.json"),
-    "a function to call": (_with_activation, "os.abort in 2_Dense"),
+    "a module of its own": (
+        changed("modules.json", lambda value: [value[0] | KIND, *value[1:]]),
+        "custom.Module in modules.json",
+    ),
+    "an auto_map": (
+        changed("config.json", lambda value: value | AUTO_MAP),
+        "auto_map in config.json",
+    ),
+    "trust in code": (
+        changed("sentence_bert_config.json", lambda value: value | TRUST),
+        "trust_remote_code in sentence_bert_config.json",
+    ),
+    "a function to call": (changed("2_Dense/config.json", lambda _: DENSE), "os.abort in 2_Dense"),
 }
 
 
-@pytest.mark.parametrize(("spoil", "said"), CODE.values(), ids=CODE.keys())
+@pytest.mark.parametrize(("spoil", "output"), CODE.values(), ids=CODE.keys())
 def test_a_model_that_brings_code_is_refused_and_none_of_it_runs(
-    model_folder: Path, tmp_path: Path, spoil: Callable[[Path, Path], None], said: str
+    model_folder: Path, tmp_path: Path, spoil: Callable[[Path, Path], None], output: str
 ) -> None:
     marker = tmp_path / "it ran"
     spoil(model_folder, marker)
     with pytest.raises(EmbedderError) as raised:
         SentenceEmbedder(str(model_folder)).encode(["a text"])
-    assert said in raised.value.message
+    assert output in raised.value.message
     assert raised.value.hint
     assert not marker.exists()
 
@@ -527,7 +524,7 @@ def test_the_lock_files_hold_a_hash_for_every_version_that_is_tested() -> None:
     names = ("base", "dev", "mcp", "tui", "fleet", "postgres", "ray", "torch", "cuda")
     texts = [(locks / f"{name}.txt").read_text() for name in names]
     blocks = re.split(r"\n(?=\w)", "\n".join(texts))
-    pins = {one.split("==")[0].lower(): one for one in blocks if "==" in one.split("\n")[0]}
+    pins = {item.split("==")[0].lower(): item for item in blocks if "==" in item.split("\n")[0]}
     assert all("--hash=sha256:" in block for block in pins.values())
     assert "://" not in "".join(texts)
     for line in (ROOT / "constraints.txt").read_text().splitlines():

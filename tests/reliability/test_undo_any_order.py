@@ -1,4 +1,4 @@
-"""Any run is taken back in any order, to the bit, or what stands in the way is said, and is so."""
+"""Any run is undone in any order, to the bit, or the true obstacles are named."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from reliability.histories import (
     Remembering,
     copied,
     problems,
-    take_back,
-    take_back_what_is_in_the_way,
+    try_undo,
+    undo_obstacles,
 )
 
 from slowwave.cli.app import run
@@ -91,12 +91,12 @@ def _night_and_back(history: History, figures: Figures) -> None:
         return
     # Straight away, by itself and proposal by proposal: the file is what it was.
     copy = copied(history.path, "copy.db")
-    assert take_back(copy, made, None) == ()
+    assert try_undo(copy, made, None) == ()
     assert picture(copy, GIVEN_BACK) == before
     copy = copied(history.path, "copy.db")
     for _, proposal in history.applied(made):
-        assert take_back(copy, made, proposal) == ()
-    assert take_back(copy, made, None) == ()
+        assert try_undo(copy, made, proposal) == ()
+    assert try_undo(copy, made, None) == ()
     assert picture(copy, GIVEN_BACK) == before
     figures.add(CHECKED, 2)
 
@@ -105,31 +105,31 @@ def _age_and_back(history: History, figures: Figures) -> None:
     before = picture(history.path, GIVEN_BACK)
     made = history.age()
     copy = copied(history.path, "copy.db")
-    for one in made:
-        assert take_back(copy, one, None) == ()
+    for item in made:
+        assert try_undo(copy, item, None) == ()
         figures.add(CHECKED)
     assert picture(copy, GIVEN_BACK) == before
 
 
 def _undo_something(history: History, figures: Figures) -> None:
-    chosen: list[tuple[str, str | None]] = [(one, None) for one in history.runs()]
+    chosen: list[tuple[str, str | None]] = [(run_id, None) for run_id in history.runs()]
     chosen += history.applied()
     if not chosen:
         return
     chosen_run, proposal = history.random.choice(chosen)
     copy = copied(history.path, "copy.db")
-    obstacles = take_back(history.path, chosen_run, proposal)
+    obstacles = try_undo(history.path, chosen_run, proposal)
     figures.add(REFUSED if obstacles else CHECKED)
     for obstacle in obstacles:
         assert _is_true(obstacle, history), obstacle
-    if obstacles and all(one.run for one in obstacles):
+    if obstacles and all(item.run for item in obstacles):
         # What is named is all that is in the way, unless a hand is in the way of that.
-        take_back_what_is_in_the_way(copy, chosen_run, proposal)
+        undo_obstacles(copy, chosen_run, proposal)
         assert problems(copy, history.deleted) == []
 
 
 def _is_true(obstacle: Obstacle, history: History) -> bool:
-    """Say whether what an obstacle says stands in the file, and who did it did it."""
+    """Whether the change of an obstacle is in the file, made by whom the obstacle names."""
     if obstacle.table != "memories":
         return False  # nobody changes lineage in these histories
     now = rows(history.path, "SELECT * FROM memories WHERE id = ?", obstacle.row)
@@ -159,20 +159,20 @@ def _is_true(obstacle: Obstacle, history: History) -> bool:
 def _has_passed(obstacle: Obstacle, history: History) -> bool:
     """Say whether the one that leans on a memory does so since an agent deleted another."""
     leaning = rows(history.path, "SELECT id FROM memories WHERE superseded_by = ?", obstacle.row)
-    told = [row["id"] for row in leaning if f"Memory {row['id']} passed to" in obstacle.why]
-    deleted = any(f"its successor, memory {one}, " in obstacle.why for one in history.deleted)
-    return deleted and bool(told) and (told[0], "superseded_by") in history.by_hand
+    reported = [row["id"] for row in leaning if f"Memory {row['id']} passed to" in obstacle.why]
+    deleted = any(f"its successor, memory {item}, " in obstacle.why for item in history.deleted)
+    return deleted and bool(reported) and (reported[0], "superseded_by") in history.by_hand
 
 
 def _unwind(history: History, figures: Figures) -> None:
-    """Take back all that can be, the latest first: what agents wrote is what is left."""
+    """Undo all that can be, the latest first: what agents wrote is left."""
     path = history.path
     progress = True
     while progress:
         progress = False
         for undone in history.runs():
-            for one in [*history.applied(undone), (undone, None)]:
-                if take_back(path, *one) == ():
+            for item in [*history.applied(undone), (undone, None)]:
+                if try_undo(path, *item) == ():
                     progress = True
                     figures.add(CHECKED)
     standing = {
@@ -181,7 +181,7 @@ def _unwind(history: History, figures: Figures) -> None:
         for row in rows(path, "SELECT * FROM proposals WHERE run_id = ? AND key = ?", owner, key)
         for memory in [row["survivor"], row["derived"], *_sources(row)]
     }
-    # And what a phase of ageing changed that a deleted memory keeps from being taken back.
+    # And what a phase of ageing changed, whose undo a deleted memory prevents.
     sql = (
         "SELECT json_extract(row_key, '$.id') id FROM journal WHERE table_name = 'memories' "
         "AND run_id = ? AND run_id NOT IN (SELECT run_id FROM proposals)"
@@ -221,7 +221,7 @@ def two_nights(memory_file: Path, remembering: Embedder) -> tuple[Path, str, str
         first = night(memory_file, remembering, writer=writer)
         fill(memory_file, told(more_of_it(), "late", first_day=22))
         second = night(memory_file, remembering, writer=writer, now=NOW + timedelta(days=1))
-    assert {one.state for one in second.results} == {"applied"}
+    assert {result.state for result in second.results} == {"applied"}
     return memory_file, str(first.run_id), str(second.run_id)
 
 
@@ -233,12 +233,12 @@ def test_the_command_names_each_change_of_the_later_run(
     assert run(["undo", str(path), first, "--json"]) == 1
     error = json.loads(capsys.readouterr().err)
     assert {"format", "error", "hint", "code", "obstacles"} == set(error)
-    assert {one["run"] for one in error["obstacles"]} == {second}
-    assert "content" in {one["column"] for one in error["obstacles"]}
+    assert {obstacle["run"] for obstacle in error["obstacles"]} == {second}
+    assert "content" in {obstacle["column"] for obstacle in error["obstacles"]}
     assert run(["undo", str(path), first]) == 1
     text = capsys.readouterr().err
     assert text.startswith(f"Error: {error['error']}\n- Memory ")
-    assert all(one["why"] in text for one in error["obstacles"][:10])
+    assert all(obstacle["why"] in text for obstacle in error["obstacles"][:10])
     assert picture(path, EVERYTHING) == before
     assert run(["undo", str(path), second, "--quiet"]) == 0
     assert run(["undo", str(path), first, "--quiet"]) == 0
@@ -268,7 +268,7 @@ def test_a_memory_that_was_purged_since_is_named_with_the_day_and_the_run(
     later = NOW + timedelta(days=40)
     purged = night(memory_file, remembering, now=later, consolidate=False, purge=True).purged
     assert len(purged.ids) == 1
-    (obstacle,) = take_back(memory_file, first, None)
+    (obstacle,) = try_undo(memory_file, first, None)
     assert (obstacle.row, obstacle.run, obstacle.column) == (purged.ids[0], purged.run_id, None)
     assert f"was purged on {later.date()} by run {purged.run_id}" in obstacle.why
 
@@ -285,7 +285,7 @@ def test_two_merges_of_the_same_texts_are_taken_back_one_by_one(
     assert len({proposal.id for proposal in proposals}) == 2
     superseded = "SELECT id FROM memories WHERE status = 'superseded'"
     for left, proposal in ((1, proposals[1]), (0, proposals[0])):
-        assert take_back(memory_file, str(outcome.run_id), proposal.id) == ()
+        assert try_undo(memory_file, str(outcome.run_id), proposal.id) == ()
         assert len(rows(memory_file, superseded)) == left
         # What was undone is not proposed again.
         assert night(memory_file, remembering, dry_run=True).plan.proposals == ()

@@ -5,15 +5,22 @@ from __future__ import annotations
 import json
 import shutil
 import sqlite3
-import subprocess
-import sys
 from collections.abc import Callable
 from contextlib import closing
 from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
-from builders import NOW, a_memory, copy_of, of_version, process, put, whole
+from builders import (
+    NOW,
+    a_memory,
+    copy_of,
+    of_version,
+    process,
+    put,
+    run_on_a_small_disk,
+    whole,
+)
 from figures import Figures
 from nights import execute, fill, night, of_one_thing, picture, rows, told
 
@@ -36,15 +43,6 @@ print("ready", flush=True)
 for number in range(1_000_000):
     db.execute("INSERT INTO memories (id, content) VALUES (?, ?)", [f"a{number}", "word " * 200])
     db.execute("UPDATE memories SET content = content || '.' WHERE id = ?", [f"a{number // 2}"])
-"""
-
-# A disk on which no file can grow beyond so many bytes.
-SMALL_DISK = """
-import resource, signal, sys
-from slowwave.cli.app import run
-signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]),) * 2)
-sys.exit(run(sys.argv[2:]))
 """
 
 
@@ -74,9 +72,9 @@ def tables(path: Path) -> list[str]:
 
 
 def names_beside(path: Path) -> set[str]:
-    """Return what lies beside a file, but for what SQLite and the lock lay there."""
+    """Return what is next to a file, except for files of SQLite and the lock."""
     own = ("-wal", "-shm", ".maintenance.lock")
-    return {one.name for one in path.parent.iterdir() if not one.name.endswith(own)}
+    return {item.name for item in path.parent.iterdir() if not item.name.endswith(own)}
 
 
 def test_a_night_with_work_to_do_leaves_a_backup_of_the_file_as_it_was(
@@ -116,9 +114,9 @@ def test_the_command_tells_where_the_backup_lies(
     ripe_file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["maintain", str(ripe_file), "--consolidate", "--backup", "--json"]) == 0
-    said = json.loads(capsys.readouterr().out)["backup"]
-    assert [said] == [str(one) for one in list_backups(ripe_file)]
-    assert run(["check", said, "--quiet"]) == 0
+    output = json.loads(capsys.readouterr().out)["backup"]
+    assert [output] == [str(item) for item in list_backups(ripe_file)]
+    assert run(["check", output, "--quiet"]) == 0
 
 
 def test_a_backup_is_for_the_eyes_of_those_who_may_read_the_file(full_file: Path) -> None:
@@ -149,13 +147,13 @@ def test_a_backup_holds_what_is_in_the_log_only(full_file: Path) -> None:
 def test_two_backups_of_one_second_are_two(full_file: Path) -> None:
     made = [back_up(full_file, NOW, 7) for _ in range(3)]
     stem = "memory.db.backup-20260310T030000Z"
-    assert [one.name for one in made] == [stem, f"{stem}-2", f"{stem}-3"]
+    assert [item.name for item in made] == [stem, f"{stem}-2", f"{stem}-3"]
     assert list_backups(full_file) == made
 
 
 def test_the_oldest_backups_go_and_nothing_else(full_file: Path) -> None:
     folder = full_file.parent
-    others = (
+    rest = (
         "other.db.backup-20200101T000000Z",
         "memory.db.backup-20200101T000000Z.gz",
         "memory.db.backup-2020",
@@ -165,14 +163,14 @@ def test_the_oldest_backups_go_and_nothing_else(full_file: Path) -> None:
         "memory.db.backup-\u0662\u0660200101T000000Z",
         "memory.db.backup-20200103T000000Z",
     )
-    for name in others:
+    for name in rest:
         (folder / name).touch()
     (folder / "memory.db.backup-20200101T000000Z").symlink_to(full_file)
     (folder / "memory.db.backup-20200102T000000Z").mkdir()
     strangers = names_beside(full_file)
     made = [back_up(full_file, NOW + timedelta(days=day), 3) for day in range(5)]
     assert list_backups(full_file) == made[2:]
-    assert names_beside(full_file) == strangers | {one.name for one in made[2:]}
+    assert names_beside(full_file) == strangers | {item.name for item in made[2:]}
 
 
 def test_a_clock_that_was_set_back_does_not_cost_the_new_backup(full_file: Path) -> None:
@@ -200,12 +198,12 @@ def test_a_backup_beside_an_agent_that_writes_is_of_one_moment(
         for number in range(rounds(3, 60)):
             made.append(back_up(memory_file, NOW + timedelta(seconds=number), 100))
             assert agent.poll() is None  # no write of the agent's was refused
-    for one in made:
-        assert whole(one)
-        # Whatever the agent had written by then is there, without a gap.
-        written = rows(one, "SELECT id FROM memories WHERE id LIKE 'a%' ORDER BY rowid")
+    for item in made:
+        assert whole(item)
+        # Everything that the agent had written by then is there, without a gap.
+        written = rows(item, "SELECT id FROM memories WHERE id LIKE 'a%' ORDER BY rowid")
         assert [row["id"] for row in written] == [f"a{number}" for number in range(len(written))]
-    figures.add("backups beside a writing agent", len(made))
+    figures.add("backups during an agent's writes", len(made))
 
 
 def test_a_copy_that_differs_is_not_taken_for_a_backup(full_file: Path, tmp_path: Path) -> None:
@@ -242,10 +240,7 @@ def test_a_damaged_copy_is_not_taken_for_a_backup(
 def test_without_room_for_a_backup_the_run_does_not_begin(ripe_file: Path) -> None:
     execute(ripe_file, "PRAGMA wal_checkpoint(TRUNCATE)")
     before, beside = ripe_file.read_bytes(), names_beside(ripe_file)
-    arguments = ["maintain", str(ripe_file), "--consolidate", "--backup"]
-    ended = subprocess.run(
-        [sys.executable, "-c", SMALL_DISK, "40000", *arguments], capture_output=True, text=True
-    )
+    ended = run_on_a_small_disk(40_000, "maintain", ripe_file, "--consolidate", "--backup")
     assert ended.returncode == 1, ended.stderr
     assert "The backup of" in ended.stderr
     assert "Nothing was changed." in ended.stderr

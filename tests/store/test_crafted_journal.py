@@ -123,9 +123,9 @@ def test_an_entry_that_no_run_writes_is_named_by_check_and_not_undone(
     night: Path, cli: Cli, entry: tuple[str, str, str | None, str]
 ) -> None:
     add_entry(night, *entry)
-    said = refused(night, cli)
-    assert "unreadable: The file is damaged: entry" in said
-    assert "in its journal" in said
+    output = refused(night, cli)
+    assert "unreadable: The file is damaged: entry" in output
+    assert "in its journal" in output
 
 
 @pytest.mark.parametrize(
@@ -168,10 +168,10 @@ def test_entries_by_which_memories_supersede_each_other_are_not_undone(
     night: Path, cli: Cli
 ) -> None:
     fill(night, told(["Lamps need power."], "lamp"))
-    for one, successor in (("plant-00", "lamp-00"), ("lamp-00", "plant-00")):
+    for item, successor in (("plant-00", "lamp-00"), ("lamp-00", "plant-00")):
         was = json.dumps({"status": "superseded", "superseded_by": successor})
         now = json.dumps({"status": "active", "superseded_by": None})
-        add_entry(night, "memories", json.dumps({"id": one}), was, now)
+        add_entry(night, "memories", json.dumps({"id": item}), was, now)
     before = picture(night, TABLES)
     (made,) = rows(night, "SELECT id FROM runs")
     ended = cli("undo", night, made["id"])

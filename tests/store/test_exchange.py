@@ -16,6 +16,7 @@ from builders import (
     NOW,
     a_line,
     a_memory,
+    a_run,
     all_memories,
     changing,
     copy_of,
@@ -32,6 +33,7 @@ from slowwave.store.errors import InvalidLine
 from slowwave.store.exchange import export_lines, import_lines, new_memory
 from slowwave.store.file import create_file, open_reading, open_writing
 from slowwave.store.lineage import add_edges
+from slowwave.store.proposal_changes import ProposalChanges
 from slowwave.store.records import Memory, timestamp
 from slowwave.store.vectors import keep_vectors, to_blob
 
@@ -104,7 +106,7 @@ def contents(draw: st.DrawFn) -> dict[str, Any]:
     ids = draw(st.lists(names, min_size=1, max_size=5, unique=True))
     memories = [
         Memory(
-            id=one,
+            id=memory_id,
             tenant="default",
             content=(text := draw(texts)),
             kind=draw(st.sampled_from(["fact", "preference", "instruction", "context"])),
@@ -129,7 +131,7 @@ def contents(draw: st.DrawFn) -> dict[str, Any]:
             superseded_by=draw(st.none() | st.sampled_from(ids)),
             superseded_at=draw(st.none() | moments),
         )
-        for one in ids
+        for memory_id in ids
     ]
     pairs = st.tuples(st.sampled_from(ids), st.sampled_from([*ids, "gone"]))
     return {
@@ -142,7 +144,7 @@ def contents(draw: st.DrawFn) -> dict[str, Any]:
             ]
             for model, dimensions in (("small", 3), ("large", 5))
         },
-        "names": [(one, draw(st.lists(names, max_size=3))) for one in ids],
+        "names": [(memory_id, draw(st.lists(names, max_size=3))) for memory_id in ids],
         "edges": [
             {
                 "derived_id": derived,
@@ -173,10 +175,10 @@ def test_what_is_exported_whole_is_the_same_when_it_is_imported(
         keep_entities(file, "default", held["names"], run_id="run-1")
         add_edges(file, held["edges"])
     lines = exported(path)
-    other = imported(folder / "other.db", lines)
-    assert whole(other) == whole(path)
-    assert whole(other)["memories"] == sorted(held["memories"], key=lambda one: one.id.encode())
-    assert exported(other) == lines
+    another = imported(folder / "other.db", lines)
+    assert whole(another) == whole(path)
+    assert whole(another)["memories"] == sorted(held["memories"], key=lambda item: item.id.encode())
+    assert exported(another) == lines
 
 
 def test_an_export_is_in_the_order_of_ids_and_says_nothing_that_goes_without_saying(
@@ -185,60 +187,47 @@ def test_an_export_is_in_the_order_of_ids_and_says_nothing_that_goes_without_say
     put(memory_file, a_memory("m-2"), a_memory("m-1", tags=("a",)))
     lines = [json.loads(line) for line in exported(memory_file)]
     moment = timestamp(NOW)
-    said = {
+    output = {
         "content": "the deploy runs at noon",
         "tenant": "default",
         "created_at": moment,
         "observed_at": moment,
         "updated_at": moment,
     }
-    assert lines == [{"id": "m-1", "tags": ["a"], **said}, {"id": "m-2", **said}]
+    assert lines == [{"id": "m-1", "tags": ["a"], **output}, {"id": "m-2", **output}]
 
 
 def a_night_was_here(path: Path) -> None:
-    """Let m-3 stand for m-1 and m-2, and r-1 be a rule for which m-3 and m-4 are the evidence."""
-    moment = timestamp(NOW)
-    gone = {"status": "superseded", "superseded_by": "m-3", "superseded_at": LATER}
-    put(
-        path,
-        a_memory("m-1", "first text", **gone),
-        a_memory("m-2", "second text", **gone),
-        a_memory("m-3", "both texts", generation=1, origin="consolidation", layer="stable"),
+    """Let m-3 supersede m-1 and m-2, and r-1 be a rule with the evidence m-3 and m-4."""
+    first, second, evidence = (
+        a_memory("m-1", "first text"),
+        a_memory("m-2", "second text"),
         a_memory("m-4", "evidence"),
-        a_memory("r-1", "a rule", generation=2, origin="consolidation", layer="core"),
     )
-    made = [("m-3", "m-1"), ("m-3", "m-2"), ("r-1", "m-3"), ("r-1", "m-4")]
+    both = a_memory("m-3", "both texts", generation=1, origin="consolidation", layer="stable")
+    rule = a_memory("r-1", "a rule", generation=2, origin="consolidation", layer="core")
+    put(path, first, second, both, evidence, rule)
+    a_run(path)
     with changing(path) as file:
-        add_edges(
-            file,
-            [
-                {
-                    "derived_id": derived,
-                    "source_id": source,
-                    "operation": "synthesize" if derived == "m-3" else "extract",
-                    "run_id": "run-1",
-                    "source_hash": "h",
-                    "source_content": None,
-                    "created_at": moment,
-                }
-                for derived, source in made
-            ],
-        )
+        changes = ProposalChanges(file, "run-1", "p", LATER)
+        changes.supersede([first, second], "m-3")
+        changes.add_lineage("m-3", [first, second], "synthesize")
+        changes.add_lineage("r-1", [both, evidence], "extract")
 
 
 def test_an_export_of_the_active_ones_carries_the_texts_of_the_sources_that_stay_behind(
     memory_file: Path, tmp_path: Path
 ) -> None:
     a_night_was_here(memory_file)
-    other = imported(tmp_path / "other.db", exported(memory_file, everything=False))
-    assert [one.id for one in all_memories(other)] == ["m-3", "m-4", "r-1"]
-    assert rows(other, "SELECT derived_id, source_id, source_content FROM synthesized_from") == [
+    another = imported(tmp_path / "other.db", exported(memory_file, everything=False))
+    assert [memory.id for memory in all_memories(another)] == ["m-3", "m-4", "r-1"]
+    assert rows(another, "SELECT derived_id, source_id, source_content FROM synthesized_from") == [
         {"derived_id": "m-3", "source_id": "m-1", "source_content": "first text"},
         {"derived_id": "m-3", "source_id": "m-2", "source_content": "second text"},
         {"derived_id": "r-1", "source_id": "m-3", "source_content": None},
         {"derived_id": "r-1", "source_id": "m-4", "source_content": None},
     ]
-    assert whole(other)["problems"] == ()
+    assert whole(another)["problems"] == ()
 
 
 def test_an_active_memory_is_exported_without_a_successor_that_stays_behind(
@@ -247,8 +236,8 @@ def test_an_active_memory_is_exported_without_a_successor_that_stays_behind(
     a_night_was_here(memory_file)
     execute(memory_file, "UPDATE memories SET status = 'active' WHERE id = 'm-1'")
     execute(memory_file, "UPDATE memories SET status = 'archived' WHERE id = 'm-3'")
-    other = imported(tmp_path / "other.db", exported(memory_file, everything=False))
-    assert {one.id: one.superseded_by for one in all_memories(other)} == {
+    another = imported(tmp_path / "other.db", exported(memory_file, everything=False))
+    assert {memory.id: memory.superseded_by for memory in all_memories(another)} == {
         "m-1": None,
         "m-4": None,
         "r-1": None,
@@ -264,8 +253,8 @@ def test_a_vector_of_a_text_that_has_changed_since_does_not_go_out_as_its_own(
         a_line(id="m-2", embedding=[0.0, 1.0], embedding_model="m"),
     )
     execute(memory_file, "UPDATE memories SET content = 'another text' WHERE id = 'm-1'")
-    other = imported(tmp_path / "other.db", exported(memory_file))
-    assert rows(other, "SELECT memory_id FROM embeddings") == [{"memory_id": "m-2"}]
+    another = imported(tmp_path / "other.db", exported(memory_file))
+    assert rows(another, "SELECT memory_id FROM embeddings") == [{"memory_id": "m-2"}]
 
 
 def test_an_export_goes_on_while_its_reader_reads_on_the_same_file(memory_file: Path) -> None:
@@ -294,7 +283,9 @@ def test_a_line_needs_nothing_but_its_content(memory_file: Path) -> None:
 
 def test_ids_that_are_given_sort_by_the_order_of_lines(memory_file: Path) -> None:
     take_in(memory_file, *(a_line(f"text {number}") for number in range(50)))
-    assert [one.content for one in all_memories(memory_file)] == [f"text {n}" for n in range(50)]
+    assert [memory.content for memory in all_memories(memory_file)] == [
+        f"text {n}" for n in range(50)
+    ]
 
 
 def test_every_field_of_a_line_arrives(memory_file: Path) -> None:
@@ -445,10 +436,10 @@ def test_a_bad_line_can_be_left_out(begun: Path, tmp_path: Path, line: bytes, re
     path = copy_of(begun, tmp_path / "memory.db")
     added, skipped = take_in(path, *GOOD_LINES, line, a_line(id="after"), skip_invalid=True)
     assert added == 3
-    ((number, said),) = [(one.line, one.reason) for one in skipped]
+    ((number, output),) = [(skip.line, skip.reason) for skip in skipped]
     assert number == 3
-    assert reason in said
-    assert [one.id for one in all_memories(path)] == ["after", "filed", "fine", "lined"]
+    assert reason in output
+    assert [memory.id for memory in all_memories(path)] == ["after", "filed", "fine", "lined"]
 
 
 def test_what_hangs_on_a_line_that_was_left_out_is_left_out_too(memory_file: Path) -> None:
@@ -462,8 +453,8 @@ def test_what_hangs_on_a_line_that_was_left_out_is_left_out_too(memory_file: Pat
         a_line(id="m-5"),
         skip_invalid=True,
     )
-    assert (added, [one.line for one in skipped]) == (2, [1, 2, 3])
-    assert [(one.id, one.superseded_by) for one in all_memories(memory_file)] == [
+    assert (added, [skip.line for skip in skipped]) == (2, [1, 2, 3])
+    assert [(memory.id, memory.superseded_by) for memory in all_memories(memory_file)] == [
         ("m-4", "m-5"),
         ("m-5", None),
     ]
@@ -483,7 +474,7 @@ def test_a_bad_line_keeps_neither_its_id_nor_the_dimensions_of_its_model(
         a_line(id="m-1", embedding=[1.0, 0.0], embedding_model="m"),
         skip_invalid=True,
     )
-    assert (added, [one.line for one in skipped]) == (1, [1])
+    assert (added, [skip.line for skip in skipped]) == (1, [1])
 
 
 def test_an_id_is_known_however_many_lines_ago_it_came(memory_file: Path) -> None:

@@ -29,7 +29,7 @@ def made(path: Path) -> str:
 
 
 def blamed_until_it_falls(memory: AgentMemory, memory_id: str) -> Feedback:
-    """Blame a memory as often as its trust stands above the least."""
+    """Blame a memory until its trust is below the minimum."""
     while (judged := memory.feedback(memory_id, helpful=False)).trust >= 0.2:
         assert judged.undone == ()
     return judged
@@ -65,7 +65,7 @@ def test_of_a_source_that_misleads_all_that_stands_on_it_is_named(
     agent.sleep()
     assert memory.feedback("lease-01", helpful=True).derived == ()
     judged = memory.feedback("lease-01", helpful=False)
-    assert [one.id for one in judged.derived] == [made(memory_file)]
+    assert [item.id for item in judged.derived] == [made(memory_file)]
     assert judged.undone == ()
 
 

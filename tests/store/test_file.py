@@ -39,6 +39,7 @@ from slowwave.store.file import (
     schema_version,
 )
 from slowwave.store.memories import add_memories, read_memories
+from slowwave.store.opening import MAGIC
 from slowwave.store.sidecar import file_mode, link_into_place
 from slowwave.store.vectors import read_vectors
 
@@ -72,33 +73,40 @@ def test_a_new_file_is_whole_and_alone_and_says_whose_it_is(memory_file: Path) -
 def test_a_file_may_have_any_name(tmp_path: Path, name: str) -> None:
     create_file(tmp_path / name)
     put(tmp_path / name, a_memory("m-1"))
-    assert [one.id for one in all_memories(tmp_path / name)] == ["m-1"]
+    assert [memory.id for memory in all_memories(tmp_path / name)] == ["m-1"]
     assert {path.name.removesuffix("-wal").removesuffix("-shm") for path in tmp_path.iterdir()} == {
         name
     }
 
 
-@pytest.mark.parametrize("there", [b"", b"notes", b"SQLite format 3\x00"])
-def test_no_file_is_made_over_another(tmp_path: Path, there: bytes) -> None:
+@pytest.mark.parametrize(
+    "prepare",
+    [
+        *(lambda path, there=there: path.write_bytes(there) for there in (b"", b"notes", MAGIC)),
+        lambda path: path.symlink_to(path.with_name("elsewhere.db")),
+    ],
+)
+def test_no_file_is_made_over_another_or_through_a_link_that_leads_nowhere(
+    tmp_path: Path, prepare: Callable[[Path], object]
+) -> None:
     path = tmp_path / "memory.db"
-    path.write_bytes(there)
+    prepare(path)
+    before = path.read_bytes() if path.exists() else None
     with pytest.raises(StoreError, match="already exists") as raised:
         create_file(path)
     assert not isinstance(raised.value, UnusableFile)
-    assert path.read_bytes() == there
+    assert list(tmp_path.iterdir()) == [path]
+    assert before is None or path.read_bytes() == before
 
 
-def test_no_file_is_made_through_a_link_that_leads_nowhere(tmp_path: Path) -> None:
-    link = tmp_path / "memory.db"
-    link.symlink_to(tmp_path / "elsewhere.db")
-    with pytest.raises(StoreError, match="already exists"):
-        create_file(link)
-    assert not (tmp_path / "elsewhere.db").exists()
-
-
-def test_no_file_is_made_in_a_folder_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(UnusableFile, match="Cannot create"):
-        create_file(tmp_path / "no" / "memory.db")
+@pytest.mark.parametrize(
+    ("name", "message"), [("no/memory.db", "Cannot create"), (f"{'n' * 250}.db", "name too long")]
+)
+def test_no_file_is_made_in_a_missing_folder_or_with_a_name_too_long_for_its_log(
+    tmp_path: Path, name: str, message: str
+) -> None:
+    with pytest.raises(StoreError, match=message):
+        create_file(tmp_path / name)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -131,14 +139,6 @@ def test_a_log_of_a_file_that_is_gone_does_not_get_into_a_new_one(
     assert all_memories(path) == []
 
 
-def test_a_name_that_leaves_no_room_for_a_log_beside_it_is_refused_in_a_sentence(
-    tmp_path: Path,
-) -> None:
-    with pytest.raises(StoreError, match="name too long"):
-        create_file(tmp_path / f"{'n' * 250}.db")
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_of_several_that_create_one_file_one_does(tmp_path: Path) -> None:
     path = tmp_path / "memory.db"
     barrier = Barrier(4)
@@ -153,11 +153,11 @@ def test_of_several_that_create_one_file_one_does(tmp_path: Path) -> None:
         return f"m-{number}"
 
     with ThreadPoolExecutor(4) as pool:
-        said = list(pool.map(create, range(4)))
+        output = list(pool.map(create, range(4)))
     assert list(tmp_path.iterdir()) == [path]
     (memory,) = all_memories(path)
-    said.remove(memory.id)
-    assert said == [f"{path} already exists."] * 3
+    output.remove(memory.id)
+    assert output == [f"{path} already exists."] * 3
 
 
 def test_what_came_to_stand_there_meanwhile_is_left_alone(tmp_path: Path) -> None:
@@ -220,7 +220,7 @@ def test_what_lies_beside_a_file_is_for_nobody_else(
     with maintenance_lock(memory_file), changing(memory_file) as file:
         add_memories(file, [a_memory("m-1")])
         create_sidecar(memory_file, "memory.db.copy")
-        found = {one.name: file_mode(one) for one in memory_file.parent.iterdir()}
+        found = {path.name: file_mode(path) for path in memory_file.parent.iterdir()}
     endings = ("", "-wal", "-shm", ".maintenance.lock", ".copy")
     assert found == {f"memory.db{ending}": mode for ending in endings}
 
@@ -247,7 +247,7 @@ def test_what_root_lays_beside_a_file_belongs_to_its_owner(memory_file: Path) ->
     with maintenance_lock(memory_file), changing(memory_file) as file:
         add_memories(file, [a_memory("m-1")])
         create_sidecar(memory_file, "memory.db.copy")
-        owners = {(one.stat().st_uid, one.stat().st_gid) for one in memory_file.parent.iterdir()}
+        owners = {(path.stat().st_uid, path.stat().st_gid) for path in memory_file.parent.iterdir()}
     assert owners == {(12345, 23456)}
 
 
@@ -271,8 +271,8 @@ def test_a_file_that_was_read_only_while_it_was_read_is_written_once_it_is_writa
         path = Path(folder, "memory.db")
         create_file(path)
         path.chmod(0o444)
-        for one in (path, Path(folder)):
-            os.chown(one, 65534, 65534)
+        for item in (path, Path(folder)):
+            os.chown(item, 65534, 65534)
 
         def read_and_write() -> None:
             with open_reading(path):
@@ -281,7 +281,7 @@ def test_a_file_that_was_read_only_while_it_was_read_is_written_once_it_is_writa
             put(path, a_memory("m-1"))
 
         assert as_nobody(read_and_write) == ""
-        assert [one.id for one in all_memories(path)] == ["m-1"]
+        assert [memory.id for memory in all_memories(path)] == ["m-1"]
 
 
 @as_root
@@ -310,14 +310,14 @@ def as_nobody(action: Callable[[], object]) -> str:
         os.setuid(65534)
         try:
             action()
-        except BaseException as error:  # noqa: BLE001 - the parent is to see it, whatever it is
+        except BaseException as error:  # noqa: BLE001 - reported to the parent
             os.write(writing, f"{type(error).__name__}: {error}".encode())
         os._exit(0)
     os.close(writing)
     with os.fdopen(reading) as stream:
-        said = stream.read()
+        output = stream.read()
     os.waitpid(child, 0)
-    return said
+    return output
 
 
 def test_no_file_is_laid_over_another_or_through_a_link(memory_file: Path) -> None:
@@ -356,7 +356,7 @@ def test_what_belongs_to_a_file_behind_a_link_lies_beside_the_file(
         create_sidecar(link, "copy")
     assert list(folder.iterdir()) == [link]
     assert memory_file.with_name("copy").exists()
-    assert [one.id for one in all_memories(memory_file)] == ["m-1"]
+    assert [memory.id for memory in all_memories(memory_file)] == ["m-1"]
 
 
 @either_way
@@ -367,6 +367,12 @@ def test_a_missing_file_is_refused_and_not_made(tmp_path: Path, opened: Opener) 
     assert list(tmp_path.iterdir()) == []
 
 
+def of_another_program() -> bytes:
+    with closing(sqlite3.connect(":memory:")) as db:
+        db.execute("CREATE TABLE memories (id, content)")
+        return db.serialize()
+
+
 @either_way
 @pytest.mark.parametrize(
     ("content", "message"),
@@ -374,36 +380,22 @@ def test_a_missing_file_is_refused_and_not_made(tmp_path: Path, opened: Opener) 
         (b"", "is empty"),
         (b"SQLite", "not a SQLite database"),
         (b"# my notes\n" * 1_000, "not a SQLite database"),
-        (b"SQLite format 3\x00" + b"\xff" * 9_000, "damaged"),
+        (MAGIC + b"\xff" * 9_000, "damaged"),
+        (of_another_program(), "not a memory file"),
     ],
-    ids=["empty", "short", "text", "garbage"],
+    ids=["empty", "short", "text", "garbage", "of another program"],
 )
-def test_what_is_no_database_is_refused(
+def test_what_is_not_a_memory_file_is_refused_and_left_alone(
     tmp_path: Path, opened: Opener, content: bytes, message: str
 ) -> None:
     path = tmp_path / "memory.db"
     path.write_bytes(content)
-    assert message in refused(opened, path).message
-    assert path.read_bytes() == content
-
-
-@either_way
-def test_a_folder_is_refused(tmp_path: Path, opened: Opener) -> None:
-    with pytest.raises(UnusableFile, match="Cannot read"), opened(tmp_path):
-        pytest.fail("it was opened")
-
-
-@either_way
-def test_a_database_of_another_program_is_refused_and_left_alone(
-    tmp_path: Path, opened: Opener
-) -> None:
-    path = tmp_path / "other.db"
-    execute(path, "CREATE TABLE memories (id, content)")
-    before = path.read_bytes()
     error = refused(opened, path)
-    assert "not a memory file" in error.message
-    assert "slowwave import" in error.hint
-    assert path.read_bytes() == before
+    assert message in error.message
+    assert message != "not a memory file" or "slowwave import" in error.hint
+    assert path.read_bytes() == content
+    with pytest.raises(UnusableFile, match="Cannot read"), opened(tmp_path):
+        pytest.fail("a folder was opened")
 
 
 def cut(end: int) -> Callable[[bytearray, int], None]:
@@ -532,7 +524,9 @@ def test_a_text_cut_within_a_character_is_read_all_the_same(memory_file: Path) -
         memory_file,
         "INSERT INTO memories (id, content) VALUES ('m-1', CAST(x'4a6f73c3' AS TEXT))",
     )
-    assert [one.content for one in all_memories(memory_file)] == ["Jos\N{REPLACEMENT CHARACTER}"]
+    assert [memory.content for memory in all_memories(memory_file)] == [
+        "Jos\N{REPLACEMENT CHARACTER}"
+    ]
 
 
 def test_a_file_whose_log_cannot_be_opened_says_what_is_in_the_way(memory_file: Path) -> None:
@@ -542,7 +536,7 @@ def test_a_file_whose_log_cannot_be_opened_says_what_is_in_the_way(memory_file: 
     assert "log" in error.hint
 
 
-# An agent may keep the file without a log; SQLite then lays its journal beside it instead.
+# An agent may use the file without a log; SQLite then writes a rollback journal next to it.
 CRASHING = """
 import os, sqlite3, sys
 db = sqlite3.connect(sys.argv[1], isolation_level=None)
@@ -566,7 +560,7 @@ def test_a_file_that_was_left_in_the_middle_of_a_write_is_set_right_by_the_next_
     assert "an interrupted write" in error.message
     with open_writing(memory_file) as file:
         assert check_file(file).problems == ()
-    assert [one.id for one in all_memories(memory_file)] == ["m-1"]
+    assert [memory.id for memory in all_memories(memory_file)] == ["m-1"]
 
 
 @pytest.mark.parametrize("reason", [ValueError, KeyboardInterrupt, SystemExit, FileHeld])
@@ -580,7 +574,7 @@ def test_a_transaction_that_does_not_end_well_changes_nothing(
             raise reason("in the middle")
         with file.transaction():
             add_memories(file, [a_memory("m-3")])
-    assert [one.id for one in all_memories(memory_file)] == ["m-1", "m-3"]
+    assert [memory.id for memory in all_memories(memory_file)] == ["m-1", "m-3"]
 
 
 def test_a_transaction_that_the_file_refuses_at_its_end_changes_nothing(memory_file: Path) -> None:
@@ -605,9 +599,9 @@ def test_a_write_outside_a_transaction_to_a_held_file_is_explained_too(
     with (
         changing(memory_file),
         pytest.raises(FileHeld),
-        open_writing(memory_file) as other,
+        open_writing(memory_file) as another,
     ):
-        add_memories(other, [a_memory("m-1")])
+        add_memories(another, [a_memory("m-1")])
 
 
 # Holds the file in the way of others: the statements, then what a command that has to wait does.
@@ -643,19 +637,19 @@ def test_a_command_that_waits_for_another_ends_at_ctrl_c_and_else_goes_on_after_
     execute(memory_file, f"PRAGMA journal_mode = {mode}")
     arguments = [command, memory_file, *(["new"] if command == "add" else [])]
     with (
-        process(HOLDING, memory_file, statements) as other,
-        process(COMMAND, *arguments) as one,
+        process(HOLDING, memory_file, statements) as another,
+        process(COMMAND, *arguments) as item,
         process(COMMAND, *arguments) as patient,
     ):
         time.sleep(0.5)
-        assert (one.poll(), patient.poll()) == (None, None)
+        assert (item.poll(), patient.poll()) == (None, None)
         began = time.monotonic()
-        one.send_signal(signal.SIGINT)
+        item.send_signal(signal.SIGINT)
         # Had it waited to the end of its time, it would say that the file is held.
-        assert one.wait(timeout=30) == 130
+        assert item.wait(timeout=30) == 130
         took = time.monotonic() - began
         assert patient.poll() is None
-        other.kill()
+        another.kill()
         assert patient.wait(timeout=30) == 0
     figures.reach("slowest end of a wait after Ctrl-C in ms", round(took * 1000))
     assert len(all_memories(memory_file)) == (2 if command == "add" else 1)
@@ -674,20 +668,20 @@ def test_who_waits_in_vain_is_told_that_the_file_is_held(
             put(memory_file, a_memory("m-2"))
         else:
             all_memories(memory_file)
-    assert [one.id for one in all_memories(memory_file)] == ["m-1"]
+    assert [memory.id for memory in all_memories(memory_file)] == ["m-1"]
 
 
 def test_a_slow_source_does_not_keep_the_file_locked(memory_file: Path) -> None:
-    with process(COMMAND, "import", memory_file, "-") as one:
-        assert one.stdin is not None
-        one.stdin.write('{"content": "from the pipe"}\n')
-        one.stdin.flush()
+    with process(COMMAND, "import", memory_file, "-") as item:
+        assert item.stdin is not None
+        item.stdin.write('{"content": "from the pipe"}\n')
+        item.stdin.flush()
         time.sleep(0.5)
         with closing(sqlite3.connect(memory_file, timeout=0)) as agent, agent:
             agent.execute("INSERT INTO memories (content) VALUES ('of an agent')")
-        one.stdin.write('{"content": "from the pipe, later"}')
-        one.stdin.close()
-        assert one.wait(timeout=30) == 0
+        item.stdin.write('{"content": "from the pipe, later"}')
+        item.stdin.close()
+        assert item.wait(timeout=30) == 0
     contents = [row["content"] for row in rows(memory_file, "SELECT content FROM memories")]
     assert contents == ["of an agent", "from the pipe", "from the pipe, later"]
 
@@ -695,23 +689,23 @@ def test_a_slow_source_does_not_keep_the_file_locked(memory_file: Path) -> None:
 def test_a_pipe_with_a_name_is_read_to_its_end_first(memory_file: Path, tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    with process(COMMAND, "import", memory_file, pipe) as one, pipe.open("wb") as stream:
+    with process(COMMAND, "import", memory_file, pipe) as item, pipe.open("wb") as stream:
         stream.write(b'{"content": "from the pipe"}')
         stream.flush()
         time.sleep(0.3)
         with closing(sqlite3.connect(memory_file, timeout=0)) as agent, agent:
             agent.execute("INSERT INTO memories (content) VALUES ('of an agent')")
         stream.close()
-        assert one.wait(timeout=30) == 0
+        assert item.wait(timeout=30) == 0
     assert len(rows(memory_file, "SELECT 1 FROM memories")) == 2
 
 
 def replaced(path: Path) -> None:
     """Put another memory file in the place of this one."""
-    other = path.with_name("other.db")
-    create_file(other)
-    put(other, a_memory("of-the-other"))
-    other.replace(path)
+    another = path.with_name("other.db")
+    create_file(another)
+    put(another, a_memory("of-the-other"))
+    another.replace(path)
 
 
 @pytest.mark.parametrize("mode", ["WAL", "DELETE"])
@@ -720,12 +714,15 @@ def test_nothing_is_written_into_a_file_that_is_no_longer_there(
     memory_file: Path, mode: str, change: Callable[[Path], None]
 ) -> None:
     execute(memory_file, f"PRAGMA journal_mode = {mode}")
-    with pytest.raises(UnusableFile, match="removed or replaced"), open_writing(memory_file) as one:
+    with (
+        pytest.raises(UnusableFile, match="removed or replaced"),
+        open_writing(memory_file) as file,
+    ):
         change(memory_file)
-        with one.transaction():
-            add_memories(one, [a_memory("m-1")])
+        with file.transaction():
+            add_memories(file, [a_memory("m-1")])
     if memory_file.exists():
-        assert [one.id for one in all_memories(memory_file)] == ["of-the-other"]
+        assert [memory.id for memory in all_memories(memory_file)] == ["of-the-other"]
 
 
 def test_a_run_does_not_go_on_in_a_file_that_came_in_the_place_of_its_own(
@@ -733,13 +730,13 @@ def test_a_run_does_not_go_on_in_a_file_that_came_in_the_place_of_its_own(
 ) -> None:
     put(memory_file, a_memory("m-1"), a_memory("of-the-other"))
     preflight = Preflight(memory_file, None, NOW)
-    one = RunInFile(memory_file, SentenceEmbedder(), BuiltInWriter(), NOW, {}, preflight)
+    item = RunInFile(memory_file, SentenceEmbedder(), BuiltInWriter(), NOW, {}, preflight)
     vector = [("m-1", "hash", b"\x00\x00\x80\x3f")]
-    one.keep_vectors(vector)
+    item.keep_vectors(vector)
     replaced(memory_file)
     before = memory_file.read_bytes()
     with pytest.raises(UnusableFile, match="removed or replaced"):
-        one.keep_vectors(vector)
+        item.keep_vectors(vector)
     assert memory_file.read_bytes() == before
 
 
@@ -768,9 +765,9 @@ def test_a_trigger_of_an_agent_that_refuses_a_change_is_told(memory_file: Path) 
     execute(
         memory_file,
         "CREATE TRIGGER closed BEFORE INSERT ON memories "
-        "BEGIN SELECT RAISE(ABORT, 'no more today'); END",
+        "BEGIN SELECT RAISE(ABORT, 'not today'); END",
     )
-    with pytest.raises(StoreError, match="no more today"):
+    with pytest.raises(StoreError, match="not today"):
         put(memory_file, a_memory("m-1"))
 
 
@@ -789,8 +786,8 @@ def test_a_full_disk_is_explained_and_changes_nothing(memory_file: Path) -> None
 def test_a_statement_that_is_wrong_is_a_defect_of_ours_and_not_of_the_file(
     memory_file: Path, opened: Opener
 ) -> None:
-    with pytest.raises(sqlite3.OperationalError, match="syntax error"), opened(memory_file) as one:
-        one.value("SELECT 1 FRM memories")
+    with pytest.raises(sqlite3.OperationalError, match="syntax error"), opened(memory_file) as file:
+        file.value("SELECT 1 FRM memories")
 
 
 def is_held(path: Path) -> bool:
@@ -821,17 +818,17 @@ def test_a_missing_file_cannot_be_locked_and_leaves_no_trace(tmp_path: Path, nam
 def test_rows_that_an_interruption_leaves_unread_say_nothing_when_the_file_is_closed(
     memory_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    said: list[object] = []
-    monkeypatch.setattr(sys, "unraisablehook", said.append)
+    output: list[object] = []
+    monkeypatch.setattr(sys, "unraisablehook", output.append)
     with open_reading(memory_file) as file:
         left = [
             file.tuples("SELECT name FROM sqlite_master"),
             read_vectors(file, "any", "default"),
             file.rows("SELECT name FROM sqlite_master"),
         ]
-        for one in left:
-            next(one, None)
-        del one
+        for item in left:
+            next(item, None)
+        del item
     left.clear()
     gc.collect()
-    assert said == []
+    assert output == []

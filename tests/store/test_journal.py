@@ -1,4 +1,4 @@
-"""What a run changed is taken back to the bit, or nothing is."""
+"""What a run changed is undone to the bit, or nothing is."""
 
 from __future__ import annotations
 
@@ -38,7 +38,8 @@ from slowwave.store.errors import ChangedSince, StoreError
 from slowwave.store.file import MemoryFile, create_file, open_reading, open_writing
 from slowwave.store.journal import insert_row, update_row
 from slowwave.store.memories import read_memory
-from slowwave.store.records import content_hash, to_row
+from slowwave.store.proposal_changes import ProposalChanges
+from slowwave.store.records import Memory, content_hash, to_row
 from slowwave.store.undo.undo import undo_proposal, undo_runs
 from slowwave.store.vectors import keep_vectors, to_blob
 
@@ -198,9 +199,9 @@ def seed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def make(path: Path, proposal: str, some: Sequence[Change]) -> None:
+def make(path: Path, proposal: str, chosen: Sequence[Change]) -> None:
     with changing(path) as file:
-        for change in some:
+        for change in chosen:
             change(file, proposal)
 
 
@@ -250,24 +251,27 @@ def test_a_proposal_is_taken_back_by_itself_and_then_the_rest_of_its_run(
 
 @pytest.fixture
 def after_a_night(memory_file: Path) -> Path:
-    """Let d stand for a and b, and s for t; r be a rule for which e is the evidence."""
+    """Let d supersede a and b, s supersede t, and r be a rule with the evidence e."""
     put(
         memory_file,
-        *(a_memory(one, f"text {one}", access_count=2) for one in ("a", "b", "e", "s", "t")),
+        *(
+            a_memory(memory_id, f"text {memory_id}", access_count=2)
+            for memory_id in ("a", "b", "e", "s", "t")
+        ),
     )
     a_run(memory_file)
     with changing(memory_file) as file:
-        keep_vectors(file, "m", [(one, "h", VECTOR) for one in ("a", "b", "s")], RUN)
+        keep_vectors(file, "m", [(memory_id, "h", VECTOR) for memory_id in ("a", "b", "s")], RUN)
         keep_entities(file, "default", [("a", ["Ada"]), ("t", ["Bo"])], RUN)
         keep_scans(file, [("a", "h"), ("t", "h")], RUN)
-        _derive(file, "synthesis", "d", ["a", "b"])
-        _supersede(file, "synthesis", ["a", "b"], "d")
-        _derive(file, "rule", "r", ["e", "d"])
-        changes = {"tags": '["both"]', "access_count": 4, "updated_at": LATER}
-        update_row(file, RUN, "merge", "memories", {"id": "s"}, changes)
-        add_entities(file, RUN, "merge", read_memory(file, "s"), ["Bo"])
-        _supersede(file, "merge", ["t"], "s")
-    decide(memory_file, *(a_decision(key=one) for one in ("synthesis", "rule", "merge")))
+        synthesis, merge = by("synthesis", file), by("merge", file)
+        _derive(synthesis, "d", ["a", "b"])
+        synthesis.supersede(texts("a", "b"), "d")
+        _derive(by("rule", file), "r", ["e", "d"])
+        merge.update_memory("s", {"tags": '["both"]', "access_count": 4, "updated_at": LATER})
+        merge.add_names(read_memory(file, "s"), ["Bo"])
+        merge.supersede(texts("t"), "s")
+    decide(memory_file, *(a_decision(key=item) for item in ("synthesis", "rule", "merge")))
     return memory_file
 
 
@@ -276,36 +280,31 @@ def the_day_before(after_a_night: Path) -> dict[str, list[dict[str, Any]]]:
     """Provide the tables as they were."""
     path = after_a_night.with_name("before.db")
     create_file(path)
-    put(path, *(a_memory(one, f"text {one}", access_count=2) for one in ("a", "b", "e", "s", "t")))
+    put(
+        path,
+        *(
+            a_memory(memory_id, f"text {memory_id}", access_count=2)
+            for memory_id in ("a", "b", "e", "s", "t")
+        ),
+    )
     return picture(path, TABLES)
 
 
-def _derive(file: MemoryFile, proposal: str, derived: str, sources: list[str]) -> None:
-    row = to_row(a_memory(derived, f"text {derived}", generation=1, origin="consolidation"))
-    insert_row(file, RUN, proposal, "memories", row, {"id": derived})
-    keep_vectors(file, "m", [(derived, row["content_hash"], VECTOR)], RUN)
-    keep_entities(file, "default", [(derived, ["Ada", "Cy"])], RUN)
-    keep_scans(file, [(derived, row["content_hash"])], RUN)
-    for source in sources:
-        key = {"derived_id": derived, "source_id": source}
-        edge = {
-            "operation": "extract" if derived == "r" else "synthesize",
-            "run_id": RUN,
-            "source_hash": content_hash(f"text {source}"),
-            "source_content": None,
-            "created_at": LATER,
-        }
-        insert_row(file, RUN, proposal, "synthesized_from", key | edge, key)
-    made = {"memory_id": derived, "run_id": RUN, "proposal": proposal}
+def by(proposal: str, file: MemoryFile, run_id: str = RUN) -> ProposalChanges:
+    return ProposalChanges(file, run_id, proposal, LATER)
+
+
+def texts(*ids: str) -> list[Memory]:
+    return [a_memory(memory_id, f"text {memory_id}") for memory_id in ids]
+
+
+def _derive(changes: ProposalChanges, derived: str, sources: list[str]) -> None:
+    memory = a_memory(derived, f"text {derived}", generation=1, origin="consolidation")
+    changes.insert_memory(memory, "m", VECTOR, ["Ada", "Cy"])
+    operation = "extract" if derived == "r" else "synthesize"
+    changes.add_lineage(derived, texts(*sources), operation)
     how = {"operation": "synthesize", "writer": "extractive", "claims": "[]", "cost_usd": 0.1}
-    hashes = {"prompt_hash": "h", "inputs_hash": "h"}
-    insert_row(file, RUN, proposal, "derivations", made | how | hashes, made)
-
-
-def _supersede(file: MemoryFile, proposal: str, leaving: list[str], successor: str) -> None:
-    columns = {"status": "superseded", "superseded_by": successor, "superseded_at": LATER}
-    for one in leaving:
-        update_row(file, RUN, proposal, "memories", {"id": one}, columns)
+    changes.add_derivation(derived, how | {"prompt_hash": "h", "inputs_hash": "h"})
 
 
 def test_a_night_is_taken_back(after_a_night: Path, the_day_before: dict[str, Any]) -> None:
@@ -356,7 +355,9 @@ def test_single_proposals_may_go_before_their_run_in_any_order(
 
 def test_one_proposal_leaves_the_others_and_what_was_found_in_texts(after_a_night: Path) -> None:
     undo_one(after_a_night, "merge")
-    states = {one.id: (one.status, one.superseded_by) for one in all_memories(after_a_night)}
+    states = {
+        memory.id: (memory.status, memory.superseded_by) for memory in all_memories(after_a_night)
+    }
     assert states["t"] == ("active", None)
     assert states["a"] == ("superseded", "d")
     assert states["r"] == ("active", None)
@@ -473,7 +474,7 @@ def test_a_change_stands_in_the_way_of_its_own_proposal_alone(after_a_night: Pat
     with pytest.raises(ChangedSince):
         undo_one(after_a_night, "merge")
     undo_one(after_a_night, "synthesis")
-    assert "d" not in {one.id for one in all_memories(after_a_night)}
+    assert "d" not in {memory.id for memory in all_memories(after_a_night)}
 
 
 NOT_IN_THE_WAY = {
@@ -505,7 +506,10 @@ def test_reads_since_then_stay_counted(after_a_night: Path) -> None:
         "UPDATE memories SET access_count = access_count + 5, accessed_at = '2026-03-12'",
     )
     undo(after_a_night)
-    read = {one.id: (one.access_count, one.accessed_at) for one in all_memories(after_a_night)}
+    read = {
+        memory.id: (memory.access_count, memory.accessed_at)
+        for memory in all_memories(after_a_night)
+    }
     assert read == dict.fromkeys("abest", (7, "2026-03-12T00:00:00+00:00"))
 
 
@@ -530,18 +534,15 @@ def test_evidence_that_was_deleted_since_does_not_stand_in_the_way_of_its_rule(
 ) -> None:
     execute(after_a_night, "DELETE FROM memories WHERE id = 'e'")
     undo(after_a_night)
-    assert [one.id for one in all_memories(after_a_night)] == ["a", "b", "s", "t"]
+    assert [memory.id for memory in all_memories(after_a_night)] == ["a", "b", "s", "t"]
 
 
 def test_a_run_that_built_on_another_can_be_undone_after_it(after_a_night: Path) -> None:
     a_run(after_a_night, "run-2")
     with changing(after_a_night) as file:
-        row = to_row(a_memory("late", "a later rule", generation=2))
-        insert_row(file, "run-2", "p", "memories", row, {"id": "late"})
-        key = {"derived_id": "late", "source_id": "d"}
-        edge = {"operation": "extract", "run_id": "run-2", "source_hash": "h"}
-        whole = key | edge | {"source_content": None, "created_at": LATER}
-        insert_row(file, "run-2", "p", "synthesized_from", whole, key)
+        changes = by("p", file, "run-2")
+        changes.add_memory(a_memory("late", "a later rule", generation=2))
+        changes.add_lineage("late", texts("d"), "extract")
     decide(after_a_night, a_decision("run-2", "p"))
     undo(after_a_night)
     with open_reading(after_a_night) as file:
@@ -553,13 +554,13 @@ def test_a_run_that_built_on_another_can_be_undone_after_it(after_a_night: Path)
 
 
 def with_new_vectors(path: Path) -> None:
-    """Let a run replace the vectors of m-1 and m-2 that stood there."""
+    """Let a run replace the vectors of m-1 and m-2."""
     put(path, a_memory("m-1"), a_memory("m-2"))
     a_run(path)
     with changing(path) as file:
         keep_vectors(file, "m", [("m-1", "h", VECTOR)], None)
         keep_vectors(file, "m", [("m-2", "h", VECTOR)], "run-0")
-        keep_vectors(file, "m", [(one, "new", to_blob([1.0])) for one in ("m-1", "m-2")], RUN)
+        keep_vectors(file, "m", [(item, "new", to_blob([1.0])) for item in ("m-1", "m-2")], RUN)
 
 
 VECTORS = "SELECT memory_id, content_hash, run_id FROM embeddings ORDER BY memory_id"
@@ -622,7 +623,7 @@ def test_a_vector_of_a_run_that_was_undone_before_does_not_come_back(memory_file
 
 
 def steps_of_undo(folder: Path, count: int) -> int:
-    """Return what SQLite does to undo the first of two runs that each made so many vectors anew."""
+    """Return SQLite's steps to undo the first of two runs that each recomputed `count` vectors."""
     path = folder / f"{count}.db"
     create_file(path)
     ids = [f"m-{number}" for number in range(count)]
@@ -631,7 +632,7 @@ def steps_of_undo(folder: Path, count: int) -> int:
         a_run(path, run)
     with changing(path) as file:
         for run in (None, "run-1", "run-2"):
-            keep_vectors(file, "m", [(one, str(run), VECTOR) for one in ids], run)
+            keep_vectors(file, "m", [(memory_id, str(run), VECTOR) for memory_id in ids], run)
     steps = []
     with open_writing(path) as file:
         file.db.conn.set_progress_handler(lambda: steps.append(1), 100)
@@ -719,7 +720,8 @@ def test_what_a_later_run_changed_names_that_run_and_goes_after_it(
     with pytest.raises(ChangedSince) as raised:
         undo(after_a_night)
     columns = {
-        one.column: (one.now, one.left, one.run, one.proposal) for one in raised.value.obstacles
+        obstacle.column: (obstacle.now, obstacle.left, obstacle.run, obstacle.proposal)
+        for obstacle in raised.value.obstacles
     }
     assert columns == {
         "content": ("text d and more", "text d", "run-2", "p"),
@@ -727,8 +729,8 @@ def test_what_a_later_run_changed_names_that_run_and_goes_after_it(
     }
     assert raised.value.message == "2 later changes prevent the undo."
     assert all(
-        "Run run-2, proposal p did that: undo it first." in one.why
-        for one in raised.value.obstacles
+        "Run run-2, proposal p did that: undo it first." in obstacle.why
+        for obstacle in raised.value.obstacles
     )
     undo(after_a_night, "run-2")
     undo(after_a_night)
@@ -742,7 +744,7 @@ def test_a_memory_that_passed_on_since_its_successor_was_deleted_is_told_so(
     execute(after_a_night, "DELETE FROM memories WHERE id = 'b'")
     with pytest.raises(ChangedSince) as raised:
         undo(after_a_night)
-    assert {one.why for one in raised.value.obstacles} == {
+    assert {obstacle.why for obstacle in raised.value.obstacles} == {
         "Memory b was deleted after the run. An agent or a person did that, not a run.",
         "Memory e passed to memory d after the run, because its successor, memory b, "
         "was deleted. An agent or a person did that, not a run.",
@@ -768,7 +770,9 @@ def test_every_obstacle_is_named_at_once(after_a_night: Path) -> None:
     before = picture(after_a_night, EVERYTHING)
     with pytest.raises(ChangedSince) as raised:
         undo(after_a_night)
-    assert {(one.row, one.column, one.run) for one in raised.value.obstacles} == {
+    assert {
+        (obstacle.row, obstacle.column, obstacle.run) for obstacle in raised.value.obstacles
+    } == {
         ("s", "tags", "run-2"),
         ("d", "content", None),
         ("b", None, None),
@@ -804,12 +808,9 @@ def test_a_memory_that_took_another_in_since_keeps_what_it_says_for_both(
     a_run(after_a_night, "run-2")
     decide(after_a_night, a_decision("run-2", "p"))
     with changing(after_a_night) as file:
-        key = {"derived_id": "s", "source_id": "e"}
-        edge = {"operation": "merge", "run_id": "run-2", "source_hash": "h"}
-        whole = key | edge | {"source_content": None, "created_at": LATER}
-        insert_row(file, "run-2", "p", "synthesized_from", whole, key)
-        gone = {"status": "superseded", "superseded_by": "s"}
-        update_row(file, "run-2", "p", "memories", {"id": "e"}, gone)
+        changes = by("p", file, "run-2")
+        changes.add_lineage("s", texts("e"), "merge")
+        changes.supersede(texts("e"), "s")
     with pytest.raises(ChangedSince, match=r"Memory s absorbed memory e after the run\. Run run-2"):
         undo(after_a_night)
     undo(after_a_night, "run-2")
@@ -821,10 +822,7 @@ def test_what_was_made_from_a_text_that_goes_still_cites_it(memory_file: Path) -
     put(memory_file, a_memory("d", "short"), a_memory("r"))
     later_change(memory_file, "d", {"content": "short and long"}, RUN)
     with changing(memory_file) as file:
-        edge = {"operation": "extract", "run_id": "run-9", "source_content": None}
-        cited = {"source_hash": content_hash("short and long"), "created_at": LATER}
-        key = {"derived_id": "r", "source_id": "d"}
-        insert_row(file, RUN, "other", "synthesized_from", key | edge | cited, key)
+        by("other", file).add_lineage("r", [a_memory("d", "short and long")], "extract")
     undo(memory_file)
     assert rows(memory_file, "SELECT source_content FROM synthesized_from") == [
         {"source_content": "short and long"}

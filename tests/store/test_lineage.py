@@ -1,4 +1,4 @@
-"""The walk along lineage: to every depth, both ways, in whatever state the file is."""
+"""Lineage is traced to every depth, both ways, in any state of the file."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ def tree(lineage: Lineage) -> Tree:
     """Return ids alone, nested; the way back into a circle is left out."""
 
     def nested(memory: str, path: frozenset[str]) -> Tree:
-        steps = [one.id for one in lineage.steps.get(memory, ())]
-        return {one: nested(one, path | {one}) for one in steps if one not in path}
+        steps = [item.id for item in lineage.steps.get(memory, ())]
+        return {source: nested(source, path | {source}) for source in steps if source not in path}
 
     return nested(lineage.start, frozenset({lineage.start}))
 
@@ -71,7 +71,7 @@ def derived(path: Path, memory: str) -> Tree:
 @pytest.fixture
 def family(memory_file: Path) -> Path:
     """Provide f, made from d and e, of which d was made from a and b, and e from b and c."""
-    put(memory_file, *(a_memory(one, f"text {one}") for one in "abcdef"))
+    put(memory_file, *(a_memory(item, f"text {item}") for item in "abcdef"))
     made = ["da", "db", "eb", "ec", "fd", "fe"]
     cite(memory_file, *(edge(*pair) for pair in made))
     return memory_file
@@ -96,9 +96,9 @@ def test_a_source_that_is_gone_still_says_its_text(family: Path) -> None:
     execute(family, "DELETE FROM memories WHERE id IN ('a', 'd')")
     with open_reading(family) as file:
         steps = trace_sources(file, "f").steps
-    found = {one.id: one for one in steps["f"]}
+    found = {source.id: source for source in steps["f"]}
     assert (found["d"].content, found["d"].status) == ("text d", "gone")
-    gone, left = sorted(steps["d"], key=lambda one: one.id)
+    gone, left = sorted(steps["d"], key=lambda item: item.id)
     assert (gone.id, gone.content, gone.status) == ("a", "text a", "gone")
     assert (left.id, left.content, left.status) == ("b", "text b", "active")
 
@@ -133,7 +133,7 @@ def test_a_memory_nobody_knows_has_no_lineage(family: Path) -> None:
 def test_a_circle_in_a_broken_file_ends(
     memory_file: Path, pairs: list[str], upwards: Tree, downwards: Tree
 ) -> None:
-    put(memory_file, *(a_memory(one) for one in "abc"))
+    put(memory_file, *(a_memory(item) for item in "abc"))
     cite(memory_file, *(edge(*pair) for pair in pairs))
     assert sources(memory_file, "a") == upwards
     assert derived(memory_file, "a") == downwards
@@ -146,12 +146,12 @@ def test_whatever_the_edges_are_the_walk_finds_what_can_be_reached_and_both_ways
 ) -> None:
     path = tmp_path_factory.mktemp("lineage") / "memory.db"
     create_file(path)
-    put(path, *(a_memory(one) for one in "abcde"))
+    put(path, *(a_memory(item) for item in "abcde"))
     cite(path, *(edge(*pair) for pair in pairs))
 
     def reached(start: str, seen: frozenset[str]) -> frozenset[str]:
-        for one, source in pairs:
-            if one == start and source not in seen:
+        for item, source in pairs:
+            if item == start and source not in seen:
                 seen = reached(source, seen | {source})
         return seen
 
@@ -159,25 +159,25 @@ def test_whatever_the_edges_are_the_walk_finds_what_can_be_reached_and_both_ways
         return set(nested).union(*map(names, nested.values())) if nested else set()
 
     with open_reading(path) as file:
-        up = {one: names(tree(trace_sources(file, one))) for one in "abcde"}
-        down = {one: names(tree(trace_derived(file, one))) for one in "abcde"}
-    assert up == {one: set(reached(one, frozenset({one})) - {one}) for one in "abcde"}
-    assert {(one, other) for one in "abcde" for other in up[one]} == {
-        (other, one) for one in "abcde" for other in down[one]
+        up = {item: names(tree(trace_sources(file, item))) for item in "abcde"}
+        down = {item: names(tree(trace_derived(file, item))) for item in "abcde"}
+    assert up == {item: set(reached(item, frozenset({item})) - {item}) for item in "abcde"}
+    assert {(item, another) for item in "abcde" for another in up[item]} == {
+        (another, item) for item in "abcde" for another in down[item]
     }
 
 
 def test_the_edges_of_a_tenant_are_those_into_its_memories(family: Path) -> None:
     execute(family, "UPDATE memories SET tenant = 'other' WHERE id = 'f'")
     with open_reading(family) as file:
-        mine, others = read_edges(file, "default"), read_edges(file, "other")
-    assert [(one.derived_id, one.source_id) for one in mine] == [
+        mine, rest = read_edges(file, "default"), read_edges(file, "other")
+    assert [(item.derived_id, item.source_id) for item in mine] == [
         ("d", "a"),
         ("d", "b"),
         ("e", "b"),
         ("e", "c"),
     ]
-    assert others == [
+    assert rest == [
         Edge("f", "d", "synthesize", "run-1", "hash of d", None),
         Edge("f", "e", "synthesize", "run-1", "hash of e", None),
     ]
@@ -189,10 +189,10 @@ def test_edges_come_with_the_texts_of_sources_that_are_not_active_where_asked(fa
     with open_reading(family) as file:
         as_kept = [row["source_content"] for row in read_source_edges(file, "d", with_texts=False)]
         whole = [row["source_content"] for row in read_source_edges(file, "d", with_texts=True)]
-        others = [row["source_content"] for row in read_source_edges(file, "f", with_texts=True)]
+        rest = [row["source_content"] for row in read_source_edges(file, "f", with_texts=True)]
     assert as_kept == [None, "text b"]
     assert whole == ["text a", "text b"]
-    assert others == [None, None]
+    assert rest == [None, None]
 
 
 # ---- the command ----
@@ -204,7 +204,7 @@ def trace(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
 
     def traced(*arguments: object) -> str:
         capsys.readouterr()
-        assert run(["show", "--lineage", *(str(one) for one in arguments)]) == 0
+        assert run(["show", "--lineage", *(str(item) for item in arguments)]) == 0
         return capsys.readouterr().out
 
     return traced
@@ -214,10 +214,10 @@ def flat(answer: dict[str, Any], behind: str) -> list[dict[str, Any]]:
     """Return every entry of the JSON of a lineage, and do so without nesting."""
     waiting = [
         *answer[behind],
-        *(one for more in answer[f"further_{behind}"] for one in more[behind]),
+        *(item for more in answer[f"further_{behind}"] for item in more[behind]),
     ]
-    for one in waiting:
-        waiting += one[behind]  # the list grows while it is walked
+    for item in waiting:
+        waiting += item[behind]  # the list grows while it is walked
     return waiting
 
 
@@ -225,8 +225,8 @@ def flat(answer: dict[str, Any], behind: str) -> list[dict[str, Any]]:
 def dynasty(memory_file: Path) -> Path:
     """Provide 5,000 generations in a line."""
     names = [f"m-{number:04d}" for number in range(5_001)]
-    put(memory_file, *(a_memory(one) for one in names))
-    cite(memory_file, *(edge(later, one) for one, later in pairwise(names)))
+    put(memory_file, *(a_memory(name) for name in names))
+    cite(memory_file, *(edge(later, name) for name, later in pairwise(names)))
     return memory_file
 
 
@@ -234,10 +234,10 @@ def test_five_thousand_generations_are_shown_both_ways(
     dynasty: Path, trace: Callable[..., str]
 ) -> None:
     answer = json.loads(trace(dynasty, "m-2500", "--json"))
-    assert sorted(one["id"] for one in flat(answer, "sources")) == [
+    assert sorted(source["id"] for source in flat(answer, "sources")) == [
         f"m-{number:04d}" for number in range(2_500)
     ]
-    assert sorted(one["id"] for one in flat(answer, "derived")) == [
+    assert sorted(memory["id"] for memory in flat(answer, "derived")) == [
         f"m-{number:04d}" for number in range(2_501, 5_001)
     ]
     text = trace(dynasty, "m-5000")
@@ -249,8 +249,8 @@ def test_where_a_tree_ends_for_its_depth_the_next_one_goes_on(
     dynasty: Path, trace: Callable[..., str]
 ) -> None:
     answer = json.loads(trace(dynasty, "m-5000", "--json"))
-    ends = [one["id"] for one in flat(answer, "sources") if one.get("continued")]
-    assert [one["id"] for one in answer["further_sources"]] == ends
+    ends = [source["id"] for source in flat(answer, "sources") if source.get("continued")]
+    assert [source["id"] for source in answer["further_sources"]] == ends
     assert len(ends) == 49
     assert "made from, further on from m-4988" in trace(dynasty, "m-5000")
 
@@ -258,16 +258,16 @@ def test_where_a_tree_ends_for_its_depth_the_next_one_goes_on(
 def test_what_many_ways_lead_to_is_shown_once(memory_file: Path, trace: Callable[..., str]) -> None:
     # Two memories in each of 40 generations, each made from both before: 2^40 ways.
     rows = [(f"left-{number:02d}", f"right-{number:02d}") for number in range(40)]
-    put(memory_file, *(a_memory(one) for row in rows for one in row))
+    put(memory_file, *(a_memory(item) for row in rows for item in row))
     cite(
         memory_file,
-        *(edge(made, one) for row, above in pairwise(rows) for made in above for one in row),
+        *(edge(made, item) for row, above in pairwise(rows) for made in above for item in row),
     )
     answer = json.loads(trace(memory_file, "left-39", "--json"))
     entries = flat(answer, "sources")
     assert len(entries) == 2 * 2 * 39 - 2
-    whole = [one["id"] for one in entries if not one.get("seen")]
-    assert set(whole) == {one for row in rows[:-1] for one in row}
+    whole = [entry["id"] for entry in entries if not entry.get("seen")]
+    assert set(whole) == {item for row in rows[:-1] for item in row}
     assert len(trace(memory_file, "left-39").splitlines()) < 200
 
 
@@ -275,9 +275,10 @@ def test_a_place_where_nothing_is_repeated_says_so(family: Path, trace: Callable
     cite(family, edge("b", "c"))
     answer = json.loads(trace(family, "f", "--json"))
     first, second = (
-        next(one for one in made["sources"] if one["id"] == "b") for made in answer["sources"]
+        next(source for source in made["sources"] if source["id"] == "b")
+        for made in answer["sources"]
     )
-    assert [one["id"] for one in first["sources"]] == ["c"]
+    assert [source["id"] for source in first["sources"]] == ["c"]
     assert "seen" not in first
     assert (second["sources"], second["seen"]) == ([], True)
     assert "shown in another place" in trace(family, "f")

@@ -59,14 +59,14 @@ def test_a_moment_is_written_in_utc_whatever_its_offset() -> None:
     moments=st.tuples(*[st.datetimes(timezones=st.just(UTC))] * 2),
 )
 def test_times_sort_as_texts(moments: tuple[datetime, datetime]) -> None:
-    one, other = moments
-    assert (one < other) == (timestamp(one) < timestamp(other))
+    item, another = moments
+    assert (item < another) == (timestamp(item) < timestamp(another))
 
 
 def test_new_ids_are_uuids_of_version_7_that_sort_by_when_they_were_made() -> None:
     made = [new_id() for _ in range(1_000)]
     assert made == sorted(set(made))
-    assert {UUID(one).version for one in made} == {7}
+    assert {UUID(item).version for item in made} == {7}
 
 
 def test_the_same_value_gives_the_same_json() -> None:
@@ -102,7 +102,7 @@ def test_memories_come_out_as_they_went_in_and_in_the_order_of_their_ids(memory_
     memories = [a_memory(f"m-{number:04d}", f"text {number}") for number in range(1_200)]
     put(memory_file, *reversed(memories))
     assert all_memories(memory_file) == memories
-    wanted = [one.id for one in memories[::-2]]
+    wanted = [memory.id for memory in memories[::-2]]
     with open_reading(memory_file) as file:
         assert list(read_memories(file, wanted)) == memories[1::2]
         assert list(read_memories(file, ["nobody"])) == []
@@ -136,10 +136,10 @@ def test_what_was_observed_is_what_no_run_made_and_what_has_not_expired(memory_f
         a_memory("ends now", expires_at=timestamp(NOW)),
     )
     with open_reading(memory_file) as file:
-        found = [one.id for one in read_observed(file, "default", timestamp(NOW))]
+        found = [memory.id for memory in read_observed(file, "default", timestamp(NOW))]
         assert found == ["active", "ends later", "gone"]
-        assert [one.id for one in read_derived(file, "default")] == ["derived"]
-        archived = [one.id for one in read_memories(file, status="archived")]
+        assert [memory.id for memory in read_derived(file, "default")] == ["derived"]
+        archived = [memory.id for memory in read_memories(file, status="archived")]
         assert archived == ["archived"]
 
 

@@ -1,4 +1,4 @@
-"""A purge deletes what nothing needs any more, and not a word of what it said."""
+"""A purge deletes memories that nothing needs any longer, but none of their texts."""
 
 from __future__ import annotations
 
@@ -268,19 +268,23 @@ def test_a_month_after_a_night_its_sources_go_and_their_texts_stay(
     (derived,) = rows(path, "SELECT id FROM memories WHERE layer = 'stable'")
     capsys.readouterr()
     assert run(["show", "--lineage", str(path), derived["id"], "--json"]) == 0
-    sources = {one["id"]: one for one in everyone(json.loads(capsys.readouterr().out)["sources"])}
-    assert {one: sources[one]["content"] for one in sources} == {one: texts[one] for one in sources}
-    assert {sources[one]["status"] for one in outcome.purged.ids} == {"gone"}
-    one = outcome.purged.ids[0]
-    assert run(["show", "--lineage", str(path), one, "--json"]) == 0
+    sources = {
+        source["id"]: source for source in everyone(json.loads(capsys.readouterr().out)["sources"])
+    }
+    assert {source: sources[source]["content"] for source in sources} == {
+        source: texts[source] for source in sources
+    }
+    assert {sources[memory_id]["status"] for memory_id in outcome.purged.ids} == {"gone"}
+    memory_id = outcome.purged.ids[0]
+    assert run(["show", "--lineage", str(path), memory_id, "--json"]) == 0
     traced = json.loads(capsys.readouterr().out)
-    assert (traced["memory"]["content"], traced["memory"]["status"]) == (texts[one], "gone")
+    assert (traced["memory"]["content"], traced["memory"]["status"]) == (texts[memory_id], "gone")
     assert [each["id"] for each in traced["derived"]] == [derived["id"]]
     assert whole(path)
 
 
 def everyone(sources: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [one for top in sources for one in (top, *everyone(top["sources"]))]
+    return [source for top in sources for source in (top, *everyone(top["sources"]))]
 
 
 def test_before_a_month_has_passed_nothing_goes_and_no_run_is_kept(
@@ -314,7 +318,9 @@ def test_a_question_in_the_words_of_what_was_purged_finds_what_took_its_place(
     for _ in range(2):
         index = RecallIndex(read_recallable_of(file_of_a_month, (), embedder.name), embedder)
         wish = SearchQuery("who has the database pages of a weekend?", 3)
-        hits.append([(one.memory.id, one.key.id) for one in search(index, wish, timestamp(LATER))])
+        hits.append(
+            [(item.memory.id, item.key.id) for item in search(index, wish, timestamp(LATER))]
+        )
         only_purge(file_of_a_month, embedder, LATER)
     assert hits[0] == hits[1]
     assert hits[0][0][0] != hits[0][0][1]
@@ -334,9 +340,9 @@ def test_a_night_after_a_purge_proposes_nothing_and_a_purge_after_it_deletes_not
     elif flavour != "lab":
         pytest.skip("with --long")
     else:
-        groups = sorted({one.group for one in known if one.role == "fact"})[:32]
-        chosen = [one for one in known if one.group.removeprefix("near:") in groups]
-    fill(memory_file, [{"id": one.id, "content": one.text} for one in chosen])
+        groups = sorted({item.group for item in known if item.role == "fact"})[:32]
+        chosen = [item for item in known if item.group.removeprefix("near:") in groups]
+    fill(memory_file, [{"id": item.id, "content": item.text} for item in chosen])
     night(memory_file, embedder)
     outcome = only_purge(memory_file, embedder, LATER)
     assert outcome.purged.ids
@@ -419,15 +425,15 @@ def test_the_command_shows_what_would_go_and_then_deletes_it(
     assert "To be purged: 1 memory" in capsys.readouterr().out
     assert path.read_bytes() == before
     assert run([*arguments, "--json"]) == 0
-    said = json.loads(capsys.readouterr().out)
-    assert said["purged"] == ["old"]
-    assert said["kept"] == {"lineage": 0, "review": 0, "undo": 0, "pinned": 1, "neighbours": 0}
-    assert said["after"]["superseded"] == said["before"]["superseded"] - 1
-    assert said["purge"]["run"]
+    output = json.loads(capsys.readouterr().out)
+    assert output["purged"] == ["old"]
+    assert output["kept"] == {"lineage": 0, "review": 0, "undo": 0, "pinned": 1, "neighbours": 0}
+    assert output["after"]["superseded"] == output["before"]["superseded"] - 1
+    assert output["purge"]["run"]
     assert run([*arguments, "--dry-run", "--exit-code"]) == 0
-    said = capsys.readouterr().out
-    assert "nothing to do" in said
-    assert "1 since pinned" in said
+    output = capsys.readouterr().out
+    assert "nothing to do" in output
+    assert "1 since pinned" in output
     assert run(["log", str(path)]) == 0
     assert "a purge" in capsys.readouterr().out
 
@@ -448,7 +454,7 @@ def test_the_keys_are_the_same_without_a_purge(
 @pytest.fixture(scope="module")
 def pool(embedder: SentenceEmbedder) -> list[tuple[str, list[float]]]:
     """Provide texts that belong together in many ways, with their vectors."""
-    texts = [one.text for one in fixture.load().told if one.role != "single"][:160]
+    texts = [item.text for item in fixture.load().told if item.role != "single"][:160]
     return list(zip(texts, embedder.encode(texts).tolist(), strict=True))
 
 
@@ -485,8 +491,8 @@ def live(
             execute(
                 path, "UPDATE memories SET pinned = 1 WHERE status = 'superseded' AND rowid % 7 = 0"
             )
-        if dice.random() < 0.3 and (one := sorted(superseded(path))):
-            run(["undo", str(path), dice.choice(one), "--quiet"])
+        if dice.random() < 0.3 and (item := sorted(superseded(path))):
+            run(["undo", str(path), dice.choice(item), "--quiet"])
         now += timedelta(days=dice.choice([2, 31, 40]))
         going = only_purge(path, embedder, now).purged.ids
         count += len(going)
@@ -499,12 +505,12 @@ def live(
 def as_row(
     text: str, vector: list[float], model: str, now: datetime, dice: random.Random
 ) -> dict[str, Any]:
-    said = timestamp(now - timedelta(hours=dice.randrange(200)))
+    output = timestamp(now - timedelta(hours=dice.randrange(200)))
     return {
         "content": text,
         "session": f"s{dice.randrange(9)}",
-        "observed_at": said,
-        "created_at": said,
+        "observed_at": output,
+        "created_at": output,
         "embedding": vector,
         "embedding_model": model,
     }

@@ -19,6 +19,7 @@ from builders import (
     migrated_to,
     of_version,
     process,
+    run_on_a_small_disk,
 )
 from nights import execute, picture, rows
 
@@ -55,85 +56,31 @@ TABLES = {
     "witness_vectors",
 }
 
-# A whole row of each table that has a closed column, with whatever else it must have.
-ROWS: dict[str, dict[str, Any]] = {
-    "memories": {"content": "x"},
-    "embeddings": {
-        "memory_id": "m-1",
-        "model": "m",
-        "dimensions": 1,
-        "vector": b"\x00\x00\x80\x3f",
-        "content_hash": "h",
-    },
-    "entities": {"tenant": "default", "name": "Ada"},
-    "synthesized_from": {
-        "derived_id": "m-2",
-        "source_id": "m-1",
-        "operation": "merge",
-        "run_id": "run-1",
-        "source_hash": "h",
-        "created_at": "",
-    },
-    "derivations": {
-        "memory_id": "m-2",
-        "run_id": "run-1",
-        "proposal": "p",
-        "operation": "merge",
-        "writer": "w",
-        "prompt_hash": "h",
-        "inputs_hash": "h",
-        "claims": "[]",
-    },
-    "runs": {"id": "run-2", "started_at": "", "version": "", "options": "{}"},
-    "proposals": {
-        "run_id": "run-1",
-        "key": "k",
-        "operation": "merge",
-        "tenant": "default",
-        "sources": "[]",
-        "state": "applied",
-        "reason": "",
-        "numbers": "{}",
-        "decided_at": "",
-    },
-    "read_messages": {"tenant": "default", "chain": "c", "run_id": "run-1"},
-    "memory_messages": {
-        "memory_id": "m-1",
-        "chain": "c",
-        "conversation": "chat",
-        "place": 1,
-        "role": "user",
-        "content": "x",
-        "quotes": "[]",
-        "run_id": "run-1",
-    },
-    "waiting_messages": {
-        "id": "w",
-        "tenant": "default",
-        "conversation": "chat",
-        "content": "{}",
-        "why": "",
-        "state": "waiting",
-        "queued_at": "",
-        "run_id": "run-1",
-    },
-    "witnesses": {
-        "id": "w-1",
-        "tenant": "default",
-        "content_hash": "h",
-        "image": "{}",
-        "names": "[]",
-        "run_id": "run-1",
-    },
-    "journal": {
-        "run_id": "run-1",
-        "sequence": 1,
-        "proposal": "",
-        "table_name": "memories",
-        "row_key": "{}",
-        "after": "{}",
-    },
+# What columns that must have a value get; others get "x" or 1.
+NEEDED: dict[str, Any] = {
+    **{"memory_id": "m-1", "source_id": "m-1", "derived_id": "m-2", "run_id": "run-1"},
+    **{"operation": "merge", "vector": b"\x00\x00\x80\x3f", "row_key": "{}", "after": "{}"},
+    **dict.fromkeys(("options", "numbers", "image"), "{}"),
+    **dict.fromkeys(("sources", "claims", "quotes", "names"), "[]"),
 }
+WITH_VOCABULARY = {
+    **{"memories": {}, "embeddings": {}, "entities": {}, "synthesized_from": {}, "runs": {}},
+    **{"derivations": {}, "read_messages": {}, "memory_messages": {}, "witnesses": {}},
+    **{"proposals": {"state": "applied"}, "journal": {}},
+    "waiting_messages": {"state": "waiting", "content": "{}"},
+}
+
+
+def row_of(db: sqlite3.Connection, table: str) -> dict[str, Any]:
+    """Return a row of a table, with a value for each column that must have one."""
+    columns = db.execute(
+        'SELECT name, type FROM pragma_table_info(?) WHERE "notnull" AND dflt_value IS NULL',
+        [table],
+    )
+    needed = {name: NEEDED.get(name, "x" if kind == "TEXT" else 1) for name, kind in columns}
+    return needed | WITH_VOCABULARY[table]
+
+
 NOT_JSON = ("", "[", "{", "null", "1", "[NaN]", '{"a": Infinity}')
 NO_DATE = ("", "yesterday", "12:00", "1735689600", "2026-02-30", "2026-13-01", "10/03/2026")
 REFUSED: dict[tuple[str, str], tuple[object, ...]] = {
@@ -204,7 +151,7 @@ ALLOWED: dict[tuple[str, str], tuple[object, ...]] = {
 
 
 def cases(values: dict[tuple[str, str], tuple[object, ...]]) -> list[tuple[str, str, object]]:
-    return [(table, column, one) for (table, column), many in values.items() for one in many]
+    return [(table, column, value) for (table, column), many in values.items() for value in many]
 
 
 @pytest.fixture(scope="module")
@@ -230,9 +177,9 @@ def insert(db: sqlite3.Connection, table: str, row: dict[str, Any]) -> int:
         db.execute("ROLLBACK")
 
 
-@pytest.mark.parametrize("table", ROWS)
+@pytest.mark.parametrize("table", WITH_VOCABULARY)
 def test_a_whole_row_is_taken(connection: sqlite3.Connection, table: str) -> None:
-    assert insert(connection, table, ROWS[table]) == 1
+    assert insert(connection, table, row_of(connection, table)) == 1
 
 
 @pytest.mark.parametrize(("table", "column", "value"), cases(REFUSED))
@@ -240,14 +187,14 @@ def test_a_value_outside_of_its_vocabulary_is_refused(
     connection: sqlite3.Connection, table: str, column: str, value: object
 ) -> None:
     with pytest.raises(sqlite3.IntegrityError, match=column):
-        insert(connection, table, ROWS[table] | {column: value})
+        insert(connection, table, row_of(connection, table) | {column: value})
 
 
 @pytest.mark.parametrize(("table", "column", "value"), cases(ALLOWED))
 def test_every_word_of_a_vocabulary_is_taken(
     connection: sqlite3.Connection, table: str, column: str, value: object
 ) -> None:
-    assert insert(connection, table, ROWS[table] | {column: value}) == 1
+    assert insert(connection, table, row_of(connection, table) | {column: value}) == 1
 
 
 def test_the_file_has_the_tables_of_the_design_each_with_a_comment_on_its_rows(
@@ -339,11 +286,8 @@ def with_lineage(path: Path) -> None:
         path, "INSERT INTO memories (id, content, superseded_by) VALUES ('m-1', 'source', 'm-2')"
     )
     execute(path, "INSERT INTO entities (id, tenant, name) VALUES (1, 'default', 'Ada')")
-    edge = ROWS["synthesized_from"]
     execute(
-        path,
-        f"INSERT INTO synthesized_from ({', '.join(edge)}) VALUES (?, ?, ?, ?, ?, ?)",
-        *edge.values(),
+        path, "INSERT INTO synthesized_from VALUES ('m-2', 'm-1', 'merge', 'run-1', 'h', NULL, '')"
     )
     for memory in ("m-1", "m-2"):
         execute(path, "INSERT INTO embeddings VALUES (?, 'm', 1, x'0000803f', 'h', NULL)", memory)
@@ -505,7 +449,7 @@ def test_a_migration_that_fails_on_a_copy_leaves_the_file_as_it_was_to_the_byte(
 
 # Version 11 makes nothing: it leaves the tables of an extension out of a new file.
 VERSIONS = tuple(range(1, KEPT_VERSIONS[-1] + 1))
-# What an agent may lay beside the tables, on them and between them.
+# What an agent may add to the tables, on them and between them.
 AN_AGENTS_OWN = """
 CREATE TABLE mine (id INTEGER PRIMARY KEY, text TEXT);
 CREATE TABLE notes (run_id TEXT, key TEXT, note TEXT,
@@ -624,24 +568,13 @@ def test_a_damaged_file_of_an_older_version_is_refused_and_left_as_it_was(tmp_pa
     with pytest.raises(UnusableFile, match="is damaged"), open_writing(path):
         pytest.fail("it was opened")
     assert path.read_bytes() == data
-    assert [one.name for one in tmp_path.iterdir() if one.suffix == ".copy"] == []
-
-
-# Opens for writing, where no file may grow beyond so many bytes, and gives the exit code.
-CROWDED = """
-import resource, sys
-from slowwave.cli.app import run
-resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), int(sys.argv[2])))
-print("ready", flush=True)
-sys.exit(run(["add", sys.argv[1], "new"]))
-"""
+    assert [item.name for item in tmp_path.iterdir() if item.suffix == ".copy"] == []
 
 
 def test_a_file_that_there_is_no_room_to_copy_is_left_as_it_was(tmp_path: Path) -> None:
     path = of_version(1, tmp_path)
     before = path.read_bytes()
-    with process(CROWDED, path, len(before) // 2) as one:
-        assert one.wait(timeout=60) == 1
+    assert run_on_a_small_disk(len(before) // 2, "add", path, "new").returncode == 1
     assert path.read_bytes() == before
     assert list(tmp_path.iterdir()) == [path]
 
@@ -663,12 +596,12 @@ def test_of_several_processes_that_bring_one_file_up_to_date_none_fails(tmp_path
     execute(path, "PRAGMA journal_mode = WAL")
     before = picture(path, EVERY_TABLE)
     with ExitStack() as stack:
-        several = [stack.enter_context(process(OPENING, path)) for _ in range(3)]
-        for one in several:
-            assert one.stdin is not None
-            one.stdin.write("go\n")
-            one.stdin.flush()
-        assert [one.wait(timeout=60) for one in several] == [0, 0, 0]
+        many = [stack.enter_context(process(OPENING, path)) for _ in range(3)]
+        for item in many:
+            assert item.stdin is not None
+            item.stdin.write("go\n")
+            item.stdin.flush()
+        assert [item.wait(timeout=60) for item in many] == [0, 0, 0]
     assert picture(path, EVERY_TABLE) == before
     names = [row["name"] for row in rows(path, "SELECT name FROM _sqlite_migrations")]
     assert names == sorted(schema_of_file.STEPS)
