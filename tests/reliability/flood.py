@@ -30,15 +30,15 @@ class Flood:
 @contextmanager
 def flood(status: int = 200, is_compressed: bool = False) -> Iterator[Flood]:
     """Run a server on loopback whose answer goes on as long as the reader reads."""
-    reported = Flood(status, is_compressed)
+    state = Flood(status, is_compressed)
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
-            reported.requests += 1
+            state.requests += 1
             self.rfile.read(int(self.headers["content-length"]))
-            self.send_response(reported.status)
+            self.send_response(state.status)
             self.send_header("content-type", "application/json")
-            if reported.is_compressed:
+            if state.is_compressed:
                 self.send_header("content-encoding", "gzip")
             self.end_headers()
             compressor = zlib.compressobj(wbits=31)
@@ -46,11 +46,9 @@ def flood(status: int = 200, is_compressed: bool = False) -> Iterator[Flood]:
             try:
                 while sent < MOST_BYTES:
                     chunk = b" " * CHUNK
-                    self.wfile.write(
-                        compressor.compress(chunk) if reported.is_compressed else chunk
-                    )
+                    self.wfile.write(compressor.compress(chunk) if state.is_compressed else chunk)
                     sent += CHUNK
-                    reported.sent += CHUNK
+                    state.sent += CHUNK
             except ConnectionError:
                 return  # the reader has had enough
 
@@ -58,5 +56,5 @@ def flood(status: int = 200, is_compressed: bool = False) -> Iterator[Flood]:
             """Say nothing."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server, serving(server):
-        reported.address = f"http://127.0.0.1:{server.server_port}"
-        yield reported
+        state.address = f"http://127.0.0.1:{server.server_port}"
+        yield state

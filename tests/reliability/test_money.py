@@ -312,11 +312,11 @@ def test_a_refused_key_or_an_unknown_model_is_one_line_even_if_quiet_is_asked_fo
     agent.remember(six_tenants())
     agent.server.responder = lambda _: refuses(status, "not for you")
     code = run([*maintain(agent.path, agent.server)[:-1], "--quiet"])
-    reported = capfd.readouterr()
-    assert (code, reported.out) == (1, "")
-    assert "not for you" in reported.err
-    assert reported.err.count("\n") == 1
-    assert reported.err.startswith("Error: The model refuses every call: ")
+    captured = capfd.readouterr()
+    assert (code, captured.out) == (1, "")
+    assert "not for you" in captured.err
+    assert captured.err.count("\n") == 1
+    assert captured.err.startswith("Error: The model refuses every call: ")
     assert len(agent.server.asked) == 1
 
 

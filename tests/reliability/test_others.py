@@ -159,9 +159,9 @@ def chosen_mode(mode: str, rounds: Rounds) -> None:
 def agents_at_work(path: Path, figures: Figures) -> Iterator[None]:
     """Let agents write as long as the block lasts, and hold the file to their diaries then."""
     with ExitStack() as stack:
-        reported = [stack.enter_context(other(AGENT, path, name)) for name in NAMES]
+        agents = [stack.enter_context(other(AGENT, path, name)) for name in NAMES]
         yield
-    for agent in reported:
+    for agent in agents:
         item = agent()
         assert item["failed"] == []
         check_diary(path, item["diary"])
@@ -258,9 +258,9 @@ def test_the_write_lock_is_never_held_for_longer_than_a_moment(
 ) -> None:
     path = tmp_path / "memory.db"
     create_file(path)
-    reported = fixture.load().told[: rounds(150, 1000)]
+    lines_told = fixture.load().told[: rounds(150, 1000)]
     lines = tmp_path / "lines.jsonl"
-    lines.write_text("\n".join(fixture.lines_of(reported)))
+    lines.write_text("\n".join(fixture.lines_of(lines_told)))
     in_mode(path, mode)
     for name, command in (
         ("longest lock of an import in ms", ["import", path, lines]),

@@ -251,14 +251,14 @@ def test_what_is_no_key_stays_in_a_text(monkeypatch: pytest.MonkeyPatch) -> None
 
 def connections(ended: Watched) -> set[str]:
     """Return the addresses that a process connected to, and the names that it looked up."""
-    reported = (
+    network_events = (
         "socket.connect",
         "socket.getaddrinfo",
         "socket.gethostby",
         "socket.sendto",
         "urllib.",
     )
-    return {what for event, what in ended.beyond_files if event.startswith(reported)}
+    return {what for event, what in ended.beyond_files if event.startswith(network_events)}
 
 
 def seen_by_the_system(ended: Watched) -> list[str]:
@@ -481,15 +481,15 @@ CODE = {
 }
 
 
-@pytest.mark.parametrize(("spoil", "output"), CODE.values(), ids=CODE.keys())
+@pytest.mark.parametrize(("spoil", "reason"), CODE.values(), ids=CODE.keys())
 def test_a_model_that_brings_code_is_refused_and_none_of_it_runs(
-    model_folder: Path, tmp_path: Path, spoil: Callable[[Path, Path], None], output: str
+    model_folder: Path, tmp_path: Path, spoil: Callable[[Path, Path], None], reason: str
 ) -> None:
     marker = tmp_path / "it ran"
     spoil(model_folder, marker)
     with pytest.raises(EmbedderError) as raised:
         SentenceEmbedder(str(model_folder)).encode(["a text"])
-    assert output in raised.value.message
+    assert reason in raised.value.message
     assert raised.value.hint
     assert not marker.exists()
 

@@ -175,10 +175,10 @@ def test_what_is_exported_whole_is_the_same_when_it_is_imported(
         keep_entities(file, "default", held["names"], run_id="run-1")
         add_edges(file, held["edges"])
     lines = exported(path)
-    another = imported(folder / "other.db", lines)
-    assert whole(another) == whole(path)
-    assert whole(another)["memories"] == sorted(held["memories"], key=lambda item: item.id.encode())
-    assert exported(another) == lines
+    copied = imported(folder / "other.db", lines)
+    assert whole(copied) == whole(path)
+    assert whole(copied)["memories"] == sorted(held["memories"], key=lambda item: item.id.encode())
+    assert exported(copied) == lines
 
 
 def test_an_export_is_in_the_order_of_ids_and_says_nothing_that_goes_without_saying(
@@ -219,15 +219,15 @@ def test_an_export_of_the_active_ones_carries_the_texts_of_the_sources_that_stay
     memory_file: Path, tmp_path: Path
 ) -> None:
     a_night_was_here(memory_file)
-    another = imported(tmp_path / "other.db", exported(memory_file, everything=False))
-    assert [memory.id for memory in all_memories(another)] == ["m-3", "m-4", "r-1"]
-    assert rows(another, "SELECT derived_id, source_id, source_content FROM synthesized_from") == [
+    copied = imported(tmp_path / "other.db", exported(memory_file, everything=False))
+    assert [memory.id for memory in all_memories(copied)] == ["m-3", "m-4", "r-1"]
+    assert rows(copied, "SELECT derived_id, source_id, source_content FROM synthesized_from") == [
         {"derived_id": "m-3", "source_id": "m-1", "source_content": "first text"},
         {"derived_id": "m-3", "source_id": "m-2", "source_content": "second text"},
         {"derived_id": "r-1", "source_id": "m-3", "source_content": None},
         {"derived_id": "r-1", "source_id": "m-4", "source_content": None},
     ]
-    assert whole(another)["problems"] == ()
+    assert whole(copied)["problems"] == ()
 
 
 def test_an_active_memory_is_exported_without_a_successor_that_stays_behind(
@@ -236,8 +236,8 @@ def test_an_active_memory_is_exported_without_a_successor_that_stays_behind(
     a_night_was_here(memory_file)
     execute(memory_file, "UPDATE memories SET status = 'active' WHERE id = 'm-1'")
     execute(memory_file, "UPDATE memories SET status = 'archived' WHERE id = 'm-3'")
-    another = imported(tmp_path / "other.db", exported(memory_file, everything=False))
-    assert {memory.id: memory.superseded_by for memory in all_memories(another)} == {
+    copied = imported(tmp_path / "other.db", exported(memory_file, everything=False))
+    assert {memory.id: memory.superseded_by for memory in all_memories(copied)} == {
         "m-1": None,
         "m-4": None,
         "r-1": None,
@@ -253,8 +253,8 @@ def test_a_vector_of_a_text_that_has_changed_since_does_not_go_out_as_its_own(
         a_line(id="m-2", embedding=[0.0, 1.0], embedding_model="m"),
     )
     execute(memory_file, "UPDATE memories SET content = 'another text' WHERE id = 'm-1'")
-    another = imported(tmp_path / "other.db", exported(memory_file))
-    assert rows(another, "SELECT memory_id FROM embeddings") == [{"memory_id": "m-2"}]
+    copied = imported(tmp_path / "other.db", exported(memory_file))
+    assert rows(copied, "SELECT memory_id FROM embeddings") == [{"memory_id": "m-2"}]
 
 
 def test_an_export_goes_on_while_its_reader_reads_on_the_same_file(memory_file: Path) -> None:

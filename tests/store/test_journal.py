@@ -460,13 +460,14 @@ def test_a_row_that_was_changed_since_is_named_and_nothing_is_undone(
 
 
 def test_a_memory_that_was_restored_by_hand_is_not_in_the_way(after_a_night: Path) -> None:
+    restored_at = "2026-03-12T03:00:00+00:00"
     with open_writing(after_a_night) as file:
-        restore_memory(file, "a", LATER)
+        restore_memory(file, "a", restored_at)
     undo(after_a_night)
     with open_reading(after_a_night) as file:
         memory = read_memory(file, "a")
         assert check_file(file).problems == ()
-    assert (memory.status, memory.superseded_by, memory.updated_at) == ("active", None, LATER)
+    assert (memory.status, memory.superseded_by, memory.updated_at) == ("active", None, restored_at)
 
 
 def test_a_change_stands_in_the_way_of_its_own_proposal_alone(after_a_night: Path) -> None:
