@@ -244,12 +244,8 @@ def read_too_long(file: MemoryFile, tenant: str, now: str) -> list[LongMemory]:
         LongMemory(memory_id, counted if text is None else len(text), ends and in_utc(ends))
         for memory_id, ends, text, counted in rows
     )
-    return [
-        memory
-        for memory in found
-        if memory.characters > MAX_CHARACTERS
-        and (memory.expires_at is None or memory.expires_at > now)
-    ]
+    too_long = [memory for memory in found if memory.characters > MAX_CHARACTERS]
+    return [memory for memory in too_long if not memory.expires_at or memory.expires_at > now]
 
 
 def read_recallable(file: MemoryFile, tenant: str) -> list[Memory]:
@@ -266,7 +262,7 @@ def read_recallable(file: MemoryFile, tenant: str) -> list[Memory]:
 
 def read_tenant_memories(file: MemoryFile, tenant: str) -> list[Memory]:
     """Return all memories of a tenant, ordered by observation time."""
-    rows = file.db.conn.execute(f"{SELECT} WHERE tenant = ? ORDER BY observed_at, id", [tenant])
+    rows = file.tuples(f"{SELECT} WHERE tenant = ? ORDER BY observed_at, id", [tenant])
     return list(map(from_values, rows))
 
 
@@ -280,11 +276,12 @@ def tenants(file: MemoryFile) -> list[str]:
 
 def largest_tenant(file: MemoryFile) -> tuple[str, int]:
     """Return the tenant with the most active memories, and their number; ("", 0) if none."""
-    rows = file.rows(
+    rows = file.tuples(
         "SELECT tenant, count(*) AS n FROM memories WHERE status = 'active' GROUP BY tenant "
         "ORDER BY n DESC, tenant LIMIT 1"
     )
-    return next(((row["tenant"], row["n"]) for row in rows), ("", 0))
+    tenant, count = next(rows, ("", 0))
+    return tenant, count
 
 
 def select_tenants(file: MemoryFile, chosen: Sequence[str]) -> list[str]:

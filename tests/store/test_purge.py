@@ -109,20 +109,22 @@ def test_only_an_unpinned_superseded_memory_whose_text_is_in_lineage_goes(
     assert purged(path) == ((), kept)
 
 
-def test_what_was_itself_made_from_others_stays(path: Path) -> None:
-    put(path, a_memory("source"))
-    cite(path, "old", "source")
-    assert purged(path) == ((), KeptCounts(lineage=1))
-
-
-def test_what_another_memory_names_as_its_successor_stays(path: Path) -> None:
-    put(path, gone("older", by="old"))
-    assert purged(path) == ((), KeptCounts(lineage=2))
-
-
-def test_what_stands_in_no_lineage_stays(path: Path) -> None:
-    put(path, gone("by hand"))
-    assert purged(path) == (("old",), KeptCounts(lineage=1))
+@pytest.mark.parametrize(
+    ("added", "edge", "ids", "needed"),
+    [
+        (a_memory("source"), ("old", "source"), (), 1),
+        (gone("older", by="old"), None, (), 2),
+        (gone("by hand"), None, ("old",), 1),
+    ],
+    ids=["made from others", "successor of another", "in no lineage"],
+)
+def test_what_lineage_needs_stays(
+    path: Path, added: Memory, edge: tuple[str, str] | None, ids: tuple[str, ...], needed: int
+) -> None:
+    put(path, added)
+    if edge is not None:
+        cite(path, *edge)
+    assert purged(path) == (ids, KeptCounts(lineage=needed))
 
 
 @pytest.mark.parametrize("named", [{"sources": ("old", "x")}, {"survivor": "old"}])
