@@ -329,7 +329,7 @@ def test_a_model_that_obeys_or_attacks_changes_nothing(
     create_file(filled)
     fill(
         filled,
-        [*told([*of_one_thing(), *PORTS], "told"), *told(COMMANDING, "order", first_day=15)],
+        [*told([*of_one_thing(), *PORTS], "note"), *told(COMMANDING, "order", first_day=15)],
     )
     night(filled, embedder, only=frozenset())
     with closing(sqlite3.connect(filled)) as db:
