@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from slowwave.cli.pages.branches import Branch, trees_of
 from slowwave.cli.terminal.output import shortened
+from slowwave.cli.views.lineage import Branch, trees_of
 from slowwave.store.file import open_reading
 from slowwave.store.lineage import trace_sources
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from slowwave.cli.results.authors import author_of
 from slowwave.cli.terminal.differences import Span, mark_differences
 from slowwave.cli.terminal.output import clean, shortened
 from slowwave.cli.terminal.wording import day_of
+from slowwave.cli.views.memory import author_of
 
 from .values import compare_values, find_guarded
 

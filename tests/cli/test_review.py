@@ -549,7 +549,7 @@ def test_a_reason_to_decline_is_kept_shown_and_remembered(waiting: Path, cli: Cl
     ended = cli("review", "approve", waiting, UPDATE)
     assert ended.code == 1
     assert f"Proposal {UPDATE} was declined on " in ended.err
-    assert "(declined by a person: the wiki is gone). It waits no more." in ended.err
+    assert "(declined by a person: the wiki is gone). It is no longer pending." in ended.err
     assert cli("review", "approve", waiting, MERGE).code == 0
     assert f"{MERGE} was applied on 20" in cli("review", "decline", waiting, MERGE).err
     assert UPDATE not in {one["id"][:8] for one in queue(cli, waiting)}
@@ -578,7 +578,7 @@ def test_what_was_decided_is_shown_as_what_came_of_it(
         assert len(re.findall("! waited for review[^;]*; carried out by run ", said)) == 2
         assert "\n  = 2026-02-03  Helvi settles the invoices on the first" in said
         assert f"in a person's words\n  = {IN_ONE}\n" in said
-        assert "    would have stood: The backup of the wiki runs at 03:30" in said
+        assert "    would have been: The backup of the wiki runs at 03:30" in said
     page = tmp_path / "report.md"
     assert cli("log", waiting, night, "--md", page).code == 0
     said = " ".join(page.read_text().split())
@@ -837,7 +837,7 @@ def test_one_that_is_damaged_blocks_no_other_and_can_be_declined(waiting: Path, 
     assert listed.code == 0
     assert f"update {UPDATE} (stale)" in listed.out
     assert "  ! it cannot be read: it is not a proposal" in listed.out
-    assert "the next night withdraws it, and looks at its memories anew" in listed.out
+    assert "the next night withdraws it, and looks at its memories again" in listed.out
     assert cli("review", "approve", waiting, MERGE).code == 0
     refused = cli("review", "edit", waiting, UPDATE, "--text", "Boats sink.")
     assert (refused.code, "Decline it." in refused.err) == (1, True)
