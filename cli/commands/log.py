@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,15 +24,11 @@ from slowwave.cli.terminal.wording import counted, day_of
 from slowwave.cli.views.proposal import LEGEND, join_lines
 from slowwave.cli.views.report_file import STDOUT, refuse_unwritable, write_report
 from slowwave.cli.views.run import (
-    change_of,
     headline,
     named_or_last_run,
-    outcome_now,
     run_as_json,
-    started,
-    writer_of,
+    table_of_runs,
 )
-from slowwave.cli.views.table import table_of
 from slowwave.store.ageing import PHASE, STATUS_AFTER
 from slowwave.store.intake import DROPPED, UNREAD
 from slowwave.store.places import Place
@@ -41,14 +37,10 @@ from slowwave.store.purge import OPTION
 from .log_stats import StatsOptions, show_stats
 
 if TYPE_CHECKING:
-    from rich.table import Table
     from rich.text import Text
 
     from slowwave.store.changes import TextChange
     from slowwave.store.ledger import Run
-
-# How much of an id names a run, unless another run began in the same millisecond.
-_SHORT = 13
 
 
 @dataclass(frozen=True)
@@ -127,23 +119,7 @@ def _list_runs(place: Place, output: Output) -> None:
             "runs": [run_as_json(run) | {"states": states.get(run.id, {})} for run in runs],
         }
     )
-    output.show(_runs_table(runs, states) if runs else "No run has changed this file yet.")
-
-
-def _runs_table(runs: Sequence[Run], states: Mapping[str, Mapping[str, int]]) -> Table:
-    short = {run.id[:_SHORT] for run in runs}
-    length = _SHORT if len(short) == len(runs) else None
-    rows = (
-        (
-            run.id[:length],
-            started(run),
-            outcome_now(run.outcome, states.get(run.id, {})),
-            *(change_of(run, name) or "?" for name in ("active", "tokens")),
-            writer_of(run),
-        )
-        for run in runs
-    )
-    return table_of(("run", "started", "outcome", "memories", "tokens", "writer"), rows, wrap=2)
+    output.show(table_of_runs(runs, states) if runs else "No run has changed this file yet.")
 
 
 def _show_run(place: Place, prefix: str, output: Output) -> None:

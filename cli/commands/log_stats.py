@@ -13,7 +13,7 @@ from slowwave.cli.nights.metrics import Metrics
 from slowwave.cli.terminal.output import Output, clean
 from slowwave.cli.terminal.wording import counted
 from slowwave.cli.views.asked import since
-from slowwave.cli.views.run import outcome_now
+from slowwave.cli.views.run import table_of_runs
 from slowwave.cli.views.table import table_of
 from slowwave.store.places import Place
 
@@ -80,7 +80,7 @@ def show_stats(place: Place, options: StatsOptions, output: Output) -> None:
         backlog = read_backlog(opened, tenant)
         waiting = len(read_pending(opened))
         runs = [
-            _run(run, states.get(run.id, {}))
+            run
             for run in read_runs(opened)
             # A run counts its own tenants: only runs of the same tenants can be compared.
             if not tenant or set(run.options.get("tenant") or ()) == set(tenants)
@@ -99,7 +99,7 @@ def show_stats(place: Place, options: StatsOptions, output: Output) -> None:
             "by_status": by_status,
             "conversations_waiting": backlog.parts,
             "conversations_waiting_since": backlog.since,
-            "runs": runs,
+            "runs": [_run(run, states.get(run.id, {})) for run in runs],
         }
     )
     count = counted(len(tenants), "tenant", "tenants")
@@ -111,7 +111,7 @@ def show_stats(place: Place, options: StatsOptions, output: Output) -> None:
     if by_status:
         output.show("", _by_status(by_status))
     if runs:
-        output.show("", _growth(runs[-_MAX_RUNS:]))
+        output.show("", table_of_runs(runs[-_MAX_RUNS:], states))
     if len(runs) > _MAX_RUNS:
         output.show(f"The last {_MAX_RUNS} of {len(runs):,} runs; --json has them all.")
 
@@ -122,7 +122,7 @@ def _as_metrics(
     by_status: Mapping[str, Mapping[str, int]],
     parts: int,
     waiting: int,
-    runs: Sequence[Mapping[str, Any]],
+    runs: Sequence[Run],
 ) -> str:
     """Return the counts in the text format of Prometheus."""
     from prometheus_client import generate_latest
@@ -133,7 +133,7 @@ def _as_metrics(
     for status, layers in by_status.items():
         metrics.has_status(file, status, sum(layers.values()))
     if runs:
-        metrics.began(file, datetime.fromisoformat(runs[-1]["started_at"]).timestamp())
+        metrics.began(file, datetime.fromisoformat(runs[-1].started_at).timestamp())
     return generate_latest(metrics.registry).decode().rstrip("\n")
 
 
@@ -162,19 +162,3 @@ def _by_status(by_status: Mapping[str, Mapping[str, int]]) -> Table:
         for status, counts in by_status.items()
     )
     return table_of([""], rows, ["memories", *layers])
-
-
-def _growth(runs: Sequence[Mapping[str, Any]]) -> Table:
-    names = ("active_before", "active_after", "tokens_before", "tokens_after")
-    shows_tenants = any(run["tenants"] for run in runs)
-    rows = [
-        (
-            run["started_at"][:16].replace("T", " "),
-            *([", ".join(run["tenants"]) or "all"] if shows_tenants else []),
-            outcome_now(run["outcome"], run["states"]),
-            *("?" if run[name] is None else f"{run[name]:,}" for name in names),
-        )
-        for run in runs
-    ]
-    titles = ["run of", *(["of tenant"] if shows_tenants else []), "outcome"]
-    return table_of(titles, rows, ["memories before", "after", "tokens before", "after"])

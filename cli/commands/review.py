@@ -29,12 +29,13 @@ from slowwave.cli.terminal.output import Output, clean
 from slowwave.cli.terminal.progress_bars import shown_progress
 from slowwave.cli.terminal.wording import counted
 from slowwave.cli.views.memory import ids_in, read_views
-from slowwave.cli.views.proposal import LEGEND, join_lines, view_waiting, waiting_as_json
+from slowwave.cli.views.proposal import LEGEND, join_lines, view_waiting
 from slowwave.cli.views.review import (
     decided_as_json,
     decided_as_text,
     describe_decision,
     exit_code,
+    waiting_as_json,
     waiting_details,
 )
 from slowwave.cli.views.wiki import WikiOption, refuse_unwritable_wiki, write_after_change

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -72,45 +72,25 @@ def decline(place: Place, choice: Choice, reason: str | None) -> list[WaitingPro
 def carry_out_chosen(
     place: Place,
     choice: Choice,
-    words: str | None,
+    words: str | Mapping[str, str | None] | None,
     embedder: Embedder,
     progress: Progress | None = None,
 ) -> ReviewResult:
-    """Apply the chosen proposals, in a person's words if there are any. Raises `StoreError`."""
-    way = "approve" if words is None else "edit"
-    return _carry_out(place, choice, lambda _: words, way, embedder, progress)
+    """Apply the chosen proposals as one run, unchanged or in a person's words.
 
-
-def carry_out_worded(
-    place: Place,
-    words: Mapping[str, str | None],
-    embedder: Embedder,
-    progress: Progress | None = None,
-) -> ReviewResult:
-    """Apply proposals as one run, each in a person's words or unchanged.
-
-    words: by the id of the proposal; None applies it unchanged. Raises `StoreError`.
+    words: of all, or by proposal id; None applies a proposal unchanged. Raises `StoreError`.
     """
-    way = "approve" if None in words.values() else "edit"
-    return _carry_out(place, Choice(tuple(words)), words.__getitem__, way, embedder, progress)
-
-
-def _carry_out(
-    place: Place,
-    choice: Choice,
-    words_of: Callable[[str], str | None],
-    way: str,
-    embedder: Embedder,
-    progress: Progress | None,
-) -> ReviewResult:
-    """Apply the chosen proposals as one run; words_of: a person's words by proposal id."""
     from slowwave.consolidation.running.approval import carry_out
 
     now = datetime.now(UTC)
 
     def do(opened: MemoryFile) -> ReviewResult:
         chosen = chosen_of(opened, choice)
-        worded = [_worded(opened, waiting, words_of(waiting.id)) for waiting in chosen]
+        texts = [
+            words.get(waiting.id) if isinstance(words, Mapping) else words for waiting in chosen
+        ]
+        worded = [_worded(opened, *pair) for pair in zip(chosen, texts, strict=True)]
+        way = "approve" if None in texts else "edit"
         return carry_out(opened, worded, embedder, now, way, progress)
 
     return place.change(do)

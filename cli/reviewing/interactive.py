@@ -20,7 +20,7 @@ from slowwave.cli.views.proposal import LEGEND, join_lines, view_waiting
 from slowwave.cli.views.review import decided_as_text, exit_code
 from slowwave.store.errors import StoreError
 
-from .chosen_proposals import Choice, carry_out_worded, check_words, decline
+from .chosen_proposals import Choice, carry_out_chosen, check_words, decline
 
 if TYPE_CHECKING:
     from slowwave.consolidation.running.approval import ReviewResult
@@ -144,7 +144,8 @@ class _Answers:
             decline(self.place, Choice(tuple(self.no)), None)
         if self.yes:
             with shown_progress(self.output.quiet) as progress:
-                decided = carry_out_worded(self.place, self.yes, self.embedder, progress)
+                choice = Choice(tuple(self.yes))
+                decided = carry_out_chosen(self.place, choice, self.yes, self.embedder, progress)
             self._show(decided)
             code = exit_code(decided)
         if self.no:

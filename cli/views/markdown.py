@@ -16,7 +16,7 @@ from slowwave.cli.terminal.wording import counted
 
 from .conflict import Pairs
 from .memory import MemoryView
-from .night import Night
+from .night import NightView
 from .proposal import ProposalView
 from .report_file import MARK
 
@@ -29,7 +29,7 @@ _WIDTH = 96
 _MAX_TEXT = 600
 
 
-def as_markdown(night: Night) -> str:
+def as_markdown(night: NightView) -> str:
     """Return the report of a night, with what it omits."""
     parts = [
         *_head(night),
@@ -42,7 +42,7 @@ def as_markdown(night: Night) -> str:
     return f"{MARK}\n" + "\n\n".join(parts) + "\n"
 
 
-def _head(night: Night) -> Iterator[str]:
+def _head(night: NightView) -> Iterator[str]:
     yield f"## {'What a night would do' if night.dry_run else 'What the night did'}"
     if night.run is None:
         read = "; the file was only read" if night.is_whole else ""
@@ -57,7 +57,7 @@ def _head(night: Night) -> Iterator[str]:
             yield f"Take {what} back with {_command('undo', night, night.run.id)}"
 
 
-def _numbers(night: Night) -> Iterator[str]:
+def _numbers(night: NightView) -> Iterator[str]:
     before, after = night.before, night.after
     if before and after:
         rows = [
@@ -73,7 +73,7 @@ def _numbers(night: Night) -> Iterator[str]:
         yield f"The model: {calls}, {usage['cached']} answered from the file, cost {price}."
 
 
-def _proposals(night: Night) -> Iterator[str]:
+def _proposals(night: NightView) -> Iterator[str]:
     states = ", ".join(f"{count:,} {state}" for state, count in sorted(night.states.items()))
     count = len(night.proposals)
     heading = counted(count, "proposal", "proposals")
@@ -144,7 +144,7 @@ def _fenced(language: str, lines: Iterable[str]) -> str:
     return f"{fence}{language}\n{text}\n{fence}"
 
 
-def _command(verb: str, night: Night, which: str) -> str:
+def _command(verb: str, night: NightView, which: str) -> str:
     """Return a command on the file, for a shell, as code within a line."""
     return _code(f"slowwave {verb} {shlex.quote(night.file)} {shlex.quote(which)}")
 

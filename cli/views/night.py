@@ -28,7 +28,7 @@ _MAX_COMPARED = 2_000
 
 
 @dataclass(frozen=True)
-class Night:
+class NightView:
     """One night: what it was to do, what it did, and what it left."""
 
     # As the user names it.
@@ -80,7 +80,7 @@ class Night:
         }
 
 
-def read_night(path: Path, named: Path, prefix: str | None) -> Night:
+def read_night(path: Path, named: Path, prefix: str | None) -> NightView:
     """Return a past run, the last one if none is named.
 
     named: the file as the user names it. Raises `StoreError`.
@@ -100,7 +100,7 @@ def read_night(path: Path, named: Path, prefix: str | None) -> Night:
         claims = read_run_claims(file, run.id)
     memories = read_views(path, ids_in(decision.sources for decision in decisions))
     report = run.report or {}
-    return Night(
+    return NightView(
         file=str(named),
         run=run,
         dry_run=False,
@@ -123,7 +123,7 @@ def read_night(path: Path, named: Path, prefix: str | None) -> Night:
     )
 
 
-def view_night(outcome: Outcome, path: Path, named: Path, dry_run: bool, writer: str) -> Night:
+def view_night(outcome: Outcome, path: Path, named: Path, dry_run: bool, writer: str) -> NightView:
     """Return a night that has just ended, with what it left unchanged. Raises `StoreError`.
 
     named: the file as the user names it.
@@ -146,10 +146,12 @@ def view_night(outcome: Outcome, path: Path, named: Path, dry_run: bool, writer:
     )
 
 
-def _view_unwritten(outcome: Outcome, path: Path, named: Path, dry_run: bool, writer: str) -> Night:
+def _view_unwritten(
+    outcome: Outcome, path: Path, named: Path, dry_run: bool, writer: str
+) -> NightView:
     memories = read_views(path, ids_in(result.proposal.sources for result in outcome.results))
     nothing = "nothing to do" if outcome.last_run is None else "nothing more to do"
-    return Night(
+    return NightView(
         file=str(named),
         run=None,
         dry_run=dry_run,
@@ -162,7 +164,7 @@ def _view_unwritten(outcome: Outcome, path: Path, named: Path, dry_run: bool, wr
     )
 
 
-def with_current_conflicts(night: Night, path: Path, now: str) -> Night:
+def with_current_conflicts(night: NightView, path: Path, now: str) -> NightView:
     """Return a night with the current conflicts of the file. Raises `StoreError`.
 
     Looking for them takes a millisecond or two per memory; in a large file it is left to the user.

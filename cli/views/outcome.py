@@ -29,7 +29,7 @@ from .conflict import (
     undecided_as_text,
 )
 from .memory import ids_in, read_views
-from .phases import archived_as_text, expired_as_text, phases_as_json, purged_as_text
+from .phases import aged_as_text, phases_as_json, purged_as_text, scores_as_text
 from .proposal import LEGEND, join_lines, proposal_as_json, view_result
 from .review import earlier_as_text, withdrawn_as_text
 from .table import table_of
@@ -130,7 +130,8 @@ def _first_remarks(
 ) -> list[str]:
     return [
         *earlier_as_text(outcome.earlier.waiting, file),
-        *expired_as_text(outcome, dry_run, file, path, verbose),
+        *aged_as_text("expire", outcome.expired, dry_run, file, path, verbose),
+        *scores_as_text(outcome.scores),
         *waiting_parts_as_text(outcome.waiting_parts, file),
     ]
 
@@ -140,7 +141,7 @@ def _last_remarks(
 ) -> list[str]:
     return [
         *_left_out(outcome.plan),
-        *archived_as_text(outcome, dry_run, file, path, verbose),
+        *aged_as_text("archive", outcome.archived, dry_run, file, path, verbose),
         *withdrawn_as_text(outcome.earlier.outdated, dry_run),
         *purged_as_text(outcome.purged, dry_run, path, verbose),
         *([clean(f"As it was before: {outcome.backup}")] if outcome.backup else []),

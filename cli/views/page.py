@@ -15,7 +15,7 @@ from slowwave.cli.terminal.output import clean, shortened
 from slowwave.cli.terminal.wording import counted
 from slowwave.store.records import LAYERS
 
-from .night import MAX_PAIRS, Night
+from .night import MAX_PAIRS, NightView
 from .proposal import ProposalView
 from .report_file import MARK
 
@@ -25,7 +25,7 @@ _MAX_PROPOSALS = 1_000
 _MAX_TITLE = 300
 
 
-def as_page(night: Night) -> str:
+def as_page(night: NightView) -> str:
     """Return the report of a night."""
     return render(
         "report.html",

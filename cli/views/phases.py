@@ -68,33 +68,20 @@ def _aged_as_json(aged: AgeingResult, what: str) -> dict[str, Any]:
     return {"run": aged.run_id, what: leaving, "kept": dict(aged.choice.kept), "why": aged.why}
 
 
-def expired_as_text(
-    outcome: Outcome, dry_run: bool, file: Path, path: Path, verbose: bool = False
+def aged_as_text(
+    verb: str,
+    aged: AgeingResult | None,
+    dry_run: bool,
+    file: Path,
+    path: Path,
+    verbose: bool = False,
 ) -> list[str]:
-    """Return what expired, or would, and how much is left of the rest.
+    """Return what a phase did, or would do; nothing if it was not requested.
 
-    file: as the user names it. path: where it is read.
+    verb: "expire" or "archive". file: as the user names it. path: where it is read.
     """
-    parts = []
-    if outcome.expired is not None:
-        parts.append(_aged_as_text("expire", outcome.expired, dry_run, file, path, verbose))
-    if outcome.scores is not None:
-        parts.append("\n".join(_scores(outcome.scores)))
-    return parts
-
-
-def archived_as_text(
-    outcome: Outcome, dry_run: bool, file: Path, path: Path, verbose: bool = False
-) -> list[str]:
-    """Return what was archived, or would be. file, path: as for `expired_as_text`."""
-    if outcome.archived is None:
+    if aged is None:
         return []
-    return [_aged_as_text("archive", outcome.archived, dry_run, file, path, verbose)]
-
-
-def _aged_as_text(
-    verb: str, aged: AgeingResult, dry_run: bool, file: Path, path: Path, verbose: bool
-) -> str:
     lines = [_headline(verb, aged, dry_run), *_leaving(aged, path, verbose)]
     for tenant, count in aged.choice.above.items():
         lines.append(f"Tenant {tenant} stays {count:,} above its limit: the rest must stay.")
@@ -106,7 +93,7 @@ def _aged_as_text(
     if aged.run_id is not None and aged.leaving:
         undo = f"slowwave undo {shlex.quote(str(file))} {aged.run_id}"
         lines.append(f"Take it back with: {undo}")
-    return "\n".join(map(clean, lines))
+    return ["\n".join(map(clean, lines))]
 
 
 def _headline(verb: str, aged: AgeingResult, dry_run: bool) -> str:
@@ -133,14 +120,18 @@ def _leaving(aged: AgeingResult, path: Path, verbose: bool) -> Iterator[str]:
         yield f"  ... {len(aged.leaving) - len(shown):,} more with --verbose"
 
 
-def _scores(scores: tuple[LayerScores, ...]) -> Iterator[str]:
-    yield "Scores of memories, 1 when just used:" if scores else "There is no memory to fade."
+def scores_as_text(scores: tuple[LayerScores, ...] | None) -> list[str]:
+    """Return how much the memories of each layer have faded; nothing if it was not requested."""
+    if scores is None:
+        return []
+    lines = ["Scores of memories, 1 when just used:" if scores else "There is no memory to fade."]
     for layer in scores:
         count = counted(layer.memories, "memory", "memories")
-        yield (
+        lines.append(
             f"  {layer.layer:<9} {count}: mean {layer.mean:.2f}, "
             f"lowest {layer.lowest:.4f}, {layer.faded:,} below one half"
         )
+    return ["\n".join(lines)]
 
 
 def purged_as_text(

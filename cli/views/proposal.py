@@ -325,22 +325,6 @@ def decision_as_json(view: ProposalView, decision: Decision) -> dict[str, Any]:
     return {**proposal_as_json(view), "id": row.pop("key"), **row}
 
 
-def waiting_as_json(waiting: WaitingProposal) -> dict[str, Any]:
-    """Return a proposal that waits, or waited, as format 1, with the texts of its sources."""
-    view, decision = view_waiting(waiting), waiting.decision
-    return {
-        **proposal_as_json(view),
-        "run": decision.run_id,
-        "sources": sources_as_json(view),
-        "state": decision.state,
-        "why": decision.why,
-        "stale": waiting.stale,
-        "draft": view.proposal.draft.text,
-        "claims": [asdict(claim) for claim in view.proposal.draft.claims],
-        "decided_at": decision.decided_at,
-    }
-
-
 def _day(memory: MemoryView) -> str:
     """Return the day of a memory as its text follows it."""
     return f"{memory.day}  " if memory.day else ""

@@ -19,7 +19,7 @@ from slowwave.store.sidecar import file_mode, sync_folder
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
-    from .night import Night
+    from .night import NightView
 
 # What each report begins with, as HTML and as Markdown: a comment, which no reader sees.
 MARK = "<!-- a report of slowwave -->"
@@ -41,7 +41,7 @@ def is_page(path: Path) -> bool:
     return form
 
 
-def report_of(night: Night, path: Path) -> str:
+def report_of(night: NightView, path: Path) -> str:
     """Return a report in the form that the name of its file requests."""
     from .markdown import as_markdown
     from .page import as_page

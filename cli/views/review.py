@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,13 @@ from slowwave.cli.terminal.output import clean
 from slowwave.cli.terminal.wording import counted, day_of
 
 from .memory import MemoryView, sort_by_time
-from .proposal import is_reworded, proposal_as_json, view_result
+from .proposal import (
+    is_reworded,
+    proposal_as_json,
+    sources_as_json,
+    view_result,
+    view_waiting,
+)
 
 if TYPE_CHECKING:
     from slowwave.consolidation.running.approval import ReviewResult
@@ -45,6 +52,22 @@ def describe_decision(decision: Decision) -> tuple[str, str]:
     why = f" ({decision.why})" if decision.why and not is_done else ""
     sentence = f"Proposal {short} {decided} on {day_of(decision.decided_at)}{why}."
     return sentence, hint.format(id=short)
+
+
+def waiting_as_json(waiting: WaitingProposal) -> dict[str, Any]:
+    """Return a proposal that waits, or waited, as format 1, with the texts of its sources."""
+    view, decision = view_waiting(waiting), waiting.decision
+    return {
+        **proposal_as_json(view),
+        "run": decision.run_id,
+        "sources": sources_as_json(view),
+        "state": decision.state,
+        "why": decision.why,
+        "stale": waiting.stale,
+        "draft": view.proposal.draft.text,
+        "claims": [asdict(claim) for claim in view.proposal.draft.claims],
+        "decided_at": decision.decided_at,
+    }
 
 
 def waiting_details(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -13,9 +13,16 @@ from slowwave.store.intake import DROPPED, INGESTED
 from slowwave.store.ledger import DECIDED
 from slowwave.store.purge import OPTION
 
+from .table import table_of
+
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from slowwave.store.file import MemoryFile
     from slowwave.store.ledger import Run
+
+# How much of an id names a run, unless another run began in the same millisecond.
+_SHORT = 13
 
 
 def run_as_json(run: Run) -> dict[str, Any]:
@@ -37,6 +44,28 @@ def named_or_last_run(file: MemoryFile, prefix: str | None) -> Run:
             "To see what one would do: slowwave maintain FILE --dry-run",
         )
     return runs[-1]
+
+
+def table_of_runs(runs: Sequence[Run], states: Mapping[str, Mapping[str, int]]) -> Table:
+    """Return runs, a line each. states: the number of proposals by state, by run id."""
+    short = {run.id[:_SHORT] for run in runs}
+    length = _SHORT if len(short) == len(runs) else None
+    tenants = {run.id: ", ".join(run.options.get("tenant") or []) for run in runs}
+    # Runs of other tenants count other memories.
+    has_tenants = any(tenants.values())
+    rows = (
+        (
+            run.id[:length],
+            started(run),
+            outcome_now(run.outcome, states.get(run.id, {})),
+            *(change_of(run, name) or "?" for name in ("active", "tokens")),
+            writer_of(run),
+            *([tenants[run.id] or "all"] if has_tenants else []),
+        )
+        for run in runs
+    )
+    titles = ["run", "started", "outcome", "memories", "tokens", "writer"]
+    return table_of([*titles, *(["tenant"] if has_tenants else [])], rows, wrap=2)
 
 
 def headline(run: Run, states: Mapping[str, int]) -> str:

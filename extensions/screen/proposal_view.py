@@ -14,14 +14,14 @@ from .lineage import grow, read_lineages
 from .texts import draft_of, reasons_of, sources_of
 
 
-class ProposalView(ContentSwitcher):
+class ProposalPane(ContentSwitcher):
     """Shows the proposal that the cursor stands on."""
 
     DEFAULT_CSS = """
-    ProposalView { height: 1fr; border-top: solid $primary; }
-    ProposalView #texts { height: 1fr; }
-    ProposalView VerticalScroll { width: 1fr; padding-right: 1; scrollbar-size: 1 1; }
-    ProposalView #result { border-left: solid $primary; padding-left: 1; }
+    ProposalPane { height: 1fr; border-top: solid $primary; }
+    ProposalPane #texts { height: 1fr; }
+    ProposalPane VerticalScroll { width: 1fr; padding-right: 1; scrollbar-size: 1 1; }
+    ProposalPane #result { border-left: solid $primary; padding-left: 1; }
     """
 
     def __init__(self, place: Place) -> None:

@@ -215,7 +215,7 @@ def test_who_is_asked_and_says_no_has_done_nothing_wrong(
 ) -> None:
     cli("maintain", filled, "--consolidate")
     run = str(rows(filled, "SELECT id FROM runs")[0]["id"])
-    monkeypatch.setattr("slowwave.cli.commands.undo._MANY", 0)
+    monkeypatch.setattr("slowwave.cli.commands.undo._MAX_UNASKED", 0)
     at_a_terminal(monkeypatch, "n")
     ended = cli("undo", filled, run)
     assert ended.code == 1

@@ -69,14 +69,6 @@ def test_what_gets_a_yes_is_applied_and_what_gets_a_no_is_declined(smoke: Path) 
     assert len(rows(smoke, "SELECT id FROM runs")) == 2
 
 
-def test_carrying_out_what_was_answered_shows_its_progress(smoke: Path) -> None:
-    code, shown = at_a_terminal(smoke, "y\ny\ny\n", TERM="xterm")
-    assert code == 0, shown
-    last = shown[shown.index("(3/3) Apply") :]
-    assert "checking drafts" in last
-    assert "writing to the file" in last
-
-
 def test_each_proposal_is_shown_with_what_differs(smoke: Path) -> None:
     _, shown = at_a_terminal(smoke, "n\nn\nq\n", TERM="xterm")
     assert "  - 2026-02-06  \x1b[4mUser said that\x1b[0m Helvi settles the invoices" in shown

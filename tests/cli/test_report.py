@@ -242,6 +242,7 @@ def an_undecided(*ids: str, similarity: float = 0.8) -> Undecided:
 def test_what_is_left_to_a_model_is_said_with_what_asking_would_cost(memory_file: Path) -> None:
     texts = [f"Note number {number} on the gateway." for number in range(24)]
     put(memory_file, *(a_memory(f"m{at:02d}", text) for at, text in enumerate(texts)))
+    assert "A model would be" not in text_of(memory_file, an_outcome())
     windows = [
         an_undecided(f"m{at:02d}", f"m{at + 1:02d}", similarity=0.5 + at / 100)
         for at in range(0, 24, 2)
@@ -258,10 +259,6 @@ def test_what_is_left_to_a_model_is_said_with_what_asking_would_cost(memory_file
     shown = [text for text in texts if text in said]
     assert shown == texts[4:]
     assert "similarity 0.72:" in said
-
-
-def test_with_a_model_nothing_is_left_to_one(memory_file: Path) -> None:
-    outcome = an_outcome(undecided=(an_undecided("a", "b"),))
     writer = ModelWriter(Endpoint("none/none", None))
     left = as_json(outcome, "m", False, writer)["undecided"]
     assert left == {"groups": 0, "memories": 0, "calls": 0, "tokens": 0, "likeliest": []}
@@ -278,10 +275,6 @@ def test_a_model_that_answers_nothing_is_not_said_to_have_been_shown_anything(
         said = cli("maintain", memory_file, "--consolidate", *model).out
     assert "The model was shown" not in said
     assert "  ! 1 question: " in said
-
-
-def test_where_nothing_is_left_to_a_model_nothing_is_said(memory_file: Path) -> None:
-    assert "model" not in text_of(memory_file, an_outcome())
 
 
 @pytest.mark.parametrize("is_terminal", [True, False], ids=["a terminal", "a pipe"])
@@ -345,13 +338,9 @@ def test_of_the_pairs_kept_apart_ten_of_all_kinds_are_shown_with_both_texts(
     assert lines[at + 1 : at + 3] == ["    a12 listens.", "    b12 listens."]
     # Both of its memories were shown already.
     assert "path: " not in said
-
-
-def test_all_pairs_kept_apart_are_shown_if_asked_for(memory_file: Path) -> None:
-    refused = refusals(memory_file, ["number"] * 12)
-    said = text_of(memory_file, an_outcome(refused=refused), verbose=True)
-    assert all(f"  {one.guard}: {one.why}" in said for one in refused)
-    assert "--verbose" not in said
+    every = text_of(memory_file, an_outcome(refused=refused), verbose=True)
+    assert all(f"  {one.guard}: {one.why}" in every for one in refused)
+    assert "--verbose" not in every
     assert "Kept apart" not in text_of(memory_file, an_outcome(refused=refused))
 
 
@@ -391,13 +380,6 @@ CONFLICTS = [
 ]
 
 
-def test_conflicts_that_share_a_memory_have_one_number() -> None:
-    found = conflicts_as_json(CONFLICTS)
-    assert [one["group"] for one in found] == [1, 2, 1, 1, 2]
-    assert [tuple(one["sources"]) for one in found] == [one.sources for one in CONFLICTS]
-    assert conflicts_as_json([]) == []
-
-
 def test_each_memory_in_conflict_is_shown_once_with_its_text_and_date(memory_file: Path) -> None:
     put(
         memory_file,
@@ -406,6 +388,9 @@ def test_each_memory_in_conflict_is_shown_once_with_its_text_and_date(memory_fil
             for at, one in enumerate("abcdxy")
         ),
     )
+    found = conflicts_as_json(CONFLICTS)
+    assert [one["group"] for one in found] == [1, 2, 1, 1, 2]
+    assert [tuple(one["sources"]) for one in found] == [one.sources for one in CONFLICTS]
     said = conflicts_as_text(CONFLICTS, memory_file)
     assert said.splitlines() == [
         "In conflict, and left as they are: 6 memories about 2 things.",

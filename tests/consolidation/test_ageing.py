@@ -696,8 +696,12 @@ def test_with_verbose_a_purge_says_of_each_memory_why_it_stays(lived: Path, cli:
 def test_a_purge_and_its_dry_run_name_what_goes_and_say_that_it_is_for_good(
     lived: Path, cli: Cli
 ) -> None:
-    for options, went in ((["--dry-run"], "would go"), ([], "went")):
+    for options, done, went in (
+        (["--dry-run"], "To be purged", "would go"),
+        ([], "Purged", "went"),
+    ):
         said = cli("maintain", lived, "--phase", "purge", *options).out
+        assert f"\n{done}: 1 memory superseded long ago." in said
         assert f"A purge cannot be undone. These {went}:\n" in said
         # By its id.
         assert "what purged says (purged)\n" in said
