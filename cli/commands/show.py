@@ -185,9 +185,9 @@ def _show_lineage(place: Place, memory: str, options: LineageOptions, output: Ou
         if options.html != STDOUT:
             output.show(clean(f"Written: {options.html}"))
     elif options.dot or options.mermaid:
-        from slowwave.cli.views.graph import Node, as_dot, as_mermaid, graph_of
+        from slowwave.cli.views.graph import as_dot, as_mermaid, graph_of
 
-        graph = graph_of(Node(found.id, found.content, found.status), sources, derived)
+        graph = graph_of(found, sources, derived)
         output.show(as_dot(graph) if options.dot else as_mermaid(graph))
     elif output.json:
         said_in = [

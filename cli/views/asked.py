@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 # How many reasons, and how many memories that stay verbatim, are shown.
 _MAX_SHOWN = 5
-_PARTS = "conversation part", "conversation parts"
+_WAIT = "conversation part waits", "conversation parts wait"
+_WERE = "conversation part was", "conversation parts were"
 
 
 def question_as_json(asked: AskedWindow) -> dict[str, Any]:
@@ -135,7 +136,7 @@ def waiting_parts_as_text(parts: WaitingPartsResult, file: Path) -> list[str]:
     if not parts.waiting:
         return []
     then = "a real run" if parts.is_due else "with --model a night"
-    waits = _parts(parts.waiting, "waits", "wait")
+    waits = counted(parts.waiting, *_WAIT)
     return [f"{waits} for a model {since(parts.backlog)}: {then} reads that first."]
 
 
@@ -157,14 +158,9 @@ def _read_parts(parts: WaitingPartsResult, file: Path) -> Iterator[str]:
     ]
     calls = f" ({counted(parts.usage.calls, 'call', 'calls')})" if parts.usage.calls else ""
     found = f": {', '.join(states) or 'nothing to remember'}" if parts.read else ""
-    yield f"{_parts(parts.read, 'was', 'were')} read{calls}{found}."
+    yield f"{counted(parts.read, *_WERE)} read{calls}{found}."
     if parts.unread:
-        waits = _parts(parts.waiting, "waits", "wait")
-        yield f"  ! {waits} on {since(parts.backlog)}: {parts.why}"
+        yield f"  ! {counted(parts.unread, *_WAIT)} on {since(parts.backlog)}: {parts.why}"
         yield f"  List or throw away what waits: slowwave ingest {named} --waiting"
     for run in parts.runs if parts.read else ():
         yield f"Take it back with: slowwave undo {named} {run}"
-
-
-def _parts(count: int, verb: str, plural_verb: str) -> str:
-    return f"{counted(count, *_PARTS)} {verb if count == 1 else plural_verb}"

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from slowwave.cli.terminal.output import shortened
 
 if TYPE_CHECKING:
-    from slowwave.store.lineage import Lineage
+    from slowwave.store.lineage import Ancestor, Lineage
+    from slowwave.store.records import Memory
 
 # How many characters of a memory its box shows, and how many on a line.
 _MAX_TEXT = 160
@@ -19,30 +20,22 @@ _WIDTH = 40
 _SPECIAL = re.compile(r"[^\w .,:'()-]")
 
 
-class Node(NamedTuple):
-    """A memory in a graph."""
-
-    id: str
-    content: str
-    status: str
-
-
 class Graph(NamedTuple):
     """Memories, and which was made into which by what."""
 
-    nodes: Sequence[Node]
+    nodes: Sequence[Memory | Ancestor]
     # The number of the source, that of the derived memory, the operation.
     edges: Sequence[tuple[int, int, str]]
 
 
-def graph_of(start: Node, sources: Lineage, derived: Lineage) -> Graph:
+def graph_of(memory: Memory | Ancestor, sources: Lineage, derived: Lineage) -> Graph:
     """Return what a memory was made from and what was made from it, each memory once."""
-    nodes = {start.id: start}
+    nodes: dict[str, Memory | Ancestor] = {memory.id: memory}
     edges: dict[tuple[str, str], str] = {}
     for lineage, is_upwards in ((sources, True), (derived, False)):
         for near, steps in lineage.steps.items():
             for far in steps:
-                nodes.setdefault(far.id, Node(far.id, far.content, far.status))
+                nodes.setdefault(far.id, far)
                 edge = (far.id, near) if is_upwards else (near, far.id)
                 edges[edge] = far.operation
     numbers = {memory_id: number for number, memory_id in enumerate(nodes)}
@@ -82,7 +75,7 @@ def as_mermaid(graph: Graph) -> str:
     return "\n".join(lines)
 
 
-def _label(node: Node) -> Iterator[str]:
+def _label(node: Memory | Ancestor) -> Iterator[str]:
     """Yield the lines in the box of a memory."""
     yield f"{shortened(node.id, _WIDTH)} ({node.status})"
     yield from textwrap.wrap(shortened(node.content, _MAX_TEXT), _WIDTH)

@@ -19,7 +19,7 @@ from nights import PORT, TWINS, fill, night, of_one_thing, rows, told
 from rich.console import Console, RenderableType
 
 from slowwave.cli.views.conflict import conflicts_as_json, conflicts_as_text
-from slowwave.cli.views.memory import MemoryView, sort_by_time
+from slowwave.cli.views.memory import MemoryView
 from slowwave.cli.views.outcome import as_json, as_text
 from slowwave.cli.views.proposal import join_lines, view_result
 from slowwave.consolidation.model.calls import Endpoint
@@ -477,18 +477,3 @@ def test_on_a_terminal_the_words_that_differ_are_marked_and_in_a_pipe_the_text_i
     marked = {(shown.plain[one.start : one.end], one.style) for one in shown.spans if one.style}
     assert ("noon", "underline") in marked
     assert ("12:00", "bold") in marked or ("12", "bold") in marked
-
-
-class _LookedUp(dict[str, MemoryView]):
-    """Memories that are to be looked up, and not gone through."""
-
-    def items(self) -> Any:
-        raise AssertionError("all memories are gone through to put three in order")
-
-    __iter__ = keys = values = items
-
-
-def test_memories_are_put_in_order_without_going_through_all_others() -> None:
-    several = {"b": "2026-02-02", "a": "2026-02-02", "c": "2026-01-01"}
-    known = _LookedUp({one: MemoryView(one, one, day) for one, day in several.items()})
-    assert sort_by_time(["a", "b", "c", "gone"], known) == ["gone", "c", "a", "b"]
