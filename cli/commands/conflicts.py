@@ -1,4 +1,4 @@
-"""slowwave conflicts: memories that give one thing two values."""
+"""slowwave conflicts: memories that contradict each other."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def conflicts(
     json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """List memories that give one thing two values.
+    """List memories that contradict each other.
 
-    Only those of which neither plainly replaces the other.
+    Only pairs in which neither memory clearly replaces the other.
     """
     from slowwave.consolidation.planning.conflicts import current_conflicts
     from slowwave.store.records import timestamp

@@ -104,4 +104,4 @@ def test_a_block_is_text_lines_or_a_message_or_empty_if_nothing_fits(
 
 def test_that_vectors_were_computed_and_not_kept_is_said(memory_file: Path, cli: Cli) -> None:
     fill(memory_file, told(TEXTS, "m"))
-    assert "3 vectors were computed for this and not stored" in cli("recall", memory_file, "x").err
+    assert "3 vectors were computed, but not stored" in cli("recall", memory_file, "x").err
