@@ -1,4 +1,4 @@
-"""slowwave apply: what is left in a plan, carried out."""
+"""slowwave apply: carry out the proposals of a plan."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from slowwave.cli.arguments.options import (
     QuietOption,
 )
 from slowwave.cli.files.places import on_place
-from slowwave.cli.results.waiting import decided_as_json, decided_as_text, exit_code
-from slowwave.cli.results.wiki import WikiOption, refuse_unwritable_wiki, write_after_change
 from slowwave.cli.terminal.output import Output
 from slowwave.cli.terminal.progress_bars import shown_progress
+from slowwave.cli.views.review import decided_as_json, decided_as_text, exit_code
+from slowwave.cli.views.wiki import WikiOption, refuse_unwritable_wiki, write_after_change
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbedder
 from slowwave.store.places import Place
 
@@ -37,12 +37,12 @@ def apply(
         Path,
         typer.Argument(
             metavar="PLAN",
-            help="What maintain --dry-run --plan-out wrote, without what is not to be done.",
+            help="A file of maintain --dry-run --plan-out, without the proposals to skip.",
         ),
     ],
     include_protected: IncludeProtectedOption = False,
     reconsider: Annotated[
-        bool, typer.Option("--reconsider", help="Carry out also what was declined since.")
+        bool, typer.Option("--reconsider", help="Also apply proposals that were declined since.")
     ] = False,
     embedder: EmbedderOption = DEFAULT_MODEL,
     wiki: WikiOption = None,
@@ -50,36 +50,36 @@ def apply(
     json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Carry out what is left in a plan, each proposal if it passes the checks of a night again.
+    """Apply the proposals that are left in a plan, each if it passes all checks again.
 
-    Nothing is done of one whose sources have changed since, or whose text cannot be checked.
+    A proposal is skipped if its sources have changed since, or if its text cannot be checked.
     """
     from slowwave.consolidation.running.approval import ReviewResult, carry_out, find_declined
     from slowwave.consolidation.running.plan_file import read_plan
 
     refuse_unwritable_wiki(wiki, file)
-    # No plan gives itself leave.
+    # Only the command line can permit this; a plan cannot.
     planned = read_plan(plan)
-    asks_for_more = any(one.proposal.include_protected for one in planned)
-    several = [
-        replace(one, proposal=replace(one.proposal, include_protected=include_protected))
-        for one in planned
+    wants_protected = any(kept.proposal.include_protected for kept in planned)
+    planned = [
+        replace(kept, proposal=replace(kept.proposal, include_protected=include_protected))
+        for kept in planned
     ]
     now, model = datetime.now(UTC), SentenceEmbedder(embedder)
 
     output = Output(json, quiet)
-    if asks_for_more and not include_protected:
+    if wants_protected and not include_protected:
         output.note(
-            "The plan was made with --include-protected: without it here, too, proposals that let "
-            "human, pinned or core memories leave are stale."
+            "The plan was made with --include-protected. Pass that here, too: otherwise proposals "
+            "that supersede human, pinned or core memories are stale."
         )
     place.refuse_changes()
     with shown_progress(quiet) as progress:
 
         def do(opened: MemoryFile) -> ReviewResult:
-            declined = [] if reconsider else list(find_declined(opened, several))
-            ids = {one.proposal.id for one in declined}
-            left = [one for one in several if one.proposal.id not in ids]
+            declined = [] if reconsider else list(find_declined(opened, planned))
+            ids = {result.proposal.id for result in declined}
+            left = [kept for kept in planned if kept.proposal.id not in ids]
             decided = carry_out(opened, left, model, now, "plan", progress, is_trusted=False)
             return ReviewResult(decided.run_id, (*decided.results, *declined))
 

@@ -1,4 +1,4 @@
-"""slowwave conflicts: memories that give one thing two values."""
+"""slowwave conflicts: memories that contradict each other."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ from slowwave.cli.arguments.options import (
     TenantsOption,
 )
 from slowwave.cli.files.places import on_place
-from slowwave.cli.results.left_as_it_is import conflicts_as_json, conflicts_as_text
-from slowwave.cli.results.memory_texts import MemoryTexts
 from slowwave.cli.terminal.output import Output, clean
+from slowwave.cli.views.conflict import conflicts_as_json, conflicts_as_text
 from slowwave.store.places import Place
 
 
@@ -27,9 +26,9 @@ def conflicts(
     json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """List memories that give one thing two values.
+    """List memories that contradict each other.
 
-    Only those of which neither plainly replaces the other.
+    Only pairs in which neither memory clearly replaces the other.
     """
     from slowwave.consolidation.planning.conflicts import current_conflicts
     from slowwave.store.records import timestamp
@@ -38,14 +37,7 @@ def conflicts(
     with place.reading() as memory_file:
         now = timestamp(datetime.now(UTC))
         found = current_conflicts(memory_file, tuple(tenant or ()), now)
-        output.result(
-            {
-                "command": "conflicts",
-                "file": str(file),
-                "conflicts": conflicts_as_json(found),
-            }
-        )
-        if found:
-            output.show(conflicts_as_text(found, MemoryTexts(memory_file)))
-        else:
-            output.show(clean(f"{file}: no conflicts."))
+        result = {"command": "conflicts", "file": str(file)}
+        output.result({**result, "conflicts": conflicts_as_json(found)})
+        text = conflicts_as_text(found, memory_file) if found else clean(f"{file}: no conflicts.")
+        output.show(text)

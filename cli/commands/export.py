@@ -92,14 +92,12 @@ def _refuse_lines(context: typer.Context) -> None:
 
 
 def _write_wiki(place: Place, folder: Path, output: Output) -> None:
-    from slowwave.cli.results.wiki import tell_wiki, wiki_as_json, write_out
+    from slowwave.cli.views.wiki import write_wiki
 
     with place.reading() as memory_file:
-        written = write_out(memory_file, folder, place.named)
-    output.result(
-        {"command": "export", "file": str(place.named), "wiki": wiki_as_json(folder, written)}
-    )
-    tell_wiki(output, folder, written)
+        pages = write_wiki(memory_file, folder, place.named)
+    output.result({"command": "export", "file": str(place.named), **pages.as_json()})
+    pages.tell(output, Code.DONE)
 
 
 def _write(lines: Iterable[str]) -> None:

@@ -29,13 +29,13 @@ from slowwave.cli.arguments.options import (
 )
 from slowwave.cli.arguments.settings import is_on_command_line, source_of
 from slowwave.cli.files.places import refuse_foreign
-from slowwave.cli.results.ingest_report import as_json, as_text
-from slowwave.cli.results.problems import tell_problems
-from slowwave.cli.results.wiki import WikiOption, refuse_unwritable_wiki, write_after_run
 from slowwave.cli.terminal.exits import OF_VERDICT, Code
 from slowwave.cli.terminal.output import Output
 from slowwave.cli.terminal.progress_bars import shown_progress
 from slowwave.cli.terminal.signals import signals_of_this_command
+from slowwave.cli.views.ingest import as_json, as_text
+from slowwave.cli.views.problems import tell_problems
+from slowwave.cli.views.wiki import WikiOption, refuse_unwritable_wiki, write_after_run
 from slowwave.consolidation.ingest.options import (
     DEFAULT_DAYS,
     MAX_DAYS,

@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from slowwave.cli.results.ingest_report import reading_what_waits
 from slowwave.cli.terminal.output import Output, clean, shortened
 from slowwave.cli.terminal.wording import counted, day_of
+from slowwave.cli.views.ingest import reading_what_waits
 
 if TYPE_CHECKING:
     from slowwave.consolidation.ingest.dropping import Dropped, Waiting

@@ -28,16 +28,16 @@ _Status = Literal["active", "superseded", "archived", "expired", "any"]
 def list_(
     file: FileArgument,
     place: Place,
-    status: Annotated[_Status, typer.Option(help="In which state.")] = "active",
+    status: Annotated[_Status, typer.Option(help="Only in this state.")] = "active",
     layer: LayerOption = None,
     kind: KindOption = None,
     tenant: TenantsOption = None,
     contains: Annotated[
         str | None,
-        typer.Option(metavar="TEXT", help="Only those with this in their text; A to Z as a to z."),
+        typer.Option(metavar="TEXT", help="Only with this text, in upper or lower case."),
     ] = None,
     limit: Annotated[
-        int, typer.Option(metavar="N", min=0, max=10**9, help="At most so many; 0 for all.")
+        int, typer.Option(metavar="N", min=0, max=10**9, help="Maximum memories. 0 for no limit.")
     ] = 50,
     config: ConfigOption = None,
     json: JsonOption = False,
@@ -57,14 +57,14 @@ def list_(
             "command": "list",
             "file": str(file),
             "count": count,
-            "memories": [asdict(one) for one in memories],
+            "memories": list(map(asdict, memories)),
         }
     )
     lines = [
-        f"{clean(one.id)}  {day_of(one.observed_at):<10}  "
-        f"{one.layer if one.status == 'active' else one.status:<10}  "
-        f"{shortened_for_stdout(one.content)}"
-        for one in memories
+        f"{clean(memory.id)}  {day_of(memory.observed_at):<10}  "
+        f"{memory.layer if memory.status == 'active' else memory.status:<10}  "
+        f"{shortened_for_stdout(memory.content)}"
+        for memory in memories
     ]
     if len(memories) < count:
         lines.append(f"... {count - len(memories):,} more: --limit 0 shows all.")

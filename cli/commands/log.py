@@ -1,52 +1,64 @@
-"""slowwave log: the runs, or one run with its proposals."""
+"""slowwave log: the runs, one run with its proposals, its changes of texts, or its report."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from slowwave.cli.arguments.option_rules import refuse_missing
-from slowwave.cli.arguments.options import ConfigOption, FileArgument, JsonOption, QuietOption
-from slowwave.cli.files.places import on_place
-from slowwave.cli.results.blocks import (
-    LEGEND,
-    NOT_WANTED,
-    ProposalBlock,
-    joined,
-    result_of,
-    source_lines,
+from slowwave.cli.arguments.options import (
+    ConfigOption,
+    FileArgument,
+    HtmlOption,
+    JsonOption,
+    QuietOption,
 )
-from slowwave.cli.results.memory_texts import MemoryTexts, ShownMemory, memories_of
-from slowwave.cli.results.runs import headline, outcome_now, started, went, writer_of
-from slowwave.cli.results.waiting import why_it_waited
+from slowwave.cli.files.places import on_place
 from slowwave.cli.terminal.output import Output, clean
-from slowwave.cli.terminal.wording import counted
-from slowwave.consolidation.running.kept_proposal import VECTOR, kept_from_decision
-from slowwave.consolidation.text.token_count import count_tokens
+from slowwave.cli.terminal.wording import counted, day_of
+from slowwave.cli.views.proposal import LEGEND, join_lines
+from slowwave.cli.views.report_file import STDOUT, refuse_unwritable, write_report
+from slowwave.cli.views.run import (
+    headline,
+    named_or_last_run,
+    run_as_json,
+    table_of_runs,
+)
 from slowwave.store.ageing import PHASE, STATUS_AFTER
 from slowwave.store.intake import DROPPED, UNREAD
-from slowwave.store.kept_form import KEPT
 from slowwave.store.places import Place
 from slowwave.store.purge import OPTION
 
-from .log_diff import show_diff
-from .log_report import ReportOptions, write_reports
 from .log_stats import StatsOptions, show_stats
 
 if TYPE_CHECKING:
-    from rich.table import Table
     from rich.text import Text
 
     from slowwave.store.changes import TextChange
-    from slowwave.store.ledger import Decision, Run
-    from slowwave.store.lineage import KeptClaim
+    from slowwave.store.ledger import Run
 
-# So much of an id names a run that did not begin in the same millisecond as another.
-_SHORT = 13
+
+@dataclass(frozen=True)
+class ReportOptions:
+    """Where a run is reported to."""
+
+    html: HtmlOption = None
+    md: Annotated[
+        Path | None,
+        typer.Option(
+            "--md", metavar="PATH", allow_from_autoenv=False, help="Write Markdown. - for stdout."
+        ),
+    ] = None
+
+    @property
+    def paths(self) -> list[Path]:
+        """The paths that were named."""
+        return [path for path in (self.html, self.md) if path is not None]
 
 
 @on_place
@@ -55,7 +67,7 @@ def log(
     file: FileArgument,
     place: Place,
     run: Annotated[
-        str | None, typer.Argument(metavar="RUN", help="Its id, or a unique prefix.")
+        str | None, typer.Argument(metavar="RUN", help="The id of a run, or a unique prefix.")
     ] = None,
     *,
     diff: Annotated[
@@ -74,171 +86,139 @@ def log(
 ) -> None:
     """List the runs, or show one run with its proposals.
 
-    --diff, --html and --md take the last run unless you name one.
+    --diff, --html and --md show the last run unless you specify one.
     """
     refuse_missing(context, (("tenant", ("stats", "prometheus")),))
     output = Output(json, quiet)
     forms = {"--diff": diff, "--html or --md": bool(report.paths), "--stats": stats.wanted}
     if len(named := [name for name, chosen in forms.items() if chosen]) > 1:
         raise typer.BadParameter(f"Pass only one of {', '.join(named)}.")
-    if diff:
-        show_diff(place, run, output)
-        return
-    if report.paths:
-        write_reports(place, run, report, output)
-        return
     if stats.wanted:
         stats.refuse_run(run)
         show_stats(place, stats, output)
-        return
-    from slowwave.store.changes import read_changes
+    elif diff:
+        _show_diff(place, run, output)
+    elif report.paths:
+        _write_reports(place, run, report, output)
+    elif run is None:
+        _list_runs(place, output)
+    else:
+        _show_run(place, run, output)
+
+
+def _list_runs(place: Place, output: Output) -> None:
     from slowwave.store.file import open_reading
-    from slowwave.store.ledger import (
-        count_states,
-        read_applied_approvals,
-        read_decisions,
-        read_run,
-        read_runs,
+    from slowwave.store.ledger import count_states, read_runs
+
+    with place.reading() as memory_file, open_reading(memory_file) as opened:
+        runs, states = read_runs(opened), count_states(opened)
+    output.result(
+        {
+            "command": "log",
+            "file": str(place.named),
+            "runs": [run_as_json(run) | {"states": states.get(run.id, {})} for run in runs],
+        }
     )
-    from slowwave.store.lineage import read_run_claims
+    output.show(table_of_runs(runs, states) if runs else "No run has changed this file yet.")
+
+
+def _show_run(place: Place, prefix: str, output: Output) -> None:
+    from slowwave.cli.views.night import read_night
 
     with place.reading() as memory_file:
-        with open_reading(memory_file) as opened:
-            if run is None:
-                runs, states = read_runs(opened), count_states(opened)
-                output.result(
-                    {
-                        "command": "log",
-                        "file": str(file),
-                        "runs": [asdict(one) | {"states": states.get(one.id, {})} for one in runs],
-                    }
-                )
-                output.show(
-                    _runs_table(runs, states) if runs else "No run has changed this file yet."
-                )
-                return
-            found = read_run(opened, run)
-            decisions = read_decisions(opened, found.id)
-            carried_out = read_applied_approvals(opened, found.id)
-            changes, claims = read_changes(opened, found.id), read_run_claims(opened, found.id)
-        output.result(
-            {
-                "command": "log",
-                "file": str(file),
-                "run": asdict(found),
-                "proposals": [_as_json(one) for one in decisions],
-            }
-        )
-        memories = MemoryTexts(memory_file).memories(
-            memories_of([one.sources for one in decisions])
-        )
-        became = Counter(one.state for one in decisions)
-        lines: list[str | Text] = [headline(found, became), _what_it_did(found, decisions)]
-        for one in decisions:
-            done = carried_out.get(one.key)
-            lines += _block(one, changes, claims.get(one.key, ()), memories, done).lines()
-        output.show(joined(lines))
+        night = read_night(memory_file, place.named, prefix)
+    output.result({"command": "log", "file": str(place.named), **night.as_json()})
+    if night.run is None:
+        return
+    lines: list[str | Text] = [headline(night.run, night.states)]
+    lines.append("\n".join(_what_it_did(night.run, len(night.proposals))))
+    for proposal in night.proposals:
+        lines += proposal.lines()
+    output.show(join_lines(lines))
 
 
-def _what_it_did(run: Run, decisions: Sequence[Decision]) -> str:
-    if run.options.get(OPTION):
-        purged = (run.report or {}).get("purged")
-        return "" if purged is None else f"{counted(purged, 'memory', 'memories')} purged."
-    if PHASE in run.options:
-        return _what_left(run)
-    if DROPPED in run.options:
-        parts = counted((run.report or {}).get(DROPPED, 0), "part", "parts")
-        return f"{parts} of conversations that waited for a model, thrown away: {_named(run)}."
-    proposals = f"{counted(len(decisions), 'proposal', 'proposals')}. {LEGEND}"
-    return "\n".join([*_unread(run), proposals])
-
-
-def _named(run: Run) -> str:
-    return clean(", ".join(map(str, run.options[DROPPED])))
-
-
-def _unread(run: Run) -> Iterator[str]:
-    """Say what of conversations nobody could read, and why the first of it."""
-    unread = (run.report or {}).get(UNREAD) or []
-    if unread:
-        waits = counted(len(unread), "conversation part waits", "conversation parts wait")
-        yield clean(f"{waits} for a model: {unread[0]['why']}")
-
-
-def _what_left(run: Run) -> str:
-    """Say how many memories a phase took out of the active ones."""
+def _what_it_did(run: Run, proposals: int) -> Iterator[str]:
     report = run.report or {}
-    what = next((one for one in STATUS_AFTER.values() if one in report), None)
-    return "" if what is None else f"{counted(report[what], 'memory', 'memories')} {what}."
+    if run.options.get(OPTION):
+        if "purged" in report:
+            yield f"{counted(report['purged'], 'memory', 'memories')} purged."
+    elif PHASE in run.options:
+        for status in STATUS_AFTER.values():
+            if status in report:
+                yield f"{counted(report[status], 'memory', 'memories')} {status}."
+    elif DROPPED in run.options:
+        parts = counted(report.get(DROPPED, 0), "part", "parts")
+        named = clean(", ".join(map(str, run.options[DROPPED])))
+        yield f"{parts} of conversations that waited for a model, thrown away: {named}."
+    else:
+        if unread := report.get(UNREAD):
+            waits = counted(len(unread), "conversation part waits", "conversation parts wait")
+            yield clean(f"{waits} for a model: {unread[0]['why']}")
+        yield f"{counted(proposals, 'proposal', 'proposals')}. {LEGEND}"
 
 
-def _as_json(decision: Decision) -> dict[str, Any]:
-    row = asdict(decision)
-    row["id"] = row.pop("key")
-    # The vector of a draft that waits: hundreds of numbers that say nothing to a reader.
-    kept = row["numbers"].get(KEPT)
-    if isinstance(kept, dict):
-        kept.pop(VECTOR, None)
-    return row
+def _show_diff(place: Place, prefix: str | None, output: Output) -> None:
+    from slowwave.store.changes import read_changes
+    from slowwave.store.file import open_reading
+    from slowwave.store.ledger import count_states
 
-
-def _runs_table(runs: Sequence[Run], states: Mapping[str, Mapping[str, int]]) -> Table:
-    from rich.table import Table
-
-    short = {one.id[:_SHORT] for one in runs}
-    most = _SHORT if len(short) == len(runs) else None
-    # So narrow that it fits 80 columns.
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
-    for title in ("run", "started"):
-        table.add_column(title, no_wrap=True)
-    for title in ("outcome", "memories", "tokens", "writer"):
-        table.add_column(title)
-    for one in runs:
-        numbers = (went(one, "active") or "?", went(one, "tokens") or "?")
-        outcome = outcome_now(one.outcome, states.get(one.id, {}))
-        cells = (one.id[:most], started(one), outcome, *numbers, str(writer_of(one)))
-        table.add_row(*map(clean, cells))
-    return table
-
-
-def _block(
-    one: Decision,
-    changes: Sequence[TextChange],
-    claims: Sequence[KeptClaim],
-    memories: dict[str, ShownMemory],
-    carried_out: Decision | None,
-) -> ProposalBlock:
-    gone = {each.memory for each in changes if each.proposal == one.key and each.after is None}
-    why = why_it_waited(one, carried_out)
-    # Its own run changed nothing, but another one did, or will.
-    was_kept = one.state in ("pending", "approved")
-    if was_kept:
-        kept = kept_from_decision(one)
-        gone = set(kept.proposal.leaving)
-        why = kept.fault if kept.fault and one.state == "pending" else why
-    draft = one.draft if carried_out is None else carried_out.draft
-    stands = result_of(one.survivor, memories) if one.operation == "merge" else draft
-    return ProposalBlock(
-        one.operation,
-        one.key,
-        one.state,
-        f"{one.reason}{_tokens(one, changes, memories)}",
-        source_lines(one.sources, one.survivor, gone, memories),
-        why,
-        # What was not applied, or was taken back, does not stand.
-        stands if was_kept or one.state == "applied" else None,
-        claims,
-        stands if one.state in NOT_WANTED else None,
+    with place.reading() as memory_file, open_reading(memory_file) as opened:
+        run = named_or_last_run(opened, prefix)
+        changes = read_changes(opened, run.id)
+        states = count_states(opened).get(run.id, {})
+    output.result(
+        {
+            "command": "diff",
+            "file": str(place.named),
+            "run": run.id,
+            "changes": list(map(asdict, changes)),
+        }
     )
+    output.show("\n".join([headline(run, states), *_changes(changes)]))
 
 
-def _tokens(one: Decision, changes: Sequence[TextChange], memories: dict[str, ShownMemory]) -> str:
-    """Return the tokens of an applied proposal's texts, before and after."""
-    if one.state != "applied":
-        return ""
-    changed = [each for each in changes if each.proposal == one.key]
-    same = set(one.sources) - {each.memory for each in changed}
-    rest = sum(count_tokens(memories[each].content) for each in same & memories.keys())
-    before = rest + sum(count_tokens(each.before or "") for each in changed)
-    after = rest + sum(count_tokens(each.after or "") for each in changed)
-    return f"; {before:,} -> {after:,} tokens"
+def _changes(changes: Sequence[TextChange]) -> Iterator[str]:
+    """Yield the texts before and after, by proposal, ordered by observation time."""
+    by_proposal: dict[str, list[TextChange]] = {}
+    for change in changes:
+        by_proposal.setdefault(change.proposal, []).append(change)
+    for key, group in by_proposal.items():
+        undone = " (undone since)" if group[0].state == "undone" else ""
+        yield from ("", f"@@ {clean(key[:12])}{undone}")
+        before = [("-", change, change.before) for change in group]
+        after = [("+", change, change.after) for change in group]
+        for mark, change, text in before + after:
+            if text is not None:
+                # The day of a purged memory is not known.
+                yield f"{mark} {clean(f'{day_of(change.observed_at)}  {text}'.strip())}"
+    if not changes:
+        yield "It changed no active memory."
+
+
+def _write_reports(place: Place, prefix: str | None, to: ReportOptions, output: Output) -> None:
+    """Write what a run did as an HTML page that needs no network, as Markdown, or as both.
+
+    Conflicts are the current ones, if finding them takes only seconds. Raises `StoreError`.
+    """
+    if to.paths.count(STDOUT) > 1 or (output.json and STDOUT in to.paths):
+        raise typer.BadParameter("Only one thing can be written to stdout.")
+    for path in to.paths:
+        refuse_unwritable(path)
+    from slowwave.cli.views.markdown import as_markdown
+    from slowwave.cli.views.night import read_night, with_current_conflicts
+    from slowwave.cli.views.page import as_page
+    from slowwave.store.records import timestamp
+
+    with place.reading() as memory_file:
+        night = read_night(memory_file, place.named, prefix)
+        night = with_current_conflicts(night, memory_file, timestamp(datetime.now(UTC)))
+    for form, write in ((to.html, as_page), (to.md, as_markdown)):
+        if form is not None:
+            write_report(form, write(night), place.named)
+    written = [str(path) for path in to.paths if path != STDOUT]
+    run_id = None if night.run is None else night.run.id
+    output.result(
+        {"command": "report", "file": str(place.named), "run": run_id, "written": written}
+    )
+    if STDOUT not in to.paths:
+        output.show(clean(f"Written: {', '.join(written)}"))

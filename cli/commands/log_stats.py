@@ -1,4 +1,4 @@
-"""`slowwave log --stats`: how much the file holds, and how that changed from run to run."""
+"""`slowwave log --stats`: how much the file contains, and how that changed run by run."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ import typer
 
 from slowwave.cli.arguments.options import TenantsOption
 from slowwave.cli.nights.metrics import Metrics
-from slowwave.cli.results.runs import outcome_now
-from slowwave.cli.results.taken_up import since
 from slowwave.cli.terminal.output import Output, clean
 from slowwave.cli.terminal.wording import counted
+from slowwave.cli.views.asked import since
+from slowwave.cli.views.run import table_of_runs
+from slowwave.cli.views.table import table_of
 from slowwave.store.places import Place
 
 if TYPE_CHECKING:
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
     from slowwave.store.ledger import Run
     from slowwave.store.memories import Counts
 
-# People see this many of the last runs.
-_MOST_RUNS = 10
+# How many of the last runs are shown to people.
+_MAX_RUNS = 10
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class StatsOptions:
         typer.Option(
             "--stats",
             allow_from_autoenv=False,
-            help="Count memories and tokens, by status and layer, and their growth run by run.",
+            help="Count memories and tokens by status and layer, and how each run changed them.",
         ),
     ] = False
     tenant: TenantsOption = None
@@ -59,12 +60,12 @@ class StatsOptions:
     def refuse_run(self, run: str | None) -> None:
         """Refuse a run: the counts are of the whole file. Raises `typer.BadParameter`."""
         if run is not None:
-            raise typer.BadParameter("--stats counts the whole file: name no run.")
+            raise typer.BadParameter("--stats counts the whole file: omit the run.")
 
 
 def show_stats(place: Place, options: StatsOptions, output: Output) -> None:
     """Count memories and tokens, and how they grew run by run. Raises `StoreError`."""
-    tenant = options.tenant
+    tenant = options.tenant or ()
     from slowwave.consolidation.text.token_count import count_tokens
     from slowwave.store.file import open_reading
     from slowwave.store.intake import read_backlog
@@ -72,17 +73,17 @@ def show_stats(place: Place, options: StatsOptions, output: Output) -> None:
     from slowwave.store.memories import count_by_status, count_memories, select_tenants
 
     with place.reading() as memory_file, open_reading(memory_file) as opened:
-        tenants = select_tenants(opened, tenant or ())
+        tenants = select_tenants(opened, tenant)
         by_status = count_by_status(opened, tenants)
         counts = count_memories(opened, tenants, count_tokens)
         states = count_states(opened)
-        backlog = read_backlog(opened, tenant or ())
+        backlog = read_backlog(opened, tenant)
         waiting = len(read_pending(opened))
         runs = [
-            _run(one, states.get(one.id, {}))
-            for one in read_runs(opened)
-            # What a run counted is of its tenants: another choice would be mixed up with it.
-            if not tenant or set(one.options.get("tenant") or ()) == set(tenants)
+            run
+            for run in read_runs(opened)
+            # A run counts its own tenants: only runs of the same tenants can be compared.
+            if not tenant or set(run.options.get("tenant") or ()) == set(tenants)
         ]
     if options.prometheus:
         if output.json:
@@ -98,11 +99,11 @@ def show_stats(place: Place, options: StatsOptions, output: Output) -> None:
             "by_status": by_status,
             "conversations_waiting": backlog.parts,
             "conversations_waiting_since": backlog.since,
-            "runs": runs,
+            "runs": [_run(run, states.get(run.id, {})) for run in runs],
         }
     )
-    of = "1 tenant" if len(tenants) == 1 else f"{len(tenants):,} tenants"
-    held = f"{counts.active:,} active memories, {counts.tokens:,} tokens, {of}."
+    count = counted(len(tenants), "tenant", "tenants")
+    held = f"{counts.active:,} active memories, {counts.tokens:,} tokens, {count}."
     output.show(clean(f"{place.named}: {held}"))
     if backlog.parts:
         waits = counted(backlog.parts, "conversation part waits", "conversation parts wait")
@@ -110,9 +111,9 @@ def show_stats(place: Place, options: StatsOptions, output: Output) -> None:
     if by_status:
         output.show("", _by_status(by_status))
     if runs:
-        output.show("", _growth(runs[-_MOST_RUNS:]))
-    if len(runs) > _MOST_RUNS:
-        output.show(f"The last {_MOST_RUNS} of {len(runs):,} runs; --json has them all.")
+        output.show("", table_of_runs(runs[-_MAX_RUNS:], states))
+    if len(runs) > _MAX_RUNS:
+        output.show(f"The last {_MAX_RUNS} of {len(runs):,} runs; --json has them all.")
 
 
 def _as_metrics(
@@ -121,7 +122,7 @@ def _as_metrics(
     by_status: Mapping[str, Mapping[str, int]],
     parts: int,
     waiting: int,
-    runs: Sequence[Mapping[str, Any]],
+    runs: Sequence[Run],
 ) -> str:
     """Return the counts in the text format of Prometheus."""
     from prometheus_client import generate_latest
@@ -132,12 +133,12 @@ def _as_metrics(
     for status, layers in by_status.items():
         metrics.has_status(file, status, sum(layers.values()))
     if runs:
-        metrics.began(file, datetime.fromisoformat(runs[-1]["started_at"]).timestamp())
+        metrics.began(file, datetime.fromisoformat(runs[-1].started_at).timestamp())
     return generate_latest(metrics.registry).decode().rstrip("\n")
 
 
 def _run(run: Run, states: Mapping[str, int]) -> dict[str, Any]:
-    """Return what a run made of how many memories and tokens; None where it does not say."""
+    """Return the memories and tokens before and after a run; None if it did not record them."""
     report = run.report or {}
     parts = {when: report.get(when) or {} for when in ("before", "after")}
     return {
@@ -155,35 +156,9 @@ def _run(run: Run, states: Mapping[str, int]) -> dict[str, Any]:
 
 
 def _by_status(by_status: Mapping[str, Mapping[str, int]]) -> Table:
-    from rich.table import Table
-
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
-    table.add_column()
     layers = next(iter(by_status.values()))
-    for title in ("memories", *layers):
-        table.add_column(title, justify="right")
-    for status, counts in by_status.items():
-        table.add_row(status, *(f"{one:,}" for one in (sum(counts.values()), *counts.values())))
-    return table
-
-
-def _growth(runs: Sequence[Mapping[str, Any]]) -> Table:
-    from rich.table import Table
-
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
-    for title in ("run of", "outcome"):
-        table.add_column(title)
-    for title in ("memories before", "after", "tokens before", "after"):
-        table.add_column(title, justify="right")
-    shows_tenants = any(one["tenants"] for one in runs)
-    if shows_tenants:
-        table.add_column("of tenant")
-    for one in runs:
-        names = ("active_before", "active_after", "tokens_before", "tokens_after")
-        numbers = ("?" if one[name] is None else f"{one[name]:,}" for name in names)
-        outcome = outcome_now(one["outcome"], one["states"])
-        cells = [clean(one["started_at"][:16].replace("T", " ")), outcome, *numbers]
-        if shows_tenants:
-            cells.append(clean(", ".join(one["tenants"]) or "all"))
-        table.add_row(*cells)
-    return table
+    rows = (
+        (status, *(f"{number:,}" for number in (sum(counts.values()), *counts.values())))
+        for status, counts in by_status.items()
+    )
+    return table_of([""], rows, ["memories", *layers])

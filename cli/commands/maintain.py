@@ -31,14 +31,12 @@ from slowwave.cli.files.places import on_place
 from slowwave.cli.nights.gates import Gates
 from slowwave.cli.nights.night import Night
 from slowwave.cli.nights.watch import Watch
-from slowwave.cli.pages.report_file import refuse_unwritable
-from slowwave.cli.pages.report_form import is_page
-from slowwave.cli.results.recall_guard import guard_of
-from slowwave.cli.results.textfile import refuse_unwritable_metrics
-from slowwave.cli.results.wiki import refuse_unwritable_wiki, write_after_change
 from slowwave.cli.reviewing.interactive import refuse_to_ask
 from slowwave.cli.terminal.exits import Code
 from slowwave.cli.terminal.output import Output
+from slowwave.cli.views.guard import guard_of
+from slowwave.cli.views.report_file import is_page, refuse_unwritable, refuse_unwritable_metrics
+from slowwave.cli.views.wiki import refuse_unwritable_wiki, write_after_change
 from slowwave.consolidation.options import CycleOptions, Review
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbedder
 from slowwave.store.places import Place

@@ -1,9 +1,9 @@
-"""slowwave recall: what the file remembers of a question."""
+"""slowwave recall: the memories that answer a question, or a block of context for a prompt."""
 
 from __future__ import annotations
 
 import json as jsonlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -31,16 +31,12 @@ from slowwave.cli.terminal.wording import counted, day_of, shortened_for_stdout
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbedder
 from slowwave.store.places import Place
 
-from .recall_archived import search_archived
-
 if TYPE_CHECKING:
     from slowwave.consolidation.recall.block import ContextBlock
     from slowwave.consolidation.recall.hit import Hit
 
 _BlockFormat = Literal["text", "json", "messages"]
-
-
-# What has no effect without --block.
+# Options that have no effect without --block.
 _OF_A_BLOCK = ("budget", "worth", "block_format")
 
 
@@ -49,24 +45,24 @@ def recall(
     context: typer.Context,
     file: FileArgument,
     place: Place,
-    query: Annotated[str, typer.Argument(metavar="QUERY", help="What is asked.")],
+    query: Annotated[str, typer.Argument(metavar="QUERY", help="A question, or words.")],
     limit: LimitOption = 10,
     tenant: TenantsOption = None,
     kind: KindOption = None,
     layer: LayerOption = None,
     tag: Annotated[
-        list[str] | None, typer.Option(metavar="WORD", help="With this tag; again for another.")
+        list[str] | None, typer.Option(metavar="WORD", help="Only with this tag. Repeatable.")
     ] = None,
     since: Annotated[
         str | None,
         typer.Option(
-            metavar="DAY", allow_from_autoenv=False, help="Observed on this day or later."
+            metavar="DAY", allow_from_autoenv=False, help="Only observed on this day or later."
         ),
     ] = None,
     until: Annotated[
         str | None,
         typer.Option(
-            metavar="DAY", allow_from_autoenv=False, help="Observed on this day or earlier."
+            metavar="DAY", allow_from_autoenv=False, help="Only observed on this day or earlier."
         ),
     ] = None,
     as_of: Annotated[
@@ -75,7 +71,7 @@ def recall(
             "--as-of",
             metavar="DAY",
             allow_from_autoenv=False,
-            help="What was true on that day, in the words of that time.",
+            help="Search the memories as they were on that day.",
         ),
     ] = None,
     archived: Annotated[
@@ -91,40 +87,41 @@ def recall(
         typer.Option(
             metavar="RATE",
             min=0,
-            help="Let age count: 0.7 relevance and 0.3 exp(-RATE x hours); 0.01 halves that in "
-            "three days.",
+            help="Prefer recent memories: 0.7 relevance + 0.3 exp(-RATE x hours). 0.01 halves the "
+            "second part in three days.",
         ),
     ] = None,
     diverse: Annotated[
-        bool, typer.Option("--diverse", help="Let what repeats better hits stand back.")
+        bool, typer.Option("--diverse", help="Rank memories lower that repeat better hits.")
     ] = False,
     block: Annotated[
-        bool, typer.Option("--block", help="One block of text for a prompt, of all layers.")
+        bool,
+        typer.Option("--block", help="Compose one block of text for a prompt, from all layers."),
     ] = False,
     budget: Annotated[
         int,
-        typer.Option(metavar="TOKENS", min=1, help="With --block: how long it may be."),
+        typer.Option(metavar="TOKENS", min=1, help="With --block: its maximum length."),
     ] = 4_500,
     worth: Annotated[
         list[str] | None,
         typer.Option(
             metavar="NAME=0..1",
-            help="With --block: what a layer is worth, or kind context; again for more. By "
-            "default core=0.7, stable=0.6, working=0.5, ephemeral=0.4, context=0.4.",
+            help="With --block: the weight of a layer, or of kind context. Repeatable. Default: "
+            "core=0.7, stable=0.6, working=0.5, ephemeral=0.4, context=0.4.",
         ),
     ] = None,
     block_format: Annotated[
         _BlockFormat,
-        typer.Option("--block-format", help="With --block: as text, lines, or a message."),
+        typer.Option("--block-format", help="With --block: its format."),
     ] = "text",
     embedder: EmbedderOption = DEFAULT_MODEL,
     config: ConfigOption = None,
     json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Find what the file remembers of a question, best first, and say why each was found.
+    """Find the memories that answer a question, best first, with the reason for each.
 
-    Superseded texts still find what took their place. Nothing is written.
+    A match in a superseded text finds the memory that replaced it. Writes nothing.
     """
     from slowwave.consolidation.recall.block import BlockOptions, compose_block
     from slowwave.consolidation.recall.filter import Filter
@@ -134,53 +131,47 @@ def recall(
 
     if not query.strip():
         raise typer.BadParameter("The question is blank.")
+    output = Output(json, quiet)
+    tenants = tuple(tenant or ())
     if archived:
-        search_archived(place, query, limit, tuple(tenant or ()), embedder, Output(json, quiet))
+        _search_archived(place, query, limit, tenants, SentenceEmbedder(embedder), output)
         return
     earliest, latest = start_of(since, "--since"), end_of(until, "--until")
     if earliest is not None and latest is not None and earliest > latest:
-        raise typer.BadParameter(f"Nothing is since {since} and until {until}: swap the two.")
-    output = Output(json, quiet)
-    for one in _OF_A_BLOCK:
-        if not block and is_on_command_line(context, one):
-            output.note(f"--{one.replace('_', '-')} has no effect without --block.")
-    wish = SearchQuery(
+        raise typer.BadParameter(f"--since {since} is after --until {until}: swap the two.")
+    for option in _OF_A_BLOCK:
+        if not block and is_on_command_line(context, option):
+            output.note(f"--{option.replace('_', '-')} has no effect without --block.")
+    search_query = SearchQuery(
         query,
         limit or NO_LIMIT,
-        Filter(
-            tuple(tenant or ()),
-            kind,
-            layer,
-            tuple(tag or ()),
-            earliest,
-            latest,
-        ),
+        Filter(tenants, kind, layer, tuple(tag or ()), earliest, latest),
         end_of(as_of, "--as-of"),
         recency,
         diverse,
     )
-    block_wish = BlockOptions(budget, dict(map(_worth, worth or ())))
+    block_options = BlockOptions(budget, dict(map(_worth, worth or ())))
     now = timestamp(datetime.now(UTC))
     model = SentenceEmbedder(embedder)
     with place.reading() as memory_file, shown_progress(quiet) as progress:
-        recallable = read_recallable_of(memory_file, wish.filter.tenants, model.name)
-        index = RecallIndex(recallable, model, progress)
+        index = RecallIndex(read_recallable_of(memory_file, tenants, model.name), model, progress)
         if block:
-            composed = compose_block(index, wish, block_wish, now)
+            composed = compose_block(index, search_query, block_options, now)
         else:
-            hits = search(index, wish, now)
+            hits = search(index, search_query, now)
     if index.without_vector:
         output.note(
-            f"{counted(index.without_vector, 'vector was', 'vectors were')} computed for this and "
-            "not kept; 'slowwave maintain' keeps them."
+            f"{counted(index.without_vector, 'vector was', 'vectors were')} computed, but not "
+            "stored; 'slowwave maintain' stores them."
         )
-    about = {"command": "recall", "file": str(file), "query": query}
+    result = {"command": "recall", "file": str(file), "query": query}
     if block:
-        output.result({**about, "block": _block_as_json(composed)})
+        output.result({**result, "block": _block_as_json(composed)})
         _show_block(composed, block_format, output)
         return
-    output.result({**about, "hits": [_hit_as_json(one) for one in hits]})
-    output.show("\n".join(_lines(hits)) or clean(f"{file}: nothing was found."))
+    output.result({**result, "hits": list(map(_hit_as_json, hits))})
+    lines = [line for rank, hit in enumerate(hits, 1) for line in _lines(rank, hit)]
+    output.show("\n".join(lines) or clean(f"{file}: nothing was found."))
 
 
 def _worth(text: str) -> tuple[str, float]:
@@ -212,30 +203,20 @@ def _hit_as_json(hit: Hit) -> dict[str, Any]:
     }
 
 
-def _lines(hits: Sequence[Hit]) -> list[str]:
-    lines = []
-    for rank, hit in enumerate(hits, 1):
-        memory = hit.memory
-        lines.append(
-            f"{rank:>2}. {shortened_for_stdout(memory.content)}\n"
-            f"    {memory.layer}, {day_of(memory.observed_at)}, {clean(memory.id)}\n"
-            f"    {_why(hit)}"
-        )
-    return lines
-
-
-def _why(hit: Hit) -> str:
+def _lines(rank: int, hit: Hit) -> Iterator[str]:
+    memory = hit.memory
+    yield f"{rank:>2}. {shortened_for_stdout(memory.content)}"
+    yield f"    {memory.layer}, {day_of(memory.observed_at)}, {clean(memory.id)}"
     words = "none of the words" if hit.by_words is None else f"{_nth(hit.by_words)} by words"
     parts = [f"relevance {hit.relevance + 0.0:.2f}: {words}, {_nth(hit.by_vectors)} by vectors"]
-    if hit.key.id != hit.memory.id:
+    if hit.key.id != memory.id:
         parts.append(f"found by what it replaced: {shortened_for_stdout(hit.key.content, 200)}")
-    if hit.later is not None:
-        parts.append(f"an older value than {clean(hit.later.id)} gives")
-    if hit.perhaps_later is not None:
-        parts.append(f"perhaps an older value than {clean(hit.perhaps_later.id)} gives")
+    for later, perhaps in ((hit.later, ""), (hit.perhaps_later, "perhaps ")):
+        if later is not None:
+            parts.append(f"{perhaps}an older value than {clean(later.id)} gives")
     if hit.sources:
         parts.append(f"made from {len(hit.sources)}")
-    return "; ".join(parts)
+    yield f"    {'; '.join(parts)}"
 
 
 def _nth(number: int) -> str:
@@ -262,19 +243,68 @@ def _block_as_json(block: ContextBlock) -> dict[str, Any]:
     }
 
 
-def _show_block(block: ContextBlock, as_what: _BlockFormat, output: Output) -> None:
-    """Write the block for whatever builds the prompt: the result, whatever its form."""
+def _show_block(block: ContextBlock, form: _BlockFormat, output: Output) -> None:
+    """Write the block, in a form that the program that builds the prompt reads."""
     if block.suspicious:
-        left_out = len(block.suspicious)
+        count = counted(len(block.suspicious), "memory", "memories")
         output.note(
-            f"{counted(left_out, 'memory', 'memories')} left out that would command the reader: "
-            "'slowwave maintain --dry-run' names them."
+            f"{count} left out that would command the reader: 'slowwave maintain --dry-run' names "
+            "them."
         )
-    if as_what == "json":
+    if form == "json":
         output.show(jsonlib.dumps(_block_as_json(block)["lines"], ensure_ascii=False))
-    elif as_what == "messages":
+    elif form == "messages":
         output.show(jsonlib.dumps(block.messages, ensure_ascii=False))
     elif not block.text:
-        output.note("Nothing that is remembered fits into so few tokens, or nothing is remembered.")
+        output.note("No memory fits into that number of tokens, or there is none.")
     else:
         output.show("\n".join(map(clean, block.text.split("\n"))))
+
+
+def _search_archived(
+    place: Place,
+    query: str,
+    limit: int,
+    tenants: tuple[str, ...],
+    model: SentenceEmbedder,
+    output: Output,
+) -> None:
+    """Search archived and expired memories, best first. Raises `StoreError`."""
+    from slowwave.consolidation.recall.index import RecallIndex, read_archived_of
+    from slowwave.consolidation.recall.search import SearchQuery, search
+    from slowwave.store.records import timestamp
+
+    hits: Sequence[Hit] = ()
+    with place.reading() as memory_file, shown_progress(output.quiet) as progress:
+        recallable, status = read_archived_of(memory_file, tenants, model.name)
+        if recallable.memories:
+            index = RecallIndex(recallable, model, progress)
+            search_query = SearchQuery(query, limit or NO_LIMIT)
+            hits = search(index, search_query, timestamp(datetime.now(UTC)))
+    output.result(
+        {
+            "command": "archive",
+            "action": "search",
+            "file": str(place.named),
+            "query": query,
+            "hits": [
+                {
+                    "id": hit.memory.id,
+                    "tenant": hit.memory.tenant,
+                    "content": hit.memory.content,
+                    "kind": hit.memory.kind,
+                    "layer": hit.memory.layer,
+                    "status": status[hit.memory.id],
+                    "observed_at": hit.memory.observed_at,
+                    "relevance": round(hit.relevance, 4),
+                }
+                for hit in hits
+            ],
+        }
+    )
+    lines = [
+        f"{clean(hit.memory.id)}  {day_of(hit.memory.observed_at):<10}  "
+        f"{status[hit.memory.id]:<8}  {shortened_for_stdout(hit.memory.content)}"
+        for hit in hits
+    ]
+    output.show("\n".join(lines) or clean(f"{place.named}: nothing was found in the archive."))

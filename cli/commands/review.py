@@ -1,4 +1,4 @@
-"""slowwave review: proposals that wait for a person, and what the person decides."""
+"""slowwave review: the pending proposals, and what a person decides about them."""
 
 from __future__ import annotations
 
@@ -20,32 +20,25 @@ from slowwave.cli.arguments.options import (
     QuietOption,
 )
 from slowwave.cli.files.places import on_place
-from slowwave.cli.results.blocks import LEGEND, joined
-from slowwave.cli.results.memory_texts import MemoryTexts
-from slowwave.cli.results.waiting import (
-    decided_as_json,
-    decided_as_text,
-    exit_code,
-    waiting_as_json,
-    waiting_block,
-    waiting_details,
-)
-from slowwave.cli.results.wiki import WikiOption, refuse_unwritable_wiki, write_after_change
-from slowwave.cli.reviewing.chosen_proposals import (
-    Choice,
-    carry_out_chosen,
-    chosen_of,
-)
-from slowwave.cli.reviewing.chosen_proposals import (
-    decline as decline_chosen,
-)
-from slowwave.cli.reviewing.decided_before import what_became
+from slowwave.cli.reviewing.chosen_proposals import Choice, carry_out_chosen, chosen_of
+from slowwave.cli.reviewing.chosen_proposals import decline as decline_chosen
 from slowwave.cli.reviewing.interactive import ask_each, sees_questions
 from slowwave.cli.terminal.editor import edited
 from slowwave.cli.terminal.exits import Code
 from slowwave.cli.terminal.output import Output, clean
 from slowwave.cli.terminal.progress_bars import shown_progress
 from slowwave.cli.terminal.wording import counted
+from slowwave.cli.views.memory import ids_in, read_views
+from slowwave.cli.views.proposal import LEGEND, join_lines, view_waiting
+from slowwave.cli.views.review import (
+    decided_as_json,
+    decided_as_text,
+    describe_decision,
+    exit_code,
+    waiting_as_json,
+    waiting_details,
+)
+from slowwave.cli.views.wiki import WikiOption, refuse_unwritable_wiki, write_after_change
 from slowwave.consolidation.proposals import Operation
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbedder
 from slowwave.store.places import Place
@@ -54,14 +47,13 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from slowwave.consolidation.running.review_queue import WaitingProposal
-    from slowwave.consolidation.vectors.embedder import Embedder
 
 OperationOption = Annotated[
     Operation | None,
     typer.Option(allow_from_autoenv=False, help="Only proposals of this operation."),
 ]
 EverythingOption = Annotated[
-    bool, typer.Option("--all", allow_from_autoenv=False, help="All that wait.")
+    bool, typer.Option("--all", allow_from_autoenv=False, help="All pending proposals.")
 ]
 WhichArgument = Annotated[
     list[str] | None,
@@ -71,7 +63,7 @@ WhichArgument = Annotated[
 
 @dataclass(frozen=True)
 class Chosen:
-    """Which proposals a sub-command is about."""
+    """Which proposals a sub-command refers to."""
 
     operation: OperationOption = None
     everything: EverythingOption = False
@@ -80,9 +72,11 @@ class Chosen:
         """Return the choice. Raises `typer.BadParameter` if one is needed and none was made."""
         choice = Choice(tuple(which or ()), self.operation, self.everything)
         if needed and choice.is_empty:
-            raise typer.BadParameter("Name proposals by their ids, or pass --operation or --all.")
+            raise typer.BadParameter(
+                "Specify proposals by their ids, or pass --operation or --all."
+            )
         if choice.everything and choice.ids:
-            raise typer.BadParameter("Name proposals, or pass --all.")
+            raise typer.BadParameter("Specify proposals, or pass --all: not both.")
         return choice
 
 
@@ -98,7 +92,7 @@ def list_waiting(
         typer.Option(
             "--tui",
             allow_from_autoenv=False,
-            help="Decide on a screen, with keys or the mouse; needs slowwave[tui].",
+            help="Decide on a screen, with keys or the mouse. Needs slowwave[tui].",
         ),
     ] = False,
     embedder: EmbedderOption = DEFAULT_MODEL,
@@ -107,7 +101,7 @@ def list_waiting(
     json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """List the proposals that wait. This is what 'slowwave review FILE' does."""
+    """List the pending proposals. Same as 'slowwave review FILE'."""
     choice = chosen.among(which, needed=False)
     output = Output(json, quiet)
     if not tui:
@@ -115,8 +109,7 @@ def list_waiting(
         return
     if json or quiet:
         raise typer.BadParameter("--tui cannot be combined with --json or --quiet.")
-    place.refuse_changes()
-    refuse_unwritable_wiki(wiki, file)
+    _refuse_changes(place, wiki)
     show_screen = worker_of("tui")
     output.show(clean(show_screen(place, choice, SentenceEmbedder(embedder))))
     raise typer.Exit(write_after_change(wiki, place).tell(output, Code.DONE))
@@ -150,11 +143,10 @@ def approve(
     json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Apply proposals exactly as they were kept. To take one back: slowwave undo FILE PROPOSAL."""
+    """Apply proposals exactly as they are shown. To undo one: slowwave undo FILE PROPOSAL."""
     choice = chosen.among(which, needed=True)
-    place.refuse_changes()
-    refuse_unwritable_wiki(wiki, file)
-    _carry_out(place, choice, None, SentenceEmbedder(embedder), wiki, Output(json, quiet))
+    _refuse_changes(place, wiki)
+    _carry_out(place, choice, None, embedder, wiki, Output(json, quiet))
 
 
 @on_place
@@ -169,7 +161,7 @@ def decline(
         typer.Option(
             metavar="TEXT",
             allow_from_autoenv=False,
-            help="Why; it is kept, and 'slowwave log' shows it.",
+            help="The reason, which 'slowwave log' shows.",
         ),
     ] = None,
     wiki: WikiOption = None,
@@ -177,118 +169,10 @@ def decline(
     json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Decline proposals: they are not proposed again."""
+    """Decline proposals: no later run proposes them again."""
     choice = chosen.among(which, needed=True)
-    place.refuse_changes()
-    refuse_unwritable_wiki(wiki, file)
-    _decline(place, choice, reason, wiki, Output(json, quiet))
-
-
-@on_place
-def edit(
-    file: FileArgument,
-    place: Place,
-    which: Annotated[str, typer.Argument(metavar="PROPOSAL", help="Its id, or a unique prefix.")],
-    text: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TEXT",
-            allow_from_autoenv=False,
-            help="The new text; without it $EDITOR opens at a terminal.",
-        ),
-    ] = None,
-    embedder: EmbedderOption = DEFAULT_MODEL,
-    wiki: WikiOption = None,
-    config: ConfigOption = None,
-    json: JsonOption = False,
-    quiet: QuietOption = False,
-) -> None:
-    """Apply a proposal in your own words, which are checked like any draft."""
-    choice = Choice((which,), None, False)
-    place.refuse_changes()
-    refuse_unwritable_wiki(wiki, file)
+    _refuse_changes(place, wiki)
     output = Output(json, quiet)
-    words = text if text is not None else _words_of_an_editor(place, choice, output)
-    _carry_out(place, choice, words, SentenceEmbedder(embedder), wiki, output)
-
-
-@on_place
-def ask(
-    file: FileArgument,
-    place: Place,
-    embedder: EmbedderOption = DEFAULT_MODEL,
-    wiki: WikiOption = None,
-    config: ConfigOption = None,
-    json: JsonOption = False,
-    quiet: QuietOption = False,
-) -> None:
-    """Ask about each proposal at the terminal, then carry out all answers together."""
-    if json or quiet:
-        raise typer.BadParameter("review ask cannot be combined with --json or --quiet.")
-    if not sees_questions():
-        raise typer.BadParameter("review ask needs a terminal; review approve does not.")
-    place.refuse_changes()
-    refuse_unwritable_wiki(wiki, file)
-    output = Output(json, quiet)
-    code = ask_each(place, SentenceEmbedder(embedder), output)
-    raise typer.Exit(write_after_change(wiki, place).tell(output, code))
-
-
-def _show(place: Place, choice: Choice, action: str, output: Output) -> None:
-    from slowwave.consolidation.running.review_queue import read_queue
-    from slowwave.store.file import open_reading
-    from slowwave.store.ledger import read_applied_approvals
-
-    with place.reading() as memory_file:
-        with open_reading(memory_file) as opened:
-            # By its id one is shown whatever was decided about it.
-            chosen = choice.of(read_queue(opened, decided=bool(choice.ids)))
-            carried_out = {
-                one.id: found
-                for one in chosen
-                if one.decision.state == "approved"
-                and (found := read_applied_approvals(opened, one.decision.run_id).get(one.id))
-            }
-        output.result(
-            {
-                "command": "review",
-                "file": str(place.named),
-                "action": action,
-                "proposals": list(map(waiting_as_json, chosen)),
-            }
-        )
-        memory_texts = MemoryTexts(memory_file)
-        memories = memory_texts.memories(id_ for one in chosen for id_ in one.kept.proposal.sources)
-    if not chosen:
-        output.show(clean(f"{place.named}: nothing waits for review."))
-        return
-    lines: list[str | Text] = [f"{counted(len(chosen), 'proposal', 'proposals')}. {LEGEND}"]
-    for one in chosen:
-        done = carried_out.get(one.id)
-        lines += waiting_block(one, memories, done).lines()
-        lines += waiting_details(one, memories, done) if action == "show" else ()
-    output.show(joined([*lines, "", *_what_can_be_done(place, chosen)]))
-
-
-def _what_can_be_done(place: Place, chosen: Sequence[WaitingProposal]) -> Iterator[str]:
-    """Say how what waits is decided about, and of the rest that it is."""
-    for one in chosen:
-        if one.decision.state != "pending":
-            yield clean(" ".join(what_became(one.decision)))
-    waiting = [one for one in chosen if one.decision.state == "pending"]
-    if waiting:
-        ways = "decline" if all(one.stale for one in waiting) else "approve|decline|edit"
-        yield clean(f"Decide with: slowwave review {ways} {shlex.quote(str(place.named))} ID")
-    if any(one.kept.fault for one in waiting):
-        yield (
-            "What cannot be read can only be declined; the next night withdraws it, and looks at "
-            "its memories anew."
-        )
-
-
-def _decline(
-    place: Place, choice: Choice, reason: str | None, wiki: Path | None, output: Output
-) -> None:
     declined = decline_chosen(place, choice, reason)
     pages = write_after_change(wiki, place)
     output.result(
@@ -307,16 +191,124 @@ def _decline(
     raise typer.Exit(pages.tell(output, Code.DONE))
 
 
+@on_place
+def edit(
+    file: FileArgument,
+    place: Place,
+    which: Annotated[
+        str, typer.Argument(metavar="PROPOSAL", help="The id of a proposal, or a unique prefix.")
+    ],
+    text: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TEXT",
+            allow_from_autoenv=False,
+            help="The new text. Without it, opens $EDITOR at a terminal.",
+        ),
+    ] = None,
+    embedder: EmbedderOption = DEFAULT_MODEL,
+    wiki: WikiOption = None,
+    config: ConfigOption = None,
+    json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Apply a proposal in your own words, which are checked like any draft."""
+    choice = Choice((which,))
+    _refuse_changes(place, wiki)
+    output = Output(json, quiet)
+    words = text if text is not None else _words_of_an_editor(place, choice, output)
+    _carry_out(place, choice, words, embedder, wiki, output)
+
+
+@on_place
+def ask(
+    file: FileArgument,
+    place: Place,
+    embedder: EmbedderOption = DEFAULT_MODEL,
+    wiki: WikiOption = None,
+    config: ConfigOption = None,
+    json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Ask about each proposal at the terminal, then apply all answers together."""
+    if json or quiet:
+        raise typer.BadParameter("review ask cannot be combined with --json or --quiet.")
+    if not sees_questions():
+        raise typer.BadParameter("review ask needs a terminal; review approve does not.")
+    _refuse_changes(place, wiki)
+    output = Output(json, quiet)
+    code = ask_each(place, SentenceEmbedder(embedder), output)
+    raise typer.Exit(write_after_change(wiki, place).tell(output, code))
+
+
+def _refuse_changes(place: Place, wiki: Path | None) -> None:
+    """Refuse a file that cannot be changed, or a wiki that cannot be written."""
+    place.refuse_changes()
+    refuse_unwritable_wiki(wiki, place.named)
+
+
+def _show(place: Place, choice: Choice, action: str, output: Output) -> None:
+    from slowwave.consolidation.running.review_queue import read_queue
+    from slowwave.store.file import open_reading
+    from slowwave.store.ledger import read_applied_approvals
+
+    with place.reading() as memory_file:
+        with open_reading(memory_file) as opened:
+            # A proposal that is named is shown even if it was decided.
+            chosen = choice.of(read_queue(opened, decided=bool(choice.ids)))
+            approved = {
+                waiting.decision.run_id
+                for waiting in chosen
+                if waiting.decision.state == "approved"
+            }
+            applied = {run_id: read_applied_approvals(opened, run_id) for run_id in approved}
+        output.result(
+            {
+                "command": "review",
+                "file": str(place.named),
+                "action": action,
+                "proposals": list(map(waiting_as_json, chosen)),
+            }
+        )
+        ids = ids_in(waiting.kept.proposal.sources for waiting in chosen)
+        memories = read_views(memory_file, ids)
+    if not chosen:
+        output.show(clean(f"{place.named}: nothing waits for review."))
+        return
+    lines: list[str | Text] = [f"{counted(len(chosen), 'proposal', 'proposals')}. {LEGEND}"]
+    for waiting in chosen:
+        done = applied.get(waiting.decision.run_id, {}).get(waiting.id)
+        lines += view_waiting(waiting, memories, done).lines()
+        lines += waiting_details(waiting, memories, done) if action == "show" else ()
+    output.show(join_lines([*lines, "", *_what_can_be_done(place, chosen)]))
+
+
+def _what_can_be_done(place: Place, chosen: Sequence[WaitingProposal]) -> Iterator[str]:
+    """Yield how to decide about the pending proposals, and what was decided about the rest."""
+    for waiting in chosen:
+        if waiting.decision.state != "pending":
+            yield clean(" ".join(describe_decision(waiting.decision)))
+    pending = [waiting for waiting in chosen if waiting.decision.state == "pending"]
+    if pending:
+        ways = "decline" if all(waiting.stale for waiting in pending) else "approve|decline|edit"
+        yield clean(f"Decide with: slowwave review {ways} {shlex.quote(str(place.named))} ID")
+    if any(waiting.kept.fault for waiting in pending):
+        yield (
+            "A damaged proposal can only be declined; the next night withdraws it, and looks at "
+            "its memories again."
+        )
+
+
 def _carry_out(
     place: Place,
     choice: Choice,
     words: str | None,
-    embedder: Embedder,
+    embedder: str,
     wiki: Path | None,
     output: Output,
 ) -> None:
     with shown_progress(output.quiet) as progress:
-        decided = carry_out_chosen(place, choice, words, embedder, progress)
+        decided = carry_out_chosen(place, choice, words, SentenceEmbedder(embedder), progress)
     pages = write_after_change(wiki, place)
     action = "approve" if words is None else "edit"
     result = decided_as_json("review", place.named, decided) | {"action": action}
@@ -326,12 +318,12 @@ def _carry_out(
 
 
 def _words_of_an_editor(place: Place, choice: Choice, output: Output) -> str:
-    """Let a person change the draft in an editor."""
+    """Return the draft as a person changes it in an editor."""
     from slowwave.store.file import open_reading
 
     if not sys.stdin.isatty() or output.json or output.quiet:
         raise typer.BadParameter(
-            "Pass the new text with --text: there is no terminal to open an editor in."
+            "Specify the new text with --text: there is no terminal to open an editor in."
         )
     with place.reading() as memory_file, open_reading(memory_file) as opened:
         (waiting,) = chosen_of(opened, choice)

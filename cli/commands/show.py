@@ -1,34 +1,97 @@
-"""slowwave show: all that the file says about one memory."""
+"""slowwave show: all fields of one memory, or its lineage."""
 
 from __future__ import annotations
 
 import shlex
-from dataclasses import asdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from slowwave.cli.arguments.options import (
     ConfigOption,
     FileArgument,
+    HtmlOption,
     JsonOption,
     MemoryArgument,
     QuietOption,
+    setting,
 )
 from slowwave.cli.files.places import on_place
 from slowwave.cli.terminal.output import Output, clean
+from slowwave.cli.terminal.wording import shortened_for_stdout
+from slowwave.cli.views.ingest import message_as_json, message_as_text
+from slowwave.cli.views.lineage import (
+    DEPTH_OF_TEXT,
+    Branch,
+    as_lineage_page,
+    trace_as_json,
+    trees_of,
+)
+from slowwave.cli.views.memory import author_of
+from slowwave.cli.views.report_file import STDOUT, refuse_unwritable, write_report
 from slowwave.store.errors import NotFound
 from slowwave.store.places import Place
 
-from .show_lineage import LineageOptions, show_lineage
-
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from rich.tree import Tree
 
     from slowwave.store.file import MemoryFile
+    from slowwave.store.intake import KeptMessage
+    from slowwave.store.lineage import Ancestor, Derivation, KeptClaim, Lineage
     from slowwave.store.records import Memory
 
-# What comes first, and under a heading of its own.
+# Fields that come first, or under a heading of their own.
 _APART = ("content", "content_hash", "id", "derivations")
+# How many characters of the memory, and of each text around it, are shown on a terminal.
+_MAX_TEXT = 20_000
+_MAX_LINE = 400
+
+
+@dataclass(frozen=True)
+class LineageOptions:
+    """Whether lineage is shown, and in which form."""
+
+    lineage: Annotated[
+        bool,
+        typer.Option(
+            "--lineage",
+            allow_from_autoenv=False,
+            help="Show all memories that it was derived from, and that were derived from it.",
+        ),
+    ] = False
+    dot: Annotated[
+        bool,
+        typer.Option(
+            "--dot",
+            allow_from_autoenv=False,
+            help="Write the lineage as a Graphviz graph, as in --dot | dot -Tsvg.",
+        ),
+    ] = False
+    mermaid: Annotated[
+        bool,
+        typer.Option(
+            "--mermaid", allow_from_autoenv=False, help="Write the lineage as a Mermaid graph."
+        ),
+    ] = False
+    html: HtmlOption = None
+    tree: Annotated[
+        bool, setting("--tree", allow_from_autoenv=False, help="Same as --lineage.")
+    ] = False
+
+    @property
+    def wanted(self) -> bool:
+        """Whether lineage is shown in any form."""
+        return self.lineage or self.tree or self.dot or self.mermaid or self.html is not None
+
+    def refuse_two_forms(self, json: bool) -> None:
+        """Refuse more than one form. Raises `typer.BadParameter` and `StoreError`."""
+        if sum((self.tree, self.dot, self.mermaid, json, self.html is not None)) > 1:
+            raise typer.BadParameter("Pass only one of --dot, --mermaid, --html and --json.")
+        if self.html is not None:
+            refuse_unwritable(self.html)
 
 
 @on_place
@@ -43,8 +106,10 @@ def show(
     quiet: QuietOption = False,
 ) -> None:
     """Show one memory with all its fields, or its lineage."""
+    output = Output(json, quiet)
     if lineage.wanted:
-        show_lineage(place, memory, lineage, Output(json, quiet))
+        lineage.refuse_two_forms(json)
+        _show_lineage(place, memory, lineage, output)
         return
     from slowwave.store.entities import read_memory_entities
     from slowwave.store.file import open_reading
@@ -54,20 +119,19 @@ def show(
     with place.reading() as memory_file, open_reading(memory_file) as opened:
         found = _read(opened, memory, file)
         names = [name for name, _ in read_memory_entities(opened, found.id)]
-        vectors = [model for model, of, _ in read_memory_vectors(opened, found.id)]
+        vectors = [model for model, _, _ in read_memory_vectors(opened, found.id)]
         derivations = read_derivations(opened, found.id)
-    output = Output(json, quiet)
     fields = asdict(found) | {
         "entities": names,
         "vectors": vectors,
-        "derivations": [asdict(derivation) for derivation in derivations],
+        "derivations": list(map(asdict, derivations)),
     }
     output.result({"command": "show", "file": str(file), "memory": fields})
     output.show("\n".join([clean(found.id), clean(found.content), "", *_lines(fields)]))
 
 
 def _read(opened: MemoryFile, prefix: str, named: Path) -> Memory:
-    """Return a memory. Raises `NotFound`, which says so if it was purged, and `Ambiguous`."""
+    """Return a memory. Raises `NotFound`, which reports that it was purged, and `Ambiguous`."""
     from slowwave.store.memories import read_memory
     from slowwave.store.purge import find_purged
 
@@ -86,7 +150,7 @@ def _read(opened: MemoryFile, prefix: str, named: Path) -> Memory:
 
 
 def _lines(fields: dict[str, Any]) -> Iterator[str]:
-    """Yield each property that says something on a line."""
+    """Yield a line for each field that has a value."""
     for name, value in fields.items():
         if name not in _APART and value not in (None, (), [], {}):
             shown = ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else value
@@ -95,3 +159,93 @@ def _lines(fields: dict[str, Any]) -> Iterator[str]:
         writer = made["model"] or made["writer"]
         how = f"{made['operation']} by {writer}, prompt {made['prompt_hash'][:12]}"
         yield clean(f"{'derived':<14} {how}, run {made['run_id']}")
+
+
+def _show_lineage(place: Place, memory: str, options: LineageOptions, output: Output) -> None:
+    """Show a lineage, with the texts of memories that are not in the file. Raises `StoreError`."""
+    from slowwave.store.file import open_reading
+    from slowwave.store.intake import read_messages_of
+    from slowwave.store.lineage import (
+        find_memory_or_source,
+        read_claims,
+        read_derivations,
+        trace_derived,
+        trace_sources,
+    )
+
+    with place.reading() as memory_file, open_reading(memory_file) as opened:
+        found = find_memory_or_source(opened, memory)
+        sources, derived = trace_sources(opened, found.id), trace_derived(opened, found.id)
+        claims = read_claims(opened, found.id)
+        derivations = read_derivations(opened, found.id)
+        ancestors = (source.id for steps in sources.steps.values() for source in steps)
+        ids = list(dict.fromkeys([found.id, *ancestors]))
+        messages = read_messages_of(opened, ids)
+    if options.html is not None:
+        page = as_lineage_page(str(place.named), found, claims, sources, derived)
+        write_report(options.html, page, place.named)
+        if options.html != STDOUT:
+            output.show(clean(f"Written: {options.html}"))
+    elif options.dot or options.mermaid:
+        from slowwave.cli.views.graph import as_dot, as_mermaid, graph_of
+
+        graph = graph_of(found, sources, derived)
+        output.show(as_dot(graph) if options.dot else as_mermaid(graph))
+    elif output.json:
+        said_in = [
+            {"memory": memory_id} | message_as_json(message)
+            for memory_id, group in messages.items()
+            for message in group
+        ]
+        trace = trace_as_json(found, claims, derivations, sources, derived)
+        output.result(trace | {"messages": said_in})
+    else:
+        output.show(_tree_of(found, claims, derivations, sources, derived, messages))
+
+
+def _tree_of(
+    memory: Memory | Ancestor,
+    claims: Sequence[KeptClaim],
+    derivations: Sequence[Derivation],
+    sources: Lineage,
+    derived: Lineage,
+    messages: Mapping[str, Sequence[KeptMessage]],
+) -> Tree:
+    from rich.text import Text
+    from rich.tree import Tree
+
+    kind = ", ".join(filter(None, (getattr(memory, "layer", None), memory.status)))
+    text = shortened_for_stdout(memory.content, _MAX_TEXT)
+    root = Tree(Text(f"{clean(memory.id)} ({kind}) {text}"))
+    if claims:
+        branch = root.add(Text("says"))
+        for claim in claims:
+            line = f"{shortened_for_stdout(claim.text, _MAX_LINE)} ({author_of(claim)})"
+            branch.add(Text(clean(line)))
+    for made in derivations:
+        writer = made.model or made.writer
+        root.add(Text(clean(f"{made.operation} by {writer}, prompt {made.prompt_hash[:12]}")))
+    for memory_id, group in messages.items():
+        behind = "" if memory_id == memory.id else f", behind {memory_id}"
+        branch = root.add(Text(clean(f"said in{behind}")))
+        for message in group:
+            branch.add(Text(clean(shortened_for_stdout(message_as_text(message), _MAX_LINE))))
+    for lineage, title in ((sources, "made from"), (derived, "made into")):
+        for start, branches in trees_of(lineage, DEPTH_OF_TEXT):
+            if branches:
+                further = "" if start == lineage.start else f", further on from {start}"
+                _add(root.add(Text(f"{title}{further}")), branches)
+    if not sources.steps and not derived.steps and not messages:
+        root.add(Text("nothing was made from it, and it was made from nothing"))
+    return root
+
+
+def _add(tree: Tree, branches: tuple[Branch, ...]) -> None:
+    from rich.text import Text
+
+    for branch in branches:
+        ancestor = branch.ancestor
+        text = shortened_for_stdout(ancestor.content, _MAX_LINE)
+        where = ", shown in another place" if branch.seen else ", goes on below" * branch.continued
+        line = f"{ancestor.operation}: {text} ({ancestor.status}, {ancestor.id}{where})"
+        _add(tree.add(Text(clean(line))), branch.behind)

@@ -1,4 +1,4 @@
-"""slowwave undo: runs or a proposal taken back, or a memory made active again."""
+"""slowwave undo: undo runs or a proposal, or make a memory active again."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ import typer
 
 from slowwave.cli.arguments.options import ConfigOption, FileArgument, JsonOption, QuietOption
 from slowwave.cli.files.places import on_place
-from slowwave.cli.results.wiki import WikiOption, refuse_unwritable_wiki, write_after_change
 from slowwave.cli.terminal.exits import Code
 from slowwave.cli.terminal.output import Output, clean
 from slowwave.cli.terminal.wording import counted
+from slowwave.cli.views.wiki import WikiOption, refuse_unwritable_wiki, write_after_change
 from slowwave.store.errors import Ambiguous, NotFound, StoreError
 from slowwave.store.intake import DROPPED
 from slowwave.store.places import Place
@@ -34,18 +34,18 @@ from slowwave.store.undo.undoable import (
 if TYPE_CHECKING:
     from slowwave.store.file import MemoryFile
 
-# Above this many proposals, a person at a terminal is asked first.
-_MANY = 20
+# With more proposals and memories, a person at a terminal is asked first.
+_MAX_UNASKED = 20
 
 
 @dataclass(frozen=True)
-class _TakenBack:
-    """What was taken back, and which of its proposals wait for a person again."""
+class _Undone:
+    """What was undone, and which of its proposals are pending again."""
 
     chosen: Undoable
     keys: list[str]
     waiting: list[str]
-    # Those of them that cannot be applied any more, since their memories have changed.
+    # The pending ones that cannot be applied, since their memories have changed.
     stale: list[str]
 
 
@@ -57,12 +57,12 @@ def undo(
         str | None,
         typer.Argument(
             metavar="RUN|PROPOSAL|MEMORY",
-            help=f"Its id, or at least {MIN_PREFIX} characters of its start. By default the last "
-            "run that changed something.",
+            help=f"An id, or at least its first {MIN_PREFIX} characters. Default: the last run "
+            "that changed anything.",
         ),
     ] = None,
     last: Annotated[
-        bool, typer.Option("--last", allow_from_autoenv=False, help="The last run.")
+        bool, typer.Option("--last", allow_from_autoenv=False, help="Undo the last run.")
     ] = False,
     since_run: Annotated[
         str | None,
@@ -70,7 +70,7 @@ def undo(
             "--since",
             metavar="RUN",
             allow_from_autoenv=False,
-            help="This run and all later ones, the latest first.",
+            help="Undo this run and all later ones, the latest first.",
         ),
     ] = None,
     rehearse: Annotated[
@@ -81,28 +81,33 @@ def undo(
             help="Report whether it can be done, and change nothing.",
         ),
     ] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask at a terminal.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
     wiki: WikiOption = None,
     config: ConfigOption = None,
     json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Take back a run or a proposal, or make an inactive memory active again.
+    """Undo a run or a proposal, or make an inactive memory active again.
 
-    Memories are then, to the bit, what they were before the run. A memory keeps its lineage. At a
-    terminal you are asked first if you name no run, or if it applied many proposals.
+    The memories are then exactly what they were before the run. A memory that is made active keeps
+    its lineage. At a terminal, asks for confirmation if you specify no run, or if it applied many
+    proposals.
     """
     from slowwave.store.file import open_reading
 
     if sum((which is not None, since_run is not None, last)) > 1:
-        raise typer.BadParameter("Name one: a run, a proposal or a memory, --last, or --since RUN.")
-    if not rehearse:
+        raise typer.BadParameter(
+            "Specify a run, a proposal or a memory, --last, or --since RUN: only one of them."
+        )
+    if rehearse:
+        wiki = None
+    else:
         place.refuse_changes()
         refuse_unwritable_wiki(wiki, file)
     output = Output(json, quiet)
 
     if not (rehearse or yes) and _sees_questions(output):
-        # Before the lock is taken: a question may wait for long. A memory is not asked about.
+        # Before the lock is taken: a question may stay open for long. Memories need no question.
         with (
             suppress(NotFound),
             place.reading() as memory_file,
@@ -112,22 +117,22 @@ def undo(
             _ask_first(_choose(opened, which, since_run), is_named)
     dead_links = place.dead_links()
 
-    def take_back(opened: MemoryFile) -> _TakenBack | Memory:
-        return _take_back(opened, which, since_run)
+    def do(opened: MemoryFile) -> _Undone | Memory:
+        return _undo(opened, which, since_run)
 
-    done = place.rehearse(take_back) if rehearse else place.change(take_back)
+    done = place.rehearse(do) if rehearse else place.change(do)
+    pages = write_after_change(wiki, place)
     if isinstance(done, Memory):
         _show_restored(done, place, rehearse, output)
-        raise typer.Exit(write_after_change(None if rehearse else wiki, place).tell(output, 0))
+        raise typer.Exit(pages.tell(output, Code.DONE))
     chosen = done.chosen
-    pages = write_after_change(None if rehearse else wiki, place)
     output.result(
         {
             "command": "undo",
             "file": str(file),
             "dry_run": rehearse,
             "run": chosen.run_id,
-            "runs": [one.id for one in chosen.runs],
+            "runs": [run.id for run in chosen.runs],
             "proposals": done.keys,
             "waiting": done.waiting,
             "stale": done.stale,
@@ -135,20 +140,17 @@ def undo(
         }
     )
     if rehearse:
-        output.show(clean(f"Dry run: nothing stands in the way of taking back {_named(chosen)}."))
+        output.show(clean(f"Dry run: nothing prevents undoing {_named(chosen)}."))
         return
-    output.show(clean(f"Took back {_named(chosen)}."))
-    if (too_full := place.too_full()) is not None:
-        output.note(clean(too_full))
-    for name in sorted(place.dead_links() - dead_links):
-        output.note(clean(f"A link in {file} leads nowhere now: {name}"))
-    for remark in _what_follows(chosen, file, len(done.waiting), len(done.stale)):
-        output.note(remark)
+    output.show(clean(f"Undid {_named(chosen)}."))
+    notes = [f"A link in {file} is broken now: {name}" for name in place.dead_links() - dead_links]
+    for note in (*_too_full(place), *sorted(notes), *_what_follows(done, file)):
+        output.note(clean(note))
     raise typer.Exit(pages.tell(output, Code.DONE))
 
 
-def _take_back(opened: MemoryFile, which: str | None, since: str | None) -> _TakenBack | Memory:
-    """Take back what is chosen; an id that is of a memory alone makes it active again."""
+def _undo(opened: MemoryFile, which: str | None, since: str | None) -> _Undone | Memory:
+    """Undo what is chosen; if the id is that of a memory, make it active again."""
     from slowwave.consolidation.running.review_queue import read_earlier
     from slowwave.store.ageing import restore_memory
     from slowwave.store.ledger import read_pending
@@ -170,10 +172,10 @@ def _take_back(opened: MemoryFile, which: str | None, since: str | None) -> _Tak
             sentence = f"There is no run, proposal or memory '{which}' in {opened.path}."
             raise NotFound(sentence, error.hint) from None
     keys = chosen.undo(opened, now)
-    waiting = {proposal.key for proposal in read_pending(opened)}
-    again = [key for key in keys if key in waiting]
-    outdated = {proposal.id for proposal in read_earlier(opened, ()).outdated} if again else set()
-    return _TakenBack(chosen, keys, again, [key for key in again if key in outdated])
+    pending = {proposal.key for proposal in read_pending(opened)}
+    waiting = [key for key in keys if key in pending]
+    outdated = {proposal.id for proposal in read_earlier(opened, ()).outdated} if waiting else ()
+    return _Undone(chosen, keys, waiting, [key for key in waiting if key in outdated])
 
 
 def _show_restored(memory: Memory, place: Place, rehearse: bool, output: Output) -> None:
@@ -181,49 +183,53 @@ def _show_restored(memory: Memory, place: Place, rehearse: bool, output: Output)
     output.result(result | ({"dry_run": True} if rehearse else {}))
     would = "Dry run: would make active again" if rehearse else "Active again"
     output.show(clean(f"{would}: {memory.id} {memory.content}"))
-    if not rehearse and (too_full := place.too_full()) is not None:
-        output.note(clean(too_full))
+    for note in () if rehearse else _too_full(place):
+        output.note(clean(note))
 
 
-def _what_follows(chosen: Undoable, file: Path, waiting: int, stale: int) -> Iterator[str]:
-    """Say what becomes of what was taken back; so much of it waits for a person again.
+def _too_full(place: Place) -> list[str]:
+    note = place.too_full()
+    return [] if note is None else [note]
 
-    stale: how much of that cannot be applied any more, since what came later changed its memories.
-    """
+
+def _what_follows(done: _Undone, file: Path) -> Iterator[str]:
+    """Yield what the next night or ingest does with what was undone."""
+    chosen, waiting, stale = done.chosen, len(done.waiting), len(done.stale)
+    named = shlex.quote(str(file))
     if stale:
         count = counted(stale, "proposal is stale", "proposals are stale")
-        yield f"{count}: other changes stand in the way. The next night looks at the memories anew."
+        yield f"{count}: other changes prevent it. The next night looks at the memories again."
     if waiting > stale:
         count = counted(waiting - stale, "proposal waits", "proposals wait")
-        yield clean(f"{count} for review again: slowwave review {shlex.quote(str(file))}")
+        yield f"{count} for review again: slowwave review {named}"
     if chosen.messages and not any(DROPPED in run.options for run in chosen.runs):
         yield "The next ingest of these conversations reads them again."
     if any({"taken_up", DROPPED} & run.options.keys() for run in chosen.runs):
         yield (
             "What had waited for a model waits again: the next night with one reads it, unless it "
-            f"is thrown away: slowwave ingest {shlex.quote(str(file))} --drop PART"
+            f"is thrown away: slowwave ingest {named} --drop PART"
         )
     if any("experience" in run.options for run in chosen.runs):
         yield "What was learned is not made again of the same traces."
-    elif sum(one.operation != "ingest" for one in chosen.applied) > waiting:
-        they = "The others" if waiting else "They"
+    elif sum(decision.operation != "ingest" for decision in chosen.applied) > waiting:
+        they = "The rest" if waiting else "They"
         yield f"{they} will not be proposed again, unless with: maintain --reconsider"
     if chosen.aged:
         yield (
-            "The next run with the same rules takes them out again, but for what is pinned or "
-            "restored: slowwave undo FILE MEMORY"
+            "The next run with the same rules takes them out again, except memories that are "
+            f"pinned or restored: slowwave undo {named} MEMORY"
         )
 
 
 def _sees_questions(output: Output) -> bool:
-    """Whether a person sits there."""
+    """Whether a person is at the terminal and can answer."""
     return sys.stdin.isatty() and sys.stderr.isatty() and not output.json and not output.quiet
 
 
 def _ask_first(chosen: Undoable, is_named: bool) -> None:
-    """Ask a person before much is taken back, or what they have not named."""
-    if not is_named or len(chosen.applied) + chosen.aged > _MANY:
-        typer.confirm(f"Take back {_named(chosen)}?", abort=True, err=True)
+    """Ask a person before much is undone, or a run that they have not named."""
+    if not is_named or len(chosen.applied) + chosen.aged > _MAX_UNASKED:
+        typer.confirm(f"Undo {_named(chosen)}?", abort=True, err=True)
 
 
 def _choose(file: MemoryFile, which: str | None, since: str | None) -> Undoable:
@@ -232,12 +238,12 @@ def _choose(file: MemoryFile, which: str | None, since: str | None) -> Undoable:
     else:
         chosen = find_last_undoable(file) if which is None else find_undoable(file, which)
     if chosen.is_empty:
-        raise StoreError(f"Run {chosen.run_id} applied nothing: nothing to take back.")
+        raise StoreError(f"Run {chosen.run_id} applied nothing: there is nothing to undo.")
     return chosen
 
 
 def _named(chosen: Undoable) -> str:
-    """Say in words what is to be taken back."""
+    """Return what is undone, in words."""
     of = "run" if len(chosen.runs) <= 1 else f"{len(chosen.runs)} runs since"
     parts = []
     if chosen.applied:

@@ -2,44 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
-from slowwave.consolidation.planning.savings import savings_of
-from slowwave.consolidation.proposals import Result
+from slowwave.cli.views.proposal import (
+    ProposalView,
+    decision_as_json,
+    proposal_as_json,
+    sources_as_json,
+    view_decision,
+)
+from slowwave.cli.views.run import run_as_json
 from slowwave.consolidation.recall.hit import Hit
-from slowwave.consolidation.running.review_queue import WaitingProposal
 from slowwave.consolidation.text.injection import commands
 from slowwave.store.feedback import MIN_TRUST, Feedback
 from slowwave.store.ledger import Decision, Run
 
+T = TypeVar("T")
+
 
 @dataclass(frozen=True)
 class Page:
-    """Which of many an agent is shown."""
+    """Which of many results an agent is shown."""
 
     limit: int = 50
     offset: int = 0
 
-    def of(self, results: Sequence[Result]) -> Sequence[Result]:
-        """Return those that it is shown."""
+    def of(self, results: Sequence[T]) -> Sequence[T]:
+        """Return the results of this page."""
         return results[self.offset : self.offset + self.limit]
 
 
 def mark(text: str) -> dict[str, str]:
-    """Return the sentence by which a text gives orders to its reader, if it does."""
+    """Return the sentence with which a text gives orders to its reader, if there is one."""
     found = commands(text)
     return {"tries_to_command": found[0]} if found else {}
 
 
 def suspicious(texts: Mapping[str, str]) -> dict[str, str]:
-    """Return such a sentence of each text that has one, by the ids of memories."""
-    return {one: found[0] for one, text in texts.items() if (found := commands(text))}
+    """Return such a sentence of each text that has one, by memory id."""
+    return {memory_id: found[0] for memory_id, text in texts.items() if (found := commands(text))}
 
 
 def hit_as_json(hit: Hit) -> dict[str, Any]:
-    """Return what was found of a question."""
+    """Return a memory that was found."""
     memory = hit.memory
     answer: dict[str, Any] = {
         "id": memory.id,
@@ -61,67 +68,39 @@ def hit_as_json(hit: Hit) -> dict[str, Any]:
     return answer | mark(memory.content)
 
 
-def waiting_as_result(waiting: WaitingProposal) -> Result:
-    """Return what waits for review as a night would tell of it, with what it is worth."""
-    proposal = waiting.kept.proposal
-    if waiting.stale is not None:
-        return Result(proposal, "stale", waiting.stale)
-    worth = savings_of(proposal, waiting.memories.__getitem__)
-    return Result(proposal, "pending", waiting.decision.why, worth=worth)
-
-
-def proposal_as_json(result: Result, texts: Mapping[str, str]) -> dict[str, Any]:
-    """Return a proposal: what it is about and would write first, then what became of it."""
-    proposal, worth = result.proposal, result.worth
-    return {
-        "id": proposal.id,
-        "operation": proposal.operation,
-        "sources": [{"id": one, "content": texts.get(one)} for one in proposal.sources],
-        "leaving": proposal.leaving,
-        "draft": proposal.draft.text,
-        "reason": proposal.reason,
-        "state": result.state,
-        "why": result.why,
-        "derived": result.derived,
-        "trust": worth.trust if worth else None,
-        "tokens_before": worth.tokens_before if worth else None,
-        "tokens_after": worth.tokens_after if worth else None,
+def shown_proposal(view: ProposalView) -> dict[str, Any]:
+    """Return a proposal as format 1: first what it would do, with the texts of its sources."""
+    first = {
+        "id": view.proposal.id,
+        "operation": view.proposal.operation,
+        "sources": sources_as_json(view),
+        "leaving": view.proposal.leaving,
+        "draft": view.draft,
+        "reason": view.proposal.reason,
     }
+    return first | proposal_as_json(view) | first
 
 
-def run_as_json(run: Run, decided: Sequence[Decision]) -> dict[str, Any]:
-    """Return a run with what it decided."""
-    report = run.report or {}
-    return {
-        "id": run.id,
-        "started_at": run.started_at,
-        "finished_at": run.finished_at,
-        "outcome": run.outcome,
-        "before": report.get("before"),
-        "after": report.get("after"),
-        "proposals": list(map(_decision, decided)),
-    }
-
-
-def _decision(decision: Decision) -> dict[str, Any]:
-    names = ("operation", "state", "why", "reason", "sources", "survivor", "derived", "draft")
-    return {"id": decision.key} | {name: getattr(decision, name) for name in names}
+def shown_run(run: Run, decisions: Sequence[Decision]) -> dict[str, Any]:
+    """Return a run with its proposals, as `slowwave log RUN --json` does."""
+    proposals = [decision_as_json(view_decision(row, {}), row) for row in decisions]
+    return run_as_json(run) | {"proposals": proposals}
 
 
 def judged_as_json(judged: Feedback) -> dict[str, Any]:
-    """Return what came of an agent's word on a memory."""
+    """Return what became of a memory that an agent judged."""
     return {
         "memory": judged.memory.id,
         "trust_before": judged.memory.trust,
         "trust": judged.trust,
-        "made_from_it": [{"id": one.id, "content": one.content} for one in judged.derived],
+        "made_from_it": [{"id": memory.id, "content": memory.content} for memory in judged.derived],
         "undone": judged.undone,
-        "said": " ".join(_said(judged)),
+        "said": " ".join(_consequences(judged)),
     }
 
 
-def _said(judged: Feedback) -> Iterable[str]:
-    """Say what follows from an agent's word on a memory."""
+def _consequences(judged: Feedback) -> Iterator[str]:
+    """Yield what follows from a judgement."""
     yield f"Trust in it is {judged.trust:.2f} now; it was {judged.memory.trust:.2f}."
     if judged.derived:
         yield f"{len(judged.derived)} made from it may mislead as well: look at them."

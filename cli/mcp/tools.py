@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import datetime
 from pathlib import Path
 from threading import Lock
@@ -15,12 +15,12 @@ from mcp.server.mcpserver.exceptions import ResourceError
 from pydantic import Field
 
 from slowwave.cli.arguments.moments import end_of, start_of
-from slowwave.cli.pages.lineage_json import trace_as_json
-from slowwave.cli.results.memory_texts import MemoryTexts
-from slowwave.cli.results.taken_up import waiting_parts_as_json
+from slowwave.cli.views.asked import waiting_parts_as_json
+from slowwave.cli.views.lineage import trace_as_json
+from slowwave.cli.views.memory import ids_in, read_views
+from slowwave.cli.views.proposal import ProposalView, view_result, view_waiting
 from slowwave.consolidation.agent import AgentMemory
 from slowwave.consolidation.errors import ConsolidationError
-from slowwave.consolidation.proposals import Result
 from slowwave.consolidation.running.outcome import Outcome
 from slowwave.consolidation.runtime.redaction import without_secrets
 from slowwave.consolidation.writing.writer import Writer
@@ -32,10 +32,9 @@ from .answers import (
     hit_as_json,
     judged_as_json,
     mark,
-    proposal_as_json,
-    run_as_json,
+    shown_proposal,
+    shown_run,
     suspicious,
-    waiting_as_result,
 )
 from .told_progress import told_progress
 
@@ -126,7 +125,7 @@ class Tools:
         return {
             "active": asdict(stats.active),
             "by_status": stats.by_status,
-            "last_run": None if stats.last is None else run_as_json(*stats.last),
+            "last_run": None if stats.last is None else shown_run(*stats.last),
         }
 
     def consolidate_pending(
@@ -148,7 +147,7 @@ class Tools:
         page = Page(limit, offset)
         waiting = [] if survey else self._memory.waiting()
         if waiting:
-            return {"surveyed": False} | self._shown(list(map(waiting_as_result, waiting)), page)
+            return {"surveyed": False} | self._shown(list(map(view_waiting, waiting)), page)
         with told_progress(context) as progress:
             outcome = self._memory.consolidate(dry_run=True, progress=progress)
         return {"surveyed": True} | self._told(outcome, page)
@@ -204,7 +203,8 @@ class Tools:
         """
         with told_progress(context) as progress:
             decided = self._memory.apply(proposal_id, progress)
-        return {"run": decided.run_id} | self._shown(decided.results, Page())
+        proposals = list(map(view_result, decided.results))
+        return {"run": decided.run_id} | self._shown(proposals, Page())
 
     def consolidate_decline(
         self,
@@ -247,7 +247,7 @@ class Tools:
             last = self._memory.stats().last
         except StoreError as error:
             raise ResourceError(sentences(error)) from error
-        report = None if last is None else run_as_json(*last)
+        report = None if last is None else shown_run(*last)
         return json.dumps({"run": report}, ensure_ascii=False, indent=2)
 
     def _told(self, outcome: Outcome, page: Page) -> dict[str, Any]:
@@ -256,7 +256,7 @@ class Tools:
             "run": outcome.run_id,
             "before": asdict(outcome.before),
             "after": asdict(outcome.after),
-            **self._shown(outcome.results, page),
+            **self._shown(list(map(view_result, outcome.results)), page),
             "waiting": outcome.earlier.waiting,
             "conversations": waiting_parts_as_json(outcome.waiting_parts),
             "conflicts": [
@@ -267,16 +267,14 @@ class Tools:
             "tries_to_command": {one.memory: one.said for one in outcome.plan.suspicious},
         }
 
-    def _shown(self, results: Sequence[Result], page: Page) -> dict[str, Any]:
-        """Return some of the proposals with what their memories say."""
-        shown = page.of(results)
-        ids = {one for result in shown for one in result.proposal.sources}
-        memories = MemoryTexts(self._file).memories(ids)
-        texts = {one: memory.content for one, memory in memories.items()}
+    def _shown(self, proposals: Sequence[ProposalView], page: Page) -> dict[str, Any]:
+        """Return a page of proposals with the texts of their memories."""
+        shown = page.of(proposals)
+        memories = read_views(self._file, ids_in(view.proposal.sources for view in shown))
         return {
-            "in_all": len(results),
-            "proposals": [proposal_as_json(one, texts) for one in shown],
-            "tries_to_command": suspicious(texts),
+            "in_all": len(proposals),
+            "proposals": [shown_proposal(replace(view, memories=memories)) for view in shown],
+            "tries_to_command": suspicious({one.id: one.content for one in memories.values()}),
         }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
-from slowwave.cli.results.textfile import PREFIX, write_textfile
+from slowwave.cli.views.report_file import PREFIX, write_textfile
 from slowwave.consolidation.proposals import State
 
 if TYPE_CHECKING:

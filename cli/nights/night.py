@@ -11,18 +11,18 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from slowwave.cli.pages.report_file import write_report
-from slowwave.cli.results.memory_texts import MemoryTexts, memories_of
-from slowwave.cli.results.night_report import as_json, as_text, budget_as_json, budget_as_text
-from slowwave.cli.results.problems import tell_problems
-from slowwave.cli.results.recall_guard import guard_as_json, guard_as_text
-from slowwave.cli.results.routes import routes_as_json
-from slowwave.cli.results.wiki import write_after_run
 from slowwave.cli.terminal.exits import OF_VERDICT, Code, code_of
 from slowwave.cli.terminal.output import Output, clean
 from slowwave.cli.terminal.progress_bars import shown_progress
 from slowwave.cli.terminal.signals import signals_of_this_command
 from slowwave.cli.terminal.wording import counted
+from slowwave.cli.views.asked import routes_as_json
+from slowwave.cli.views.guard import guard_as_json, guard_as_text
+from slowwave.cli.views.memory import ids_in, read_views
+from slowwave.cli.views.outcome import as_json, as_text, budget_as_json, budget_as_text
+from slowwave.cli.views.problems import tell_problems
+from slowwave.cli.views.report_file import report_of, write_report
+from slowwave.cli.views.wiki import write_after_run
 from slowwave.consolidation.errors import ConsolidationError
 from slowwave.consolidation.runtime.redaction import without_secrets
 from slowwave.store.errors import StoreError
@@ -178,12 +178,11 @@ class Night:
                 pages = write_after_run(wiki_folder, memory_file, place.named)
                 if self.output.json:
                     found = as_json(outcome, str(place.named), self.dry_run, writer)
-                    found["ways"] = routes_as_json(outcome, MemoryTexts(memory_file))
+                    found["ways"] = routes_as_json(outcome, memory_file)
                     found |= budget_as_json(full, place.budget()) | guard_as_json(guarded)
                     found |= pages.as_json()
                 elif not self.output.quiet:
-                    memory_texts = MemoryTexts(memory_file)
-                    shown = outcome, place.named, self.dry_run, writer, memory_texts, self.verbose
+                    shown = outcome, place.named, self.dry_run, writer, memory_file, self.verbose
                     self.output.show(
                         *as_text(*shown),
                         *budget_as_text(full, place.budget()),
@@ -212,18 +211,10 @@ class Night:
         """Write the page or the Markdown that is wanted. Raises `StoreError`."""
         if self.report is None:
             return
-        from slowwave.cli.pages.account_reading import account_of_night
-        from slowwave.cli.pages.report_form import report_of
+        from slowwave.cli.views.night import view_night
 
-        account = account_of_night(
-            outcome,
-            memory_file,
-            named,
-            self.dry_run,
-            writer.model or writer.name,
-            self.embedder.name,
-        )
-        write_report(self.report, report_of(account, self.report, memory_file), named)
+        night = view_night(outcome, memory_file, named, self.dry_run, writer.model or writer.name)
+        write_report(self.report, report_of(night, self.report), named)
 
     def _options_for(self, place: Place) -> CycleOptions:
         """Return what may be done to a file, and say so where that is less than was asked for."""
@@ -275,10 +266,8 @@ class Night:
     def _write_plan(self, path: Path, memory_file: Path, outcome: Outcome, writer: Writer) -> None:
         from slowwave.consolidation.running.plan_file import write_plan
 
-        ids = memories_of([one.proposal.sources for one in outcome.results])
-        texts = {
-            one: memory.content for one, memory in MemoryTexts(memory_file).memories(ids).items()
-        }
+        ids = ids_in(one.proposal.sources for one in outcome.results)
+        texts = {one: memory.content for one, memory in read_views(memory_file, ids).items()}
         write_plan(path, outcome.results, texts, writer.model, writer.key)
         self.output.note(clean(f"The plan is written: {path}"))
 

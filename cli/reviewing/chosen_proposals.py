@@ -1,17 +1,16 @@
-"""Which of the proposals that wait a person means, and having those approved or declined."""
+"""The pending proposals that a person chooses, and their approval or decline."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from slowwave.cli.views.review import describe_decision
 from slowwave.store.errors import Ambiguous, NotFound, StoreError
 from slowwave.store.ledger import read_latest_by_prefix
-
-from .decided_before import what_became
 
 if TYPE_CHECKING:
     from slowwave.consolidation.progress import Progress
@@ -23,17 +22,17 @@ if TYPE_CHECKING:
     from slowwave.store.file import MemoryFile
     from slowwave.store.places import Place
 
-# Ids of proposals are hashes: so much of one is soon unique.
-_FEWEST = 4
+# Ids of proposals are hashes: this many characters are usually unique.
+_MIN_PREFIX = 4
 
 
 @dataclass(frozen=True)
 class Choice:
-    """Which of what waits is meant."""
+    """Which of the pending proposals are chosen."""
 
-    ids: tuple[str, ...]
-    operation: str | None
-    everything: bool
+    ids: tuple[str, ...] = ()
+    operation: str | None = None
+    everything: bool = False
 
     @property
     def is_empty(self) -> bool:
@@ -41,19 +40,19 @@ class Choice:
         return not (self.ids or self.operation or self.everything)
 
     def of(self, queue: Sequence[WaitingProposal]) -> list[WaitingProposal]:
-        """Return those that are meant. Raises `NotFound` and `Ambiguous`."""
-        known = sorted(one.id for one in queue) if self.ids else []
-        wanted = {_match(one, known) for one in self.ids}
+        """Return the chosen ones. Raises `NotFound` and `Ambiguous`."""
+        known = sorted(waiting.id for waiting in queue) if self.ids else []
+        wanted = {_match(prefix, known) for prefix in self.ids}
         return [
-            one
-            for one in queue
-            if (not self.ids or one.id in wanted)
-            and (self.operation is None or one.kept.proposal.operation == self.operation)
+            waiting
+            for waiting in queue
+            if (not self.ids or waiting.id in wanted)
+            and self.operation in (None, waiting.kept.proposal.operation)
         ]
 
 
 def decline(place: Place, choice: Choice, reason: str | None) -> list[WaitingProposal]:
-    """Decline what is chosen, and return it as it is then. Raises `StoreError`."""
+    """Decline the chosen proposals, and return them as declined. Raises `StoreError`."""
     from slowwave.store.ledger import decide_pending
     from slowwave.store.records import timestamp
 
@@ -63,56 +62,36 @@ def decline(place: Place, choice: Choice, reason: str | None) -> list[WaitingPro
     def do(opened: MemoryFile) -> list[WaitingProposal]:
         chosen = chosen_of(opened, choice)
         with opened.transaction():
-            for one in chosen:
-                decide_pending(opened, one.id, "declined", now, why)
+            for waiting in chosen:
+                decide_pending(opened, waiting.id, "declined", now, why)
         return chosen
 
-    return [one.decided("declined", why, now) for one in place.change(do)]
+    return [waiting.decided("declined", why, now) for waiting in place.change(do)]
 
 
 def carry_out_chosen(
     place: Place,
     choice: Choice,
-    words: str | None,
+    words: str | Mapping[str, str | None] | None,
     embedder: Embedder,
     progress: Progress | None = None,
 ) -> ReviewResult:
-    """Apply what is chosen, with a person's words if there are any. Raises `StoreError`."""
-    way = "approve" if words is None else "edit"
-    return _carried_out(place, choice, lambda _: words, way, embedder, progress)
+    """Apply the chosen proposals as one run, unchanged or in a person's words.
 
-
-def carry_out_worded(
-    place: Place,
-    words: Mapping[str, str | None],
-    embedder: Embedder,
-    progress: Progress | None = None,
-) -> ReviewResult:
-    """Apply what waits by its ids, each with a person's words or as it was kept, as one run.
-
-    words: by the ids; None where it is applied as it was kept. Raises `StoreError`.
+    words: of all, or by proposal id; None applies a proposal unchanged. Raises `StoreError`.
     """
-    way = "approve" if None in words.values() else "edit"
-    choice = Choice(tuple(words), None, False)
-    return _carried_out(place, choice, words.__getitem__, way, embedder, progress)
-
-
-def _carried_out(
-    place: Place,
-    choice: Choice,
-    words_of: Callable[[str], str | None],
-    way: str,
-    embedder: Embedder,
-    progress: Progress | None,
-) -> ReviewResult:
-    """Apply what is chosen as one run; words_of: a person's words for a proposal, by its id."""
     from slowwave.consolidation.running.approval import carry_out
 
     now = datetime.now(UTC)
 
     def do(opened: MemoryFile) -> ReviewResult:
-        chosen = [_worded(opened, one, words_of(one.id)) for one in chosen_of(opened, choice)]
-        return carry_out(opened, chosen, embedder, now, way, progress)
+        chosen = chosen_of(opened, choice)
+        texts = [
+            words.get(waiting.id) if isinstance(words, Mapping) else words for waiting in chosen
+        ]
+        worded = [_worded(opened, *pair) for pair in zip(chosen, texts, strict=True)]
+        way = "approve" if None in texts else "edit"
+        return carry_out(opened, worded, embedder, now, way, progress)
 
     return place.change(do)
 
@@ -120,17 +99,17 @@ def _carried_out(
 def check_words(
     place: Place, key: str, words: str, embedder: Embedder, progress: Progress
 ) -> Result:
-    """Look whether one that waits could be applied with a person's words, and change nothing.
+    """Return whether a proposal can be applied in a person's words; nothing is changed.
 
-    It is `planned` if it could. Raises `StoreError`.
+    Its state is `planned` if it can. Raises `StoreError`.
     """
     from slowwave.consolidation.running.inspection import inspect
     from slowwave.store.file import open_reading
 
     with place.reading() as memory_file, open_reading(memory_file) as opened:
-        (waiting,) = chosen_of(opened, Choice((key,), None, False))
-        (looked_at,) = inspect(opened, [_worded(opened, waiting, words)], embedder, progress)
-    return looked_at.result
+        (waiting,) = chosen_of(opened, Choice((key,)))
+        (inspected,) = inspect(opened, [_worded(opened, waiting, words)], embedder, progress)
+    return inspected.result
 
 
 def _worded(opened: MemoryFile, waiting: WaitingProposal, words: str | None) -> KeptProposal:
@@ -144,12 +123,12 @@ def _worded(opened: MemoryFile, waiting: WaitingProposal, words: str | None) -> 
 
 
 def chosen_of(opened: MemoryFile, choice: Choice) -> list[WaitingProposal]:
-    """Return what is chosen of what waits. Raises `StoreError` if that is nothing."""
+    """Return the chosen proposals. Raises `StoreError` if there are none."""
     from slowwave.consolidation.running.review_queue import read_queue
 
     queue = read_queue(opened)
-    for one in choice.ids:
-        _refuse_decided(opened, one, queue)
+    for prefix in choice.ids:
+        _refuse_decided(opened, prefix, queue)
     chosen = choice.of(queue)
     if not chosen:
         raise StoreError("Nothing of that kind waits for review.", "'slowwave review' lists all.")
@@ -157,26 +136,28 @@ def chosen_of(opened: MemoryFile, choice: Choice) -> list[WaitingProposal]:
 
 
 def _refuse_decided(opened: MemoryFile, prefix: str, queue: Sequence[WaitingProposal]) -> None:
-    """Say of what waits no more what became of it. Raises `NotFound`."""
-    if len(prefix) < _FEWEST or any(one.id.startswith(prefix) for one in queue):
+    """Refuse a proposal that is no longer pending, with what was decided. Raises `NotFound`."""
+    if len(prefix) < _MIN_PREFIX or any(waiting.id.startswith(prefix) for waiting in queue):
         return
     found = read_latest_by_prefix(opened, prefix)
     if len(found) == 1:
-        said, hint = what_became(found[0])
-        raise NotFound(f"{said} It waits no more.", hint)
+        sentence, hint = describe_decision(found[0])
+        raise NotFound(f"{sentence} It is no longer pending.", hint)
 
 
 def _match(prefix: str, known: Sequence[str]) -> str:
-    """Return the id of what is meant; known: all ids, sorted."""
+    """Return the id that begins with a prefix; known: all ids, sorted."""
     start = bisect_left(known, prefix)
-    found = [one for one in known[start : start + 2] if one.startswith(prefix)]
+    found = [key for key in known[start : start + 2] if key.startswith(prefix)]
     if prefix in found:
         return prefix
-    if not found or len(prefix) < _FEWEST:
+    if not found or len(prefix) < _MIN_PREFIX:
         raise NotFound(
             f"No proposal '{prefix}' waits for review.",
-            f"'slowwave review' lists all; give at least {_FEWEST} characters of an id.",
+            f"'slowwave review' lists all; specify at least {_MIN_PREFIX} characters of an id.",
         )
     if len(found) > 1:
-        raise Ambiguous(f"More than one proposal begins with '{prefix}'.", "Give more of the id.")
+        raise Ambiguous(
+            f"More than one proposal begins with '{prefix}'.", "Specify more of the id."
+        )
     return found[0]

@@ -1,4 +1,4 @@
-"""One proposal: its sources beside its draft, or where the sources came from."""
+"""One proposal: its sources next to its draft, or the lineage of its sources."""
 
 from __future__ import annotations
 
@@ -6,22 +6,30 @@ from rich.text import Text
 from textual.app import ComposeResult
 from textual.containers import Horizontal, VerticalScroll
 from textual.widgets import ContentSwitcher, Static, Tree
+from textual.widgets.tree import TreeNode
 
+from slowwave.cli.terminal.output import shortened
+from slowwave.cli.views.lineage import DEPTH_OF_TEXT, Branch, trees_of
 from slowwave.consolidation.running.review_queue import WaitingProposal
+from slowwave.store.file import open_reading
+from slowwave.store.lineage import trace_sources
 from slowwave.store.places import Place
 
-from .lineage import grow, read_lineages
 from .texts import draft_of, reasons_of, sources_of
 
+# How many characters of a memory the lineage shows, and how many sources are traced.
+_MAX_TEXT = 200
+_MAX_SOURCES = 200
 
-class ProposalView(ContentSwitcher):
-    """Shows the proposal that the cursor stands on."""
+
+class ProposalPane(ContentSwitcher):
+    """Shows the proposal at the cursor."""
 
     DEFAULT_CSS = """
-    ProposalView { height: 1fr; border-top: solid $primary; }
-    ProposalView #texts { height: 1fr; }
-    ProposalView VerticalScroll { width: 1fr; padding-right: 1; scrollbar-size: 1 1; }
-    ProposalView #result { border-left: solid $primary; padding-left: 1; }
+    ProposalPane { height: 1fr; border-top: solid $primary; }
+    ProposalPane #texts { height: 1fr; }
+    ProposalPane VerticalScroll { width: 1fr; padding-right: 1; scrollbar-size: 1 1; }
+    ProposalPane #result { border-left: solid $primary; padding-left: 1; }
     """
 
     def __init__(self, place: Place) -> None:
@@ -40,7 +48,7 @@ class ProposalView(ContentSwitcher):
         yield Tree[None]("", id="lineage")
 
     def show(self, waiting: WaitingProposal | None) -> None:
-        """Show a proposal from its top; nothing if there is none. Raises `StoreError`."""
+        """Show a proposal from its top, or nothing. Raises `StoreError`."""
         self.shown = waiting
         sources = result = Text("")
         if waiting is not None:
@@ -54,7 +62,7 @@ class ProposalView(ContentSwitcher):
             self._trace()
 
     def switch(self) -> bool:
-        """Show the lineage, or the texts again; say whether it is the lineage.
+        """Show the lineage, or the texts again; return whether it is the lineage.
 
         Raises `StoreError`.
         """
@@ -72,5 +80,35 @@ class ProposalView(ContentSwitcher):
             pane.scroll_relative(y=pages * max(pane.size.height - 1, 1), animate=False)
 
     def _trace(self) -> None:
-        if self.shown is not None:
-            grow(self.query_one(Tree), self.shown, read_lineages(self.place, self.shown))
+        """Show the proposal, its sources, and what those were made from. Raises `StoreError`."""
+        if self.shown is None:
+            return
+        proposal, tree = self.shown.kept.proposal, self.query_one(Tree)
+        with self.place.reading() as memory_file, open_reading(memory_file) as opened:
+            lineages = {
+                memory_id: trees_of(trace_sources(opened, memory_id), DEPTH_OF_TEXT)
+                for memory_id in proposal.sources[:_MAX_SOURCES]
+            }
+        tree.reset(Text(shortened(f"{proposal.operation}: {proposal.draft.text}", _MAX_TEXT)))
+        tree.root.expand()
+        for memory_id, trees in lineages.items():
+            for number, (root, branches) in enumerate(trees):
+                label = f"further on from {root}" if number else _label(self.shown, memory_id)
+                node = tree.root.add(Text(label), expand=True, allow_expand=bool(branches))
+                _add(node, branches)
+
+
+def _add(node: TreeNode[None], branches: tuple[Branch, ...]) -> None:
+    for branch in branches:
+        ancestor = branch.ancestor
+        where = ", shown in another place" if branch.seen else ", goes on below" * branch.continued
+        label = shortened(f"{ancestor.operation}: {ancestor.content}", _MAX_TEXT)
+        text = Text(f"{label} ({ancestor.status}{where})")
+        _add(node.add(text, expand=True, allow_expand=bool(branch.behind)), branch.behind)
+
+
+def _label(waiting: WaitingProposal, memory_id: str) -> str:
+    memory = waiting.memories.get(memory_id)
+    if memory is None:
+        return f"{memory_id} (no longer in the file)"
+    return f"{shortened(memory.content, _MAX_TEXT)} ({memory.status}, {memory.id[:8]})"

@@ -17,7 +17,7 @@ from slowwave.consolidation.errors import ConsolidationError
 from slowwave.store.errors import StoreError
 
 from .dialogs import AskReason, AskWords
-from .proposal_view import ProposalView
+from .proposal_view import ProposalPane
 from .queue_table import QueueTable
 from .session import Done, Session
 from .texts import LEGEND
@@ -68,7 +68,7 @@ class ReviewScreen(App[None]):
         yield QueueTable(self.session)
         asked = "words to find; Enter lists, Escape shows all"
         yield Input(id="search", placeholder=asked, compact=True)
-        yield ProposalView(self.session.place)
+        yield ProposalPane(self.session.place)
         yield Static(LEGEND, id="legend")
         yield Footer(compact=True)
 
@@ -91,7 +91,7 @@ class ReviewScreen(App[None]):
         state = "" if key is None else f" · {key[:8]} {self.session.state_of(key)}"
         self._tell(f"{self.named} · {where}{state}")
         try:
-            self.query_one(ProposalView).show(None if key is None else self.session.queue[key])
+            self.query_one(ProposalPane).show(None if key is None else self.session.queue[key])
         except StoreError as error:
             self._complain(error)
 
@@ -107,12 +107,12 @@ class ReviewScreen(App[None]):
 
     def action_turn(self, pages: int) -> None:
         """Turn a page of what is longer than the screen."""
-        self.query_one(ProposalView).turn(pages)
+        self.query_one(ProposalPane).turn(pages)
 
     def action_lineage(self) -> None:
         """Show where the sources came from, or the texts again."""
         try:
-            if not self.query_one(ProposalView).switch():
+            if not self.query_one(ProposalPane).switch():
                 self._table.focus()
         except StoreError as error:
             self._complain(error)

@@ -1,21 +1,22 @@
-"""What the screen says of one proposal: its sources, its draft, and its reasons, with marks.
+"""The texts of one proposal on the screen: its sources, its draft and its reasons, with marks.
 
-Marks are underlined, bold and reversed letters: they show on a screen without colour, too.
+Marks are underlined, bold and reversed letters: they are visible on a screen without colour.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from rich.text import Text
 
-from slowwave.cli.results.authors import author_of
 from slowwave.cli.terminal.differences import Span, mark_differences
 from slowwave.cli.terminal.output import clean, shortened
 from slowwave.cli.terminal.wording import day_of
-
-from .values import compare_values, find_guarded
+from slowwave.cli.views.proposal import view_waiting
+from slowwave.consolidation.facts.reading import Reading, read
+from slowwave.consolidation.facts.values import KnownValues
 
 if TYPE_CHECKING:
     from slowwave.consolidation.running.review_queue import WaitingProposal
@@ -25,98 +26,96 @@ GOES, NEW, GUARDED, HEADING = "underline", "bold", "reverse", "bold"
 LEGEND = Text.assemble(
     ("only a source says it", GOES), "  ", ("only the draft says it", NEW), "  ", ("value", GUARDED)
 )
-# So much of a text is shown, and so many sources.
-_MOST_SHOWN = 20_000
-_MOST_SOURCES = 200
-_GONE = "(no longer in the file)"
+# How many characters of a text are shown and read for values, and how many sources are shown.
+_MAX_TEXT = 20_000
+_MAX_SOURCES = 200
+_MISSING = "(no longer in the file)"
 
 
 def sources_of(waiting: WaitingProposal) -> Text:
     """Return the sources one below the other, with what the draft lacks of them."""
     memories = _sources(waiting)
-    marked, _ = mark_differences([_shown(one) for one in memories], _draft(waiting))
+    marked, _ = mark_differences(list(map(_shown, memories)), _draft(waiting))
     parts = [
-        _headed(_source_line(waiting, one), spans, GOES)
-        for one, spans in zip(memories, marked, strict=True)
+        _headed(_source_line(waiting, memory), spans, GOES)
+        for memory, spans in zip(memories, marked, strict=True)
     ]
     missing = len(waiting.kept.proposal.sources) - len(waiting.memories)
-    parts += [Text(_GONE)] * missing
+    parts += [Text(_MISSING)] * missing
     left = len(waiting.memories) - len(memories)
-    parts += [Text(f"and {left:,} more: slowwave review show FILE {waiting.id[:8]}")] * (left > 0)
+    if left:
+        parts.append(Text(f"and {left:,} more: slowwave review show FILE {waiting.id[:8]}"))
     return Text("\n\n").join(parts)
 
 
 def draft_of(waiting: WaitingProposal) -> Text:
-    """Return what would stand, with what is new in it, who worded it, and the values."""
-    proposal = waiting.kept.proposal
-    memories = _sources(waiting)
-    others = [_shown(one) for one in memories if one.id != proposal.survivor]
-    days = [day_of(one.observed_at) for one in memories]
-    draft = _draft(waiting)
-    _, spans = mark_differences(others, draft)
-    heading = "stays as it is" if proposal.keeps_text else "would stand"
-    lines = [_headed(heading, spans, NEW), Text(""), *_values(others, days, draft)]
-    if not proposal.keeps_text:
-        worded = dict.fromkeys(author_of(one) for one in proposal.draft.claims)
-        lines += [Text(clean(one)) for one in worded]
+    """Return the draft, with what is new in it, who wrote it, and its values."""
+    view, proposal = view_waiting(waiting), waiting.kept.proposal
+    memories, draft = _sources(waiting), _draft(waiting)
+    sources = [_shown(memory) for memory in memories if memory.id != proposal.survivor]
+    days = [day_of(memory.observed_at) for memory in memories]
+    _, spans = mark_differences(sources, draft)
+    heading = "stays as it is" if proposal.keeps_text else "would be the result"
+    lines = [_headed(heading, spans, NEW), Text(""), *_values(sources, days, draft)]
+    lines += [Text(clean(author)) for author in view.authors]
     return Text("\n").join(lines)
 
 
 def reasons_of(waiting: WaitingProposal) -> Text:
-    """Return why it was proposed, how alike its memories are, and why it waits."""
+    """Return why it was proposed, how similar its memories are, and why it waits."""
     proposal = waiting.kept.proposal
-    lines = [Text.assemble(("Why  ", HEADING), clean(proposal.reason))]
-    alike = f"{proposal.min_similarity:.2f} at the least, {proposal.mean_similarity:.2f} on average"
-    lines.append(Text.assemble(("Similarity  ", HEADING), alike))
-    if waiting.stale:
-        lines.append(Text.assemble(("Stale  ", HEADING), clean(waiting.stale)))
-    if waiting.decision.why:
-        lines.append(Text.assemble(("Note  ", HEADING), clean(waiting.decision.why)))
-    return Text("\n").join(lines)
+    similarity = f"{proposal.min_similarity:.2f} minimum, {proposal.mean_similarity:.2f} mean"
+    reasons = {
+        "Why": proposal.reason,
+        "Similarity": similarity,
+        "Stale": waiting.stale,
+        "Note": waiting.decision.why,
+    }
+    return Text("\n").join(
+        Text.assemble((f"{heading}  ", HEADING), clean(text))
+        for heading, text in reasons.items()
+        if text
+    )
 
 
-def first_words(waiting: WaitingProposal, most: int) -> str:
-    """Return what a list says of a proposal: the beginning of what would stand."""
-    return shortened(_draft(waiting), most)
+def first_words(waiting: WaitingProposal, limit: int) -> str:
+    """Return what a list shows of a proposal: the beginning of the draft."""
+    return shortened(_draft(waiting), limit)
 
 
 def haystack(waiting: WaitingProposal) -> str:
     """Return all that a search looks at, in lower case."""
     proposal = waiting.kept.proposal
-    said = [one.content for one in waiting.memories.values()]
+    texts = [memory.content for memory in waiting.memories.values()]
     return "\n".join(
-        (proposal.id, proposal.operation, proposal.reason, proposal.draft.text, *said)
+        (proposal.id, proposal.operation, proposal.reason, proposal.draft.text, *texts)
     ).lower()
 
 
 def _sources(waiting: WaitingProposal) -> list[Memory]:
-    known = sorted(waiting.memories.values(), key=lambda one: (one.observed_at, one.id))
-    return known[:_MOST_SOURCES]
+    by_time = sorted(waiting.memories.values(), key=lambda found: (found.observed_at, found.id))
+    return by_time[:_MAX_SOURCES]
 
 
 def _draft(waiting: WaitingProposal) -> str:
-    proposal = waiting.kept.proposal
-    survivor = waiting.memories.get(proposal.survivor or "")
-    if proposal.keeps_text:
-        return _shown(survivor) if survivor else _GONE
-    return shortened(proposal.draft.text, _MOST_SHOWN)
+    return shortened(view_waiting(waiting).result or _MISSING, _MAX_TEXT)
 
 
 def _shown(memory: Memory) -> str:
-    return shortened(memory.content, _MOST_SHOWN)
+    return shortened(memory.content, _MAX_TEXT)
 
 
 def _source_line(waiting: WaitingProposal, memory: Memory) -> str:
     goes = "goes" if memory.id in waiting.kept.proposal.leaving else "stays"
-    day = day_of(memory.observed_at)
-    known = (goes, day, memory.origin, memory.layer, f"trust {memory.trust:g}", memory.id[:8])
-    status = () if memory.status == "active" else (memory.status,)
-    return clean(" · ".join(filter(None, (*known, *status))))
+    status = "" if memory.status == "active" else memory.status
+    day, trust = day_of(memory.observed_at), f"trust {memory.trust:g}"
+    parts = (goes, day, memory.origin, memory.layer, trust, memory.id[:8], status)
+    return clean(" · ".join(filter(None, parts)))
 
 
 def _headed(heading: str, spans: Sequence[Span], style: str) -> Text:
-    """Return a line of what is known, and below it a text with its marks."""
-    text = Text.assemble(*((one.text, style if one.differs else "") for one in spans))
+    """Return a heading, and below it a text with its marks."""
+    text = Text.assemble(*((span.text, style if span.differs else "") for span in spans))
     for start, end in find_guarded(text.plain):
         text.stylize(GUARDED, start, end)
     return Text.assemble((heading, "dim"), "\n", text)
@@ -131,3 +130,50 @@ def _values(sources: Sequence[str], days: Sequence[str], draft: str) -> Iterator
     ):
         if words:
             yield Text.assemble((heading, HEADING), clean(", ".join(words)))
+
+
+class Compared(NamedTuple):
+    """The values of the sources and of the draft, verbatim."""
+
+    both: tuple[str, ...]
+    only_sources: tuple[str, ...]
+    only_draft: tuple[str, ...]
+
+
+def find_guarded(text: str) -> list[tuple[int, int]]:
+    """Return the start and the end of each value and negation in a text, in order."""
+    reading = _read(text)
+    words = {value.words for value in reading.values} | set(reading.negators)
+    if not words:
+        return []
+    longest_first = sorted(words, key=lambda word: (-len(word), word))
+    any_word = "|".join(map(re.escape, longest_first))
+    found = re.finditer(rf"(?<!\w)(?:{any_word})(?!\w)", text, re.IGNORECASE)
+    return [match.span() for match in found]
+
+
+def compare_values(sources: Sequence[str], days: Iterable[str], draft: str) -> Compared:
+    """Return the values that the draft has of its sources, those that it lacks, and its own.
+
+    days: on which the sources were observed; an update contains the day of its change.
+    """
+    there, here = list(map(_read, sources)), [_read(draft)]
+    kept, lost = _split(there, here)
+    return Compared(kept, lost, _split(here, [*there, *map(_read, days)])[1])
+
+
+def _split(
+    readings: Sequence[Reading], known_readings: Sequence[Reading]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the values and negations that other texts have, and those that they lack."""
+    known = KnownValues(value for reading in known_readings for value in reading.values)
+    negations = {word.casefold() for reading in known_readings for word in reading.negators}
+    found = {value.words: known.has(value) for reading in readings for value in reading.values} | {
+        word: word.casefold() in negations for reading in readings for word in reading.negators
+    }
+    kept, lost = ([word for word in found if found[word] is side] for side in (True, False))
+    return tuple(kept), tuple(lost)
+
+
+def _read(text: str) -> Reading:
+    return read(text[:_MAX_TEXT])

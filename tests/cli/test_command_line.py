@@ -215,7 +215,7 @@ def test_who_is_asked_and_says_no_has_done_nothing_wrong(
 ) -> None:
     cli("maintain", filled, "--consolidate")
     run = str(rows(filled, "SELECT id FROM runs")[0]["id"])
-    monkeypatch.setattr("slowwave.cli.commands.undo._MANY", 0)
+    monkeypatch.setattr("slowwave.cli.commands.undo._MAX_UNASKED", 0)
     at_a_terminal(monkeypatch, "n")
     ended = cli("undo", filled, run)
     assert ended.code == 1
@@ -315,7 +315,7 @@ def test_undo_takes_one_thing_at_a_time(filled: Path, cli: Cli) -> None:
 def test_one_proposal_that_is_taken_back_is_named_with_its_run(filled: Path, cli: Cli) -> None:
     done = cli("maintain", filled, "--consolidate", "--json").json
     taken_back = cli("undo", filled, done["proposals"][0]["id"][:8])
-    assert f"Took back 1 proposal of run {done['run']}." in taken_back.out
+    assert f"Undid 1 proposal of run {done['run']}." in taken_back.out
     (planned,) = done["proposals"]
     assert f"  = {planned['draft']}" not in cli("log", filled, done["run"]).out
 

@@ -69,19 +69,11 @@ def test_what_gets_a_yes_is_applied_and_what_gets_a_no_is_declined(smoke: Path) 
     assert len(rows(smoke, "SELECT id FROM runs")) == 2
 
 
-def test_carrying_out_what_was_answered_shows_its_progress(smoke: Path) -> None:
-    code, shown = at_a_terminal(smoke, "y\ny\ny\n", TERM="xterm")
-    assert code == 0, shown
-    last = shown[shown.index("(3/3) Apply") :]
-    assert "checking drafts" in last
-    assert "writing to the file" in last
-
-
 def test_each_proposal_is_shown_with_what_differs(smoke: Path) -> None:
-    _, shown = at_a_terminal(smoke, "n\nn\nq\n")
-    assert "  - 2026-02-06  [-User said that-] Helvi settles the invoices" in shown
-    assert "[-now-] runs at 03:30" in shown
-    assert "{+Every+}" in shown
+    _, shown = at_a_terminal(smoke, "n\nn\nq\n", TERM="xterm")
+    assert "  - 2026-02-06  \x1b[4mUser said that\x1b[0m Helvi settles the invoices" in shown
+    assert "\x1b[4mnow\x1b[0m runs at 03:30" in shown
+    assert "\x1b[1mEvery\x1b[0m" in shown
 
 
 def test_who_quits_leaves_the_rest_waiting_and_is_asked_about_it_the_next_time(

@@ -19,9 +19,9 @@ from model_server import oracle
 from nights import TWINS, execute, fill, night, of_one_thing, rows, told
 from places import FIXTURES
 
-from slowwave.cli.pages import account_reading as accounts
-from slowwave.cli.pages import map as maps
 from slowwave.cli.terminal.differences import mark_differences
+from slowwave.cli.views import night as nights_shown
+from slowwave.cli.views import page as pages
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.file import create_file
 
@@ -59,13 +59,19 @@ def after_a_night(one_night: Path, tmp_path: Path) -> Path:
     return copy_of(one_night, tmp_path / "memory.db")
 
 
+TENANT = "<i>ops</i>"
+
+
 @pytest.fixture(scope="module")
 def hostile_night(tmp_path_factory: pytest.TempPathFactory, embedder: SentenceEmbedder) -> Path:
     memories = [
         one
         for number, odd in enumerate(HOSTILE)
         for one in told(
-            [f"Note {number} of the gateway says {odd}"] * 2, f"<b>{number}", session=f"{number}"
+            [f"Note {number} of the gateway says {odd}"] * 2,
+            f"<b>{number}",
+            session=f"{number}",
+            tenant=TENANT,
         )
     ]
     path = night_on(tmp_path_factory.mktemp("hostile") / "memory.db", memories, embedder)
@@ -85,10 +91,13 @@ def hostile(hostile_night: Path, tmp_path: Path) -> Path:
 def test_a_page_tells_numbers_texts_and_how_to_take_each_back(
     after_a_night: Path, tmp_path: Path, cli: Cli
 ) -> None:
-    page = tmp_path / "night.html"
-    ended = cli("log", after_a_night, "--html", page)
+    page, markdown = tmp_path / "night.html", tmp_path / "night.md"
+    ended = cli("log", after_a_night, "--html", page, "--md", markdown)
     assert (ended.code, ended.err) == (0, "")
-    assert ended.out == f"Written: {page}\n"
+    assert ended.out == f"Written: {page}, {markdown}\n"
+    again = cli("log", after_a_night, "--html", page, "--md", markdown, "--json").json
+    assert (again["command"], again["written"]) == ("report", [str(page), str(markdown)])
+    assert cli("log", after_a_night, "--html", "-", "--json").code == 2
     text = page.read_text("utf-8")
     (run,) = rows(after_a_night, "SELECT id, report FROM runs")
     assert run["id"] in text
@@ -98,8 +107,6 @@ def test_a_page_tells_numbers_texts_and_how_to_take_each_back(
         assert undo in text
     for each in rows(after_a_night, "SELECT id FROM memories WHERE status = 'superseded'"):
         assert each["id"] in text
-    assert '<svg class="map"' in text
-    assert '<svg class="curve"' in text
 
 
 def test_the_undo_command_of_a_page_takes_its_proposal_back(
@@ -111,20 +118,25 @@ def test_the_undo_command_of_a_page_takes_its_proposal_back(
     command = re.findall(r"^Take it back with `(.*)`$", text, re.MULTILINE)[-1]
     assert cli(*shlex.split(command)[1:]).code == 0
     assert "undone" in cli("log", odd, "--md", "-").out
+    (run,) = rows(odd, "SELECT id FROM runs")
+    assert cli("undo", odd, run["id"]).code == 0
+    page = cli("log", odd, "--html", "-").out
+    assert "The result, undone since" in page
+    assert "slowwave undo" not in page
+    assert '<article class="item effective">' not in page
 
 
-def test_the_last_run_is_told_unless_another_is_named(
-    after_a_night: Path, embedder: SentenceEmbedder, cli: Cli
+def test_the_last_run_is_told_unless_another_is_named_or_there_is_none(
+    after_a_night: Path, embedder: SentenceEmbedder, tmp_path: Path, cli: Cli
 ) -> None:
+    create_file(tmp_path / "new.db")
+    ended = cli("log", tmp_path / "new.db", "--md", "-")
+    assert (ended.code, ended.out, "No run has changed" in ended.err) == (1, "", True)
     fill(after_a_night, told(["The lift is out of order on Mondays."] * 2, "lift"))
     night(after_a_night, embedder)
     first, last = (row["id"] for row in rows(after_a_night, "SELECT id FROM runs ORDER BY id"))
     assert last in cli("log", after_a_night, "--md", "-").out
     assert first in cli("log", after_a_night, first, "--md", "-").out
-    page = cli("log", after_a_night, first, "--html", "-").out
-    assert len(re.findall("memories</title></circle>", page)) == 1
-    page = cli("log", after_a_night, "--html", "-").out
-    assert len(re.findall("memories</title></circle>", page)) == 2
 
 
 def test_a_night_writes_its_report_and_a_dry_run_what_it_would_do(
@@ -142,7 +154,6 @@ def test_a_night_writes_its_report_and_a_dry_run_what_it_would_do(
         assert cli(*maintain, text).code == 0
     assert "What a night would do" in planned
     assert "slowwave undo" not in planned
-    assert "no vectors yet" in planned
     done = page.read_text("utf-8")
     assert "What the night did" in done
     drafts = rows(memory_file, "SELECT draft FROM proposals WHERE operation = 'synthesize'")
@@ -187,23 +198,14 @@ def test_markdown_of_a_model_tells_what_it_took(tmp_path: Path, cli: Cli) -> Non
     assert "answered from the file" in said or "calls" in said
     assert "### Conflicts, left as they are: 1" in said
     assert "written by recorded/claude" in said
+    (run,) = rows(file, "SELECT id FROM runs")
+    assert "written by recorded/claude" in cli("log", file, run["id"]).out
 
 
-def test_a_file_without_a_run_has_no_report(memory_file: Path, cli: Cli) -> None:
-    ended = cli("log", memory_file, "--md", "-")
-    assert (ended.code, ended.out) == (1, "")
-    assert "No run has changed" in ended.err
-
-
-def test_json_says_what_was_written(after_a_night: Path, tmp_path: Path, cli: Cli) -> None:
-    page, text = tmp_path / "a.html", tmp_path / "b.md"
-    said = cli("log", after_a_night, "--html", page, "--md", text, "--json").json
-    assert said["written"] == [str(page), str(text)]
-    assert said["command"] == "report"
-    assert cli("log", after_a_night, "--html", "-", "--json").code == 2
-
-
-def test_differences_are_marked_word_by_word() -> None:
+def test_differences_are_marked_word_by_word_unless_the_texts_are_too_long() -> None:
+    long = "a word and another " * 1_000
+    (source,), result = mark_differences([long], f"{long} and more")
+    assert not any(one.differs for one in (*source, *result))
     (source,), result = mark_differences(
         ["The gate opens at 7:30 for staff."], "The gate opens at 8:30 for all staff."
     )
@@ -213,29 +215,13 @@ def test_differences_are_marked_word_by_word() -> None:
     assert "".join(one.text for one in result) == "The gate opens at 8:30 for all staff."
 
 
-def test_texts_too_long_to_compare_are_shown_without_marks() -> None:
-    long = "a word and another " * 1_000
-    (source,), result = mark_differences([long], f"{long} and more")
-    assert not any(one.differs for one in (*source, *result))
-
-
-def test_a_map_of_more_memories_than_can_be_drawn_says_so(
-    after_a_night: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(maps, "MOST_POINTS", 5)
-    page = cli("log", after_a_night, "--html", "-").out
-    drawing = page[page.index('<svg class="map"') :]
-    assert drawing[: drawing.index("</svg>")].count("<circle") == 5
-    assert "Drawn are 5 of" in page
-
-
 def test_a_report_of_more_proposals_than_can_be_shown_says_so(
     after_a_night: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(accounts, "MOST_ITEMS", 1)
+    monkeypatch.setattr(pages, "_MAX_PROPOSALS", 1)
     page = cli("log", after_a_night, "--html", "-").out
     count = len(rows(after_a_night, "SELECT 1 FROM proposals"))
-    assert page.count('<article class="item stands">') == 1
+    assert page.count('<article class="item effective">') == 1
     assert f"of {count} proposals" in page
 
 
@@ -256,7 +242,7 @@ def test_of_very_many_memories_a_report_says_how_to_look_for_conflicts(
 ) -> None:
     command = f"slowwave conflicts {after_a_night}"
     assert command not in cli("log", after_a_night, "--html", "-").out
-    monkeypatch.setattr(accounts, "MOST_COMPARED", 0)
+    monkeypatch.setattr(nights_shown, "_MAX_COMPARED", 0)
     assert command in cli("log", after_a_night, "--html", "-").out
 
 
@@ -280,37 +266,18 @@ def test_a_run_that_was_cut_off_or_counted_less_is_told_all_the_same(
         assert "interrupted" in ended.out
 
 
-def test_what_was_taken_back_is_told_as_what_stood(after_a_night: Path, cli: Cli) -> None:
-    (run,) = rows(after_a_night, "SELECT id FROM runs")
-    assert cli("undo", after_a_night, run["id"]).code == 0
-    page = cli("log", after_a_night, "--html", "-").out
-    assert "What stood until it was taken back" in page
-    assert "slowwave undo" not in page
-    assert '<article class="item stands">' not in page
-
-
-def test_each_proposal_says_its_tenant_where_it_has_one(memory_file: Path, cli: Cli) -> None:
-    fill(memory_file, told(TWINS, "twin", tenant="<i>ops</i>"))
-    assert cli("maintain", memory_file, "--consolidate").code == 0
-    assert "tenant &lt;i&gt;ops&lt;/i&gt;" in cli("log", memory_file, "--html", "-").out
-    assert "tenant <i>ops</i>) @@" in cli("log", memory_file, "--md", "-").out
-
-
-def test_a_damaged_vector_is_left_out_of_the_map(after_a_night: Path, cli: Cli) -> None:
-    execute(
-        after_a_night,
-        "UPDATE embeddings SET vector = zeroblob(length(vector)) WHERE memory_id = 'oncall-01'",
-    )
-    assert cli("log", after_a_night, "--html", "-").code == 0
-    execute(after_a_night, "DELETE FROM embeddings")
-    assert "no vectors yet" in cli("log", after_a_night, "--html", "-").out
-
-
 # ----------------------------------------------------------------- hostile texts
 
 
 def test_no_memory_adds_a_tag_or_an_attribute(hostile: Path, cli: Cli) -> None:
+    for row in rows(hostile, "SELECT id FROM memories WHERE status = 'active'"):
+        tags = Tags(cli("show", "--lineage", hostile, row["id"], "--html", "-").out).found
+        ours = {"html", "head", "meta", "title", "style", "body", "header", "h1", "p", "code"}
+        ours |= {"main", "div", "bdi", "small", "section", "h2", "ul", "li", "span", "footer"}
+        assert {tag for tag, _ in tags} - ours == set()
+        assert [name for _, given in tags for name in given if name.startswith("on")] == []
     page = cli("log", hostile, "--html", "-").out
+    assert "tenant &lt;i&gt;ops&lt;/i&gt;" in page
     tags = Tags(page).found
     assert [tag for tag, _ in tags].count("script") == 1
     assert {tag for tag, _ in tags} & {"img", "iframe", "plaintext", "link", "a", "b"} == set()
@@ -322,6 +289,7 @@ def test_no_memory_adds_a_tag_or_an_attribute(hostile: Path, cli: Cli) -> None:
 
 def test_no_memory_leaves_its_block_in_markdown(hostile: Path, cli: Cli) -> None:
     text = cli("log", hostile, "--md", "-").out
+    assert f"tenant {TENANT}) @@" in text
     outside, fence = [], ""
     for line in text.splitlines():
         if not fence and line.startswith("```"):
@@ -366,15 +334,6 @@ def test_a_lineage_page_has_what_a_memory_was_made_from_and_into(
     assert edge["derived_id"] in page.partition("<h2>Made into</h2>")[2]
 
 
-def test_no_memory_adds_a_tag_to_a_lineage_page(hostile: Path, cli: Cli) -> None:
-    for row in rows(hostile, "SELECT id FROM memories WHERE status = 'active'"):
-        tags = Tags(cli("show", "--lineage", hostile, row["id"], "--html", "-").out).found
-        ours = {"html", "head", "meta", "title", "style", "body", "header", "h1", "p", "code"}
-        ours |= {"main", "div", "bdi", "small", "section", "h2", "ul", "li", "span", "footer"}
-        assert {tag for tag, _ in tags} - ours == set()
-        assert [name for _, given in tags for name in given if name.startswith("on")] == []
-
-
 # ----------------------------------------------------------------- where it is written
 
 
@@ -399,7 +358,7 @@ def test_a_report_is_written_over_nothing_but_a_report(
         )
         ended = cli(*given)
         assert (ended.code, ended.out) == (1, "")
-        assert "no report of slowwave" in ended.err
+        assert "not a report of slowwave" in ended.err
         assert path.read_bytes() == content
     page = tmp_path / "night.html"
     assert [cli("log", after_a_night, "--html", page).code for _ in range(2)] == [0, 0]
@@ -458,13 +417,12 @@ def test_a_browser_shows_the_page_whole_and_has_nothing_to_complain_of(
         shown.open(page, width)
         assert shown.value("document.documentElement.scrollWidth") <= width
         assert shown.value("document.title") != "owned"
-        assert shown.value("document.querySelectorAll('.map circle title').length") > 0
         assert shown.complaints == []
         assert shown.requests == [page.as_uri()]
 
 
 @in_a_browser
-def test_the_filter_leaves_what_says_the_word_and_a_point_tells_its_text(
+def test_the_filter_leaves_what_says_the_word(
     after_a_night: Path, tmp_path: Path, cli: Cli
 ) -> None:
     page = tmp_path / "night.html"
@@ -478,10 +436,5 @@ def test_the_filter_leaves_what_says_the_word_and_a_point_tells_its_text(
         left = shown.value(f"{shown_items}.map((one) => one.textContent)")
         assert 0 < len(left) < everything
         assert all("pager" in one for one in left)
-        assert shown.value("document.querySelectorAll('.map .away').length") > 0
         assert "of" in shown.value("document.getElementById('count').textContent")
-        dot = "document.querySelector('.map circle')"
-        shown.value(f"{dot}.dispatchEvent(new MouseEvent('click'))")
-        said = shown.value("document.getElementById('touched').textContent")
-        assert said == shown.value(f"{dot}.textContent")
         assert shown.complaints == []

@@ -83,6 +83,6 @@ def test_an_undo_is_rehearsed_in_a_folder_that_cannot_be_written(memory_file: Pa
     finally:
         memory_file.parent.chmod(0o755)
     assert (rehearsed.returncode, rehearsed.stderr) == (0, "")
-    assert "nothing stands in the way" in rehearsed.stdout
+    assert "nothing prevents undoing" in rehearsed.stdout
     assert f"in {memory_file}." in nothing.stderr
     assert memory_file.read_bytes() == before

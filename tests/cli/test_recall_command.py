@@ -33,7 +33,10 @@ def test_a_hit_says_why_it_was_found_and_by_which_text(filled: Path, cli: Cli) -
     assert f"found by what it replaced: {TEXTS[0]}; made from 2" in shown
 
 
-def test_json_has_the_memory_its_ranks_its_key_and_its_sources(filled: Path, cli: Cli) -> None:
+def test_json_has_the_memory_its_ranks_and_its_sources_and_nothing_is_written(
+    filled: Path, cli: Cli
+) -> None:
+    before = picture(filled), filled.read_bytes()
     found = cli("recall", filled, "wiki backup", "--json").json
     assert (found["format"], found["command"], found["query"]) == (1, "recall", "wiki backup")
     first = found["hits"][0]
@@ -41,17 +44,9 @@ def test_json_has_the_memory_its_ranks_its_key_and_its_sources(filled: Path, cli
     assert (first["by_words"], first["by_vectors"]) == (1, 1)
     assert sorted(first["sources"]) == ["m-00", "m-01"]
     assert found["hits"][1]["by_words"] is None
-
-
-def test_a_limit_of_0_means_all_as_for_a_list(filled: Path, cli: Cli) -> None:
-    found = cli("recall", filled, "wiki", "--limit", "0", "--json").json["hits"]
+    every = cli("recall", filled, "wiki", "--limit", "0", "--json").json["hits"]
     count = rows(filled, "SELECT count(*) AS n FROM memories WHERE status = 'active'")[0]["n"]
-    assert (len(found), count > 1) == (count, True)
-
-
-def test_a_recall_writes_nothing(filled: Path, cli: Cli) -> None:
-    before = picture(filled), filled.read_bytes()
-    assert cli("recall", filled, "plants").code == 0
+    assert (len(every), count > 1) == (count, True)
     assert (picture(filled), filled.read_bytes()) == before
 
 
@@ -87,15 +82,14 @@ def test_what_cannot_be_meant_is_wrong_usage(
     assert said in ended.err
 
 
-def test_a_tenant_that_is_not_there_is_named(filled: Path, cli: Cli) -> None:
+def test_a_tenant_that_does_not_exist_is_named(filled: Path, cli: Cli) -> None:
     ended = cli("recall", filled, "wiki", "--tenant", "absent")
-    assert (ended.code, ended.err.splitlines()[0][:38]) == (
-        1,
-        "Error: There is no tenant 'absent' in ",
-    )
+    assert (ended.code, "Error: There is no tenant 'absent' in " in ended.err) == (1, True)
 
 
-def test_a_block_is_text_lines_or_a_message(filled: Path, cli: Cli) -> None:
+def test_a_block_is_text_lines_or_a_message_or_empty_if_nothing_fits(
+    filled: Path, cli: Cli
+) -> None:
     block = ("recall", filled, "wiki backup", "--block")
     text = cli(*block).out
     assert text.startswith("<memories>\n")
@@ -104,13 +98,10 @@ def test_a_block_is_text_lines_or_a_message(filled: Path, cli: Cli) -> None:
     (message,) = json.loads(cli(*block, "--block-format", "messages").out)
     assert message == {"role": "system", "content": text.rstrip("\n")}
     assert cli(*block, "--json").json["block"]["text"] == text.rstrip("\n")
-
-
-def test_a_block_too_small_for_anything_is_empty(filled: Path, cli: Cli) -> None:
-    ended = cli("recall", filled, "wiki backup", "--block", "--budget", "10")
-    assert (ended.code, ended.out) == (0, "")
+    too_small = cli(*block, "--budget", "10")
+    assert (too_small.code, too_small.out) == (0, "")
 
 
 def test_that_vectors_were_computed_and_not_kept_is_said(memory_file: Path, cli: Cli) -> None:
     fill(memory_file, told(TEXTS, "m"))
-    assert "3 vectors were computed for this and not kept" in cli("recall", memory_file, "x").err
+    assert "3 vectors were computed, but not stored" in cli("recall", memory_file, "x").err

@@ -18,10 +18,10 @@ from model_server import oracle, refuses
 from nights import PORT, TWINS, fill, night, of_one_thing, rows, told
 from rich.console import Console, RenderableType
 
-from slowwave.cli.results.blocks import ProposalBlock, joined
-from slowwave.cli.results.left_as_it_is import conflicts_as_json, conflicts_as_text
-from slowwave.cli.results.memory_texts import MemoryTexts, ShownMemory, in_time
-from slowwave.cli.results.night_report import as_json, as_text
+from slowwave.cli.views.conflict import conflicts_as_json, conflicts_as_text
+from slowwave.cli.views.memory import MemoryView
+from slowwave.cli.views.outcome import as_json, as_text
+from slowwave.cli.views.proposal import join_lines, view_result
 from slowwave.consolidation.model.calls import Endpoint
 from slowwave.consolidation.model.writer import ModelWriter
 from slowwave.consolidation.planning import plan as planner
@@ -88,7 +88,7 @@ def printed(parts: Sequence[RenderableType]) -> str:
 
 
 def text_of(path: Path, outcome: Outcome, verbose: bool = False) -> str:
-    return printed(as_text(outcome, path, False, BuiltInWriter(), MemoryTexts(path), verbose))
+    return printed(as_text(outcome, path, False, BuiltInWriter(), path, verbose))
 
 
 def active_tokens(path: Path) -> int:
@@ -172,8 +172,8 @@ def test_a_dry_run_with_a_model_says_what_asking_it_would_take(
     shown = question["memories"]
     assert set(shown) <= {one["id"] for one in told(FACT, "fact")}
     assert question["state"] == "planned"
-    said = printed(as_text(planned, memory_file, True, writer, MemoryTexts(memory_file)))
-    assert "beside what a model finds" in said
+    said = printed(as_text(planned, memory_file, True, writer, memory_file))
+    assert "besides what a model finds" in said
     tokens = f"about {question['estimated_tokens']:,} tokens"
     assert f"{len(shown)} memories that lie near others, in 1 question, {tokens}" in said
 
@@ -242,6 +242,7 @@ def an_undecided(*ids: str, similarity: float = 0.8) -> Undecided:
 def test_what_is_left_to_a_model_is_said_with_what_asking_would_cost(memory_file: Path) -> None:
     texts = [f"Note number {number} on the gateway." for number in range(24)]
     put(memory_file, *(a_memory(f"m{at:02d}", text) for at, text in enumerate(texts)))
+    assert "A model would be" not in text_of(memory_file, an_outcome())
     windows = [
         an_undecided(f"m{at:02d}", f"m{at + 1:02d}", similarity=0.5 + at / 100)
         for at in range(0, 24, 2)
@@ -258,15 +259,11 @@ def test_what_is_left_to_a_model_is_said_with_what_asking_would_cost(memory_file
     shown = [text for text in texts if text in said]
     assert shown == texts[4:]
     assert "similarity 0.72:" in said
-
-
-def test_with_a_model_nothing_is_left_to_one(memory_file: Path) -> None:
-    outcome = an_outcome(undecided=(an_undecided("a", "b"),))
     writer = ModelWriter(Endpoint("none/none", None))
     left = as_json(outcome, "m", False, writer)["undecided"]
     assert left == {"groups": 0, "memories": 0, "calls": 0, "tokens": 0, "likeliest": []}
     assert "A model would be" not in printed(
-        as_text(outcome, memory_file, False, writer, MemoryTexts(memory_file))
+        as_text(outcome, memory_file, False, writer, memory_file)
     )
 
 
@@ -278,10 +275,6 @@ def test_a_model_that_answers_nothing_is_not_said_to_have_been_shown_anything(
         said = cli("maintain", memory_file, "--consolidate", *model).out
     assert "The model was shown" not in said
     assert "  ! 1 question: " in said
-
-
-def test_where_nothing_is_left_to_a_model_nothing_is_said(memory_file: Path) -> None:
-    assert "model" not in text_of(memory_file, an_outcome())
 
 
 @pytest.mark.parametrize("is_terminal", [True, False], ids=["a terminal", "a pipe"])
@@ -345,13 +338,9 @@ def test_of_the_pairs_kept_apart_ten_of_all_kinds_are_shown_with_both_texts(
     assert lines[at + 1 : at + 3] == ["    a12 listens.", "    b12 listens."]
     # Both of its memories were shown already.
     assert "path: " not in said
-
-
-def test_all_pairs_kept_apart_are_shown_if_asked_for(memory_file: Path) -> None:
-    refused = refusals(memory_file, ["number"] * 12)
-    said = text_of(memory_file, an_outcome(refused=refused), verbose=True)
-    assert all(f"  {one.guard}: {one.why}" in said for one in refused)
-    assert "--verbose" not in said
+    every = text_of(memory_file, an_outcome(refused=refused), verbose=True)
+    assert all(f"  {one.guard}: {one.why}" in every for one in refused)
+    assert "--verbose" not in every
     assert "Kept apart" not in text_of(memory_file, an_outcome(refused=refused))
 
 
@@ -391,13 +380,6 @@ CONFLICTS = [
 ]
 
 
-def test_conflicts_that_share_a_memory_have_one_number() -> None:
-    found = conflicts_as_json(CONFLICTS)
-    assert [one["group"] for one in found] == [1, 2, 1, 1, 2]
-    assert [tuple(one["sources"]) for one in found] == [one.sources for one in CONFLICTS]
-    assert conflicts_as_json([]) == []
-
-
 def test_each_memory_in_conflict_is_shown_once_with_its_text_and_date(memory_file: Path) -> None:
     put(
         memory_file,
@@ -406,7 +388,10 @@ def test_each_memory_in_conflict_is_shown_once_with_its_text_and_date(memory_fil
             for at, one in enumerate("abcdxy")
         ),
     )
-    said = conflicts_as_text(CONFLICTS, MemoryTexts(memory_file))
+    found = conflicts_as_json(CONFLICTS)
+    assert [one["group"] for one in found] == [1, 2, 1, 1, 2]
+    assert [tuple(one["sources"]) for one in found] == [one.sources for one in CONFLICTS]
+    said = conflicts_as_text(CONFLICTS, memory_file)
     assert said.splitlines() == [
         "In conflict, and left as they are: 6 memories about 2 things.",
         "  1. port: a! against b!; nothing says so",
@@ -420,7 +405,7 @@ def test_each_memory_in_conflict_is_shown_once_with_its_text_and_date(memory_fil
         "     2026-02-15  y says so. (y)",
         "     2026-02-16  x says so. (x)",
     ]
-    shorter = conflicts_as_text(CONFLICTS, MemoryTexts(memory_file), 1)
+    shorter = conflicts_as_text(CONFLICTS, memory_file, 1)
     assert "2. host" not in shorter
     assert shorter.endswith("all of them with: slowwave conflicts")
 
@@ -430,7 +415,7 @@ def test_of_a_thing_with_many_values_each_is_told_once_and_a_report_shows_some(
 ) -> None:
     pairs = [a_conflict(one, other) for one, other in combinations("abcdef", 2)]
     put(memory_file, *(a_memory(one, f"{one} says so.") for one in "abcdef"))
-    texts = MemoryTexts(memory_file)
+    texts = memory_file
     said = conflicts_as_text(pairs, texts).splitlines()
     assert said[1:6] == [
         "  1. port: a! against b!, c!, d!, e!, f!; nothing says so",
@@ -474,36 +459,21 @@ def test_a_run_is_partial_only_where_a_person_should_look(
 def test_on_a_terminal_the_words_that_differ_are_marked_and_in_a_pipe_the_text_is_as_it_is(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    block = ProposalBlock(
-        "merge",
-        "key",
-        "applied",
-        "why",
-        [(True, "2026-02-03  Ports open at noon.")],
-        None,
-        "2026-02-04  Ports open at 12:00.",
+    merge = a_result("applied", operation="merge")
+    merge = replace(merge, proposal=replace(merge.proposal, survivor="b"))
+    texts = {"a": "Ports open at noon.", "b": "Ports open at 12:00."}
+    view = view_result(
+        merge, {id_: MemoryView(id_, text, "2026-02-03") for id_, text in texts.items()}
     )
-    plain = "\nmerge key (applied): why\n  - 2026-02-03  Ports open at noon.\n"
-    assert joined(block.lines()).plain.startswith(plain)
-    assert joined(block.lines()).spans == []
+    plain = (
+        "\nmerge proposal (applied): 2 memories share noon\n  - 2026-02-03  Ports open at noon.\n"
+        "  = 2026-02-03  Ports open at 12:00."
+    )
+    assert join_lines(view.lines()).plain == plain
+    assert join_lines(view.lines()).spans == []
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
-    shown = joined(block.lines())
-    assert shown.plain.startswith(plain)
+    shown = join_lines(view.lines())
+    assert shown.plain == plain
     marked = {(shown.plain[one.start : one.end], one.style) for one in shown.spans if one.style}
     assert ("noon", "underline") in marked
     assert ("12:00", "bold") in marked or ("12", "bold") in marked
-
-
-class _LookedUp(dict[str, ShownMemory]):
-    """Memories that are to be looked up, and not gone through."""
-
-    def items(self) -> Any:
-        raise AssertionError("all memories are gone through to put three in order")
-
-    __iter__ = keys = values = items
-
-
-def test_memories_are_put_in_order_without_going_through_all_others() -> None:
-    several = {"b": "2026-02-02", "a": "2026-02-02", "c": "2026-01-01"}
-    known = _LookedUp({one: ShownMemory(one, day) for one, day in several.items()})
-    assert in_time(["a", "b", "c", "gone"], known) == ["gone", "c", "a", "b"]

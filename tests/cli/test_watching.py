@@ -173,7 +173,7 @@ def test_a_file_that_is_none_of_metrics_stays_and_a_dry_run_writes_none(
     before = filled.read_bytes()
     ended = cli("maintain", filled, "--consolidate", setting("metrics_file", filled))
     assert (ended.code, filled.read_bytes()) == (1, before)
-    assert "holds no metrics of slowwave" in ended.err
+    assert "does not contain metrics of slowwave" in ended.err
     ended = cli(
         "maintain", filled, "--consolidate", setting("metrics_file", tmp_path / "no" / "x.prom")
     )

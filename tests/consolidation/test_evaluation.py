@@ -293,7 +293,7 @@ def test_with_review_a_guard_measures_what_waits_as_if_it_were_approved(
     night = ("maintain", filled, "--consolidate", *joining, setting("guard", questions))
     guarded = (*night, "--review", "always")
     planned = cli(*guarded, "--dry-run", "--ask").out
-    assert "That is so if all that this night lets wait is approved" in planned
+    assert "This holds if all proposals that this night lets wait are approved" in planned
     done = cli(*guarded, "--json").json
     assert done["guard"]["as_if_approved"]
     assert done["guard"]["recall@10"]["unguarded"] < done["guard"]["recall@10"]["before"]

@@ -115,7 +115,7 @@ def test_a_memory_is_followed_to_its_sources(evening: Evening) -> None:
 
 def test_one_approval_is_taken_back_and_the_decision_not_to_stays(evening: Evening) -> None:
     said, path = evening.after("undo")
-    assert "Took back 1 proposal" in said
+    assert "Undid 1 proposal" in said
     assert SAID_AGAIN in active(path)
     assert "1 proposal waits for review again" in evening.notes["slowwave undo review.db 46c1dc6d"]
     waiting = rows(path, "SELECT key FROM proposals WHERE state = 'pending'")

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from slowwave.cli.results.textfile import PREFIX, write_textfile
 from slowwave.cli.terminal.output import clean
 from slowwave.cli.terminal.wording import counted
+from slowwave.cli.views.report_file import PREFIX, write_textfile
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -36,11 +36,11 @@ from slowwave.cli.arguments.settings import beside_source, is_on_command_line
 from slowwave.cli.arguments.settings import source_of as option_source
 from slowwave.cli.arguments.writers import operations_of
 from slowwave.cli.nights.gates import Gates
-from slowwave.cli.results.textfile import refuse_unwritable_metrics
 from slowwave.cli.terminal.exits import Code
 from slowwave.cli.terminal.output import Output, clean
 from slowwave.cli.terminal.progress_bars import shown_progress
 from slowwave.cli.terminal.signals import signals_of_this_command
+from slowwave.cli.views.report_file import refuse_unwritable_metrics
 from slowwave.consolidation.options import CycleOptions, Review
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL
 from slowwave.extensions.postgres.place import FORMATS_OF_DATABASES, format_in_database

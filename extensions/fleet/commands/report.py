@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 
 from slowwave.cli.arguments.options import ConfigOption, JsonOption, QuietOption
-from slowwave.cli.results.textfile import refuse_unwritable_metrics
 from slowwave.cli.terminal.output import Output
+from slowwave.cli.views.report_file import refuse_unwritable_metrics
 
 from .account import FleetMetricsOption, account_as_json, account_as_text, write_metrics
 

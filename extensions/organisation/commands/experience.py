@@ -39,18 +39,18 @@ from slowwave.cli.arguments.settings import is_on_command_line
 from slowwave.cli.arguments.writers import make_recordings, make_writer
 from slowwave.cli.commands.import_ import reading
 from slowwave.cli.files.places import refuse_foreign
-from slowwave.cli.results.problems import tell_problems
-from slowwave.cli.results.wiki import (
-    WikiOfRun,
-    WikiOption,
-    refuse_unwritable_wiki,
-    write_after_run,
-)
 from slowwave.cli.terminal.exits import OF_VERDICT
 from slowwave.cli.terminal.output import Output, clean
 from slowwave.cli.terminal.progress_bars import shown_progress
 from slowwave.cli.terminal.signals import signals_of_this_command
 from slowwave.cli.terminal.wording import counted
+from slowwave.cli.views.problems import tell_problems
+from slowwave.cli.views.wiki import (
+    WikiOfRun,
+    WikiOption,
+    refuse_unwritable_wiki,
+    write_after_run,
+)
 from slowwave.consolidation.thresholds import LEAST_COMPRESSION
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbedder
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-from slowwave.cli.results.wiki import WrittenPages
+from slowwave.cli.views.wiki import WrittenPages
 from slowwave.store.errors import FileHeld, StoreError
 from slowwave.store.opening import MAGIC
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from slowwave.cli.results.wiki import WrittenPages
+from slowwave.cli.views.wiki import WrittenPages
 from slowwave.store.check import refuse_unreadable
 from slowwave.store.file import open_reading
 from slowwave.store.sidecar import file_mode

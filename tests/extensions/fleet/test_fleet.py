@@ -609,7 +609,7 @@ def test_metrics_replace_no_file_but_an_earlier_one_of_slowwaves(
         ("fleet", "maintain", fleet, "--consolidate"),
     ):
         ended = cli(*command, "--metrics", other)
-        assert (ended.code, "holds no metrics of slowwave" in ended.err) == (1, True)
+        assert (ended.code, "does not contain metrics of slowwave" in ended.err) == (1, True)
     assert other.read_text() == "Not a textfile."
 
 

@@ -309,7 +309,7 @@ def test_an_undo_says_which_links_of_the_agent_lead_nowhere_afterwards(
     (folder / "notes.md").write_text(f"See [[{made}]] and [[nowhere]].\n")
     ended = cli("undo", folder, run)
     assert ended.code == 0
-    assert f"leads nowhere now: {made}\n" in ended.err
+    assert f"is broken now: {made}\n" in ended.err
     assert "now: nowhere" not in ended.err
     assert (folder / "notes.md").read_text() == f"See [[{made}]] and [[nowhere]].\n"
 

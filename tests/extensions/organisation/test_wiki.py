@@ -450,7 +450,7 @@ def test_a_wiki_that_cannot_be_written_leaves_every_other_command_done_and_ends_
         assert cli(*command, "--wiki", chat).code == 1  # and nothing was done
         ended = cli(*command, "--wiki", wiki)
         assert (ended.code, "Cannot write into" in ended.err) == (3, True)
-        assert "What was to be done before the pages is done." in ended.err
+        assert "Everything before the pages is done." in ended.err
         (run_id,) = [one["id"] for one in rows(memory_file, "SELECT id FROM runs "
                      "WHERE outcome = 'done' ORDER BY id DESC LIMIT 1")]  # fmt: skip
         assert cli("undo", memory_file, run_id, "--wiki", chat).code == 1

@@ -1,1 +1,0 @@
-"""Reports and lineages as pages: HTML, Markdown and graphs."""

@@ -1,0 +1,166 @@
+"""What a model was, or would be, asked, and which memories it is not shown, in JSON and text."""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from slowwave.cli.terminal.output import clean
+from slowwave.cli.terminal.wording import counted, day_of
+
+from .ingest import STATES
+from .memory import read_views
+
+if TYPE_CHECKING:
+    from slowwave.consolidation.proposals import AskedWindow, Dense
+    from slowwave.consolidation.running.outcome import Outcome, WaitingPartsResult
+    from slowwave.store.intake import Backlog
+
+# How many reasons, and how many memories that stay verbatim, are shown.
+_MAX_SHOWN = 5
+_WAIT = "conversation part waits", "conversation parts wait"
+_WERE = "conversation part was", "conversation parts were"
+
+
+def question_as_json(asked: AskedWindow) -> dict[str, Any]:
+    """Return a question and its state."""
+    window = asked.window
+    return {
+        "id": window.id,
+        "tenant": window.tenant,
+        "memories": window.memories,
+        "estimated_tokens": window.tokens,
+        "state": asked.state,
+        "why": asked.why,
+        "turned_down": asked.turned_down,
+    }
+
+
+def questions_as_text(asked: Sequence[AskedWindow]) -> list[str]:
+    """Return what a model was, or would be, asked, and what went wrong with that."""
+    if not asked:
+        return []
+    from slowwave.consolidation.planning.estimates import FOLLOW_UPS
+
+    is_planned = all(question.state == "planned" for question in asked)
+    shown = [question for question in asked if is_planned or question.state == "applied"]
+    count = sum(len(question.window.memories) for question in shown)
+    memories, questions = (
+        counted(count, "memory", "memories"),
+        counted(len(shown), "question", "questions"),
+    )
+    if is_planned:
+        tokens = sum(question.window.tokens for question in asked)
+        return [
+            f"Left to the model: {memories} that lie near others, in {questions}, about "
+            f"{tokens:,} tokens; with checking and repairs up to {round(FOLLOW_UPS * tokens):,}."
+        ]
+    lines = [f"The model was shown {memories} in {questions}."] if shown else []
+    unanswered = Counter(question.why for question in asked if question.state != "applied")
+    for why, count in unanswered.most_common():
+        lines.append(f"  ! {counted(count, 'question', 'questions')}: {why}")
+    turned_down = Counter(why for question in asked for why in question.turned_down)
+    for why, count in turned_down.most_common(_MAX_SHOWN):
+        lines.append(f"  ! {counted(count, 'group', 'groups')} turned down: {why}")
+    if len(turned_down) > _MAX_SHOWN:
+        lines.append("  ... all of them with --json")
+    return ["\n".join(map(clean, lines))]
+
+
+def routes_as_json(outcome: Outcome, path: Path) -> list[dict[str, Any]]:
+    """Return whether each dense memory, and each that a model is shown, stays verbatim, and why."""
+    from slowwave.consolidation.running.key_facts import digest_of
+    from slowwave.consolidation.text.density import density_of
+
+    dense = outcome.plan.dense
+    shown = {id_: asked.window.tenant for asked in outcome.asked for id_ in asked.window.memories}
+    memories = read_views(path, [*(memory.memory for memory in dense), *shown])
+    texts = {memory.id: memory.content for memory in memories.values()}
+    routes = []
+    for memory in dense:
+        digest = digest_of(texts.get(memory.memory, ""))
+        routes.append(
+            _route("extractive", memory.memory, memory.tenant, memory.score, memory.why)
+            | {"key_facts": digest.facts, "anchors": digest.anchors}
+        )
+    for memory_id, tenant in shown.items():
+        if memory_id in texts:
+            density = density_of(texts[memory_id])
+            routes.append(_route("model", memory_id, tenant, density.score, density.why))
+    return routes
+
+
+def _route(route: str, memory: str, tenant: str, score: float, why: str) -> dict[str, Any]:
+    return {"memory": memory, "tenant": tenant, "way": route, "density": score, "why": why}
+
+
+def dense_as_text(dense: Sequence[Dense]) -> list[str]:
+    """Return which memories stay verbatim, and by what that shows; nothing if none does."""
+    if not dense:
+        return []
+    count = counted(len(dense), "memory", "memories")
+    lines = [
+        f"Kept to the letter: {count} of code, data or identifiers. No model is shown one, and "
+        "only what is the same to the letter is merged with it."
+    ]
+    lines += [f"  {clean(memory.memory)}  density {memory.why}" for memory in dense[:_MAX_SHOWN]]
+    if len(dense) > _MAX_SHOWN:
+        lines.append("  ... all of them with --json")
+    return ["\n".join(lines)]
+
+
+def waiting_parts_as_json(parts: WaitingPartsResult) -> dict[str, Any]:
+    """Return what became of conversation parts that waited for a model, as format 1."""
+    broken_off = parts.broken_off
+    return {
+        "waiting": parts.waiting,
+        "waiting_since": parts.backlog.since,
+        "tries": parts.backlog.tries,
+        "runs": list(parts.runs),
+        "read": parts.read,
+        "unread": parts.unread,
+        "memories": {state: parts.states.get(state, 0) for state in STATES},
+        "why": parts.why if broken_off is None else broken_off.message,
+        "model": asdict(parts.usage),
+    }
+
+
+def waiting_parts_as_text(parts: WaitingPartsResult, file: Path) -> list[str]:
+    """Return the same as a paragraph; nothing if nothing waits and nothing was read."""
+    if parts.runs:
+        return ["\n".join(map(clean, _read_parts(parts, file)))]
+    if not parts.waiting:
+        return []
+    then = "a real run" if parts.is_due else "with --model a night"
+    waits = counted(parts.waiting, *_WAIT)
+    return [f"{waits} for a model {since(parts.backlog)}: {then} reads that first."]
+
+
+def since(backlog: Backlog) -> str:
+    """Return since when something waits, and how often a model was asked about it."""
+    tries = ""
+    if backlog.tries:
+        up_to = "up to " if backlog.parts > 1 else ""
+        tries = f", after {up_to}{counted(backlog.tries, 'try', 'tries')}"
+    return f"since {day_of(backlog.since or '')}{tries}"
+
+
+def _read_parts(parts: WaitingPartsResult, file: Path) -> Iterator[str]:
+    named = shlex.quote(str(file))
+    states = [
+        f"{parts.states[state]} {wording}"
+        for state, (_, wording) in STATES.items()
+        if parts.states.get(state)
+    ]
+    calls = f" ({counted(parts.usage.calls, 'call', 'calls')})" if parts.usage.calls else ""
+    found = f": {', '.join(states) or 'nothing to remember'}" if parts.read else ""
+    yield f"{counted(parts.read, *_WERE)} read{calls}{found}."
+    if parts.unread:
+        yield f"  ! {counted(parts.unread, *_WAIT)} on {since(parts.backlog)}: {parts.why}"
+        yield f"  List or throw away what waits: slowwave ingest {named} --waiting"
+    for run in parts.runs if parts.read else ():
+        yield f"Take it back with: slowwave undo {named} {run}"

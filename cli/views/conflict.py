@@ -1,0 +1,176 @@
+"""Pairs that a run leaves unchanged: conflicts, those for a model, those that must stay apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain, islice, zip_longest
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from slowwave.cli.terminal.output import clean
+from slowwave.cli.terminal.wording import counted, shortened_for_stdout
+from slowwave.consolidation.proposals import Conflict, Refusal, group_numbers
+
+from .memory import MemoryView, dated, ids_in, missing, read_views, sort_by_time, text_of
+
+if TYPE_CHECKING:
+    from slowwave.consolidation.proposals import Undecided
+
+# How many of each kind a report shows, unless it shows all.
+MAX_SHOWN = 10
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Pairs of one kind: the first of them, with their texts, and how many there are."""
+
+    shown: list[tuple[str, list[MemoryView]]]
+    count: int
+
+
+def view_pairs(found: Sequence[Conflict | Refusal], path: Path, limit: int) -> Pairs:
+    """Return the first pairs, each as the reason why it is one and its memories."""
+    shown = found[:limit]
+    memories = read_views(path, ids_in(pair.sources for pair in shown))
+    return Pairs(
+        [
+            (
+                _reason_of(pair),
+                [memories.get(memory_id) or missing(memory_id) for memory_id in pair.sources],
+            )
+            for pair in shown
+        ],
+        len(found),
+    )
+
+
+def _reason_of(pair: Conflict | Refusal) -> str:
+    if isinstance(pair, Refusal):
+        return f"{pair.guard}: {pair.why}"
+    return f"{pair.slot}: {pair.values[0]} against {pair.values[1]}; {pair.why}"
+
+
+def conflicts_as_json(conflicts: Sequence[Conflict]) -> list[dict[str, Any]]:
+    """Return each conflict with the number of its group."""
+    numbers = group_numbers(conflicts)
+    return [
+        {**vars(conflict), "group": number}
+        for conflict, number in zip(conflicts, numbers, strict=True)
+    ]
+
+
+def conflicts_as_text(conflicts: Sequence[Conflict], path: Path, limit: int | None = None) -> str:
+    """Return conflicts by group, each group with its memories.
+
+    limit: of groups, and of values and memories in each; None shows all.
+    """
+    groups: dict[int, list[Conflict]] = {}
+    for number, conflict in zip(group_numbers(conflicts), conflicts, strict=True):
+        groups.setdefault(number, []).append(conflict)
+    count = len(ids_in(conflict.sources for conflict in conflicts))
+    things = counted(len(groups), "thing", "things")
+    lines = [f"In conflict, and left as they are: {count:,} memories about {things}."]
+    shown = list(groups.items())[:limit]
+    memories = read_views(
+        path, ids_in(conflict.sources for _, group in shown for conflict in group)
+    )
+    for number, group in shown:
+        first, *rest = _up_to(limit, _differences(group), "more that differ so")
+        lines += [f"  {number}. {first}", *(f"     {line}" for line in rest)]
+        texts = [
+            f"{dated(memories.get(memory_id))} ({clean(memory_id)})"
+            for memory_id in sort_by_time(ids_in(pair.sources for pair in group), memories)
+        ]
+        lines += [f"     {line}" for line in _up_to(limit, texts, "more memories")]
+    if len(shown) < len(groups):
+        lines.append("  ... all of them with: slowwave conflicts")
+    return "\n".join(lines)
+
+
+def _differences(group: Sequence[Conflict]) -> list[str]:
+    """Return the values that a group disagrees about: each against all that it conflicts with."""
+    against: dict[tuple[str, str, str], dict[str, None]] = {}
+    known: set[frozenset[str]] = set()
+    for conflict in group:
+        if frozenset(conflict.values) not in known:
+            known.add(frozenset(conflict.values))
+            earlier, later = conflict.values
+            against.setdefault((conflict.slot, earlier, conflict.why), {})[later] = None
+    return [
+        clean(f"{slot}: {value} against {', '.join(values)}; {why}")
+        for (slot, value, why), values in against.items()
+    ]
+
+
+def _up_to(limit: int | None, lines: Sequence[str], what: str) -> list[str]:
+    """Return lines up to a limit, and how many `what` there are."""
+    if limit is None or len(lines) <= limit:
+        return list(lines)
+    return [*lines[:limit], f"... and {len(lines) - limit:,} {what}"]
+
+
+def undecided_as_json(undecided: Sequence[Undecided]) -> dict[str, Any]:
+    """Return what a model would be asked, what that would take, and the nearest pairs."""
+    from slowwave.consolidation.planning.estimates import FOLLOW_UPS
+
+    return {
+        "groups": len(undecided),
+        "memories": len(ids_in(group.sources for group in undecided)),
+        "calls": 2 * len(undecided),
+        "tokens": round(FOLLOW_UPS * sum(group.tokens for group in undecided)),
+        "likeliest": [
+            {"sources": [left, right], "similarity": similarity}
+            for left, right, similarity in _nearest_pairs(undecided)
+        ],
+    }
+
+
+def undecided_as_text(undecided: Sequence[Undecided], path: Path) -> str:
+    """Return what a model would be asked, what that would take, and the nearest pairs."""
+    found = undecided_as_json(undecided)
+    shown = counted(found["memories"], "memory", "memories")
+    lines = [
+        f"A model would be shown {shown} that lie near others, in "
+        f"{counted(len(undecided), 'question', 'questions')}; with checking that takes about "
+        f"{found['tokens']:,} tokens (--model NAME). The nearest pairs:"
+    ]
+    memories = read_views(path, ids_in(pair["sources"] for pair in found["likeliest"]))
+    for pair in found["likeliest"]:
+        lines.append(f"  similarity {pair['similarity']:.2f}:")
+        ids = sort_by_time(pair["sources"], memories)
+        lines += [f"    {dated(memories.get(memory_id))}" for memory_id in ids]
+    return "\n".join(lines)
+
+
+def _nearest_pairs(undecided: Sequence[Undecided]) -> list[tuple[str, str, float]]:
+    pairs = [pair for group in undecided for pair in group.examples]
+    return sorted(pairs, key=lambda pair: (-pair[2], pair))[:MAX_SHOWN]
+
+
+def refused_as_text(refused: Sequence[Refusal], path: Path, verbose: bool) -> str:
+    """Return how many pairs look alike and were kept apart, with the most telling or all."""
+    lines = [f"Kept apart, though they look alike: {counted(len(refused), 'pair', 'pairs')}."]
+    shown = refused if verbose else _most_telling(refused)
+    if len(shown) < len(refused):
+        lines[0] += f" {len(shown)} of them (--verbose shows all):"
+    memories = read_views(path, ids_in(pair.sources for pair in shown))
+    for pair in shown:
+        lines.append(f"  {shortened_for_stdout(_reason_of(pair))}")
+        lines += [f"    {text_of(memories.get(memory_id))}" for memory_id in pair.sources]
+    return "\n".join(lines)
+
+
+def _most_telling(refused: Sequence[Refusal]) -> list[Refusal]:
+    """Return the nearest pair of each guard, then the next nearest; no memory twice.
+
+    They are ordered by similarity, and the nearest of all are often repeated log lines.
+    """
+    by_guard: dict[str, list[Refusal]] = {}
+    seen: set[str] = set()
+    for pair in refused:
+        if seen.isdisjoint(pair.sources):
+            seen.update(pair.sources)
+            by_guard.setdefault(pair.guard, []).append(pair)
+    in_turn = chain.from_iterable(zip_longest(*by_guard.values()))
+    return list(islice((pair for pair in in_turn if pair is not None), MAX_SHOWN))

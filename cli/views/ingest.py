@@ -1,0 +1,190 @@
+"""An ingest and the messages behind a memory, in JSON and text."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Set
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from slowwave.cli.terminal.output import clean, shortened
+from slowwave.cli.terminal.wording import counted
+
+if TYPE_CHECKING:
+    from slowwave.consolidation.ingest.ingest_outcome import IngestOutcome, IngestResult
+    from slowwave.consolidation.ingest.parts import Cut
+    from slowwave.consolidation.writing.writer import Writer
+    from slowwave.store.intake import KeptMessage
+
+# How many characters of a text are shown on a line.
+_MAX_TEXT = 500
+# What became of texts: the mark of each state, and how it is worded.
+STATES = {
+    "stored": ("+", "stored"),
+    "told": ("=", "already known"),
+    "rejected": ("!", "turned down"),
+    "raw": ("?", "answers kept unchanged"),
+}
+
+
+def as_json(outcome: IngestOutcome, writer: Writer) -> dict[str, Any]:
+    """Return an outcome as format 1."""
+    return {
+        "run": outcome.run_id,
+        "before": asdict(outcome.before),
+        "after": asdict(outcome.after),
+        "conversations": list(map(_conversation_as_json, outcome.cuts)),
+        "memories": list(map(_memory_as_json, outcome.remembered)),
+        "unread": [
+            {
+                "conversation": unread.part.conversation,
+                "messages": [message.place for message in unread.part.new],
+                "state": unread.state,
+                "why": unread.why,
+                "estimated_tokens": unread.tokens,
+            }
+            for unread in outcome.unread
+        ],
+        "taken_up": outcome.taken_up,
+        "waiting": outcome.waiting,
+        "model": {"writer": writer.name, "name": writer.model, **asdict(outcome.usage)},
+    }
+
+
+def _conversation_as_json(cut: Cut) -> dict[str, Any]:
+    return {
+        "name": cut.conversation.name,
+        "format": cut.conversation.format,
+        "session": cut.conversation.session,
+        "messages": len(cut.conversation.messages),
+        "known": cut.known,
+        "left_unread": cut.left,
+        "commanding": [message.place for message in cut.commanding],
+        "parts": len(cut.parts),
+    }
+
+
+def _memory_as_json(result: IngestResult) -> dict[str, Any]:
+    return {
+        "state": result.state,
+        "content": result.content,
+        "kind": result.kind,
+        "importance": result.importance,
+        "tags": list(result.tags),
+        "expires_at": result.expires_at,
+        "id": result.memory,
+        "proposal": result.proposal,
+        "corrects": list(result.corrects),
+        "why": result.why,
+        "conversation": result.conversation,
+        "messages": list(map(message_as_json, result.messages)),
+    }
+
+
+def message_as_json(message: KeptMessage) -> dict[str, Any]:
+    """Return a message behind a memory as format 1."""
+    return {
+        "conversation": message.conversation,
+        "message": message.place,
+        "role": message.role,
+        "speaker": message.speaker,
+        "said_at": message.said_at,
+        "content": message.content,
+        "quotes": list(message.quotes),
+        "read_by": message.model,
+    }
+
+
+def message_as_text(message: KeptMessage) -> str:
+    """Return where a message behind a memory is, and the words that count."""
+    speaker = message.speaker or message.role
+    when = f", {message.said_at[:10]}" if message.said_at else ""
+    words = " [...] ".join(message.quotes) or message.content
+    return f"{message.conversation}, message {message.place}, {speaker}{when}: {words}"
+
+
+def reading_what_waits(file: Path, tenant: str) -> str:
+    """Return the command with which a model reads what waits of a tenant."""
+    option = "" if tenant == "default" else f" --tenant {shlex.quote(tenant)}"
+    return f"slowwave ingest {shlex.quote(str(file))}{option} --model NAME"
+
+
+def as_text(
+    outcome: IngestOutcome, file: Path, tenant: str, dry_run: bool, writer: Writer
+) -> list[str]:
+    """Return an outcome for people, line by line."""
+    unread = {chain for result in outcome.unread for chain in result.part.chains}
+    lines = [_conversation(cut, unread) for cut in outcome.cuts]
+    if outcome.taken_up:
+        lines.append(f"{counted(outcome.taken_up, 'part', 'parts')} that waited for a model read.")
+    for result in outcome.remembered:
+        lines += _memory(result)
+    lines += _unread(outcome)
+    lines.append(_summary(outcome, writer, dry_run))
+    if outcome.waiting and not any(result.state == "failed" for result in outcome.unread):
+        wait = counted(outcome.waiting, "part waits", "parts wait")
+        lines.append(f"{wait} for a model: {reading_what_waits(file, tenant)}")
+    has_changes = any(result.state != "rejected" for result in outcome.remembered)
+    if outcome.run_id is not None and has_changes:
+        lines.append(f"Take it back: slowwave undo {shlex.quote(str(file))} {outcome.run_id}")
+    if dry_run:
+        lines.append("Dry run: nothing was written.")
+    return list(map(clean, lines))
+
+
+def _conversation(cut: Cut, unread: Set[str]) -> str:
+    conversation = cut.conversation
+    new = {chain for part in cut.parts for chain in part.chains}
+    parts = [f"{len(new - unread)} read"]
+    if new & unread:
+        parts.append(f"{len(new & unread)} not read yet")
+    if cut.known:
+        parts.append(f"{cut.known} known")
+    if cut.left:
+        parts.append(f"{cut.left} further back left unread (--whole reads them)")
+    if cut.commanding:
+        places = ", ".join(str(message.place) for message in cut.commanding)
+        parts.append(f"message {places} left out: it gives orders to its reader")
+    count = counted(len(conversation.messages), "message", "messages")
+    return f"{conversation.name} ({conversation.format}): {count}, {', '.join(parts)}."
+
+
+def _memory(result: IngestResult) -> Iterator[str]:
+    kind = f" {result.kind} {result.importance}" if result.kind else ""
+    yield f"{STATES[result.state][0]}{kind}: {shortened(result.content, _MAX_TEXT)}"
+    if result.corrects:
+        yield f"    corrects {', '.join(result.corrects)}"
+    if result.state in ("rejected", "raw"):
+        what = "turned down" if result.state == "rejected" else "kept unchanged"
+        yield f"    {what}: {result.why}"
+        return
+    if result.state != "stored":
+        yield f"    {result.why}; its importance is {result.importance}"
+    for message in result.messages:
+        yield f"    {shortened(message_as_text(message), _MAX_TEXT)}"
+
+
+def _unread(outcome: IngestOutcome) -> Iterator[str]:
+    for unread in outcome.unread:
+        places = f"{unread.part.new[0].place} to {unread.part.new[-1].place}"
+        what = f"{unread.part.conversation}, messages {places}"
+        if unread.state == "planned":
+            tokens = f"some {unread.tokens:,} tokens"
+            yield f"? {what}: the model would be asked, {tokens} (--ask asks it)"
+        else:
+            yield f"? {what}: could not be read, and waits in the file: {unread.why}"
+
+
+def _summary(outcome: IngestOutcome, writer: Writer, dry_run: bool) -> str:
+    if not (outcome.cuts or outcome.taken_up or outcome.unread or outcome.waiting):
+        return "There is no conversation to read, and none waits for a model."
+    would_be = "would be " if dry_run else ""
+    counts = [
+        f"{len(found)} {would_be if state == 'stored' else ''}{what}"
+        for state, (_, what) in STATES.items()
+        if (found := outcome.of(state)) or state == "stored"
+    ]
+    by = f"by {writer.model}" if writer.model else "by rules, without a model"
+    calls = f", {counted(outcome.usage.calls, 'call', 'calls')}" if outcome.usage.calls else ""
+    return f"{', '.join(counts)}; read {by}{calls}."

@@ -1,0 +1,127 @@
+"""A lineage as trees, in JSON and on an HTML page: the sources of a memory, or what it became."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from .memory import author_of
+
+if TYPE_CHECKING:
+    from slowwave.store.lineage import Ancestor, Derivation, KeptClaim, Lineage
+    from slowwave.store.records import Memory
+
+# How many generations are nested before a new tree begins: readers of JSON limit the depth
+# (Python's to about 500), and lines have an end.
+_DEPTH_OF_JSON = 100
+DEPTH_OF_TEXT = 12
+
+
+@dataclass(frozen=True)
+class Branch:
+    """A memory at its place in a tree, with its sources."""
+
+    ancestor: Ancestor
+    behind: tuple[Branch, ...] = ()
+    # Its sources are shown in another place.
+    seen: bool = False
+    # Its sources are a tree of their own.
+    continued: bool = False
+
+
+def trees_of(lineage: Lineage, depth: int) -> list[tuple[str, tuple[Branch, ...]]]:
+    """Return a lineage as trees, each with the memory that it starts from.
+
+    The sources of a memory are shown once, however many paths lead to it. depth: in generations.
+    """
+    roots, seen = [lineage.start], {lineage.start}
+
+    def branch(ancestor: Ancestor, left: int) -> Branch:
+        if ancestor.id not in lineage.steps:
+            return Branch(ancestor)
+        if ancestor.id in seen:
+            return Branch(ancestor, seen=True)
+        seen.add(ancestor.id)
+        if left == 0:
+            roots.append(ancestor.id)
+            return Branch(ancestor, continued=True)
+        return Branch(ancestor, branches(ancestor.id, left))
+
+    def branches(memory_id: str, left: int) -> tuple[Branch, ...]:
+        return tuple(branch(source, left - 1) for source in lineage.steps.get(memory_id, ()))
+
+    # The list grows during the iteration.
+    return [(root, branches(root, depth)) for root in roots]
+
+
+def trace_as_json(
+    memory: Memory | Ancestor,
+    claims: Sequence[KeptClaim],
+    derivations: Sequence[Derivation],
+    sources: Lineage,
+    derived: Lineage,
+) -> dict[str, Any]:
+    """Return a memory with its lineage, in both directions."""
+    return {
+        "memory": {
+            "id": memory.id,
+            "content": memory.content,
+            "status": memory.status,
+            # The lineage keeps only the text of a deleted memory.
+            "layer": getattr(memory, "layer", None),
+            "generation": getattr(memory, "generation", None),
+            "claims": list(map(asdict, claims)),
+            "derivations": list(map(asdict, derivations)),
+        },
+        **_as_json(sources, "sources"),
+        **_as_json(derived, "derived"),
+    }
+
+
+def _as_json(lineage: Lineage, behind: str) -> dict[str, Any]:
+    (_, first), *further = trees_of(lineage, _DEPTH_OF_JSON)
+    return {
+        behind: _nested(first, behind),
+        f"further_{behind}": [
+            {"id": root, behind: _nested(branches, behind)} for root, branches in further
+        ],
+    }
+
+
+def _nested(branches: tuple[Branch, ...], behind: str) -> list[dict[str, Any]]:
+    return [
+        {
+            "id": branch.ancestor.id,
+            "operation": branch.ancestor.operation,
+            "run": branch.ancestor.run_id,
+            "content": branch.ancestor.content,
+            "status": branch.ancestor.status,
+            behind: _nested(branch.behind, behind),
+        }
+        | ({"seen": True} if branch.seen else {})
+        | ({"continued": True} if branch.continued else {})
+        for branch in branches
+    ]
+
+
+def as_lineage_page(
+    file: str,
+    memory: Memory | Ancestor,
+    claims: Sequence[KeptClaim],
+    sources: Lineage,
+    derived: Lineage,
+) -> str:
+    """Return the page of a memory: its text, what it was made from and what it became."""
+    from .page import render
+
+    made_from, made_into = (trees_of(lineage, DEPTH_OF_TEXT) for lineage in (sources, derived))
+    return render(
+        "lineage.html",
+        {
+            "file": file,
+            "memory": memory,
+            "claims": [(claim.text, author_of(claim)) for claim in claims],
+            "sections": [("Made from", made_from), ("Made into", made_into)],
+        },
+    )

@@ -1,0 +1,119 @@
+"""A memory in a view: its text and its day, read when the view is written."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from slowwave.cli.terminal.wording import counted, day_of, shortened_for_stdout
+from slowwave.consolidation.proposals import BY_PERSON
+from slowwave.store.errors import StoreError
+from slowwave.store.file import open_reading
+from slowwave.store.lineage import read_source_texts
+from slowwave.store.memories import read_memories
+
+if TYPE_CHECKING:
+    from slowwave.consolidation.proposals import Claim
+    from slowwave.store.lineage import KeptClaim
+    from slowwave.store.records import Memory
+
+PURGED = " (purged)"
+_MISSING = "(no longer in the file)"
+
+
+@dataclass(frozen=True)
+class MemoryView:
+    """What a view shows of a memory."""
+
+    id: str
+    content: str
+    # Empty if it is not known.
+    observed_at: str
+    # None if the memory was deleted.
+    status: str | None = None
+
+    @property
+    def day(self) -> str:
+        """The day on which it was observed; empty if it is not known."""
+        return day_of(self.observed_at)
+
+
+def view_memories(memories: Iterable[Memory]) -> dict[str, MemoryView]:
+    """Return the views of memories, by id."""
+    return {
+        memory.id: MemoryView(memory.id, memory.content, memory.observed_at, memory.status)
+        for memory in memories
+    }
+
+
+def missing(memory_id: str, content: str = _MISSING) -> MemoryView:
+    """Return the view of a memory that is not in the file."""
+    return MemoryView(memory_id, content, "")
+
+
+def read_views(path: Path, ids: Iterable[str]) -> dict[str, MemoryView]:
+    """Return the views of memories, by id; of purged ones, with the text that lineage kept.
+
+    The file may have changed since the run, or be unreadable: what cannot be read is missing.
+    """
+    wanted = sorted(set(ids))
+    if not wanted:
+        return {}
+    try:
+        with open_reading(path) as file:
+            found = view_memories(read_memories(file, wanted))
+            kept = read_source_texts(
+                file, [memory_id for memory_id in wanted if memory_id not in found]
+            )
+    except StoreError:
+        return {}
+    return found | {
+        memory_id: missing(memory_id, f"{text}{PURGED}") for memory_id, text in kept.items()
+    }
+
+
+def text_of(memory: MemoryView | None) -> str:
+    """Return the text of a memory on one line; on a terminal, its beginning."""
+    return _MISSING if memory is None else shortened_for_stdout(memory.content)
+
+
+def dated(memory: MemoryView | None) -> str:
+    """Return the day and the text of a memory on one line; on a terminal, its beginning."""
+    return _MISSING if memory is None else f"{memory.day}  {text_of(memory)}".strip()
+
+
+def sort_by_time(ids: Iterable[str], memories: Mapping[str, MemoryView]) -> list[str]:
+    """Return distinct ids, ordered by when the memories were observed."""
+
+    def moment(memory_id: str) -> tuple[str, str]:
+        memory = memories.get(memory_id)
+        return "" if memory is None else memory.observed_at, memory_id
+
+    return sorted(set(ids), key=moment)
+
+
+def ids_in(groups: Iterable[Sequence[str]]) -> set[str]:
+    """Return the ids that any of these groups contains."""
+    return {memory_id for ids in groups for memory_id in ids}
+
+
+def author_of(claim: Claim | KeptClaim) -> str:
+    """Return who wrote a statement, and who checked it."""
+    if claim.written_by is None:
+        return "verbatim from its sources"
+    if claim.written_by == BY_PERSON:
+        return "written by a person, its values checked by program"
+    if claim.checked_by is None:
+        return f"written by {claim.written_by}, its values checked by program, not read by a model"
+    return f"written by {claim.written_by}, checked by program and read by {claim.checked_by}"
+
+
+def authors_of(claims: Iterable[Claim | KeptClaim]) -> list[str]:
+    """Return how many sentences each author wrote; verbatim sentences do not count."""
+    authors = Counter(author_of(claim) for claim in claims if claim.written_by)
+    return [
+        f"{counted(count, 'sentence', 'sentences')} {author}" for author, count in authors.items()
+    ]

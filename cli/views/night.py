@@ -1,0 +1,201 @@
+"""A night as the log and a report show it: a past run, one just made, or a dry run."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from slowwave.store.records import LAYERS
+
+from .conflict import Pairs, view_pairs
+from .memory import ids_in, read_views
+from .outcome import remarks
+from .proposal import ProposalView, decision_as_json, view_decision, view_result
+from .run import named_or_last_run, run_as_json, started
+
+if TYPE_CHECKING:
+    from slowwave.consolidation.running.outcome import Outcome
+    from slowwave.store.changes import TextChange
+    from slowwave.store.ledger import Decision, Run
+
+# How many pairs of each kind a report shows.
+MAX_PAIRS = 200
+# In a file with more active memories, a report does not look for conflicts.
+_MAX_COMPARED = 2_000
+
+
+@dataclass(frozen=True)
+class NightView:
+    """One night: what it was to do, what it did, and what it left."""
+
+    # As the user names it.
+    file: str
+    # None: a dry run, or a night that wrote nothing.
+    run: Run | None
+    dry_run: bool
+    outcome: str
+    writer: str
+    # Counts by name, with those of `layers`; None if the run was killed.
+    before: Mapping[str, Any] | None
+    after: Mapping[str, Any] | None
+    # The fields of `Usage`.
+    usage: Mapping[str, Any]
+    proposals: Sequence[ProposalView]
+    # The rows of the ledger, of a run; in the order of its proposals.
+    decisions: Sequence[Decision] = ()
+    # None: there are too many memories to look for conflicts.
+    conflicts: Pairs | None = None
+    # None: it is a past run, of which the file does not record what it kept apart.
+    apart: Pairs | None = None
+    remarks: Sequence[str] = ()
+    # Whether the run is all that changed the file; if not, the remarks contain the rest.
+    is_whole: bool = True
+
+    @property
+    def states(self) -> Counter[str]:
+        """The number of proposals by state."""
+        return Counter(proposal.state for proposal in self.proposals)
+
+    @property
+    def started(self) -> str:
+        """When the run began, to the minute."""
+        return "" if self.run is None else started(self.run)[:16]
+
+    @property
+    def has_applied(self) -> bool:
+        """Whether the run can be undone."""
+        return self.run is not None and self.states["applied"] > 0
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the run with its proposals as format 1."""
+        return {
+            "run": None if self.run is None else run_as_json(self.run),
+            "proposals": [
+                decision_as_json(proposal, decision)
+                for proposal, decision in zip(self.proposals, self.decisions, strict=True)
+            ],
+        }
+
+
+def read_night(path: Path, named: Path, prefix: str | None) -> NightView:
+    """Return a past run, the last one if none is named.
+
+    named: the file as the user names it. Raises `StoreError`.
+    """
+    from slowwave.store.changes import read_changes
+    from slowwave.store.file import open_reading
+    from slowwave.store.ledger import read_applied_approvals, read_decisions
+    from slowwave.store.lineage import read_run_claims
+
+    with open_reading(path) as file:
+        run = named_or_last_run(file, prefix)
+        decisions = read_decisions(file, run.id)
+        applied = read_applied_approvals(file, run.id)
+        changes: dict[str, list[TextChange]] = defaultdict(list)
+        for change in read_changes(file, run.id):
+            changes[change.proposal].append(change)
+        claims = read_run_claims(file, run.id)
+    memories = read_views(path, ids_in(decision.sources for decision in decisions))
+    report = run.report or {}
+    return NightView(
+        file=str(named),
+        run=run,
+        dry_run=False,
+        outcome=run.outcome,
+        writer=str(run.options.get("model") or "extractive"),
+        before=_counts(report.get("before")),
+        after=_counts(report.get("after")),
+        usage=_usage(report.get("model")),
+        proposals=[
+            view_decision(
+                decision,
+                memories,
+                changes[decision.key],
+                claims.get(decision.key, ()),
+                applied.get(decision.key),
+            )
+            for decision in decisions
+        ],
+        decisions=decisions,
+    )
+
+
+def view_night(outcome: Outcome, path: Path, named: Path, dry_run: bool, writer: str) -> NightView:
+    """Return a night that has just ended, with what it left unchanged. Raises `StoreError`.
+
+    named: the file as the user names it.
+    """
+    if outcome.run_id is not None:
+        night = read_night(path, named, outcome.run_id)
+    else:
+        night = _view_unwritten(outcome, path, named, dry_run, writer)
+    expired = outcome.expired is not None and outcome.expired.run_id is not None
+    has_earlier_run = expired or bool(outcome.waiting_parts.runs)
+    return replace(
+        night,
+        conflicts=view_pairs(outcome.conflicts, path, MAX_PAIRS),
+        apart=view_pairs(outcome.plan.refused, path, MAX_PAIRS),
+        remarks=remarks(outcome, named, dry_run, path),
+        # Each phase is a run of its own, with its own counts; these are of the whole night.
+        before=asdict(outcome.before),
+        after=asdict(outcome.after),
+        is_whole=outcome.last_run == outcome.run_id and not has_earlier_run,
+    )
+
+
+def _view_unwritten(
+    outcome: Outcome, path: Path, named: Path, dry_run: bool, writer: str
+) -> NightView:
+    memories = read_views(path, ids_in(result.proposal.sources for result in outcome.results))
+    nothing = "nothing to do" if outcome.last_run is None else "nothing more to do"
+    return NightView(
+        file=str(named),
+        run=None,
+        dry_run=dry_run,
+        outcome="planned" if outcome.results else nothing,
+        writer=writer,
+        before=None,
+        after=None,
+        usage=asdict(outcome.usage),
+        proposals=[view_result(result, memories) for result in outcome.results],
+    )
+
+
+def with_current_conflicts(night: NightView, path: Path, now: str) -> NightView:
+    """Return a night with the current conflicts of the file. Raises `StoreError`.
+
+    Looking for them takes a millisecond or two per memory; in a large file it is left to the user.
+    """
+    if (night.after or {}).get("active", 0) > _MAX_COMPARED:
+        return night
+    from slowwave.consolidation.planning.conflicts import current_conflicts
+
+    return replace(night, conflicts=view_pairs(current_conflicts(path, (), now), path, MAX_PAIRS))
+
+
+def _counts(recorded: Any) -> dict[str, Any] | None:
+    """Return what a run counted; None if it was killed, or is older than these counts."""
+    if not isinstance(recorded, dict):
+        return None
+    counts = {name: recorded.get(name) for name in ("active", "superseded", "tokens")}
+    layers = recorded.get("layers")
+    found = layers if isinstance(layers, dict) else {}
+    by_layer = {layer: found.get(layer, 0) for layer in LAYERS}
+    # An import may contain anything.
+    if not all(isinstance(count, int) for count in (*counts.values(), *by_layer.values())):
+        return None
+    return {**counts, "layers": by_layer}
+
+
+def _usage(recorded: Any) -> dict[str, Any]:
+    """Return the usage of a model, as far as a run recorded it in numbers."""
+    from slowwave.consolidation.proposals import Usage
+
+    found = recorded if isinstance(recorded, dict) else {}
+    return {
+        name: found[name] if isinstance(found.get(name), (int, float)) else default
+        for name, default in asdict(Usage(cost_usd=None)).items()
+    }

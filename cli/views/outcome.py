@@ -1,0 +1,271 @@
+"""The outcome of a night, dry or real, as format 1 for programs and as text for people."""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from slowwave.cli.terminal.output import clean
+from slowwave.cli.terminal.wording import counted, shortened_for_stdout
+from slowwave.store.records import MAX_CHARACTERS
+
+from .asked import (
+    dense_as_text,
+    question_as_json,
+    questions_as_text,
+    waiting_parts_as_json,
+    waiting_parts_as_text,
+)
+from .conflict import (
+    MAX_SHOWN,
+    conflicts_as_json,
+    conflicts_as_text,
+    refused_as_text,
+    undecided_as_json,
+    undecided_as_text,
+)
+from .memory import ids_in, read_views
+from .phases import aged_as_text, phases_as_json, purged_as_text, scores_as_text
+from .proposal import LEGEND, join_lines, proposal_as_json, view_result
+from .review import earlier_as_text, withdrawn_as_text
+from .table import table_of
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.table import Table
+    from rich.text import Text
+
+    from slowwave.consolidation.proposals import Plan, Result
+    from slowwave.consolidation.running.outcome import Outcome
+    from slowwave.consolidation.writing.writer import Writer
+    from slowwave.store.memories import Counts
+    from slowwave.store.places import Budget
+
+# How many memories that were left out are named, and how many characters of a suspicious one.
+_MAX_NAMED = 5
+_MAX_CHARACTERS = 100
+
+
+def as_json(outcome: Outcome, file: str, dry_run: bool, writer: Writer) -> dict[str, Any]:
+    """Return an outcome as format 1: the same keys for a dry run and a real one."""
+    plan = outcome.plan
+    return {
+        "file": file,
+        "dry_run": dry_run,
+        # Why it did not begin; then there is nothing else to report.
+        "gate": None,
+        "run": outcome.run_id,
+        "plan": plan.digest,
+        "before": asdict(outcome.before),
+        "after": asdict(outcome.after),
+        "proposals": [proposal_as_json(view_result(result)) for result in outcome.results],
+        # If there is a model, it was asked.
+        "undecided": undecided_as_json(() if writer.model else plan.undecided),
+        # There may be 100,000 of them: `asdict` would copy each.
+        "refused": list(map(vars, plan.refused)),
+        "conflicts": conflicts_as_json(outcome.conflicts),
+        "questions": list(map(question_as_json, outcome.asked)),
+        "suspicious": list(map(vars, plan.suspicious)),
+        "too_long": list(map(vars, plan.too_long)),
+        "damaged": plan.damaged,
+        "waiting": outcome.earlier.waiting,
+        "set_aside": [
+            {"proposal": waiting.id, "why": waiting.stale} for waiting in outcome.earlier.outdated
+        ],
+        "conversations": waiting_parts_as_json(outcome.waiting_parts),
+        **phases_as_json(outcome),
+        "backup": None if outcome.backup is None else str(outcome.backup),
+        "model": {
+            "writer": writer.name,
+            "name": writer.model,
+            "checker": writer.checker,
+            **asdict(outcome.usage),
+        },
+    }
+
+
+def as_text(
+    outcome: Outcome, file: Path, dry_run: bool, writer: Writer, path: Path, verbose: bool = False
+) -> list[RenderableType]:
+    """Return an outcome for people: what was saved, what was done and why, and what is left.
+
+    file: as the user names it. path: where the texts of memories are read.
+    """
+    plan, results = outcome.plan, outcome.results
+    parts: list[RenderableType] = [_headline(outcome, file, dry_run)]
+    if results or _has_other_changes(outcome):
+        parts.append(_counts(outcome.before, outcome.after))
+    parts += _first_remarks(outcome, file, dry_run, path, verbose)
+    if results:
+        parts.append(_proposals(results, path))
+    parts += questions_as_text(outcome.asked)
+    if outcome.conflicts:
+        parts.append(conflicts_as_text(outcome.conflicts, path, None if verbose else MAX_SHOWN))
+    if plan.undecided and writer.model is None:
+        parts.append(undecided_as_text(plan.undecided, path))
+    if plan.refused and (results or verbose):
+        parts.append(refused_as_text(plan.refused, path, verbose))
+    parts += _last_remarks(outcome, file, dry_run, path, verbose)
+    if results or outcome.asked:
+        parts.append(_ending(outcome, file, dry_run))
+    # A blank line between them.
+    return [line for part in parts for line in (part, "")][:-1]
+
+
+def remarks(outcome: Outcome, file: Path, dry_run: bool, path: Path) -> list[str]:
+    """Return what a report contains besides proposals and pairs. file, path: as in `as_text`."""
+    return [
+        *_first_remarks(outcome, file, dry_run, path),
+        *questions_as_text(outcome.asked),
+        *_last_remarks(outcome, file, dry_run, path),
+    ]
+
+
+def _first_remarks(
+    outcome: Outcome, file: Path, dry_run: bool, path: Path, verbose: bool = False
+) -> list[str]:
+    return [
+        *earlier_as_text(outcome.earlier.waiting, file),
+        *aged_as_text("expire", outcome.expired, dry_run, file, path, verbose),
+        *scores_as_text(outcome.scores),
+        *waiting_parts_as_text(outcome.waiting_parts, file),
+    ]
+
+
+def _last_remarks(
+    outcome: Outcome, file: Path, dry_run: bool, path: Path, verbose: bool = False
+) -> list[str]:
+    return [
+        *_left_out(outcome.plan),
+        *aged_as_text("archive", outcome.archived, dry_run, file, path, verbose),
+        *withdrawn_as_text(outcome.earlier.outdated, dry_run),
+        *purged_as_text(outcome.purged, dry_run, path, verbose),
+        *([clean(f"As it was before: {outcome.backup}")] if outcome.backup else []),
+    ]
+
+
+def budget_as_json(before: Budget | None, after: Budget | None) -> dict[str, Any]:
+    """Return how full another agent's file was and is; nothing if it has no limit."""
+    if before is None or after is None:
+        return {}
+    return {"budget": asdict(after) | {"before": before.used}}
+
+
+def budget_as_text(before: Budget | None, after: Budget | None) -> Iterator[str]:
+    """Yield how full another agent's file was and is; nothing if it has no limit."""
+    if before is not None and after is not None:
+        now = "" if after.used == before.used else f", {after.used:,} now"
+        yield ""
+        yield f"Its agent takes {after.most:,} {after.unit}: it had {before.used:,}{now}."
+
+
+def _headline(outcome: Outcome, file: Path, dry_run: bool) -> str:
+    """Return what the night saved."""
+    before, after = outcome.before, outcome.after
+    if not outcome.results and not outcome.asked and not _has_other_changes(outcome):
+        held = f"{counted(after.active, 'memory', 'memories')}, {after.tokens:,} tokens"
+        if outcome.purged.ids:
+            return clean(f"{file}: {held}, as before.")
+        computed = " Missing vectors and names were computed." if outcome.run_id else ""
+        new = " new" if outcome.earlier.waiting else ""
+        return clean(f"{file}: {held}: nothing{new} to do.{computed}")
+    would = " would change" if dry_run else ""
+    memories = f"{before.active:,} -> {after.active:,} memories"
+    tokens = f"{before.tokens:,} -> {after.tokens:,} tokens{_change(before.tokens, after.tokens)}"
+    is_unasked = any(question.state == "planned" for question in outcome.asked)
+    rest = ", besides what a model finds" if is_unasked else ""
+    return clean(f"{file}{would}: {memories}, {tokens}{rest}")
+
+
+def _has_other_changes(outcome: Outcome) -> bool:
+    """Whether memories expired, were archived or came from conversations."""
+    return any(aged.leaving for aged in outcome.aged) or bool(outcome.waiting_parts.runs)
+
+
+def _change(before: int, after: int) -> str:
+    if not before:
+        return ""
+    percent = round(100 * (after - before) / before)
+    return f" ({percent:+d} %)" if percent else " (0 %)"
+
+
+def _counts(before: Counts, after: Counts) -> Table:
+    rows = (
+        (
+            name,
+            *(f"{number:,}" for number in (found.active, found.superseded, *found.layers.values())),
+        )
+        for name, found in (("before", before), ("after", after))
+    )
+    return table_of([""], rows, ["active", "superseded", *before.layers])
+
+
+def _proposals(results: Sequence[Result], path: Path) -> Text:
+    memories = read_views(path, ids_in(result.proposal.sources for result in results))
+    operations = Counter(result.proposal.operation for result in results)
+    counts = ", ".join(f"{count:,} {name}" for name, count in operations.most_common())
+    lines: list[str | Text] = [
+        f"{counted(len(results), 'proposal', 'proposals')}: {counts}. {LEGEND}",
+    ]
+    for result in results:
+        lines += view_result(result, memories).lines()
+    return join_lines(lines)
+
+
+def _left_out(plan: Plan) -> list[str]:
+    """Return which memories were not consolidated, and why."""
+    parts = []
+    if plan.suspicious:
+        count = len(plan.suspicious)
+        lines = [
+            f"Suspicious: {_memories(count)} tr{'y' if count > 1 else 'ies'} to give orders to "
+            "the reader. They stay as they are, and nothing is made of them."
+        ]
+        for memory in plan.suspicious[:_MAX_NAMED]:
+            text = shortened_for_stdout(memory.said, _MAX_CHARACTERS)
+            lines.append(f"  {text} ({clean(memory.memory)})")
+        if count > _MAX_NAMED:
+            lines.append("  ... all of them with --json")
+        parts.append("\n".join(lines))
+    if plan.too_long:
+        named = _named([memory.memory for memory in plan.too_long])
+        count = len(plan.too_long)
+        limit = f"{MAX_CHARACTERS:,} characters"
+        parts.append(f"Left out: {_memories(count)} of more than {limit} ({named}).")
+    if plan.damaged:
+        count, named = len(plan.damaged), _named(plan.damaged)
+        parts.append(f"Left out, since their text is damaged: {_memories(count)} ({named}).")
+    return [*parts, *dense_as_text(plan.dense)]
+
+
+def _named(ids: Sequence[str]) -> str:
+    more = " and others" if len(ids) > _MAX_NAMED else ""
+    return clean(", ".join(ids[:_MAX_NAMED])) + more
+
+
+def _memories(count: int) -> str:
+    return counted(count, "memory", "memories")
+
+
+def _ending(outcome: Outcome, file: Path, dry_run: bool) -> str:
+    states = ", ".join(f"{count} {state}" for state, count in sorted(outcome.states.items()))
+    if dry_run:
+        planned = states or "nothing planned without a model"
+        return clean(f"{planned}. This was a dry run: {file} was only read.")
+    usage, spent = outcome.usage, ""
+    if usage.calls or usage.cached:
+        cost = "unknown" if usage.cost_usd is None else f"{usage.cost_usd:.4f} USD"
+        tokens = usage.prompt_tokens + usage.completion_tokens
+        spent = f" {usage.calls} calls, {usage.cached} from the file, {tokens} tokens, cost {cost}."
+    named = shlex.quote(str(file))
+    ways = []
+    if outcome.states["pending"]:
+        ways.append(f"Decide what waits with: slowwave review {named}")
+    if outcome.states["applied"]:
+        ways.append(f"Take it back with: slowwave undo {named} {outcome.run_id}")
+    ended = f"{states or 'nothing done'}.{spent}"
+    return "\n".join(map(clean, [" ".join([ended, *ways[:1]]), *ways[1:]]))

@@ -1,0 +1,174 @@
+"""What expired, faded, was archived and was purged, in JSON and text."""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from slowwave.cli.terminal.output import clean
+from slowwave.cli.terminal.wording import counted
+
+from .memory import PURGED, dated, read_views
+
+if TYPE_CHECKING:
+    from slowwave.consolidation.ageing.decay import LayerScores
+    from slowwave.consolidation.running.age import AgeingResult
+    from slowwave.consolidation.running.outcome import Outcome
+    from slowwave.consolidation.running.purge import PurgeResult
+
+# How many memories of a phase are shown without --verbose.
+_MAX_SHOWN = 10
+_KEPT_BY = {
+    "protected": "human, pinned or core",
+    "review": "waiting for review",
+    "lineage": "successors of others, or sources of a rule",
+}
+# What keeps a memory from being purged.
+_NEEDED = {
+    "lineage": "by lineage",
+    "review": "by a review",
+    "undo": "to undo a run",
+    "pinned": "since pinned",
+}
+
+
+def phases_as_json(outcome: Outcome) -> dict[str, Any]:
+    """Return what the phases did, or would do; null for one that was not requested."""
+    expired, archived, purged = outcome.expired, outcome.archived, outcome.purged
+    return {
+        "expire": None if expired is None else _aged_as_json(expired, "expired"),
+        "decay": None if outcome.scores is None else list(map(asdict, outcome.scores)),
+        "limit": None
+        if archived is None
+        else _aged_as_json(archived, "archived") | {"above": dict(archived.choice.above)},
+        "purged": purged.ids,
+        # Until version 9 of the schema neighbours of active memories were kept, too.
+        "kept": {**asdict(purged.kept), "neighbours": 0},
+        "staying": [{"id": id_, "why": _NEEDED[why]} for id_, why in purged.staying.items()],
+        "purge": {"run": purged.run_id, "why": purged.why},
+    }
+
+
+def _aged_as_json(aged: AgeingResult, what: str) -> dict[str, Any]:
+    leaving = [
+        {
+            "id": leaving.id,
+            "tenant": leaving.memory.tenant,
+            "kind": leaving.memory.kind,
+            "layer": leaving.memory.layer,
+            "score": leaving.score,
+            "why": leaving.why,
+        }
+        for leaving in aged.leaving
+    ]
+    return {"run": aged.run_id, what: leaving, "kept": dict(aged.choice.kept), "why": aged.why}
+
+
+def aged_as_text(
+    verb: str,
+    aged: AgeingResult | None,
+    dry_run: bool,
+    file: Path,
+    path: Path,
+    verbose: bool = False,
+) -> list[str]:
+    """Return what a phase did, or would do; nothing if it was not requested.
+
+    verb: "expire" or "archive". file: as the user names it. path: where it is read.
+    """
+    if aged is None:
+        return []
+    lines = [_headline(verb, aged, dry_run), *_leaving(aged, path, verbose)]
+    for tenant, count in aged.choice.above.items():
+        lines.append(f"Tenant {tenant} stays {count:,} above its limit: the rest must stay.")
+    if aged.choice.kept:
+        kept = "; ".join(f"{count:,} {_KEPT_BY[why]}" for why, count in aged.choice.kept.items())
+        lines.append(f"Kept: {kept}.")
+    if aged.why:
+        lines.append(f"Some were left out: {aged.why.rstrip('.')}.")
+    if aged.run_id is not None and aged.leaving:
+        undo = f"slowwave undo {shlex.quote(str(file))} {aged.run_id}"
+        lines.append(f"Take it back with: {undo}")
+    return ["\n".join(map(clean, lines))]
+
+
+def _headline(verb: str, aged: AgeingResult, dry_run: bool) -> str:
+    if aged.leaving:
+        done = f"{'to be ' if dry_run else ''}{verb}d".capitalize()
+        reasons = Counter(
+            "above the limit" if leaving.score is not None else f"by {leaving.why}"
+            for leaving in aged.leaving
+        )
+        named = ", ".join(f"{count:,} {why}" for why, count in reasons.most_common())
+        return f"{done}: {counted(len(aged.leaving), 'memory', 'memories')} ({named})."
+    if verb == "expire":
+        return "No memory has expired."
+    return "Nothing may be archived." if aged.choice.above else "No tenant is above its limit."
+
+
+def _leaving(aged: AgeingResult, path: Path, verbose: bool) -> Iterator[str]:
+    shown = aged.leaving if verbose else aged.leaving[:_MAX_SHOWN]
+    memories = read_views(path, (leaving.id for leaving in shown))
+    for leaving in shown:
+        score = "" if leaving.score is None else f"{leaving.score:.4f}  "
+        yield f"  - {score}{dated(memories.get(leaving.id))}"
+    if len(shown) < len(aged.leaving):
+        yield f"  ... {len(aged.leaving) - len(shown):,} more with --verbose"
+
+
+def scores_as_text(scores: tuple[LayerScores, ...] | None) -> list[str]:
+    """Return how much the memories of each layer have faded; nothing if it was not requested."""
+    if scores is None:
+        return []
+    lines = ["Scores of memories, 1 when just used:" if scores else "There is no memory to fade."]
+    for layer in scores:
+        count = counted(layer.memories, "memory", "memories")
+        lines.append(
+            f"  {layer.layer:<9} {count}: mean {layer.mean:.2f}, "
+            f"lowest {layer.lowest:.4f}, {layer.faded:,} below one half"
+        )
+    return ["\n".join(lines)]
+
+
+def purged_as_text(
+    purged: PurgeResult, dry_run: bool, path: Path, verbose: bool = False
+) -> list[str]:
+    """Return what was purged, or would be, by name, and what is still needed."""
+    parts = []
+    if purged.ids:
+        done = "To be purged" if dry_run else "Purged"
+        count = counted(len(purged.ids), "memory", "memories")
+        parts.append(f"{done}: {count} superseded long ago. The lineage keeps their texts.")
+    if purged.why:
+        parts.append(clean(f"The purge is incomplete: {purged.why.rstrip('.')}."))
+    kept = {name: count for name, count in asdict(purged.kept).items() if count}
+    if kept:
+        reasons = ", ".join(f"{count} {_NEEDED[name]}" for name, count in kept.items())
+        where = "" if verbose else " --verbose names them."
+        parts.append(f"Superseded as long ago, but still needed: {reasons}.{where}")
+    if purged.ids:
+        parts.append("\n".join(_purged(purged, dry_run, path, verbose)))
+    if purged.staying and verbose:
+        memories = read_views(path, purged.staying)
+        lines = [
+            f"  needed {_NEEDED[why]}: {dated(memories.get(memory_id))} ({memory_id})"
+            for memory_id, why in purged.staying.items()
+        ]
+        parts.append("\n".join(["These stay:", *map(clean, lines)]))
+    return parts
+
+
+def _purged(purged: PurgeResult, dry_run: bool, path: Path, verbose: bool) -> Iterator[str]:
+    shown = purged.ids if verbose else purged.ids[:_MAX_SHOWN]
+    memories = read_views(path, shown)
+    yield f"A purge cannot be undone. These {'would go' if dry_run else 'went'}:"
+    for memory_id in shown:
+        # The whole list is of purged memories.
+        text = dated(memories.get(memory_id)).removesuffix(PURGED)
+        yield clean(f"  {text} ({memory_id})")
+    if len(shown) < len(purged.ids):
+        yield f"  and {len(purged.ids) - len(shown):,} more: --verbose names them"

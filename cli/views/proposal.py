@@ -1,0 +1,343 @@
+"""A proposal in JSON and text, whether a run plans it, made it, or lets it wait for a person."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from slowwave.cli.terminal.differences import Span, mark_differences
+from slowwave.cli.terminal.output import clean
+from slowwave.consolidation.running.kept_proposal import VECTOR, kept_from_decision
+from slowwave.store.kept_form import KEPT
+
+from .memory import MemoryView, authors_of, dated, missing, sort_by_time, text_of, view_memories
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+    from slowwave.consolidation.proposals import Claim, Proposal, Result, Savings
+    from slowwave.consolidation.running.review_queue import WaitingProposal
+    from slowwave.store.changes import TextChange
+    from slowwave.store.ledger import Decision
+    from slowwave.store.lineage import KeptClaim
+
+LEGEND = "Marks: - goes, * stays as it is, = is the result."
+# On a terminal: words of what goes that the result lacks, and words that only the result has.
+_GOING, _NEW = "underline", "bold"
+_EFFECTIVE = ("planned", "applied", "approved")
+# A draft that passed its checks and is not applied: its text is shown.
+_DISCARDED = ("declined", "stale")
+
+
+@dataclass(frozen=True)
+class ProposalView:
+    """A proposal and its state, with the memories that a view shows of it."""
+
+    proposal: Proposal
+    state: str
+    why: str | None
+    # The sources that are, or would be, no longer active.
+    going: Collection[str]
+    # The resulting text; None if there is none.
+    draft: str | None
+    claims: Sequence[Claim | KeptClaim]
+    # Sources and survivor, as far as they are known; {} if no text is shown.
+    memories: Mapping[str, MemoryView] = field(default_factory=dict)
+    # The id of the new memory; None if nothing was inserted.
+    derived: str | None = None
+    # None if it is not known.
+    worth: Savings | None = None
+    # Texts that the run has replaced since, by memory id.
+    before: Mapping[str, str] = field(default_factory=dict)
+    # Whether it, or the decision that carried it out, is applied.
+    is_applied: bool = False
+
+    @property
+    def effect(self) -> str:
+        """`effective` if agents read the result or will, `pending`, or `discarded`."""
+        if self.state in _EFFECTIVE:
+            return "effective"
+        return "pending" if self.state == "pending" else "discarded"
+
+    @property
+    def result(self) -> str | None:
+        """The resulting text, of a rejected proposal also."""
+        survivor = self.memories.get(self.proposal.survivor or "")
+        if self.proposal.keeps_text and survivor is not None:
+            return survivor.content
+        return self.draft
+
+    @property
+    def made(self) -> str | None:
+        """The id of the memory that contains the result; None if that would be a new one."""
+        return self.derived or self.proposal.survivor
+
+    @property
+    def authors(self) -> list[str]:
+        """Who wrote the sentences of the result, if a model or a person did."""
+        return [] if self.proposal.keeps_text else authors_of(self.claims)
+
+    @property
+    def sources(self) -> list[tuple[bool, MemoryView]]:
+        """Each source by time, and whether it goes. The survivor is shown as the result."""
+        proposal = self.proposal
+        is_grown = not proposal.keeps_text and proposal.survivor in self.before
+        hidden = None if is_grown else proposal.survivor
+        return [
+            (memory_id in self.going, self._source(memory_id))
+            for memory_id in sort_by_time(proposal.sources, self.memories)
+            if memory_id != hidden
+        ]
+
+    def _source(self, memory_id: str) -> MemoryView:
+        before, memory = self.before.get(memory_id), self.memories.get(memory_id)
+        if memory is None:
+            return missing(memory_id, before) if before else missing(memory_id)
+        return replace(memory, content=before) if before else memory
+
+    def lines(self) -> Iterator[str | Text]:
+        """Yield it line by line; on a terminal with marks on the words that differ."""
+        proposal, sources = self.proposal, self.sources
+        worth = "" if self.worth is None else _worth_as_text(self.worth)
+        day, result = self._result_line()
+        yield ""
+        yield clean(
+            f"{proposal.operation} {proposal.id[:8]} ({self.state}): {proposal.reason}{worth}"
+        )
+        going, spans = self._differences(sources, result)
+        for goes, memory in sources:
+            if goes and going:
+                yield _marked(f"  - {_day(memory)}", going.pop(0), _GOING)
+            else:
+                yield f"  {'-' if goes else '*'} {dated(memory)}"
+        if self.why:
+            yield clean(f"  ! {self.why}")
+        if self.state in _DISCARDED:
+            yield clean(f"    would have been: {day}{result}")
+        if self.effect == "discarded":
+            return
+        yield _marked(f"  = {day}", spans, _NEW) if spans else f"  = {day}{result}"
+        for author in self.authors:
+            yield clean(f"    {author}")
+        for omitted in proposal.left_out:
+            yield clean(f'    left out ({omitted.why}): "{omitted.words}"')
+
+    def _result_line(self) -> tuple[str, str]:
+        """Return the day of the result, if it is a source, and its text on one line."""
+        if not self.proposal.keeps_text:
+            return "", clean(self.draft or "")
+        survivor = self.memories.get(self.proposal.survivor or "")
+        return "" if survivor is None else _day(survivor), text_of(survivor)
+
+    def _differences(
+        self, sources: Sequence[tuple[bool, MemoryView]], result: str
+    ) -> tuple[list[list[Span]], list[Span]]:
+        """Return what goes and the result, differences marked; nothing where no mark shows."""
+        if self.effect == "discarded" or not sys.stdout.isatty():
+            return [], []
+        return mark_differences([text_of(memory) for goes, memory in sources if goes], result)
+
+
+def view_result(result: Result, memories: Mapping[str, MemoryView] | None = None) -> ProposalView:
+    """Return the view of a proposal that a run planned or decided about."""
+    proposal = result.proposal
+    memories = memories or {}
+    is_open = result.state in ("planned", "applied", "pending")
+    return ProposalView(
+        proposal,
+        result.state,
+        result.why,
+        proposal.leaving if is_open else (),
+        proposal.draft.text,
+        proposal.draft.claims,
+        memories,
+        result.derived,
+        result.worth,
+        _unchanged_survivor(proposal, result.state, memories),
+        result.state == "applied",
+    )
+
+
+def _unchanged_survivor(
+    proposal: Proposal, state: str, memories: Mapping[str, MemoryView]
+) -> dict[str, str]:
+    """Return the text of a memory that would grow, while it has not."""
+    survivor = memories.get(proposal.survivor or "")
+    is_unchanged = state in ("planned", "pending") and survivor is not None
+    return {survivor.id: survivor.content} if survivor is not None and is_unchanged else {}
+
+
+def view_decision(
+    decision: Decision,
+    memories: Mapping[str, MemoryView],
+    changes: Sequence[TextChange] = (),
+    claims: Sequence[Claim | KeptClaim] = (),
+    applied: Decision | None = None,
+) -> ProposalView:
+    """Return the view of a proposal that the ledger records.
+
+    changes, claims: of the proposal in this run. applied: the decision that carried it out, if a
+    person approved it.
+    """
+    kept, state = kept_from_decision(decision), decision.state
+    proposal, done = kept.proposal, applied or decision
+    before = {change.memory: change.before for change in changes if change.before is not None}
+    going: Collection[str] = {change.memory for change in changes if change.after is None}
+    why = why_it_waited(decision, applied)
+    if state in ("pending", "approved"):
+        # This run changed nothing; the one that carries it out does.
+        going, claims = proposal.leaving, claims or proposal.draft.claims
+        before = _unchanged_survivor(proposal, state, memories)
+        why = kept.fault if kept.fault and state == "pending" else why
+    return ProposalView(
+        proposal,
+        state,
+        why,
+        going,
+        done.draft or proposal.draft.text or None,
+        () if is_reworded(decision, applied) else claims,
+        memories,
+        done.derived,
+        _worth_of(decision, changes, memories) if state == "applied" and changes else None,
+        before,
+        done.state == "applied",
+    )
+
+
+def view_waiting(
+    waiting: WaitingProposal,
+    memories: Mapping[str, MemoryView] | None = None,
+    applied: Decision | None = None,
+) -> ProposalView:
+    """Return the view of a proposal that waits, or waited, for a person.
+
+    memories: by default those that are still in the file. applied: as in `view_decision`.
+    """
+    known = view_memories(waiting.memories.values()) if memories is None else memories
+    view = view_decision(waiting.decision, known, applied=applied)
+    if waiting.stale:
+        return replace(view, state="stale", why=waiting.stale, going=())
+    is_known = waiting.memories.keys() >= set(view.proposal.sources)
+    if waiting.decision.state != "pending" or not is_known:
+        return view
+    from slowwave.consolidation.planning.savings import savings_of
+
+    return replace(view, worth=savings_of(view.proposal, waiting.memories.__getitem__))
+
+
+def why_it_waited(decision: Decision, applied: Decision | None) -> str | None:
+    """Return why a proposal waits; of an approved one, why it waited and which run applied it."""
+    if decision.state != "approved":
+        return decision.why
+    parts = [(decision.why or "").replace("waits", "waited", 1)] if decision.why else []
+    if applied is not None:
+        parts.append(f"carried out by run {applied.run_id}")
+    if is_reworded(decision, applied):
+        parts.append("in a person's words")
+    return "; ".join(parts) or None
+
+
+def is_reworded(decision: Decision, applied: Decision | None) -> bool:
+    """Whether a person changed the text before it was applied."""
+    return applied is not None and applied.draft != decision.draft
+
+
+def _worth_of(
+    decision: Decision, changes: Sequence[TextChange], memories: Mapping[str, MemoryView]
+) -> Savings:
+    """Return the tokens of a proposal's texts, before and after the run."""
+    from slowwave.consolidation.proposals import Savings
+    from slowwave.consolidation.text.token_count import count_tokens
+
+    changed = {change.memory for change in changes}
+    unchanged = sum(
+        count_tokens(memories[memory_id].content)
+        for memory_id in set(decision.sources) - changed
+        if memory_id in memories
+    )
+    before = sum(count_tokens(change.before or "") for change in changes)
+    after = sum(count_tokens(change.after or "") for change in changes)
+    return Savings(unchanged + before, unchanged + after, None)
+
+
+def _worth_as_text(worth: Savings) -> str:
+    """Return what a proposal saves, as the end of a sentence."""
+    numbers = ""
+    if worth.tokens_after is not None:
+        numbers = f"; {worth.tokens_before:,} -> {worth.tokens_after:,} tokens"
+    if worth.trust is not None:
+        numbers += f", trust {worth.trust:g}"
+    return numbers
+
+
+def proposal_as_json(view: ProposalView) -> dict[str, Any]:
+    """Return a proposal as format 1."""
+    proposal, worth = view.proposal, view.worth
+    return {
+        "id": proposal.id,
+        "operation": proposal.operation,
+        "tenant": proposal.tenant,
+        "sources": proposal.sources,
+        "survivor": proposal.survivor,
+        "derived": view.derived,
+        "entities": proposal.topics,
+        "similarity": {"min": proposal.min_similarity, "mean": proposal.mean_similarity},
+        "cohesion": proposal.mean_similarity,
+        "trust": worth.trust if worth else None,
+        "tokens_before": worth.tokens_before if worth else None,
+        "tokens_after": worth.tokens_after if worth else None,
+        "reason": proposal.reason,
+        "state": view.state,
+        "why": view.why,
+        "draft": view.draft,
+        "claims": [asdict(claim) for claim in view.claims],
+        "by_model": proposal.by_model,
+        "left_out": [asdict(omitted) for omitted in proposal.left_out],
+        # A model is asked about windows: their estimates are under "questions".
+        "estimated_tokens": 0,
+    }
+
+
+def sources_as_json(view: ProposalView) -> list[dict[str, Any]]:
+    """Return the sources of a proposal with their texts; null if they are not in the file."""
+    found = [(memory_id, view.memories.get(memory_id)) for memory_id in view.proposal.sources]
+    return [
+        {
+            "id": memory_id,
+            "content": memory.content if memory else None,
+            "observed_at": memory.observed_at if memory else None,
+            "status": memory.status if memory else None,
+            "goes": memory_id in view.proposal.leaving,
+        }
+        for memory_id, memory in found
+    ]
+
+
+def decision_as_json(view: ProposalView, decision: Decision) -> dict[str, Any]:
+    """Return a proposal as format 1, with the row of the ledger."""
+    row = asdict(decision)
+    # The vector of a draft that waits: hundreds of numbers that say nothing to a reader.
+    kept = row["numbers"].get(KEPT)
+    if isinstance(kept, dict):
+        kept.pop(VECTOR, None)
+    return {**proposal_as_json(view), "id": row.pop("key"), **row}
+
+
+def _day(memory: MemoryView) -> str:
+    """Return the day of a memory as its text follows it."""
+    return f"{memory.day}  " if memory.day else ""
+
+
+def join_lines(lines: Iterable[str | Text]) -> Text:
+    """Return lines as one text, with their marks."""
+    from rich.text import Text
+
+    return Text("\n").join(line if isinstance(line, Text) else Text(line) for line in lines)
+
+
+def _marked(start: str, spans: Iterable[Span], style: str) -> Text:
+    from rich.text import Text
+
+    return Text.assemble(start, *((span.text, style if span.differs else "") for span in spans))

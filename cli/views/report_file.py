@@ -1,0 +1,129 @@
+"""Files that slowwave writes for people and monitors: complete or not at all, over its own only."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from slowwave.cli.files.writable import refuse_unwritable_folder
+from slowwave.cli.terminal.output import writing_to_stdout
+from slowwave.store.errors import StoreError
+from slowwave.store.opening import is_database
+from slowwave.store.sidecar import file_mode, sync_folder
+
+if TYPE_CHECKING:
+    from prometheus_client import CollectorRegistry
+
+    from .night import NightView
+
+# What each report begins with, as HTML and as Markdown: a comment, which no reader sees.
+MARK = "<!-- a report of slowwave -->"
+STDOUT = Path("-")
+# What the names of our metrics begin with.
+PREFIX = "slowwave_"
+# What the name of a report ends with, and whether it is a page then.
+_IS_PAGE = {".html": True, ".htm": True, ".md": False}
+# How a report, and a file of metrics, may begin.
+_REPORT = (MARK.encode(), f"<!DOCTYPE html>\n{MARK}".encode())
+_METRICS = (f"# HELP {PREFIX}".encode(),)
+
+
+def is_page(path: Path) -> bool:
+    """Whether a report of this name is HTML, not Markdown. Raises wrong usage if it is neither."""
+    form = _IS_PAGE.get(path.suffix.lower())
+    if form is None:
+        raise typer.BadParameter(f"--report takes a name that ends in .html or .md, not '{path}'.")
+    return form
+
+
+def report_of(night: NightView, path: Path) -> str:
+    """Return a report in the form that the name of its file requests."""
+    from .markdown import as_markdown
+    from .page import as_page
+
+    return as_page(night) if is_page(path) else as_markdown(night)
+
+
+def refuse_unwritable(path: Path) -> None:
+    """Refuse a path to which no report can be written. Raises `StoreError`."""
+    if path == STDOUT:
+        return
+    refuse_unwritable_folder(path.resolve().parent, str(path))
+    if path.exists() and not _begins_with(path, _REPORT):
+        raise StoreError(
+            f"{path} is not a report of slowwave, and was not changed.", "Specify another name."
+        )
+
+
+def refuse_unwritable_metrics(path: Path) -> None:
+    """Refuse a path to which no metrics can be written. Raises `StoreError`."""
+    refuse_unwritable_folder(path.absolute().parent, str(path))
+    if path.exists() and not _begins_with(path, (*_METRICS, b"")):
+        raise StoreError(
+            f"{path} does not contain metrics of slowwave, and was not changed.",
+            "Specify another name.",
+        )
+
+
+def write_report(path: Path, text: str, memory_file: Path) -> None:
+    """Write a report, or replace an earlier one; `-` is stdout. Raises `StoreError`.
+
+    It contains texts of memories: only users who can read the memory file can read it.
+    """
+    if path == STDOUT:
+        with writing_to_stdout():
+            sys.stdout.write(text)
+        return
+    refuse_unwritable(path)
+    real = path.resolve()
+    draft = real.with_name(f".{real.name}.{os.getpid()}")
+    try:
+        _write(draft, text, file_mode(memory_file) & 0o666)
+        draft.replace(real)
+        sync_folder(real.parent)
+    except OSError as error:
+        raise StoreError(f"Cannot write {path}: {error.strerror}.") from error
+    finally:
+        with suppress(OSError):
+            draft.unlink(missing_ok=True)
+
+
+def write_textfile(path: Path, registry: CollectorRegistry) -> None:
+    """Write metrics as a Prometheus textfile, or replace an earlier one. Raises `StoreError`.
+
+    See https://github.com/prometheus/node_exporter#textfile-collector.
+    """
+    from prometheus_client import write_to_textfile
+
+    try:
+        # It writes a neighbouring file, and renames that.
+        write_to_textfile(str(path), registry)
+    except OSError as error:
+        raise StoreError(f"Cannot write {path}: {error.strerror}.") from error
+
+
+def _begins_with(path: Path, beginnings: tuple[bytes, ...]) -> bool:
+    """Whether a file begins in one of these ways; b"" means that it is empty."""
+    if not path.is_file() or is_database(path):
+        return False
+    try:
+        with path.open("rb") as stream:
+            start = stream.read(max(map(len, beginnings)))
+    except OSError as error:
+        raise StoreError(f"Cannot write {path}: {error.strerror}.") from error
+    return any(start.startswith(begin) if begin else not start for begin in beginnings)
+
+
+def _write(path: Path, text: str, mode: int) -> None:
+    # Private from the start; O_EXCL follows no link that another user put there.
+    opened = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+    with os.fdopen(opened, "wb") as stream:
+        stream.write(text.encode())
+        stream.flush()
+        os.fchmod(stream.fileno(), mode)
+        os.fsync(stream.fileno())

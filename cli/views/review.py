@@ -1,0 +1,159 @@
+"""Proposals that wait for a person, and what became of them, in JSON and text."""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from slowwave.cli.terminal.exits import Code
+from slowwave.cli.terminal.output import clean
+from slowwave.cli.terminal.wording import counted, day_of
+
+from .memory import MemoryView, sort_by_time
+from .proposal import (
+    is_reworded,
+    proposal_as_json,
+    sources_as_json,
+    view_result,
+    view_waiting,
+)
+
+if TYPE_CHECKING:
+    from slowwave.consolidation.running.approval import ReviewResult
+    from slowwave.consolidation.running.review_queue import WaitingProposal
+    from slowwave.store.ledger import Decision
+
+_RECONSIDER = "'slowwave maintain FILE --reconsider' proposes it again."
+_NEXT_NIGHT = "The next night looks at its memories again."
+_UNDO = "'slowwave undo FILE {id}' undoes it."
+# What was decided, and what can be done about it, by the state of the proposal.
+_DECIDED = {
+    "approved": ("was applied", _UNDO),
+    "applied": ("was applied", _UNDO),
+    "declined": ("was declined", _RECONSIDER),
+    "rejected": ("was rejected", _RECONSIDER),
+    "undone": ("was undone", _RECONSIDER),
+    "stale": ("was withdrawn", _NEXT_NIGHT),
+    "failed": ("failed", _NEXT_NIGHT),
+    "skipped": ("was skipped", _NEXT_NIGHT),
+}
+
+
+def describe_decision(decision: Decision) -> tuple[str, str]:
+    """Return what was decided about a proposal and when, and what can be done about it."""
+    decided, hint = _DECIDED.get(decision.state, (f"is {decision.state}", ""))
+    short = decision.key[:8]
+    # An applied decision records why it waited.
+    is_done = decision.state in ("approved", "applied")
+    why = f" ({decision.why})" if decision.why and not is_done else ""
+    sentence = f"Proposal {short} {decided} on {day_of(decision.decided_at)}{why}."
+    return sentence, hint.format(id=short)
+
+
+def waiting_as_json(waiting: WaitingProposal) -> dict[str, Any]:
+    """Return a proposal that waits, or waited, as format 1, with the texts of its sources."""
+    view, decision = view_waiting(waiting), waiting.decision
+    return {
+        **proposal_as_json(view),
+        "run": decision.run_id,
+        "sources": sources_as_json(view),
+        "state": decision.state,
+        "why": decision.why,
+        "stale": waiting.stale,
+        "draft": view.proposal.draft.text,
+        "claims": [asdict(claim) for claim in view.proposal.draft.claims],
+        "decided_at": decision.decided_at,
+    }
+
+
+def waiting_details(
+    waiting: WaitingProposal, memories: Mapping[str, MemoryView], applied: Decision | None = None
+) -> Iterator[str]:
+    """Yield the whole ids, the trust of each source, and which claim cites what.
+
+    applied: the decision that carried it out, if a person approved it.
+    """
+    proposal = waiting.kept.proposal
+    yield clean(f"    id {proposal.id}, of run {waiting.decision.run_id}, tenant {proposal.tenant}")
+    for memory_id in sort_by_time(proposal.sources, memories):
+        memory = waiting.memories.get(memory_id)
+        kind = f"{memory.origin}, {memory.layer}, trust {memory.trust:g}" if memory else "gone"
+        yield clean(f"    source {memory_id}: {kind}")
+    if not proposal.keeps_text and not is_reworded(waiting.decision, applied):
+        for claim in proposal.draft.claims:
+            yield clean(f"    '{claim.text}' from {', '.join(claim.sources)}")
+
+
+def decided_as_json(command: str, file: Path, decided: ReviewResult) -> dict[str, Any]:
+    """Return what became of proposals as format 1."""
+    return {
+        "command": command,
+        "file": str(file),
+        "run": decided.run_id,
+        "proposals": [proposal_as_json(view_result(result)) for result in decided.results],
+    }
+
+
+def decided_as_text(file: Path, decided: ReviewResult) -> str:
+    """Return what became of proposals, and how to undo it."""
+    if not decided.results:
+        return clean(f"{file}: nothing to do.")
+    # What was not applied comes last, next to the numbers: nobody reads thousands from the top.
+    results = sorted(decided.results, key=lambda result: result.state != "applied")
+    lines = []
+    for result in results:
+        proposal = result.proposal
+        lines.append(f"{proposal.operation} {proposal.id[:8]} ({result.state})")
+        if result.why:
+            lines.append(f"  ! {result.why}")
+        if result.state == "applied":
+            lines.append(f"  = {proposal.draft.text}")
+    states = Counter(result.state for result in results)
+    counts = ", ".join(f"{count} {state}" for state, count in sorted(states.items()))
+    if decided.run_id is None:
+        lines.append(f"{counts}. Nothing was changed.")
+    else:
+        is_single = states["applied"] == 1
+        which = results[0].proposal.id[:8] if is_single else decided.run_id
+        undo = f"slowwave undo {shlex.quote(str(file))} {which}"
+        lines.append(f"{counts}. Take it back with: {undo}")
+    return "\n".join(map(clean, lines))
+
+
+def exit_code(decided: ReviewResult) -> Code:
+    """Return the exit code of a command that carried out what a person decided."""
+    applied = sum(result.state == "applied" for result in decided.results)
+    if applied == len(decided.results):
+        return Code.DONE
+    return Code.PARTLY if applied else Code.FAILED
+
+
+def earlier_as_text(waiting: int, file: Path) -> list[str]:
+    """Return how many proposals of earlier nights wait for a person; nothing if none does."""
+    if not waiting:
+        return []
+    count = counted(waiting, "proposal of earlier nights waits", "proposals of earlier nights wait")
+    return [clean(f"{count} for review: slowwave review {shlex.quote(str(file))}")]
+
+
+def withdrawn_as_text(outdated: Sequence[WaitingProposal], dry_run: bool) -> list[str]:
+    """Return which waiting proposals could not be applied any longer; nothing if there is none."""
+    changed = [waiting for waiting in outdated if waiting.kept.fault is None]
+    damaged = [waiting for waiting in outdated if waiting.kept.fault is not None]
+    lines = []
+    for found, cause in (
+        (changed, "memories have changed"),
+        (damaged, "the file is damaged there"),
+    ):
+        if found:
+            count = counted(len(found), "proposal that waited was", "proposals that waited were")
+            if dry_run:
+                count = f"{counted(len(found), 'proposal', 'proposals')} that waited would be"
+            first, more = found[0], len(found) - 1
+            rest = f" and {more:,} more" if more else ""
+            lines.append(f"{count} withdrawn, since {cause}: {first.id[:8]} ({first.stale}){rest}.")
+    return list(map(clean, lines))

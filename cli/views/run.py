@@ -1,0 +1,116 @@
+"""A run of the ledger in JSON and in a line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from slowwave.cli.terminal.output import clean
+from slowwave.store.ageing import PHASE
+from slowwave.store.errors import NotFound
+from slowwave.store.intake import DROPPED, INGESTED
+from slowwave.store.ledger import DECIDED
+from slowwave.store.purge import OPTION
+
+from .table import table_of
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from slowwave.store.file import MemoryFile
+    from slowwave.store.ledger import Run
+
+# How much of an id names a run, unless another run began in the same millisecond.
+_SHORT = 13
+
+
+def run_as_json(run: Run) -> dict[str, Any]:
+    """Return a run with its counts before and after, if it recorded them."""
+    report = run.report or {}
+    return {**asdict(run), "before": report.get("before"), "after": report.get("after")}
+
+
+def named_or_last_run(file: MemoryFile, prefix: str | None) -> Run:
+    """Return the run with this id, or the last one. Raises `NotFound` and `Ambiguous`."""
+    from slowwave.store.ledger import read_run, read_runs
+
+    if prefix is not None:
+        return read_run(file, prefix)
+    runs = read_runs(file)
+    if not runs:
+        raise NotFound(
+            f"No run has changed {file.path} yet.",
+            "To see what one would do: slowwave maintain FILE --dry-run",
+        )
+    return runs[-1]
+
+
+def table_of_runs(runs: Sequence[Run], states: Mapping[str, Mapping[str, int]]) -> Table:
+    """Return runs, a line each. states: the number of proposals by state, by run id."""
+    short = {run.id[:_SHORT] for run in runs}
+    length = _SHORT if len(short) == len(runs) else None
+    tenants = {run.id: ", ".join(run.options.get("tenant") or []) for run in runs}
+    # Runs of other tenants count other memories.
+    has_tenants = any(tenants.values())
+    rows = (
+        (
+            run.id[:length],
+            started(run),
+            outcome_now(run.outcome, states.get(run.id, {})),
+            *(change_of(run, name) or "?" for name in ("active", "tokens")),
+            writer_of(run),
+            *([tenants[run.id] or "all"] if has_tenants else []),
+        )
+        for run in runs
+    )
+    titles = ["run", "started", "outcome", "memories", "tokens", "writer"]
+    return table_of([*titles, *(["tenant"] if has_tenants else [])], rows, wrap=2)
+
+
+def headline(run: Run, states: Mapping[str, int]) -> str:
+    """Describe a run in a line. states: the number of its proposals by state."""
+    changes = [
+        f"{change} {noun}"
+        for name, noun in (("active", "memories"), ("tokens", "tokens"))
+        if (change := change_of(run, name))
+    ]
+    parts = [started(run), outcome_now(run.outcome, states), writer_of(run), *changes]
+    return clean(f"Run {run.id}: {', '.join(parts)}.")
+
+
+def change_of(run: Run, name: str) -> str:
+    """Return a count before and after; empty if the run did not record it."""
+    report = run.report or {}
+    parts = [report.get(when) for when in ("before", "after")]
+    counts = [part.get(name) for part in parts if isinstance(part, dict)]
+    numbers = [f"{count:,}" for count in counts if isinstance(count, int)]
+    return " -> ".join(numbers) if len(numbers) == len(parts) else ""
+
+
+def outcome_now(outcome: str, states: Mapping[str, int]) -> str:
+    """Return how a run ended, and how much of it was undone since."""
+    undone = states.get("undone", 0)
+    if not undone or outcome == "undone":
+        return outcome
+    return f"{outcome}, {undone:,} of {undone + states.get('applied', 0):,} undone"
+
+
+def started(run: Run) -> str:
+    """Return when a run began, to the second."""
+    return run.started_at[:19].replace("T", " ")
+
+
+def writer_of(run: Run) -> str:
+    """Return what wrote the drafts of a run; a purge, a review and a plan write none."""
+    options = run.options
+    if options.get(OPTION):
+        return "none: a purge"
+    if options.get(DECIDED):
+        return f"none: a {'plan' if options[DECIDED] == 'plan' else 'review'}"
+    if PHASE in options:
+        return f"none: {options[PHASE]}"
+    if DROPPED in options:
+        return "none: thrown away"
+    writer = str(options.get("model") or "extractive")
+    return f"{writer}, of conversations" if INGESTED in options else writer

@@ -1,0 +1,147 @@
+"""The option --wiki: the pages that an extension writes after a run, and the report of them."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Protocol
+
+import typer
+
+from slowwave.cli.arguments.extension_options import worker_of
+from slowwave.cli.files.writable import refuse_unwritable_folder
+from slowwave.cli.terminal.exits import Code
+from slowwave.cli.terminal.output import clean
+from slowwave.cli.terminal.signals import signals_of_this_command
+from slowwave.cli.terminal.wording import counted
+from slowwave.store.errors import StoreError
+
+if TYPE_CHECKING:
+    from slowwave.cli.terminal.output import Output
+    from slowwave.store.places import Place
+
+# How many pages are named that were not changed.
+_MAX_NAMED = 5
+
+WikiOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--wiki",
+        metavar="DIR",
+        help="Afterwards, write the file as Markdown pages, as 'slowwave export --wiki' does.",
+    ),
+]
+
+
+@dataclass
+class WrittenPages:
+    """What an export did with the pages."""
+
+    written: int = 0
+    unchanged: int = 0
+    removed: int = 0
+    # The paths, in the folder, of pages that somebody else wrote or changed: they stay.
+    kept: list[str] = field(default_factory=list)
+
+
+class WikiWriter(Protocol):
+    """What an extension registers for --wiki under `slowwave.options`."""
+
+    def refuse_others_pages(self, folder: Path, file: str) -> None:
+        """Refuse a folder with the pages of a memory file of another name: `StoreError`."""
+
+    def write_out(self, memory_file: Path, folder: Path, readers: Path) -> WrittenPages:
+        """Write the pages as `write_wiki` of this module does."""
+
+
+@dataclass(frozen=True)
+class WikiOfRun:
+    """The wiki after a run, which is finished even if the wiki could not be written."""
+
+    # None: none was requested.
+    folder: Path | None
+    written: WrittenPages | None = None
+    problem: StoreError | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what became of the pages; nothing if none were written."""
+        if self.folder is None or self.written is None:
+            return {}
+        return {"wiki": {"folder": str(self.folder), **asdict(self.written)}}
+
+    def tell(self, output: Output, code: int) -> int:
+        """Report what became of the pages, or why there are none, and return the exit code."""
+        if self.written is not None:
+            self._tell_written(output, self.written)
+        if self.problem is None:
+            return code
+        code = code if code not in (Code.DONE, Code.WORK_TO_DO) else Code.PARTLY
+        hint = f"Everything before the pages is done. {self.problem.hint}".strip()
+        output.error(self.problem.message, hint, code)
+        return code
+
+    def _tell_written(self, output: Output, written: WrittenPages) -> None:
+        pages = counted(written.written, "page", "pages")
+        output.show(
+            clean(
+                f"{self.folder}: {pages} written, {written.unchanged:,} unchanged, "
+                f"{written.removed:,} removed."
+            )
+        )
+        if written.kept:
+            named = ", ".join(written.kept[:_MAX_NAMED])
+            left = len(written.kept) - _MAX_NAMED
+            more = f" and {left} more" if left > 0 else ""
+            output.note(clean(f"Changed by hand or not by slowwave, and left so: {named}{more}"))
+
+
+def refuse_unwritable_wiki(folder: Path | None, file: Path) -> None:
+    """Refuse a folder to which the wiki of a file cannot be written. Raises `StoreError`."""
+    if folder is None:
+        return
+    writer = _writer()
+    is_folder = folder.is_dir()
+    if folder.exists() and not is_folder:
+        raise StoreError(
+            f"Cannot write into {folder}: it is not a folder.", "Specify another name."
+        )
+    refuse_unwritable_folder(folder if is_folder else folder.absolute().parent, f"into {folder}")
+    if is_folder:
+        writer.refuse_others_pages(folder, file.absolute().name)
+
+
+def write_wiki(memory_file: Path, folder: Path, readers: Path) -> WikiOfRun:
+    """Write the wiki of a memory file into a folder.
+
+    readers: the file as it is named; its mode decides who may read the pages. Raises `StoreError`.
+    """
+    return WikiOfRun(folder, _writer().write_out(memory_file, folder, readers))
+
+
+def _writer() -> WikiWriter:
+    """Return what the extension with the pages registers. Raises wrong usage without one."""
+    writer: WikiWriter = worker_of("wiki")
+    return writer
+
+
+def write_after_run(
+    folder: Path | None, reading: Path | AbstractContextManager[Path], readers: Path
+) -> WikiOfRun:
+    """Write the wiki after a run, if one was requested; a failure does not hide the run.
+
+    reading: the memory file, or what provides it. readers: as in `write_wiki`.
+    """
+    if folder is None:
+        return WikiOfRun(None)
+    memory_file = nullcontext(reading) if isinstance(reading, Path) else reading
+    try:
+        with signals_of_this_command().limited(), memory_file as path:
+            return write_wiki(path, folder, readers)
+    except StoreError as error:
+        return WikiOfRun(folder, problem=error)
+
+
+def write_after_change(folder: Path | None, place: Place) -> WikiOfRun:
+    """Write the wiki of a file that a person has just changed, if one was requested."""
+    return write_after_run(folder, place.reading(), place.named)
