@@ -1,4 +1,4 @@
-"""What installed extensions register: commands, places, conversation formats, schema steps."""
+"""What installed extensions register: commands, options, places, schema steps."""
 
 from __future__ import annotations
 

@@ -151,7 +151,7 @@ def test_a_row_of_which_nobody_knows_how_to_read_it_ends_with_10_and_changes_not
             "json_set(content, '$.options.days', json('{\"fact\": -3}'))")  # fmt: skip
     before = picture(memory_file, (*EVERY_TABLE, "runs"))
     ended = maintain(cli, memory_file, *asking(server))
-    assert (ended.code, "options of the waiting part of chat.txt" in ended.err) == (10, True)
+    assert (ended.code, "the waiting part of chat.txt cannot be read" in ended.err) == (10, True)
     assert picture(memory_file, (*EVERY_TABLE, "runs")) == before
 
 
