@@ -35,7 +35,7 @@ from .recall_archived import search_archived
 
 if TYPE_CHECKING:
     from slowwave.consolidation.recall.block import ContextBlock
-    from slowwave.consolidation.recall.hit import Hit
+    from slowwave.consolidation.recall.search import Hit
 
 _BlockFormat = Literal["text", "json", "messages"]
 
@@ -127,8 +127,7 @@ def recall(
     Superseded texts still find what took their place. Nothing is written.
     """
     from slowwave.consolidation.recall.block import BlockOptions, compose_block
-    from slowwave.consolidation.recall.filter import Filter
-    from slowwave.consolidation.recall.index import RecallIndex, read_recallable_of
+    from slowwave.consolidation.recall.index import Filter, RecallIndex, read_recallable_of
     from slowwave.consolidation.recall.search import SearchQuery, search
     from slowwave.store.records import timestamp
 
@@ -208,7 +207,8 @@ def _hit_as_json(hit: Hit) -> dict[str, Any]:
         "key": {"id": hit.key.id, "content": hit.key.content, "status": hit.key.status},
         "sources": list(hit.sources),
         "later": None if hit.later is None else hit.later.id,
-        "perhaps_later": None if hit.perhaps_later is None else hit.perhaps_later.id,
+        # Read by scripts; nothing is guessed any longer.
+        "perhaps_later": None,
     }
 
 
@@ -231,8 +231,6 @@ def _why(hit: Hit) -> str:
         parts.append(f"found by what it replaced: {shortened_for_stdout(hit.key.content, 200)}")
     if hit.later is not None:
         parts.append(f"an older value than {clean(hit.later.id)} gives")
-    if hit.perhaps_later is not None:
-        parts.append(f"perhaps an older value than {clean(hit.perhaps_later.id)} gives")
     if hit.sources:
         parts.append(f"made from {len(hit.sources)}")
     return "; ".join(parts)

@@ -12,7 +12,7 @@ from slowwave.cli.terminal.wording import day_of, shortened_for_stdout
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 
 if TYPE_CHECKING:
-    from slowwave.consolidation.recall.hit import Hit
+    from slowwave.consolidation.recall.search import Hit
     from slowwave.store.places import Place
 
 

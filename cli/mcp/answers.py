@@ -8,7 +8,7 @@ from typing import Any
 
 from slowwave.consolidation.planning.savings import savings_of
 from slowwave.consolidation.proposals import Result
-from slowwave.consolidation.recall.hit import Hit
+from slowwave.consolidation.recall.search import Hit
 from slowwave.consolidation.running.review_queue import WaitingProposal
 from slowwave.consolidation.text.injection import commands
 from slowwave.store.feedback import MIN_TRUST, Feedback
@@ -54,7 +54,8 @@ def hit_as_json(hit: Hit) -> dict[str, Any]:
         "relevance": round(hit.relevance, 4),
         "sources": hit.sources,
         "later": None if hit.later is None else hit.later.id,
-        "perhaps_later": None if hit.perhaps_later is None else hit.perhaps_later.id,
+        # Read by scripts; nothing is guessed any longer.
+        "perhaps_later": None,
     }
     if hit.key.id != memory.id:
         answer["found_by"] = hit.key.content

@@ -24,9 +24,8 @@ from slowwave.consolidation.recall.block import (
     compose_block,
     estimated_tokens,
 )
-from slowwave.consolidation.recall.filter import Filter
-from slowwave.consolidation.recall.hit import Hit
-from slowwave.consolidation.recall.search import SearchQuery, search
+from slowwave.consolidation.recall.index import Filter
+from slowwave.consolidation.recall.search import Hit, SearchQuery, search
 from slowwave.consolidation.running.approval import ReviewResult, record_declined
 from slowwave.consolidation.running.outcome import Outcome
 from slowwave.consolidation.running.review_queue import WaitingProposal

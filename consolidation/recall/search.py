@@ -6,7 +6,7 @@ Both are rows of `index.memories`, the first dimension of every array here.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -18,13 +18,11 @@ from slowwave.consolidation.thresholds import (
     VECTOR_SHARE,
     WORDS_FOUND,
 )
-from slowwave.store.records import MAX_CHARACTERS
+from slowwave.store.records import MAX_CHARACTERS, UNDATED, Memory
+from slowwave.store.shown_to_model import Dispute
 
-from .filter import Filter
-from .hit import Hit
-from .index import RecallIndex
+from .index import Filter, RecallIndex
 from .keys import NOWHERE
-from .later_values import demote_outdated
 
 if TYPE_CHECKING:
     import numpy as np
@@ -51,6 +49,26 @@ class SearchQuery:
     diverse: bool = False
 
 
+@dataclass(frozen=True)
+class Hit:
+    """A memory that was found, with its ranks."""
+
+    memory: Memory
+    # Its relevance, before age and repetition are considered.
+    relevance: float
+    # The cosine of its nearest key.
+    cosine: float
+    # Its ranks, from 1, by words (None if it has none of them) and by vectors.
+    by_words: int | None
+    by_vectors: int
+    # The memory whose text was found: itself, or one that it replaced.
+    key: Memory
+    # The ids of its sources, at any depth.
+    sources: tuple[str, ...]
+    # A hit with a later value of the same property, by a model's judgement.
+    later: Memory | None = None
+
+
 def search(index: RecallIndex, query: SearchQuery, now: str) -> list[Hit]:
     """Return the most relevant memories, best first, later values before outdated ones.
 
@@ -59,6 +77,38 @@ def search(index: RecallIndex, query: SearchQuery, now: str) -> list[Hit]:
     # The later value may rank lower than the outdated one.
     more = replace(query, limit=max(query.limit, _COMPARED))
     return demote_outdated(ranked(index, more, now), index.disputes)[: query.limit]
+
+
+def demote_outdated(hits: Sequence[Hit], disputes: Iterable[Dispute]) -> list[Hit]:
+    """Move each hit with an outdated value after the hit with the later value, and set `later`.
+
+    Both memories of a conflict stay active until somebody decides, and a reader who only gets the
+    outdated one would believe it. disputes: the conflicts that a model named. Undated memories are
+    never outdated.
+    """
+    by_hash = {(hit.memory.tenant, hit.memory.content_hash): hit.memory for hit in hits}
+    pairs = (
+        (by_hash.get((tenant, earlier)), by_hash.get((tenant, later)))
+        for tenant, earlier, later, _ in disputes
+    )
+    dated = [
+        (earlier, later)
+        for earlier, later in pairs
+        if earlier and later and UNDATED != earlier.observed_at < later.observed_at
+    ]
+    dated.sort(key=lambda pair: (pair[1].observed_at, pair[1].id))
+    later_of = {earlier.id: later for earlier, later in dated}
+    older: dict[str | None, list[Hit]] = {}
+    for hit in hits:
+        later = later_of.get(hit.memory.id)
+        older.setdefault(later.id if later else None, []).append(replace(hit, later=later))
+
+    def follow(later: str | None) -> Iterator[Hit]:
+        for hit in older.get(later, ()):
+            yield hit
+            yield from follow(hit.memory.id)
+
+    return list(follow(None))
 
 
 def ranked(index: RecallIndex, query: SearchQuery, now: str) -> list[Hit]:
@@ -141,7 +191,7 @@ def _allowed(index: RecallIndex, query: SearchQuery, now: str) -> NDArray[np.int
     import numpy as np
 
     holders = index.current(now) if query.as_of is None else index.past(query.as_of)
-    if query.filter.is_open:
+    if query.filter == Filter():
         return holders
     passing = index.passing(query.filter)
     return np.where(passing[holders] & (holders != NOWHERE), holders, NOWHERE)
