@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
@@ -38,23 +38,16 @@ RAW_TAG = "synth-raw"
 _MAX_IMPORTANCE = 5
 
 
+@dataclass(frozen=True)
 class MemoryWriter:
     """Decides which candidates become memories, and writes them in the caller's transactions."""
 
-    def __init__(
-        self,
-        known: KnownMemories,
-        tenant: str,
-        embedding_model: str,
-        model: str | None,
-        now: datetime,
-    ) -> None:
-        """Take the known memories, the tenant, and the models."""
-        self._known = known
-        self._tenant = tenant
-        self._embedding_model = embedding_model
-        self._model = model
-        self._now = now
+    known: KnownMemories
+    tenant: str
+    embedding_model: str
+    # The model that reads; None without one.
+    model: str | None
+    now: datetime
 
     def take(self, file: MemoryFile, read: PartRead, run_id: str | None) -> list[IngestResult]:
         """Return the results of a part, and write them; new memories are known from then on.
@@ -73,10 +66,10 @@ class MemoryWriter:
             results.append(self._keep_raw(file, read, read.raw, run_id))
         if run_id is None:
             return results
-        mark_as_read(file, run_id, self._tenant, part.chains)
+        mark_as_read(file, run_id, self.tenant, part.chains)
         if part.waiting is not None:
             close_part(file, run_id, part.waiting)
-        close_parts_read_elsewhere(file, run_id, self._tenant)
+        close_parts_read_elsewhere(file, run_id, self.tenant)
         written = [replace(result, proposal=self._key(result)) for result in results]
         for result in written:
             keep_decision(file, self._decision(run_id, result))
@@ -84,10 +77,10 @@ class MemoryWriter:
 
     def keep_unread(self, file: MemoryFile, run_id: str, read: PartRead) -> None:
         """Keep an unread part, which waits for a model."""
-        part, why, now = read.part, read.why or "", timestamp(self._now)
+        part, why, now = read.part, read.why or "", timestamp(self.now)
         content = as_waiting(part)
         row = WaitingPart(
-            part.waiting_id, self._tenant, part.conversation, content, why, queued_at=now
+            part.waiting_id, self.tenant, part.conversation, content, why, queued_at=now
         )
         queue_part(file, run_id, row)
 
@@ -98,24 +91,24 @@ class MemoryWriter:
         said_at = latest_moment(candidate.citations)
         is_dated = said_at is not None or not read(candidate.content).deictic
         memory = self._new_memory(
-            candidate, part, (said_at or timestamp(self._now)) if is_dated else UNDATED
+            candidate, part, (said_at or timestamp(self.now)) if is_dated else UNDATED
         )
-        relation = self._known.relation_of(memory)
+        relation = self.known.relation_of(memory)
         known = relation.covered_by
         if known is not None and run_id is not None:
             known = _reread(file, known)
-        messages = messages_behind(candidate.citations, part, self._model)
+        messages = messages_behind(candidate.citations, part, self.model)
         if known is not None:
             return self._reinforce(file, memory, known, messages, part, run_id)
         if relation.corrects:
             corrected = {"corrects": list(relation.corrects)}
             memory = replace(memory, metadata=memory.metadata | corrected)
-        self._known.add(memory, relation.vector)
+        self.known.add(memory, relation.vector)
         result = replace(_result("stored", memory, part, messages), corrects=relation.corrects)
         if run_id is not None:
             blob, names = to_blob(relation.vector), names_in(memory.content)
             changes = self._changes(file, run_id, result)
-            changes.insert_memory(memory, self._embedding_model, blob, names)
+            changes.insert_memory(memory, self.embedding_model, blob, names)
             keep_messages_of(file, run_id, changes.proposal, memory.id, messages)
         return result
 
@@ -141,7 +134,7 @@ class MemoryWriter:
             wanted = {"importance": min(_MAX_IMPORTANCE, known.importance + 1), "expires_at": end}
             columns = {name: to for name, to in wanted.items() if getattr(known, name) != to}
         changed = replace(known, **columns)
-        self._known.change(changed)
+        self.known.change(changed)
         result = replace(
             _result("told", changed, part, messages),
             content=memory.content,
@@ -160,14 +153,14 @@ class MemoryWriter:
         """Store an unreadable answer, archived, so that no agent recalls it."""
         part = read.part
         citations = [Citation(message) for message in part.new]
-        messages = messages_behind(citations, part, self._model)
+        messages = messages_behind(citations, part, self.model)
         tags = (RAW_TAG,)
         result = IngestResult(
             "raw", answer, part.conversation, tags=tags, why=read.why, messages=messages
         )
         if run_id is None:
             return result
-        observed = latest_moment(citations) or timestamp(self._now)
+        observed = latest_moment(citations) or timestamp(self.now)
         memory = self._new_memory(Candidate(answer, "context", 1, tags), part, observed)
         memory = replace(memory, status="archived", expires_at=None)
         changes = self._changes(file, run_id, result)
@@ -177,9 +170,9 @@ class MemoryWriter:
 
     def _new_memory(self, candidate: Candidate, part: Part, observed_at: str) -> Memory:
         days = part.options.days.get(candidate.kind)
-        ends = None if days is None else timestamp(self._now + timedelta(days=days))
+        ends = None if days is None else timestamp(self.now + timedelta(days=days))
         fields = {
-            "tenant": self._tenant,
+            "tenant": self.tenant,
             "content": candidate.content,
             "kind": candidate.kind,
             "importance": candidate.importance,
@@ -190,15 +183,15 @@ class MemoryWriter:
             "observed_at": observed_at,
             "expires_at": ends,
         }
-        return new_memory(fields, self._now)
+        return new_memory(fields, self.now)
 
     def _changes(self, file: MemoryFile, run_id: str, result: IngestResult) -> ProposalChanges:
-        return ProposalChanges(file, run_id, self._key(result), timestamp(self._now))
+        return ProposalChanges(file, run_id, self._key(result), timestamp(self.now))
 
     def _key(self, result: IngestResult) -> str:
         """Return the key of a decision in the ledger."""
         chains = [message.chain for message in result.messages]
-        named = json_text(["ingest", self._tenant, result.state, result.content, chains])
+        named = json_text(["ingest", self.tenant, result.state, result.content, chains])
         return hashlib.sha256(named.encode()).hexdigest()[:32]
 
     def _decision(self, run_id: str, result: IngestResult) -> Decision:
@@ -209,7 +202,7 @@ class MemoryWriter:
             run_id=run_id,
             key=result.proposal or "",
             operation="ingest",
-            tenant=self._tenant,
+            tenant=self.tenant,
             sources=(result.memory,) if is_known and result.memory else (),
             survivor=result.memory if is_known else None,
             derived=None if is_known else result.memory,
@@ -218,7 +211,7 @@ class MemoryWriter:
             reason=f"{where}: a memory says it already" if is_known else where,
             why=result.why,
             numbers={"corrects": list(result.corrects)} if result.corrects else {},
-            decided_at=timestamp(self._now),
+            decided_at=timestamp(self.now),
         )
 
 

@@ -59,7 +59,7 @@ class _KeptMessage(msgspec.Struct):
 class _KeptPart(msgspec.Struct, kw_only=True):
     """The contents of a waiting row; older rows have no options."""
 
-    said: list[_KeptMessage]
+    messages: list[_KeptMessage] = msgspec.field(name="said")
     format: str = ""
     session: str | None = None
     options: ReadingOptions = msgspec.field(default_factory=ReadingOptions)
@@ -89,7 +89,7 @@ def waiting_part(row: WaitingPart) -> Part:
             f"The file is damaged: the waiting part of {row.conversation} cannot be read: {error}.",
             f"It is in waiting_messages, id {row.id}.",
         ) from error
-    messages = tuple(message.placed() for message in kept.said)
+    messages = tuple(message.placed() for message in kept.messages)
     return Part(
         row.conversation, kept.format, kept.session, row.tenant, messages, kept.options, row.id
     )
