@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from cli_calls import Cli
-from conversations import asking
+from conversations import asking, let_wait
 from model_server import ModelServer
 
 
@@ -28,3 +29,9 @@ def night(memory_file: Path, cli: Cli, server: ModelServer) -> Cli:
     return lambda *arguments: cli(
         "maintain", memory_file, "--consolidate", *arguments, *asking(server)
     )
+
+
+@pytest.fixture
+def queue(memory_file: Path, chat: Path, cli: Cli) -> Callable[..., None]:
+    """Provide a function that makes a conversation, or `chat`, wait for a model."""
+    return lambda path=chat, *options: let_wait(cli, memory_file, path, options=options)
