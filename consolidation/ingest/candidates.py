@@ -12,6 +12,8 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Literal
 
+import numpy as np
+
 from slowwave.consolidation.facts.reading import read
 from slowwave.consolidation.model.answer_forms import StatedMemory
 from slowwave.consolidation.model.prompts import DraftToCheck
@@ -193,8 +195,6 @@ def _plain(text: str) -> str:
 
 def _source(number: int, citation: Citation) -> Source:
     """Return a message as a source, with its speaker, and without a vector."""
-    import numpy as np
-
     placed = citation.source
     text = f"{placed.speaker}: {_near_quotes(placed.message.text, citation.quotes)}"
     vector = np.zeros(1, dtype=np.float32)

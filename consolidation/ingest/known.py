@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
 
 from slowwave.consolidation.comparison.coverage import Coverage
 from slowwave.consolidation.comparison.rivals import find_rivalry
@@ -14,10 +16,6 @@ from slowwave.consolidation.thresholds import DUPLICATE_SIMILARITY, WIDE_SIMILAR
 from slowwave.consolidation.vectors.embedder import Embedder
 from slowwave.consolidation.vectors.matrix import Kept, TextVectors
 from slowwave.store.records import Memory
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 # The maximum number of memories that a model is shown with a part.
 _MAX_SHOWN = 12
@@ -90,8 +88,6 @@ class KnownMemories:
         self._memories[ids.index(memory.id)] = memory
 
     def _nearest(self, vector: NDArray[np.float32], least: float, limit: int) -> list[Memory]:
-        import numpy as np
-
         if not self._memories:
             return []
         found = np.concatenate([vectors @ vector for vectors in self._vectors])

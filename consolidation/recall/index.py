@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
 
 from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.vectors.embedder import Embedder
@@ -20,10 +22,6 @@ from slowwave.store.vectors import read_vectors
 from slowwave.store.word_index import WordIndex
 
 from .keys import NEVER, current_holders, holders_at
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True)
@@ -130,8 +128,6 @@ class RecallIndex:
 
     def current(self, now: str) -> NDArray[np.intp]:
         """Return the row that each text leads to now, or `NOWHERE`, shape (n,)."""
-        import numpy as np
-
         if self._current is None or not self._current[0] <= now < self._current[1]:
             ends = (memory.expires_at for memory in self.memories)
             until = min((end for end in ends if end is not None and end > now), default=NEVER)
@@ -140,37 +136,27 @@ class RecallIndex:
         return self._current[2]
 
     def _passing(self, wanted: Filter) -> NDArray[np.bool_]:
-        import numpy as np
-
         return np.fromiter(map(wanted.matches, self.memories), bool, len(self.memories))
 
     def _holders_at(self, moment: str) -> NDArray[np.intp]:
-        import numpy as np
-
         return np.array(holders_at(self.memories, self._edges, moment), dtype=np.intp)
 
     @cached_property
     def observed(self) -> NDArray[np.datetime64]:
         """When each memory was observed, to the second, shape (n,)."""
-        import numpy as np
-
-        return np.array(
-            [memory.observed_at[:19] for memory in self.memories], dtype="datetime64[s]"
-        )
+        times = [memory.observed_at[:19] for memory in self.memories]
+        return np.array(times, dtype="datetime64[s]")
 
     @cached_property
     def layers(self) -> NDArray[np.int8]:
         """The rank of each memory's layer, from 0, shape (n,)."""
-        import numpy as np
-
         levels = {layer: level for level, layer in enumerate(LAYERS)}
-        return np.array([levels[memory.layer] for memory in self.memories], dtype=np.int8)  # type: ignore[index]  # the schema allows no others
+        ranks = [levels[memory.layer] for memory in self.memories]  # type: ignore[index]  # the schema allows no others
+        return np.array(ranks, dtype=np.int8)
 
     @cached_property
     def trusts(self) -> NDArray[np.float32]:
         """The trust of each memory, shape (n,)."""
-        import numpy as np
-
         return np.array([memory.trust for memory in self.memories], dtype=np.float32)
 
     def sources_of(self, place: int) -> tuple[str, ...]:

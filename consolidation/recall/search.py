@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
 
 from slowwave.consolidation.errors import QueryTooLong
 from slowwave.consolidation.text.tokens import is_content, lemma, tokenise
@@ -23,10 +25,6 @@ from slowwave.store.shown_to_model import Dispute
 
 from .index import Filter, RecallIndex
 from .keys import NOWHERE
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 # Diverse and recent hits are chosen from this many times the limit.
 _POOL = 5
@@ -120,8 +118,6 @@ def ranked(index: RecallIndex, query: SearchQuery, now: str) -> list[Hit]:
     if that matches little, to that of a text with `WORDS_FOUND` of the words. A memory is as
     relevant as its best key.
     """
-    import numpy as np
-
     if len(query.text) > MAX_CHARACTERS:
         raise QueryTooLong(
             f"The question has {len(query.text):,} characters; the maximum is {MAX_CHARACTERS:,}.",
@@ -142,8 +138,7 @@ def ranked(index: RecallIndex, query: SearchQuery, now: str) -> list[Hit]:
     best = max(float(word_scores[allowed].max()), full) or 1.0
     relevance = VECTOR_SHARE * cosines + (1.0 - VECTOR_SHARE) * word_scores / best
     pool = query.limit * _POOL if query.diverse or query.recency is not None else query.limit
-    found = list(_best_keys(holders, relevance, allowed, pool))
-    keys = np.array(found, dtype=np.intp)
+    keys = _best_keys(holders, relevance, allowed, pool)
     order = _ordered(index, holders[keys], relevance[keys], query, now)
     vector_ranks, word_ranks = (
         _Ranks(values[allowed], holders[allowed], len(holders)) for values in (cosines, word_scores)
@@ -167,8 +162,6 @@ class _Ranks:
     """The ranks of memories by one measure, each by its best key."""
 
     def __init__(self, values: NDArray[np.float32], holders: NDArray[np.intp], places: int) -> None:
-        import numpy as np
-
         self._best = np.full(places, -np.inf, dtype=np.float32)
         np.maximum.at(self._best, holders, values)
 
@@ -188,8 +181,6 @@ def words_of(text: str) -> list[str]:
 
 def _allowed(index: RecallIndex, query: SearchQuery, now: str) -> NDArray[np.intp]:
     """Return the row that each text leads to, shape (n,); `NOWHERE` if it is filtered out."""
-    import numpy as np
-
     holders = index.current(now) if query.as_of is None else index.past(query.as_of)
     if query.filter == Filter():
         return holders
@@ -201,29 +192,19 @@ def _best_keys(
     holders: NDArray[np.intp],
     relevance: NDArray[np.float32],
     allowed: NDArray[np.intp],
-    most: int,
-) -> Iterator[int]:
-    """Yield the best key of each of the `most` most relevant memories, best first."""
-    import numpy as np
-
-    met: set[int] = set()
-    size = min(len(allowed), most * 2)
+    limit: int,
+) -> NDArray[np.intp]:
+    """Return the best key of each of the `limit` most relevant memories, best first."""
+    size = min(len(allowed), limit * 2)
     while True:
         values = -relevance[allowed]
         part = np.argpartition(values, size - 1)[:size]
         # Of equal keys the first in the file.
         part = allowed[part[np.lexsort((part, values[part]))]]
-        holding = holders[part]
-        _, firsts = np.unique(holding, return_index=True)
-        if len(firsts) >= most or size == len(allowed):
-            break
+        _, firsts = np.unique(holders[part], return_index=True)
+        if len(firsts) >= limit or size == len(allowed):
+            return part[np.sort(firsts)[:limit]]
         size = min(len(allowed), size * 4)
-    for key in part.tolist():
-        if holders[key] not in met:
-            met.add(int(holders[key]))
-            yield key
-            if len(met) == most:
-                return
 
 
 def _ordered(
@@ -234,13 +215,11 @@ def _ordered(
     now: str,
 ) -> list[int]:
     """Return the order of hits, by relevance or as the query has it; layer and trust break ties."""
-    import numpy as np
-
     scores = relevance
     if query.recency is not None:
         moment = np.datetime64((query.as_of or now)[:19])
         hours = (moment - index.observed[places]) / np.timedelta64(1, "h")
-        with np.errstate(over="ignore"):  # what is beyond all bounds is as old as can be
+        with np.errstate(over="ignore"):  # infinite decay: freshness 0
             fresh = np.exp(-query.recency * np.maximum(hours, 0.0))
         aged = RELEVANCE_SHARE * relevance + (1.0 - RELEVANCE_SHARE) * fresh
         scores = aged.astype(np.float32)
@@ -255,15 +234,13 @@ def _diverse(
     vectors: NDArray[np.float32],
     scores: NDArray[np.float32],
     order: NDArray[np.intp],
-    most: int,
+    limit: int,
 ) -> list[int]:
     """Return hits so that each repeats little of those before it (maximal marginal relevance)."""
-    import numpy as np
-
     left: list[int] = order.tolist()
     chosen: list[int] = []
     repeated = np.zeros(len(vectors), dtype=np.float32)
-    while left and len(chosen) < most:
+    while left and len(chosen) < limit:
         worth = RELEVANCE_SHARE * scores[left] - (1.0 - RELEVANCE_SHARE) * repeated[left]
         best = left.pop(int(np.argmax(worth)))
         chosen.append(best)
