@@ -25,6 +25,7 @@ from slowwave.consolidation.model.question import Question, Steps
 from slowwave.consolidation.planning.estimates import Estimate, estimate_check
 from slowwave.consolidation.proposals import State, Usage
 from slowwave.consolidation.text.token_count import count_tokens
+from slowwave.store.conversations.messages import replace_half_pairs
 
 from .candidates import PartRead, check_stated, within_limits
 from .parts import Part, PlacedMessage
@@ -97,7 +98,7 @@ class ConversationQuestion(PartQuestion):
         except UnreadableAnswer as error:
             if self._is_repeated:
                 why = f"the model's answer cannot be read: {error}"
-                yield replace(self._read, raw=text, why=why)
+                yield replace(self._read, raw=replace_half_pairs(text), why=why)
             else:
                 yield from self._ask_to_reformat(text, str(error))
             return

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import codecs
-import re
 from dataclasses import replace
 
 from slowwave.store.errors import NotFound
 
 from .exports import CHATGPT, CLAUDE
-from .messages import Conversation, ConversationFormat, InvalidContent, UnreadableConversation
+from .messages import (
+    Conversation,
+    ConversationFormat,
+    InvalidContent,
+    UnreadableConversation,
+    replace_half_pairs,
+)
 from .openai_messages import OPENAI
 from .plain_text import TEXT
 from .session_logs import CLAUDE_CODE, CODEX
-
-# Half a surrogate pair, which JSON can spell but UTF-8 cannot hold.
-_HALF_PAIR = re.compile("[\ud800-\udfff]")
 
 # In the order in which they are tried: the most specific formats first.
 FORMATS = (CHATGPT, CLAUDE, CLAUDE_CODE, CODEX, OPENAI, TEXT)
@@ -64,14 +66,13 @@ def _detect(text: str, name: str) -> ConversationFormat:
 
 
 def _clean(conversation: Conversation, format: str) -> Conversation:
-    def clean(text: str) -> str:
-        return _HALF_PAIR.sub("\ufffd", text)
-
     messages = tuple(
         replace(
-            message, text=clean(message.text), speaker=message.speaker and clean(message.speaker)
+            message,
+            text=replace_half_pairs(message.text),
+            speaker=message.speaker and replace_half_pairs(message.speaker),
         )
         for message in conversation.messages
     )
-    name = clean(conversation.name)
+    name = replace_half_pairs(conversation.name)
     return replace(conversation, name=name, messages=messages, format=format)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -10,6 +11,8 @@ from typing import Any, Literal
 
 from slowwave.store.errors import StoreError
 
+# Half a surrogate pair, which JSON can spell but UTF-8 cannot hold.
+_HALF_PAIR = re.compile("[\ud800-\udfff]")
 Role = Literal["user", "assistant"]
 # How many characters of an invalid content an error shows.
 _EXCERPT = 60
@@ -81,6 +84,11 @@ def json_lines(text: str, name: str) -> Iterator[dict[str, Any]]:
             raise UnreadableConversation(f"Line {number} of {name} is not valid JSON.") from None
         if isinstance(value, dict):
             yield value
+
+
+def replace_half_pairs(text: str) -> str:
+    """Replace half surrogate pairs by the replacement character."""
+    return _HALF_PAIR.sub("\ufffd", text)
 
 
 def parse_json(text: str) -> Any:

@@ -763,6 +763,17 @@ def test_half_a_surrogate_pair_does_not_end_a_sentence(
     assert contents(memory_file) == ["User said: I live in \ufffd Bern and work as a baker."]
 
 
+def test_a_memory_with_half_a_surrogate_pair_is_rejected(
+    memory_file: Path, chat: Path, ask: Cli, server: ModelServer
+) -> None:
+    odd = stated("User lives in Lyon \ud800.", "I live in Lyon", tags=["\ud800"], subject="\ud800")
+    server.responder = remembering(odd, COFFEE)
+    stored, rejected = ask(chat).json["memories"]
+    assert stored["content"] == COFFEE["content"]
+    assert rejected["content"] == "User lives in Lyon \ufffd."
+    assert rejected["why"] == "it has an invisible character: <U+D800>"
+
+
 def test_a_file_without_messages_of_people_is_named(tmp_path: Path, ingest: Cli) -> None:
     path = tmp_path / "tools.jsonl"
     path.write_text('{"role": "system", "content": "a b"}\n{"role": "tool", "content": "c"}\n')
