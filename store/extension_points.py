@@ -1,4 +1,4 @@
-"""What installed extensions register: commands, places, conversation formats, tables."""
+"""What installed extensions register: commands, options, places, tables."""
 
 from __future__ import annotations
 

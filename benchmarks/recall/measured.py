@@ -26,8 +26,8 @@ from slowwave.consolidation.evaluation.measures import (
 from slowwave.consolidation.evaluation.questions import RecallQuestion
 from slowwave.consolidation.evaluation.trial import Trial, Trials, is_stale
 from slowwave.consolidation.options import CycleOptions
-from slowwave.consolidation.recall.hit import Hit
 from slowwave.consolidation.recall.index import RecallIndex, read_recallable_of
+from slowwave.consolidation.recall.search import Hit
 from slowwave.consolidation.vectors.embedder import Embedder
 from slowwave.consolidation.writing.writer import BuiltInWriter
 

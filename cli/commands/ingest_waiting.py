@@ -13,7 +13,7 @@ from slowwave.cli.terminal.wording import counted, day_of
 from slowwave.cli.views.ingest import reading_what_waits
 
 if TYPE_CHECKING:
-    from slowwave.consolidation.ingest.dropping import Dropped, Waiting
+    from slowwave.consolidation.ingest.waiting import Dropped, Waiting
 
 # So much of what was said first is shown, and so much of an id.
 _MOST_SHOWN = 100
@@ -22,7 +22,7 @@ _SHORT = 12
 
 def show_waiting(file: Path, tenants: Sequence[str], output: Output) -> None:
     """List what waits, of the tenants named or of all."""
-    from slowwave.consolidation.ingest.dropping import list_waiting
+    from slowwave.consolidation.ingest.waiting import list_waiting
     from slowwave.store.file import open_reading
 
     with open_reading(file) as opened:
@@ -45,7 +45,7 @@ def throw_away(
     file: Path, which: Sequence[str], tenants: Sequence[str], dry_run: bool, output: Output
 ) -> None:
     """Throw away what is named of what waits, and tell that."""
-    from slowwave.consolidation.ingest.dropping import drop_waiting
+    from slowwave.consolidation.ingest.waiting import drop_waiting
 
     dropped = drop_waiting(file, which, tenants, datetime.now(UTC), dry_run)
     output.result(

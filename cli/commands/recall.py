@@ -33,7 +33,7 @@ from slowwave.store.places import Place
 
 if TYPE_CHECKING:
     from slowwave.consolidation.recall.block import ContextBlock
-    from slowwave.consolidation.recall.hit import Hit
+    from slowwave.consolidation.recall.search import Hit
 
 _BlockFormat = Literal["text", "json", "messages"]
 # Options that have no effect without --block.
@@ -124,8 +124,7 @@ def recall(
     A match in a superseded text finds the memory that replaced it. Writes nothing.
     """
     from slowwave.consolidation.recall.block import BlockOptions, compose_block
-    from slowwave.consolidation.recall.filter import Filter
-    from slowwave.consolidation.recall.index import RecallIndex, read_recallable_of
+    from slowwave.consolidation.recall.index import Filter, RecallIndex, read_recallable_of
     from slowwave.consolidation.recall.search import SearchQuery, search
     from slowwave.store.records import timestamp
 
@@ -199,7 +198,8 @@ def _hit_as_json(hit: Hit) -> dict[str, Any]:
         "key": {"id": hit.key.id, "content": hit.key.content, "status": hit.key.status},
         "sources": list(hit.sources),
         "later": None if hit.later is None else hit.later.id,
-        "perhaps_later": None if hit.perhaps_later is None else hit.perhaps_later.id,
+        # Read by scripts; nothing is guessed any longer.
+        "perhaps_later": None,
     }
 
 
@@ -211,9 +211,8 @@ def _lines(rank: int, hit: Hit) -> Iterator[str]:
     parts = [f"relevance {hit.relevance + 0.0:.2f}: {words}, {_nth(hit.by_vectors)} by vectors"]
     if hit.key.id != memory.id:
         parts.append(f"found by what it replaced: {shortened_for_stdout(hit.key.content, 200)}")
-    for later, perhaps in ((hit.later, ""), (hit.perhaps_later, "perhaps ")):
-        if later is not None:
-            parts.append(f"{perhaps}an older value than {clean(later.id)} gives")
+    if hit.later is not None:
+        parts.append(f"an older value than {clean(hit.later.id)} gives")
     if hit.sources:
         parts.append(f"made from {len(hit.sources)}")
     yield f"    {'; '.join(parts)}"

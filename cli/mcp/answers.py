@@ -14,7 +14,7 @@ from slowwave.cli.views.proposal import (
     view_decision,
 )
 from slowwave.cli.views.run import run_as_json
-from slowwave.consolidation.recall.hit import Hit
+from slowwave.consolidation.recall.search import Hit
 from slowwave.consolidation.text.injection import commands
 from slowwave.store.feedback import MIN_TRUST, Feedback
 from slowwave.store.ledger import Decision, Run
@@ -61,7 +61,8 @@ def hit_as_json(hit: Hit) -> dict[str, Any]:
         "relevance": round(hit.relevance, 4),
         "sources": hit.sources,
         "later": None if hit.later is None else hit.later.id,
-        "perhaps_later": None if hit.perhaps_later is None else hit.perhaps_later.id,
+        # Read by scripts; nothing is guessed any longer.
+        "perhaps_later": None,
     }
     if hit.key.id != memory.id:
         answer["found_by"] = hit.key.content

@@ -6,11 +6,11 @@ and nightly runs can use it; the search index is cached until the file changes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self, get_args
 
 from slowwave.consolidation.cycle import run_cycle
@@ -24,13 +24,11 @@ from slowwave.consolidation.recall.block import (
     compose_block,
     estimated_tokens,
 )
-from slowwave.consolidation.recall.filter import Filter
-from slowwave.consolidation.recall.hit import Hit
-from slowwave.consolidation.recall.search import SearchQuery, search
-from slowwave.consolidation.running.approval import ReviewResult, record_declined
+from slowwave.consolidation.recall.index import Filter
+from slowwave.consolidation.recall.search import Hit, SearchQuery, search
+from slowwave.consolidation.running.approval import ReviewResult, carry_out, record_declined
 from slowwave.consolidation.running.outcome import Outcome
-from slowwave.consolidation.running.review_queue import WaitingProposal
-from slowwave.consolidation.text.token_count import count_tokens
+from slowwave.consolidation.running.review_queue import WaitingProposal, read_queue, with_sources
 from slowwave.consolidation.vectors.embedder import Embedder, SentenceEmbedder
 from slowwave.consolidation.writing.writer import BuiltInWriter, Writer
 from slowwave.store.check import refuse_damaged
@@ -44,34 +42,15 @@ from slowwave.store.file import (
     open_reading,
     open_writing,
 )
-from slowwave.store.ledger import Decision, Run, read_decisions, read_last_run
-from slowwave.store.lineage import (
-    find_memory_or_source,
-    read_claims,
-    read_derivations,
-    trace_derived,
-    trace_sources,
-)
-from slowwave.store.memories import (
-    add_memories,
-    count_by_status,
-    count_memories,
-    find_id,
-    tenants,
-)
+from slowwave.store.ledger import decide_pending
+from slowwave.store.memories import add_memories, find_id, tenants
 from slowwave.store.records import LAYERS, Kind, timestamp
 from slowwave.store.shared_tenant import refuse_unpublished
 from slowwave.store.undo.undoable import find_undoable
 
 from .cached_index import CachedIndex
-from .decisions import (
-    approve_waiting,
-    decline_waiting,
-    find_planned,
-    not_planned,
-    read_waiting_of,
-)
-from .results import Stats, Trace
+from .decisions import find_pending, find_planned, not_planned
+from .results import Stats, Trace, read_stats, read_trace
 
 
 class AgentMemory:
@@ -106,12 +85,7 @@ class AgentMemory:
             create_file(self._path)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         """Drop the search index."""
         self._index.forget()
 
@@ -197,10 +171,8 @@ class AgentMemory:
         writer: by default the built-in one; `slowwave.consolidation.model.writer.ModelWriter` asks
         a model. Raises `StoreError` and `ConsolidationError` if nothing was changed.
         """
-        options = self._options()
         # `only` marks the run as a night in the ledger, for the gates of later ones.
-        options = replace(options, shown={"only": [], **options.shown})
-        outcome = self._run(options, dry_run, writer, progress)
+        outcome = self._run(CycleOptions(shown={"only": []}), dry_run, progress, writer)
         if dry_run:
             self._shown = frozenset(result.proposal.id for result in outcome.results)
         return outcome
@@ -210,7 +182,9 @@ class AgentMemory:
 
         Raises `StoreError`.
         """
-        return read_waiting_of(self._path, self._tenant)
+        with open_reading(self._path) as file:
+            queue = read_queue(file)
+        return [waiting for waiting in queue if waiting.kept.proposal.tenant == self._tenant]
 
     def apply(self, proposal_id: str, progress: Progress | None = None) -> ReviewResult:
         """Apply one proposal; its id may be shortened to eight characters.
@@ -218,15 +192,15 @@ class AgentMemory:
         The proposal is pending, or in the plan of a dry run. Raises `StoreError` if it is neither,
         and `ConsolidationError`.
         """
-        now = self._clock()
-        decided = approve_waiting(self._path, self._tenant, proposal_id, self._embedder, now)
-        if decided is not None:
-            return decided
+        with self._locked() as file:
+            pending = find_pending(file, self._tenant, proposal_id)
+            if pending is not None:
+                kept = [waiting.kept for waiting in with_sources(file, [pending])]
+                return carry_out(file, kept, self._embedder, self._clock(), "approve")
         # Planned first without writing: a night without the proposal would leave a run.
-        planned = self._run(self._options(), dry_run=True, progress=progress)
+        planned = self._run(CycleOptions(), True, progress)
         meant = find_planned(planned.results, proposal_id, self._shown).proposal.id
-        options = replace(self._options(), approved=frozenset([meant]))
-        outcome = self._run(options, progress=progress)
+        outcome = self._run(CycleOptions(approved=frozenset([meant])), False, progress)
         if not outcome.results:
             raise not_planned(proposal_id, {meant})
         return ReviewResult(outcome.run_id, outcome.results)
@@ -239,14 +213,19 @@ class AgentMemory:
         The proposal is pending, or in the plan of a dry run; then the id of the run that records
         the decision is returned. Raises `StoreError` if it is neither, and `ConsolidationError`.
         """
-        if decline_waiting(self._path, self._tenant, proposal_id, reason, self._clock()):
-            return None
-        options = self._options()
-        planned = self._run(options, dry_run=True, progress=progress)
+        with self._locked() as file:
+            pending = find_pending(file, self._tenant, proposal_id)
+            if pending is not None:
+                now = timestamp(self._clock())
+                with file.transaction():
+                    decide_pending(file, pending.key, "declined", now, reason)
+                return None
+        planned = self._run(CycleOptions(), True, progress)
         result = find_planned(planned.results, proposal_id, self._shown)
         declined = Result(result.proposal, "declined", reason)
+        options = {"tenant": [self._tenant]}
         name = self._embedder.name
-        return record_declined(self._path, planned, declined, name, self._clock(), options.shown)
+        return record_declined(self._path, planned, declined, name, self._clock(), options)
 
     def feedback(self, memory_id: str, helpful: bool) -> Feedback:
         """Report that a memory helped or misled; its id may be shortened.
@@ -259,8 +238,7 @@ class AgentMemory:
             judged = judge(file, find_id(file, memory_id, self._tenant), helpful, now)
         if helpful or not must_be_undone(judged):
             return judged
-        with maintenance_lock(self._path), open_writing(self._path) as file:
-            refuse_damaged(file)
+        with self._locked() as file:
             undone, why_not = undo_derived(file, judged.memory.id, now)
         return replace(judged, undone=undone, why_not=why_not)
 
@@ -270,14 +248,7 @@ class AgentMemory:
         Raises `StoreError`.
         """
         with open_reading(self._path) as file:
-            found = find_memory_or_source(file, memory_id, self._tenant)
-            return Trace(
-                found,
-                tuple(read_claims(file, found.id)),
-                tuple(read_derivations(file, found.id)),
-                trace_sources(file, found.id),
-                trace_derived(file, found.id),
-            )
+            return read_trace(file, memory_id, self._tenant)
 
     def undo(self, which: str) -> list[str]:
         """Undo a run or a proposal, and return the ids of its proposals.
@@ -285,31 +256,35 @@ class AgentMemory:
         Its id may be shortened to eight characters. Raises `StoreError`, also if the run changed
         memories of other tenants.
         """
-        with maintenance_lock(self._path), open_writing(self._path) as file:
-            refuse_damaged(file)
+        with self._locked() as file:
             chosen = find_undoable(file, which, self._tenant)
             return chosen.undo(file, timestamp(self._clock()))
 
     def stats(self) -> Stats:
         """Return counts and the last run. Raises `StoreError`."""
-        mine = [self._tenant]
         with open_reading(self._path) as file:
-            counts = count_memories(file, mine, count_tokens)
-            return Stats(counts, count_by_status(file, mine), self._last_run(file))
+            return read_stats(file, self._tenant)
 
-    def _options(self) -> CycleOptions:
-        """Return the options of a run for this tenant; an empty file has no tenants."""
-        with open_reading(self._path) as file:
-            mine = (self._tenant,) if tenants(file) else ()
-        return CycleOptions(tenants=mine, shown={"tenant": list(mine)})
+    @contextmanager
+    def _locked(self) -> Iterator[MemoryFile]:
+        """Open the file for changes that only one run at a time may make."""
+        with maintenance_lock(self._path), open_writing(self._path) as file:
+            refuse_damaged(file)
+            yield file
 
     def _run(
         self,
         options: CycleOptions,
-        dry_run: bool = False,
+        dry_run: bool,
+        progress: Progress | None,
         writer: Writer | None = None,
-        progress: Progress | None = None,
     ) -> Outcome:
+        """Run a night for this tenant."""
+        with open_reading(self._path) as file:
+            # An empty file has no tenants.
+            mine = (self._tenant,) if tenants(file) else ()
+        shown = {"tenant": list(mine), **options.shown}
+        options = replace(options, tenants=mine, shown=shown)
         return run_cycle(
             self._path,
             options,
@@ -319,14 +294,6 @@ class AgentMemory:
             dry_run,
             progress,
         )
-
-    def _last_run(self, file: MemoryFile) -> tuple[Run, tuple[Decision, ...]] | None:
-        """Return the last run of this tenant, with its decisions about it."""
-        run = read_last_run(file, self._tenant)
-        if run is None:
-            return None
-        decided = read_decisions(file, run.id)
-        return run, tuple(decision for decision in decided if decision.tenant == self._tenant)
 
 
 def _moment(moment: datetime | None) -> str | None:

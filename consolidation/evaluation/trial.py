@@ -14,11 +14,8 @@ from slowwave.consolidation.cycle import run_cycle
 from slowwave.consolidation.facts.reading import read
 from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.progress import Progress
-from slowwave.consolidation.recall.filter import Filter
-from slowwave.consolidation.recall.hit import Hit
-from slowwave.consolidation.recall.index import RecallIndex, read_recallable_of
-from slowwave.consolidation.recall.later_values import demote_outdated
-from slowwave.consolidation.recall.search import SearchQuery, ranked
+from slowwave.consolidation.recall.index import Filter, RecallIndex, read_recallable_of
+from slowwave.consolidation.recall.search import Hit, SearchQuery, demote_outdated, ranked
 from slowwave.consolidation.running.outcome import Outcome
 from slowwave.consolidation.runtime.interruption import InterruptedEarly, Interruption
 from slowwave.consolidation.thresholds import SHARED_WORDS_ANCHORED
@@ -229,8 +226,7 @@ def is_stale(hit: Hit, question: RecallQuestion) -> bool:
     """Whether a hit presents an outdated value as current."""
     covered = {hit.memory.id, *hit.sources}
     is_outdated = not covered.isdisjoint(question.stale_ids)
-    is_unmarked = hit.later is None and hit.perhaps_later is None
-    return is_outdated and is_unmarked and covered.isdisjoint(question.evidence_ids)
+    return is_outdated and hit.later is None and covered.isdisjoint(question.evidence_ids)
 
 
 def _active(index: RecallIndex, now: str) -> list[Memory]:

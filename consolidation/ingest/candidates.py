@@ -1,30 +1,52 @@
-"""Candidates for memories: a text, and the messages that support it."""
+"""Candidates for memories, and the check of those that a model states.
+
+These are the two checks of any draft, except that a memory may omit anything: a program looks up
+values and names, and a model checks texts that are not verbatim.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import groupby
 from typing import Literal
 
-from slowwave.consolidation.facts.reading import read
-from slowwave.consolidation.proposals import Usage
-from slowwave.store.intake import KeptMessage
+import numpy as np
 
+from slowwave.consolidation.facts.reading import read
+from slowwave.consolidation.model.answer_forms import StatedMemory
+from slowwave.consolidation.model.prompts import DraftToCheck
+from slowwave.consolidation.proposals import Source, Usage
+from slowwave.consolidation.text.invisible import find_invisible
+from slowwave.consolidation.writing.program_check import find_text_faults
+from slowwave.store.conversations.messages import replace_half_pairs
+from slowwave.store.intake import KeptMessage
+from slowwave.store.records import UNDATED
+
+from .options import ReadingOptions
 from .parts import Part, PlacedMessage
 
-# The day before a text whose meaning depends on it.
-_DATE_MARK = re.compile(r"\[\d{4}-\d{2}-\d{2}\] ")
 # The limits of a memory's length, in characters.
 MIN_LENGTH, MAX_LENGTH = 10, 500
+# The day before a text whose meaning depends on it.
+_DATE_MARK = re.compile(r"\[\d{4}-\d{2}-\d{2}\] ")
+# Of a longer message only the quoted sentences are shown, with this many around them.
+_MAX_CHARACTERS = 1_500
+_AROUND = 2
+# The minimum length of a quote: "yes" is everywhere.
+_MIN_QUOTE = 6
+_BLANKS = re.compile(r"\s+")
+_SPELLINGS = str.maketrans({"\u2019": "'", "\u2018": "'", "\u201c": '"', "\u201d": '"'})
+_MAX_TAGS = 5
 
 
 @dataclass(frozen=True)
 class Citation:
     """A message, and the quotes of it that support a memory."""
 
-    said: PlacedMessage
-    quotes: tuple[str, ...]
+    source: PlacedMessage
+    quotes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -34,41 +56,13 @@ class Candidate:
     content: str
     kind: str
     importance: int
-    tags: tuple[str, ...]
-    citations: tuple[Citation, ...]
+    tags: tuple[str, ...] = ()
+    citations: tuple[Citation, ...] = ()
     subject: str = ""
-
-    def messages(self, part: Part, model: str | None) -> list[KeptMessage]:
-        """Return its messages as the file keeps them, each once."""
-        by_chain: dict[str, list[Citation]] = {}
-        for citation in self.citations:
-            by_chain.setdefault(citation.said.chain, []).append(citation)
-        return [_kept(cited, part, model) for cited in by_chain.values()]
-
-
-def _kept(citations: Sequence[Citation], part: Part, model: str | None) -> KeptMessage:
-    first, message = citations[0].said, citations[0].said.message
-    # The pieces of a long message that are quoted.
-    texts = dict.fromkeys(citation.said.message.text for citation in citations)
-    return KeptMessage(
-        first.chain,
-        part.conversation,
-        first.place,
-        message.role,
-        message.speaker,
-        message.said_at,
-        "\n[...]\n".join(texts),
-        tuple(dict.fromkeys(quote for citation in citations for quote in citation.quotes)),
-        model,
-    )
-
-
-@dataclass(frozen=True)
-class RejectedText:
-    """A text that is not remembered, and why."""
-
-    content: str
-    why: str
+    # Why it is not remembered; None if it is.
+    why: str | None = None
+    # What a model must confirm; None if the text is verbatim.
+    draft: DraftToCheck | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)
@@ -76,18 +70,44 @@ class PartRead:
     """A part of a conversation, and what to remember of it."""
 
     part: Part
+    # An unread part waits in the file; `planned`: in a dry run, a model would be asked.
     state: Literal["read", "failed", "skipped", "planned"] = "read"
     candidates: tuple[Candidate, ...] = ()
-    turned_down: tuple[RejectedText, ...] = ()
     # An unreadable answer, which is kept.
     raw: str | None = None
     why: str | None = None
     usage: Usage = field(default_factory=Usage)
+    # The estimated tokens of a planned question.
+    tokens: int = 0
+
+
+def messages_behind(
+    citations: Iterable[Citation], part: Part, model: str | None
+) -> tuple[KeptMessage, ...]:
+    """Return the cited messages as the file keeps them, each once."""
+    # A long message may be cited in several pieces.
+    by_message = groupby(citations, key=lambda citation: citation.source.chain)
+    return tuple(_kept(list(pieces), part, model) for _, pieces in by_message)
+
+
+def _kept(pieces: Sequence[Citation], part: Part, model: str | None) -> KeptMessage:
+    placed = pieces[0].source
+    return KeptMessage(
+        placed.chain,
+        part.conversation,
+        placed.place,
+        placed.message.role,
+        placed.message.speaker,
+        placed.message.said_at,
+        "\n[...]\n".join(dict.fromkeys(piece.source.message.text for piece in pieces)),
+        tuple(dict.fromkeys(quote for piece in pieces for quote in piece.quotes)),
+        model,
+    )
 
 
 def latest_moment(citations: Iterable[Citation]) -> str | None:
     """Return the time of the last message; None if none has one."""
-    times = [citation.said.message.said_at for citation in citations]
+    times = (citation.source.message.said_at for citation in citations)
     return max((time for time in times if time is not None), default=None)
 
 
@@ -99,3 +119,102 @@ def with_day(text: str, moment: str | None) -> str:
     if moment is None or _DATE_MARK.match(text) or not read(text).deictic:
         return text
     return f"[{moment[:10]}] {text}"
+
+
+def within_limits(
+    candidates: Sequence[Candidate], options: ReadingOptions
+) -> tuple[Candidate, ...]:
+    """Return the candidates; those beyond the limits are not remembered."""
+    least, limit = options.min_importance, options.max_facts
+    left = [
+        candidate
+        for candidate in candidates
+        if candidate.why is None and candidate.importance >= least
+    ]
+    best = sorted(left, key=lambda candidate: -candidate.importance)[:limit]
+
+    def limited(candidate: Candidate) -> Candidate:
+        if candidate.why is not None or candidate in best:
+            return candidate
+        why = f"at most {limit} are kept at a time"
+        if candidate.importance < least:
+            why = f"its importance is {candidate.importance}, but must be at least {least}"
+        return replace(candidate, why=why)
+
+    return tuple(map(limited, candidates))
+
+
+def check_stated(stated: StatedMemory, part: Part) -> Candidate:
+    """Return a stated memory as a candidate, with its faults or what a model must confirm."""
+    citations = tuple(_cited(stated.quotes, part))
+    text, subject, *tags = (
+        replace_half_pairs(text).strip() for text in (stated.content, stated.subject, *stated.tags)
+    )
+    content = with_day(_BLANKS.sub(" ", text), latest_moment(citations))
+    kept_tags = tuple(filter(None, dict.fromkeys(tags)))[:_MAX_TAGS]
+    candidate = Candidate(content, stated.kind, stated.importance, kept_tags, citations, subject)
+    if fault := _fault_of_form(stated, candidate):
+        return replace(candidate, why=fault)
+    sources = [_source(number, citation) for number, citation in enumerate(citations)]
+    if faults := find_text_faults(content, sources):
+        return replace(candidate, why="; ".join(faults))
+    if any(_plain(content).strip(".") in _plain(source.text) for source in sources):
+        return candidate
+    return replace(candidate, draft=DraftToCheck("merge", sources, content))
+
+
+def _fault_of_form(stated: StatedMemory, candidate: Candidate) -> str | None:
+    length = len(candidate.content)
+    if not MIN_LENGTH <= length <= MAX_LENGTH:
+        return f"it has {length} characters, not {MIN_LENGTH} to {MAX_LENGTH}"
+    if not 1 <= stated.importance <= 5:
+        return f"its importance is {stated.importance}, not 1 to 5"
+    if not candidate.citations:
+        return "it quotes no message"
+    # All text of it that is kept.
+    text = "\n".join([_BLANKS.sub(" ", stated.content), stated.subject, *stated.tags])
+    cited = [citation.source.message.text for citation in candidate.citations]
+    if hidden := find_invisible(text, cited):
+        return f"it has an invisible character: {hidden}"
+    return None
+
+
+def _cited(quotes: Sequence[str], part: Part) -> Iterator[Citation]:
+    """Yield the messages that contain a quote."""
+    quoted = {quote: _plain(quote).strip(" .\"'") for quote in quotes}
+    for placed in part.new:
+        text = _plain(placed.message.text)
+        own = tuple(
+            quote for quote, words in quoted.items() if len(words) >= _MIN_QUOTE and words in text
+        )
+        if own:
+            yield Citation(placed, own)
+
+
+def _plain(text: str) -> str:
+    return _BLANKS.sub(" ", text.translate(_SPELLINGS)).strip().lower()
+
+
+def _source(number: int, citation: Citation) -> Source:
+    """Return a message as a source, with its speaker, and without a vector."""
+    placed = citation.source
+    text = f"{placed.speaker}: {_near_quotes(placed.message.text, citation.quotes)}"
+    vector = np.zeros(1, dtype=np.float32)
+    return Source(f"q{number}", text, placed.message.said_at or UNDATED, vector)
+
+
+def _near_quotes(text: str, quotes: Sequence[str]) -> str:
+    """Return a text; of a long one, the sentences around the quotes."""
+    if len(text) <= _MAX_CHARACTERS:
+        return text
+    sentences = read(text).sentences
+    plain = [_plain(sentence) for sentence in sentences]
+    words = [_plain(quote) for quote in quotes]
+    near = {
+        place + step
+        for place, sentence in enumerate(plain)
+        if any(word in sentence or sentence in word for word in words)
+        for step in range(-_AROUND, _AROUND + 1)
+    }
+    found = " ".join(sentence for place, sentence in enumerate(sentences) if place in near)
+    return found or text[:_MAX_CHARACTERS]

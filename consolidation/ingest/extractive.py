@@ -11,15 +11,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import pairwise
 
 from slowwave.consolidation.facts.reading import Reading, read
 from slowwave.consolidation.text.injection import commands
 from slowwave.consolidation.text.tokens import Token, is_content, is_past_form, is_verb, lemma
 
-from .candidates import MAX_LENGTH, MIN_LENGTH, Candidate, Citation, PartRead
-from .conversation_question import within_limits
+from .candidates import (
+    MAX_LENGTH,
+    MIN_LENGTH,
+    Candidate,
+    Citation,
+    PartRead,
+    latest_moment,
+    with_day,
+    within_limits,
+)
 from .parts import Part, PlacedMessage
 
 _CODE = re.compile(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)", re.DOTALL)
@@ -121,25 +128,18 @@ _OUTCOME = re.compile(
 _MIN_STEMS = 3
 
 
-@dataclass(frozen=True)
-class _Kind:
-    """The kind and importance of a sentence."""
-
-    kind: str
-    importance: int
-
-
-_INSTRUCTION = _Kind("instruction", 4)
-_PREFERENCE = _Kind("preference", 3)
-_FACT = _Kind("fact", 3)
-_MINOR = _Kind("fact", 2)
+# The kind and importance of a sentence.
+_Kind = tuple[str, int]
+_INSTRUCTION = ("instruction", 4)
+_PREFERENCE = ("preference", 3)
+_FACT = ("fact", 3)
+_MINOR = ("fact", 2)
 
 
 def read_part(part: Part) -> PartRead:
     """Return the sentences of a part to remember."""
     found = [candidate for message in part.new for candidate in _candidates(message)]
-    kept, refused = within_limits(found, part.options)
-    return PartRead(part, "read", kept, refused)
+    return PartRead(part, candidates=within_limits(found, part.options))
 
 
 def _candidates(placed: PlacedMessage) -> Iterator[Candidate]:
@@ -152,8 +152,9 @@ def _candidates(placed: PlacedMessage) -> Iterator[Candidate]:
         kind = _kind_of(bare, placed) if fact else None
         before = "" if "?" in bare else bare
         if kind is not None and MIN_LENGTH <= len(fact) <= MAX_LENGTH:
-            content = _attributed(fact, placed)
-            yield Candidate(content, kind.kind, kind.importance, (), (Citation(placed, (fact,)),))
+            citations = (Citation(placed, (fact,)),)
+            content = with_day(_attributed(fact, placed), latest_moment(citations))
+            yield Candidate(content, *kind, citations=citations)
 
 
 def _sentences(text: str) -> Iterator[str]:
@@ -181,7 +182,7 @@ def _kind_of(sentence: str, placed: PlacedMessage) -> _Kind | None:
     if placed.message.role == "assistant":
         tells = _OUTCOME.search(sentence) and _has_sure_detail(reading)
         return _MINOR if tells and not _PASSING.search(sentence) else None
-    if _is_liking(sentence):
+    if _LIKING.search(sentence) and not _NO_LIKING.search(sentence):
         return _PREFERENCE
     if _is_standing(sentence):
         return _INSTRUCTION
@@ -197,10 +198,6 @@ def _is_statement(sentence: str, reading: Reading) -> bool:
     return 3 * len(sentence) <= 4 * letters and enough and reading.is_english
 
 
-def _is_liking(sentence: str) -> bool:
-    return bool(_LIKING.search(sentence)) and not _NO_LIKING.search(sentence)
-
-
 def _is_standing(sentence: str) -> bool:
     """Whether a sentence is a standing instruction."""
     if not _STANDING.search(sentence) or _NO_RULE.search(sentence):
@@ -211,16 +208,12 @@ def _is_standing(sentence: str) -> bool:
 def _fact(sentence: str, reading: Reading) -> _Kind | None:
     if _PASSING.search(sentence) or not _states(sentence, reading):
         return None
+    has_detail = bool(reading.names or reading.values)
+    is_long = len(reading.stem_set) >= _MIN_STEMS
     if _OF_ONESELF.match(sentence):
-        enough = _has_detail(reading) or len(reading.stem_set) >= _MIN_STEMS
-        return _FACT if enough else None
+        return _FACT if has_detail or is_long else None
     # Other subjects: a sentence with a name or a value may be common knowledge.
-    named = bool(reading.names) or bool(reading.values)
-    return _MINOR if named and len(reading.stem_set) >= _MIN_STEMS else None
-
-
-def _has_detail(reading: Reading) -> bool:
-    return bool(reading.names or reading.values)
+    return _MINOR if has_detail and is_long else None
 
 
 def _has_sure_detail(reading: Reading) -> bool:

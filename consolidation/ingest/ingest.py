@@ -25,35 +25,19 @@ from slowwave.consolidation.writing.writer import Writer
 from slowwave.store.conversations.messages import Conversation
 from slowwave.store.errors import StoreError
 from slowwave.store.file import MemoryFile, maintenance_lock, open_reading
-from slowwave.store.intake import (
-    INGESTED,
-    read_chains,
-    read_queued_parts,
-)
+from slowwave.store.intake import INGESTED, count_waiting, read_chains
 from slowwave.store.memories import Counts, count_memories, read_active
 from slowwave.store.records import timestamp
 from slowwave.store.vectors import read_vectors
 
 from .candidates import PartRead
-from .ingest_outcome import IngestOutcome, IngestProgress, Unread
+from .ingest_outcome import IngestOutcome, IngestResult
 from .known import KnownMemories
 from .memory_writer import MemoryWriter
 from .options import IngestOptions
 from .parts import Cut, Part, chains_of, cut
-from .reading import Reader
-from .waiting_parts import waiting_parts
-
-
-@dataclass(frozen=True)
-class _Intake:
-    """The parts to read, and the known memories."""
-
-    cuts: tuple[Cut, ...]
-    parts: tuple[Part, ...]
-    known: KnownMemories
-    before: Counts
-    # The number of waiting parts that are not read now.
-    waiting: int
+from .reading import question_about, read_parts
+from .waiting import read_parts_to_read
 
 
 def ingest(
@@ -72,126 +56,180 @@ def ingest(
     Waiting parts in the file are read first, if there is a model or there are no conversations.
     Raises `StoreError`, `EmbedderError` or `ModelError` if nothing was changed.
     """
-    progress, interruption = progress or Progress(), interruption or Interruption()
+    inputs = IngestInputs(
+        path, conversations, options, embedder, writer, now, progress or Progress()
+    )
     if dry_run:
-        with open_reading(path) as file:
-            model = writer if isinstance(writer, ModelWriter) else None
-            reads_waiting = model is not None or not conversations
-            intake = _prepare(file, conversations, options, embedder, now, reads_waiting, progress)
-            return _dry_run(file, intake, options, embedder, model, now)
+        return preview(inputs)
     with maintenance_lock(path):
         preflight = Preflight(path, None, now)
         preflight.bring_up_to_date()
-        return ingest_while_locked(
-            path,
-            conversations,
-            options,
-            embedder,
-            writer,
-            now,
-            preflight,
-            progress,
-            interruption,
-        )
+        return ingest_while_locked(inputs, preflight, interruption or Interruption())
+
+
+@dataclass(frozen=True)
+class IngestInputs:
+    """The inputs of an ingest."""
+
+    path: Path
+    conversations: Sequence[Conversation]
+    options: IngestOptions
+    embedder: Embedder
+    writer: Writer
+    now: datetime
+    progress: Progress
+
+    @property
+    def model(self) -> ModelWriter | None:
+        """The writer that asks a model, if any."""
+        return self.writer if isinstance(self.writer, ModelWriter) else None
+
+    def count(self, file: MemoryFile) -> Counts:
+        """Count the memories."""
+        return count_memories(file, self.options.counted or [self.options.tenant], count_tokens)
+
+
+@dataclass(frozen=True)
+class _Intake:
+    """The parts to read, the known memories, and the outcome before the first part."""
+
+    parts: tuple[Part, ...]
+    known: KnownMemories
+    writer: MemoryWriter
+    outcome: IngestOutcome
+
+
+def preview(inputs: IngestInputs) -> IngestOutcome:
+    """Return the outcome to expect; a model is only asked with the option `ask`."""
+    model = inputs.model
+    with open_reading(inputs.path) as file:
+        intake = _prepare(file, inputs)
+        outcome = intake.outcome
+        if model is not None and not inputs.options.ask:
+            for part in intake.parts:
+                tokens = question_about(part, model, intake.known).tokens
+                outcome.unread.append(PartRead(part, "planned", tokens=tokens))
+            return outcome
+        for read in read_parts(intake.parts, model, intake.known, FileAnswerStore(file)):
+            outcome.usage += read.usage
+            if read.state == "read":
+                outcome.remembered += intake.writer.take(file, read, None)
+            else:
+                outcome.unread.append(read)
+    outcome.after = _expected_counts(outcome)
+    return outcome
 
 
 def ingest_while_locked(
-    path: Path,
-    conversations: Sequence[Conversation],
-    options: IngestOptions,
-    embedder: Embedder,
-    writer: Writer,
-    now: datetime,
-    preflight: Preflight,
-    progress: Progress,
-    interruption: Interruption,
+    inputs: IngestInputs, preflight: Preflight, interruption: Interruption
 ) -> IngestOutcome:
     """Take memories from conversations; the caller holds the maintenance lock.
 
     Closes the interruption. Raises as `ingest`.
     """
-    model = writer if isinstance(writer, ModelWriter) else None
-    reads_waiting = model is not None or not conversations
-    with open_reading(path) as file:
-        intake = _prepare(file, conversations, options, embedder, now, reads_waiting, progress)
+    with open_reading(inputs.path) as file:
+        intake = _prepare(file, inputs)
+    outcome = intake.outcome
     if not intake.parts:
-        return _outcome(intake, IngestProgress(), intake.before, None)
-    names = [conversation.name for conversation in conversations] or [
+        return outcome
+    names = [conversation.name for conversation in inputs.conversations] or [
         part.conversation for part in intake.parts
     ]
-    shown = dict(options.shown) | {INGESTED: list(dict.fromkeys(names))}
+    shown = dict(inputs.options.shown) | {INGESTED: list(dict.fromkeys(names))}
     if any(part.waiting for part in intake.parts):
         shown["taken_up"] = True
-    run = RunInFile(path, embedder, writer, now, shown, preflight)
-    if model is not None:
-        run_in_thread(model.make_ready)
-    return _carry_out(path, run, intake, options, embedder, model, now, progress, interruption)
+    run = RunInFile(inputs.path, inputs.embedder, inputs.writer, inputs.now, shown, preflight)
+    if inputs.model is not None:
+        run_in_thread(inputs.model.make_ready)
+    # The last results: after an interruption they may be stored without being in the outcome.
+    last: list[IngestResult] = []
+    try:
+        _read_all(inputs, intake, run, last)
+        interruption.close()
+    except KeyboardInterrupt:
+        interruption.close()
+        outcome.interrupted = True
+        with interruption.limited():
+            stored = run.find_decisions(result.proposal for result in last if result.proposal)
+            outcome.remembered += [result for result in last if result.proposal in stored]
+    except Exception as error:
+        interruption.close()
+        if not isinstance(error, StoreError) or not outcome.remembered:
+            run.end("failed", None, {})
+            raise
+        outcome.broken_off = error
+    with interruption.limited(), open_reading(inputs.path) as file:
+        outcome.after = inputs.count(file)
+        outcome.waiting = _count_waiting(file, inputs.options.tenant)
+    outcome.run_id = run.run_id
+    with suppress(OutOfTime, StoreError), interruption.limited():
+        run.end(outcome.verdict, None, outcome.report)
+    return outcome
 
 
-def _prepare(
-    file: MemoryFile,
-    conversations: Sequence[Conversation],
-    options: IngestOptions,
-    embedder: Embedder,
-    now: datetime,
-    reads_waiting: bool,
-    progress: Progress,
-) -> _Intake:
+def _read_all(
+    inputs: IngestInputs, intake: _Intake, run: RunInFile, last: list[IngestResult]
+) -> None:
+    """Read the parts, and write the results of each in one transaction."""
+    outcome, run_id = intake.outcome, run.context.run_id
+    if intake.known.computed:
+        run.keep_vectors(intake.known.computed)
+    with run.writing() as file:
+        answers = FileAnswerStore(file, inputs.now)
+        found = read_parts(intake.parts, inputs.model, intake.known, answers)
+        for number, read in enumerate(found, start=1):
+            outcome.usage += read.usage
+            if read.state == "read":
+                with file.transaction():
+                    last += intake.writer.take(file, read, run_id)
+                outcome.remembered += last
+                last.clear()
+                outcome.taken_up += read.part.waiting is not None
+            else:
+                with file.transaction():
+                    intake.writer.keep_unread(file, run_id, read)
+                outcome.unread.append(read)
+            inputs.progress.stage("reading", number, len(intake.parts))
+
+
+def _prepare(file: MemoryFile, inputs: IngestInputs) -> _Intake:
     """Read the known memories, and cut the unread messages into parts."""
-    tenant = options.tenant
-    waiting = read_queued_parts(file, [tenant])
-    taken_up = waiting_parts(
-        waiting if reads_waiting else (), options, lambda chains: read_chains(file, tenant, chains)
-    )
-    taken = {chain for part in taken_up for chain in part.chains}
+    options, embedder = inputs.options, inputs.embedder
+    tenant, now = options.tenant, timestamp(inputs.now)
+    reads_waiting = inputs.model is not None or not inputs.conversations
+    parts = read_parts_to_read(file, tenant) if reads_waiting else []
+    taken = {chain for part in parts for chain in part.chains}
     cuts: list[Cut] = []
-    for number, conversation in enumerate(conversations):
-        chains = chains_of(conversation.messages)
-        read = read_chains(file, tenant, chains) | taken
+    for number, conversation in enumerate(inputs.conversations):
+        read = read_chains(file, tenant, chains_of(conversation.messages)) | taken
         cuts.append(cut(conversation, read, options, number))
+        parts += cuts[-1].parts
         # Messages that conversations share are read once.
         taken |= {chain for part in cuts[-1].parts for chain in part.chains}
-    parts = (*taken_up, *(part for conversation_cut in cuts for part in conversation_cut.parts))
-    memories = read_active(file, tenant, timestamp(now)) if parts else []
-    kept = list(read_vectors(file, embedder.name, tenant)) if parts else []
-    before = _count(file, options)
-    left = len(waiting) - len(taken_up) if not reads_waiting else 0
+    known = KnownMemories(
+        read_active(file, tenant, now) if parts else [],
+        list(read_vectors(file, embedder.name, tenant)) if parts else [],
+        embedder,
+        inputs.progress,
+    )
+    before = inputs.count(file)
+    waiting = 0 if reads_waiting else _count_waiting(file, tenant)
     return _Intake(
-        tuple(cuts), parts, KnownMemories(memories, kept, embedder, progress), before, left
+        tuple(parts),
+        known,
+        MemoryWriter(known, tenant, embedder.name, inputs.writer.model, inputs.now),
+        IngestOutcome(tuple(cuts), before, before, waiting=waiting),
     )
 
 
-def _dry_run(
-    file: MemoryFile,
-    intake: _Intake,
-    options: IngestOptions,
-    embedder: Embedder,
-    model: ModelWriter | None,
-    now: datetime,
-) -> IngestOutcome:
-    """Return the outcome to expect; a model is only asked with the option `ask`."""
-    reader = Reader(model, embedder, intake.known)
-    done = IngestProgress()
-    if model is not None and not options.ask:
-        for part in intake.parts:
-            tokens = reader.estimate(part, model)
-            done.unread.append(Unread(part, "planned", None, tokens))
-        return _outcome(intake, done, intake.before, None)
-    memory_writer = MemoryWriter(
-        intake.known, options.tenant, embedder.name, None if model is None else model.model, now
-    )
-    for read in reader.read(intake.parts, FileAnswerStore(file)):
-        done.usage += read.usage
-        if read.state == "read":
-            done.remembered += memory_writer.decide(file, read)
-        else:
-            done.unread.append(_unread(read))
-    return _outcome(intake, done, _expected_counts(intake.before, done), None)
+def _count_waiting(file: MemoryFile, tenant: str) -> int:
+    return count_waiting(file, [tenant]).get(tenant, 0)
 
 
-def _expected_counts(before: Counts, done: IngestProgress) -> Counts:
-    """Return the counts to expect."""
-    stored = [text.content for text in done.remembered if text.state == "stored"]
+def _expected_counts(outcome: IngestOutcome) -> Counts:
+    """Return the counts to expect after a dry run's outcome."""
+    before = outcome.before
+    stored = [result.content for result in outcome.of("stored")]
     return replace(
         before,
         active=before.active + len(stored),
@@ -199,106 +237,3 @@ def _expected_counts(before: Counts, done: IngestProgress) -> Counts:
         characters=before.characters + sum(map(len, stored)),
         tokens=before.tokens + sum(map(count_tokens, stored)),
     )
-
-
-def _carry_out(
-    path: Path,
-    run: RunInFile,
-    intake: _Intake,
-    options: IngestOptions,
-    embedder: Embedder,
-    model: ModelWriter | None,
-    now: datetime,
-    progress: Progress,
-    interruption: Interruption,
-) -> IngestOutcome:
-    """Read the parts and write their results; an interruption ends it between two parts."""
-    done = IngestProgress()
-    interrupted = False
-    broken_off: StoreError | None = None
-    memory_writer = MemoryWriter(
-        intake.known, options.tenant, embedder.name, None if model is None else model.model, now
-    )
-    reader = Reader(model, embedder, intake.known)
-    try:
-        if intake.known.computed:
-            run.keep_vectors(intake.known.computed)
-        with run.writing() as file:
-            for number, read in enumerate(reader.read(intake.parts, FileAnswerStore(file, now)), 1):
-                _settle(file, run, memory_writer, read, done)
-                progress.stage("reading", number, len(intake.parts))
-        interruption.close()
-    except KeyboardInterrupt:
-        interruption.close()
-        interrupted = True
-        with interruption.limited():
-            decided = run.find_decisions(result.proposal for result in done.last if result.proposal)
-            done.remembered += [result for result in done.last if result.proposal in decided]
-    except StoreError as error:
-        interruption.close()
-        if not done.remembered:
-            run.end("failed", None, {})
-            raise
-        broken_off = error
-    except Exception:
-        interruption.close()
-        run.end("failed", None, {})
-        raise
-    with interruption.limited(), open_reading(path) as file:
-        after = _count(file, options)
-        waiting = len(read_queued_parts(file, [options.tenant]))
-    outcome = replace(
-        _outcome(intake, done, after, run.run_id),
-        waiting=waiting,
-        interrupted=interrupted,
-        broken_off=broken_off,
-    )
-    with suppress(OutOfTime, StoreError), interruption.limited():
-        run.end(outcome.verdict, None, outcome.report)
-    return outcome
-
-
-def _settle(
-    file: MemoryFile,
-    run: RunInFile,
-    memory_writer: MemoryWriter,
-    read: PartRead,
-    done: IngestProgress,
-) -> None:
-    """Write the results of a part in one transaction."""
-    run_id = run.context.run_id
-    done.usage += read.usage
-    if read.state != "read":
-        with file.transaction():
-            memory_writer.keep_unread(file, run_id, read)
-        done.unread.append(_unread(read))
-        return
-    with file.transaction():
-        done.last = memory_writer.write(file, run_id, read)
-    done.remembered += done.last
-    done.last = ()
-    done.taken_up += read.part.waiting is not None
-
-
-def _unread(read: PartRead) -> Unread:
-    return Unread(read.part, "skipped" if read.state == "skipped" else "failed", read.why)
-
-
-def _outcome(
-    intake: _Intake, done: IngestProgress, after: Counts, run_id: str | None
-) -> IngestOutcome:
-    return IngestOutcome(
-        intake.cuts,
-        tuple(done.remembered),
-        tuple(done.unread),
-        intake.before,
-        after,
-        done.usage,
-        done.taken_up,
-        intake.waiting,
-        run_id,
-    )
-
-
-def _count(file: MemoryFile, options: IngestOptions) -> Counts:
-    return count_memories(file, options.counted or [options.tenant], count_tokens)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -12,7 +11,8 @@ from slowwave.store.errors import StoreError
 from slowwave.store.intake import UNREAD, KeptMessage
 from slowwave.store.memories import Counts
 
-from .parts import Cut, Part
+from .candidates import PartRead
+from .parts import Cut
 
 
 @dataclass(frozen=True)
@@ -37,27 +37,16 @@ class IngestResult:
     messages: tuple[KeptMessage, ...] = ()
 
 
-@dataclass(frozen=True)
-class Unread:
-    """An unread part: it waits in the file, or, in a dry run, a model would be asked."""
-
-    part: Part
-    state: Literal["failed", "skipped", "planned"]
-    why: str | None
-    # The estimated tokens of the question.
-    tokens: int = 0
-
-
-@dataclass(frozen=True)
+@dataclass
 class IngestOutcome:
-    """What an ingest did; in a dry run, what it would do."""
+    """What an ingest did so far; in a dry run, what it would do."""
 
     cuts: tuple[Cut, ...]
-    remembered: tuple[IngestResult, ...]
-    unread: tuple[Unread, ...]
     before: Counts
     after: Counts
-    usage: Usage
+    remembered: list[IngestResult] = field(default_factory=list)
+    unread: list[PartRead] = field(default_factory=list)
+    usage: Usage = field(default_factory=Usage)
     # The number of waiting parts that were read.
     taken_up: int = 0
     # The number of parts that still wait.
@@ -74,12 +63,11 @@ class IngestOutcome:
     @property
     def report(self) -> dict[str, Any]:
         """The counts, the model's usage and the unread parts, as recorded with the run."""
-        report = run_report(
-            self.before, self.after, (result.state for result in self.remembered), self.usage
-        )
+        states = (result.state for result in self.remembered)
+        report = run_report(self.before, self.after, states, self.usage)
         unread = [
-            {"id": unread.part.waiting_id, "state": unread.state, "why": unread.why}
-            for unread in self.unread
+            {"id": read.part.waiting_id, "state": read.state, "why": read.why}
+            for read in self.unread
         ]
         return report | ({UNREAD: unread} if unread else {})
 
@@ -88,20 +76,8 @@ class IngestOutcome:
         """How the ingest ended; failed if it only read waiting parts, and read none."""
         if self.interrupted:
             return "interrupted"
-        failed = [unread for unread in self.unread if unread.state != "planned"]
+        failed = [read for read in self.unread if read.state != "planned"]
         is_new = any(cut.parts for cut in self.cuts)
         if failed and not (is_new or self.taken_up or self.broken_off):
             return "failed"
         return "partial" if failed or self.broken_off or self.of("raw") else "done"
-
-
-@dataclass
-class IngestProgress:
-    """The results so far."""
-
-    remembered: list[IngestResult] = field(default_factory=list)
-    unread: list[Unread] = field(default_factory=list)
-    usage: Usage = field(default_factory=Usage)
-    taken_up: int = 0
-    # The last results: they may be stored without being among `remembered`.
-    last: Sequence[IngestResult] = ()

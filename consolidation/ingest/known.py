@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
 
 from slowwave.consolidation.comparison.coverage import Coverage
 from slowwave.consolidation.comparison.rivals import find_rivalry
@@ -15,10 +16,6 @@ from slowwave.consolidation.thresholds import DUPLICATE_SIMILARITY, WIDE_SIMILAR
 from slowwave.consolidation.vectors.embedder import Embedder
 from slowwave.consolidation.vectors.matrix import Kept, TextVectors
 from slowwave.store.records import Memory
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 # The maximum number of memories that a model is shown with a part.
 _MAX_SHOWN = 12
@@ -56,13 +53,9 @@ class KnownMemories:
         vectors = TextVectors(memories, kept)
         vectors.complete(embedder, self.computed.extend, progress)
         self._memories = list(memories)
-        # The vectors of known memories, shape (n, d), None without any; and of added ones.
-        self._vectors = vectors.of(memories) if memories else None
-        self._added: list[NDArray[np.float32]] = []
-
-    @cached_property
-    def _coverage(self) -> Coverage:
-        return Coverage()
+        # The vectors of the memories, in their order; shape (n, d) each.
+        self._vectors = [vectors.of(memories)] if memories else []
+        self._coverage = Coverage()
 
     def near(self, text: str) -> list[str]:
         """Return the texts of the memories near a text, nearest first."""
@@ -81,28 +74,22 @@ class KnownMemories:
         for memory, is_covered in zip(known, covered, strict=True):
             if is_covered:
                 return Relation(vector, memory)
-        rivals = [
-            memory.id for memory in near if find_rivalry(read(memory.content), reading) is not None
-        ]
-        return Relation(vector, corrects=tuple(rivals))
+        rivals = (memory for memory in near if find_rivalry(read(memory.content), reading))
+        return Relation(vector, corrects=tuple(memory.id for memory in rivals))
 
     def add(self, memory: Memory, vector: NDArray[np.float32]) -> None:
         """Add a memory that the run stored."""
         self._memories.append(memory)
-        self._added.append(vector)
+        self._vectors.append(vector[None])
 
     def change(self, memory: Memory) -> None:
         """Replace a memory whose columns, except the text, the run changed."""
-        at = next(at for at, known in enumerate(self._memories) if known.id == memory.id)
-        self._memories[at] = memory
+        ids = [known.id for known in self._memories]
+        self._memories[ids.index(memory.id)] = memory
 
-    def _nearest(self, vector: NDArray[np.float32], least: float, most: int) -> list[Memory]:
-        import numpy as np
-
+    def _nearest(self, vector: NDArray[np.float32], least: float, limit: int) -> list[Memory]:
         if not self._memories:
             return []
-        known = () if self._vectors is None else (self._vectors @ vector,)
-        added = (np.stack(self._added) @ vector,) if self._added else ()
-        found = np.concatenate((*known, *added))
-        order = np.argsort(-found, kind="stable")[:most]
-        return [self._memories[at] for at in order if found[at] >= least]
+        found = np.concatenate([vectors @ vector for vectors in self._vectors])
+        order = np.argsort(-found, kind="stable")[:limit]
+        return [self._memories[place] for place in order if found[place] >= least]

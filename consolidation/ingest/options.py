@@ -1,10 +1,12 @@
-"""Options for reading a conversation."""
+"""Options for reading conversations."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
+
+from msgspec import Meta
 
 # Days until a memory of each kind expires.
 DEFAULT_DAYS: dict[str, int | None] = {
@@ -21,27 +23,35 @@ MAX_FACTS_DISTILLED = 3
 
 
 @dataclass(frozen=True)
-class IngestOptions:
-    """Options for reading a conversation."""
+class ReadingOptions:
+    """How a part of a conversation is read; the file keeps these with a waiting part."""
+
+    # Read messages again that were read before.
+    again: bool = False
+    # Read all messages, and keep at most `max_facts` of the whole conversation.
+    distill: bool = False
+    # The maximum number of memories per part, or per distilled conversation.
+    max_facts: Annotated[int, Meta(ge=1)] = MAX_FACTS
+    min_importance: Annotated[int, Meta(ge=1, le=5)] = 2
+    # Days until expiry by kind; None never expires.
+    days: Mapping[str, Annotated[int, Meta(ge=1, le=MAX_DAYS)] | None] = field(
+        default_factory=lambda: dict(DEFAULT_DAYS)
+    )
+    # The user's instructions, placed before the prompt.
+    instructions: str = ""
+    # The source of the memories; None is the format's name.
+    source: str | None = None
+
+
+@dataclass(frozen=True)
+class IngestOptions(ReadingOptions):
+    """Options of an ingest."""
 
     tenant: str = "default"
     # How many messages at the end of a new conversation are read.
     lookback: int = 8
     # Read all unread messages.
     whole: bool = False
-    # Read all messages, and keep at most `max_facts` of the whole conversation.
-    distill: bool = False
-    # Read messages again that were read before.
-    again: bool = False
-    # The maximum number of memories per part, or per distilled conversation.
-    max_facts: int = MAX_FACTS
-    min_importance: int = 2
-    # Days until expiry by kind; None never expires.
-    days: Mapping[str, int | None] = field(default_factory=lambda: dict(DEFAULT_DAYS))
-    # The user's instructions, placed before the prompt.
-    instructions: str = ""
-    # The source of the memories; None is the format's name.
-    source: str | None = None
     # The tenants whose memories are counted; () is `tenant`.
     counted: tuple[str, ...] = ()
     # Ask the model in a dry run, too.

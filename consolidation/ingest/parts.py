@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import accumulate
 
@@ -12,7 +12,7 @@ from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.store.conversations.messages import Conversation, Message
 from slowwave.store.records import json_text
 
-from .options import IngestOptions
+from .options import IngestOptions, ReadingOptions
 
 # The maximum size of a part in tokens and messages.
 PART_TOKENS = 4_000
@@ -35,6 +35,11 @@ class PlacedMessage:
     # Whether to take memories from it; else it is context.
     is_new: bool = True
 
+    @property
+    def speaker(self) -> str:
+        """The speaker's name, or the role."""
+        return self.message.speaker or self.message.role
+
 
 @dataclass(frozen=True)
 class Part:
@@ -43,9 +48,10 @@ class Part:
     conversation: str
     format: str
     session: str | None
-    said: tuple[PlacedMessage, ...]
-    # The options for reading it; of a waiting part, those of its first ingest.
-    options: IngestOptions
+    tenant: str
+    messages: tuple[PlacedMessage, ...]
+    # Of a waiting part, those of its first ingest.
+    options: ReadingOptions
     # The id of its waiting row; None if it did not wait.
     waiting: str | None = None
     # The number of its conversation: the parts of a distilled one have common limits.
@@ -54,7 +60,7 @@ class Part:
     @property
     def new(self) -> tuple[PlacedMessage, ...]:
         """The messages to take memories from."""
-        return tuple(message for message in self.said if message.is_new)
+        return tuple(message for message in self.messages if message.is_new)
 
     @property
     def chains(self) -> tuple[str, ...]:
@@ -66,8 +72,7 @@ class Part:
         """The id of its waiting row, or of the row to insert."""
         if self.waiting is not None:
             return self.waiting
-        named = json_text([self.options.tenant, self.chains])
-        return hashlib.sha256(named.encode()).hexdigest()[:32]
+        return hashlib.sha256(json_text([self.tenant, self.chains]).encode()).hexdigest()[:32]
 
 
 @dataclass(frozen=True)
@@ -96,86 +101,73 @@ def _chained(before: str, text: str) -> str:
     return hashlib.sha256(f"{before}\n{text}".encode()).hexdigest()
 
 
-def cut(
-    conversation: Conversation, read: Collection[str], options: IngestOptions, number: int = 0
-) -> Cut:
+def cut(conversation: Conversation, read: Set[str], options: IngestOptions, number: int = 0) -> Cut:
     """Return the parts of a conversation to read.
 
     read: the hashes of messages that were read before. All later messages are read; of a new
     conversation, the last `lookback` ones or, depending on the options, all.
     """
-    chains = chains_of(conversation.messages)
-    placed = [
+    messages = [
         PlacedMessage(place, chain, message)
         for place, (chain, message) in enumerate(
-            zip(chains, conversation.messages, strict=True), start=1
+            zip(chains_of(conversation.messages), conversation.messages, strict=True), start=1
         )
     ]
-    known = set() if options.again else {chain for chain in chains if chain in read}
-    start = _start(placed, known, options)
-    unread = [message for message in placed if message.chain not in known]
+    known = {message.chain for message in messages if message.chain in read and not options.again}
+    start = _start(messages, known, options)
+    commanding = {message.place for message in messages if commands(message.message.text)}
+    plain = [message for message in messages if message.place not in commanding]
+    unread = [message for message in plain if message.chain not in known]
     wanted = [message for message in unread if message.place > start]
-    commanding = [message for message in wanted if commands(message.message.text)]
-    plain = [message for message in wanted if message not in commanding]
     parts = tuple(
         Part(
             conversation.name,
             conversation.format,
             conversation.session,
+            options.tenant,
             part,
             options,
             number=number,
         )
-        for part in _parts(plain, [message for message in placed if not commands_in(message)])
+        for part in _parts(wanted, plain)
     )
-    further_back = [
-        message for message in unread if message.place <= start and not commands_in(message)
-    ]
-    return Cut(conversation, parts, len(known), len(further_back), tuple(commanding))
+    omitted = tuple(
+        message
+        for message in messages[start:]
+        if message.place in commanding and message.chain not in known
+    )
+    return Cut(conversation, parts, len(known), len(unread) - len(wanted), omitted)
 
 
-def commands_in(placed: PlacedMessage) -> bool:
-    """Whether a message gives orders to its reader."""
-    return bool(commands(placed.message.text))
-
-
-def _start(
-    messages: Sequence[PlacedMessage], known: Collection[str], options: IngestOptions
-) -> int:
+def _start(messages: Sequence[PlacedMessage], known: Set[str], options: IngestOptions) -> int:
     """Return the place of the last message that is not read."""
     if options.whole or options.distill:
         return 0
     last = max((message.place for message in messages if message.chain in known), default=None)
-    lookback_start = max(0, len(messages) - options.lookback)
-    return lookback_start if last is None else last
+    return max(0, len(messages) - options.lookback) if last is None else last
 
 
 def _parts(
     wanted: Sequence[PlacedMessage], all_messages: Sequence[PlacedMessage]
 ) -> Iterator[tuple[PlacedMessage, ...]]:
-    """Cut messages into parts of a bounded size, each with its context."""
+    """Cut messages into parts of a bounded size, each after the messages before it as context."""
     part: list[PlacedMessage] = []
     tokens = 0
+
+    def with_context() -> tuple[PlacedMessage, ...]:
+        before = [message for message in all_messages if message.place < part[0].place]
+        shown = [pieces_of(message)[-1] for message in before[-CONTEXT_MESSAGES:]]
+        return (*(replace(message, is_new=False) for message in shown), *part)
+
     for piece in (piece for whole in wanted for piece in pieces_of(whole)):
         size = count_tokens(piece.message.text)
         if part and (tokens + size > PART_TOKENS or len(part) >= PART_MESSAGES):
-            yield _with_context(part, all_messages)
+            yield with_context()
             part, tokens = [], 0
         part.append(piece)
         tokens += size
     if part:
-        yield _with_context(part, all_messages)
-
-
-def _with_context(
-    part: Sequence[PlacedMessage], all_messages: Sequence[PlacedMessage]
-) -> tuple[PlacedMessage, ...]:
-    """Return a part after the messages before it, as context."""
-    before = [message for message in all_messages if message.place < part[0].place][
-        -CONTEXT_MESSAGES:
-    ]
-    shown = (replace(pieces_of(message)[-1], is_new=False) for message in before)
-    return (*shown, *part)
+        yield with_context()
 
 
 def pieces_of(placed: PlacedMessage) -> list[PlacedMessage]:

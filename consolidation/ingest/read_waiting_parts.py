@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from slowwave.consolidation.proposals import Usage
@@ -38,83 +36,52 @@ def read_waiting_parts(
             return WaitingPartsResult(read_backlog(file, chosen))
         known = set(tenants(file)).intersection(chosen)
         counted = select_consolidated_tenants(file, sorted(known)) if known or not chosen else []
-    ingests = _Ingests()
+    counted = list(dict.fromkeys([*counted, *waiting]))
+    done: list[IngestOutcome] = []
+    interrupted = False
+    broken_off: StoreError | None = None
     for tenant in waiting:
-        options = IngestOptions(
-            tenant=tenant,
-            counted=tuple(dict.fromkeys([*counted, *waiting])),
-            shown=night.options.shown,
-        )
+        options = IngestOptions(tenant=tenant, counted=tuple(counted), shown=night.options.shown)
         try:
-            ingests.done.append(_ingest(night, options, preflight, interruption))
+            done.append(_ingest(night, options, preflight, interruption))
+            interrupted, broken_off = done[-1].interrupted, done[-1].broken_off
         except StoreError as error:
-            if not ingests.done:
+            if not done:
                 raise
-            ingests.broken_off = error
+            broken_off = error
         except KeyboardInterrupt:
-            if not ingests.done:
+            if not done:
                 raise
-            ingests.interrupted = True
-        ingests.interrupted |= interruption.asked
-        if ingests.has_ended:
+            interrupted = True
+        interrupted |= interruption.asked
+        if interrupted or broken_off:
             break
         interruption.open()
     with interruption.limited(), open_reading(night.path) as file:
         left = read_backlog(file, chosen)
-    return replace(ingests.total(), backlog=left)
+    unread = [read for outcome in done for read in outcome.unread]
+    states = Counter(result.state for outcome in done for result in outcome.remembered)
+    return WaitingPartsResult(
+        left,
+        runs=tuple(outcome.run_id for outcome in done if outcome.run_id is not None),
+        read=sum(outcome.taken_up for outcome in done),
+        unread=len(unread),
+        states=dict(sorted(states.items())),
+        why=next((read.why for read in unread if read.why), None),
+        usage=sum((outcome.usage for outcome in done), start=Usage()),
+        before=done[0].before,
+        interrupted=interrupted,
+        broken_off=broken_off,
+    )
 
 
 def _ingest(
     night: NightInputs, options: IngestOptions, preflight: Preflight, interruption: Interruption
 ) -> IngestOutcome:
     # Imported late: most nights find nothing that waits.
-    from .ingest import ingest_while_locked
+    from .ingest import IngestInputs, ingest_while_locked
 
-    return ingest_while_locked(
-        night.path,
-        (),
-        options,
-        night.embedder,
-        night.writer,
-        night.now,
-        preflight,
-        night.progress,
-        interruption,
+    inputs = IngestInputs(
+        night.path, (), options, night.embedder, night.writer, night.now, night.progress
     )
-
-
-@dataclass
-class _Ingests:
-    """The ingests so far, by tenant."""
-
-    done: list[IngestOutcome] = field(default_factory=list)
-    interrupted: bool = False
-    broken_off: StoreError | None = None
-
-    @property
-    def has_ended(self) -> bool:
-        """Whether to stop reading."""
-        stopped = (outcome.interrupted or outcome.broken_off for outcome in self.done)
-        return self.interrupted or self.broken_off is not None or any(stopped)
-
-    def total(self) -> WaitingPartsResult:
-        """Return the total."""
-        done = self.done
-        unread = [part for each in done for part in each.unread]
-        whys = [part.why for part in unread if part.why]
-        broken = [outcome.broken_off for outcome in done if outcome.broken_off is not None]
-        return WaitingPartsResult(
-            runs=tuple(outcome.run_id for outcome in done if outcome.run_id is not None),
-            read=sum(outcome.taken_up for outcome in done),
-            unread=len(unread),
-            states=_count([text.state for each in done for text in each.remembered]),
-            why=whys[0] if whys else None,
-            usage=sum((outcome.usage for outcome in done), start=Usage()),
-            before=done[0].before if done else None,
-            interrupted=self.interrupted or any(outcome.interrupted for outcome in done),
-            broken_off=self.broken_off or (broken[0] if broken else None),
-        )
-
-
-def _count(states: Sequence[str]) -> dict[str, int]:
-    return dict(sorted(Counter(states).items()))
+    return ingest_while_locked(inputs, preflight, interruption)

@@ -2,103 +2,74 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections import Counter, deque
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import islice
 
-from slowwave.consolidation.model.model_pair import Models
 from slowwave.consolidation.model.writer import ModelWriter
-from slowwave.consolidation.planning.estimates import estimate_check
-from slowwave.consolidation.vectors.embedder import Embedder
 from slowwave.consolidation.writing.answer_store import AnswerStore
 
-from .candidates import PartRead
-from .conversation_question import ConversationQuestion, within_limits
+from .candidates import PartRead, within_limits
 from .extractive import read_part
 from .known import KnownMemories
 from .parts import Part
+from .questions import ConversationQuestion
 
 # The length of the part's beginning, in characters, that known memories are searched with.
 _ABOUT = 2_000
 
 
-@dataclass(frozen=True)
-class Reader:
-    """Reads parts with a model, or by rules without one."""
+def read_parts(
+    parts: Sequence[Part], model: ModelWriter | None, known: KnownMemories, answers: AnswerStore
+) -> Iterator[PartRead]:
+    """Yield what to remember of the parts, in order. Raises `ModelError`.
 
-    writer: ModelWriter | None
-    embedder: Embedder
-    known: KnownMemories
+    model: None reads by rules. known: the memories that a model is shown with a part.
+    """
+    read: Iterator[PartRead]
+    if model is None:
+        read = map(read_part, parts)
+    else:
+        questions = (question_about(part, model, known) for part in parts)
+        batches = model.ask(questions, answers)
+        read = _in_order(parts, (result for batch in batches for result in batch))
+    yield from _distilled(read, parts)
 
-    def read(self, parts: Sequence[Part], answers: AnswerStore) -> Iterator[PartRead]:
-        """Yield the results of the parts in order. Raises `ModelError`."""
-        found: Iterator[PartRead]
-        if self.writer is None:
-            found = (read_part(part) for part in parts)
-        else:
-            found = _in_order(parts, self._ask(self.writer, parts, answers))
-        yield from _distilled(found, parts)
 
-    def question(self, part: Part, writer: ModelWriter) -> ConversationQuestion:
-        """Return the question about a part."""
-        about = " ".join(message.message.text for message in part.new)[:_ABOUT]
-        models = Models(writer.model or "", writer.checker)
-        return ConversationQuestion(models, part, self.known.near(about))
-
-    def estimate(self, part: Part, writer: ModelWriter) -> int:
-        """Estimate the tokens of the question about a part and of its check."""
-        question = self.question(part, writer)
-        if writer.checker is None:
-            return question.estimate.total
-        shown = question.messages[-1]["content"]
-        most = min(part.options.max_facts, len(part.new))
-        return question.estimate.total + estimate_check(shown, most).total
-
-    def _ask(
-        self, writer: ModelWriter, parts: Sequence[Part], answers: AnswerStore
-    ) -> Iterator[PartRead]:
-        questions = (self.question(part, writer) for part in parts)
-        for results in writer.ask(questions, answers):
-            yield from results
+def question_about(part: Part, model: ModelWriter, known: KnownMemories) -> ConversationQuestion:
+    """Return the question about a part."""
+    about = " ".join(message.message.text for message in part.new)[:_ABOUT]
+    return ConversationQuestion(model.model or "", model.checker, part, known.near(about))
 
 
 def _in_order(parts: Sequence[Part], found: Iterator[PartRead]) -> Iterator[PartRead]:
     """Yield results in the order of the parts, so that runs are reproducible."""
-    come: dict[int, PartRead] = {}
-    places = {id(part): place for place, part in enumerate(parts)}
-    due = 0
+    early: dict[int, PartRead] = {}
+    due = deque(map(id, parts))
     for result in found:
-        come[places[id(result.part)]] = result
-        while due in come:
-            yield come.pop(due)
-            due += 1
+        early[id(result.part)] = result
+        while due and due[0] in early:
+            yield early.pop(due.popleft())
 
 
 def _distilled(found: Iterator[PartRead], parts: Sequence[Part]) -> Iterator[PartRead]:
     """Limit each distilled conversation to the best candidates of all its parts."""
-    left: Mapping[int, list[Part]] = {
-        number: [part for part in parts if part.number == number]
-        for number in dict.fromkeys(part.number for part in parts)
-    }
-    come: dict[int, list[PartRead]] = {}
+    left = Counter(part.number for part in parts)
+    read: dict[int, list[PartRead]] = {}
     for result in found:
-        if not result.part.options.distill:
+        part = result.part
+        if not part.options.distill:
             yield result
             continue
-        number = result.part.number
-        come.setdefault(number, []).append(result)
-        if len(come[number]) == len(left[number]):
-            yield from _best_of(come.pop(number))
+        left[part.number] -= 1
+        read.setdefault(part.number, []).append(result)
+        if not left[part.number]:
+            yield from _best_of(read.pop(part.number))
 
 
 def _best_of(results: Sequence[PartRead]) -> Iterator[PartRead]:
     candidates = [candidate for result in results for candidate in result.candidates]
-    best, refused = within_limits(candidates, results[0].part.options)
-    too_many = {refusal.content: refusal for refusal in refused}
+    limited = iter(within_limits(candidates, results[0].part.options))
     for result in results:
-        kept = tuple(candidate for candidate in result.candidates if candidate in best)
-        rejected = (
-            too_many[candidate.content]
-            for candidate in result.candidates
-            if candidate not in best and candidate.content in too_many
-        )
-        yield replace(result, candidates=kept, turned_down=(*result.turned_down, *rejected))
+        yield replace(result, candidates=tuple(islice(limited, len(result.candidates))))

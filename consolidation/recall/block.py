@@ -18,7 +18,6 @@ from slowwave.consolidation.thresholds import (
 )
 from slowwave.store.records import Memory
 
-from .hit import Hit
 from .index import RecallIndex
 from .search import SearchQuery, search, words_of
 
@@ -115,31 +114,19 @@ def compose_block(
     return replace(whole, tokens=tokens_of(whole.text))
 
 
-def _candidates(index: RecallIndex, query: SearchQuery, now: str) -> Iterable[tuple[Memory, str]]:
-    """Return hits, then other core memories, each with a remark about its age."""
+def _candidates(index: RecallIndex, query: SearchQuery, now: str) -> Iterator[tuple[Memory, str]]:
+    """Yield hits, then other core memories, each with a remark if its value is outdated."""
     hits = search(index, replace(query, limit=_CONSIDERED), now)
-    found = {hit.memory.id: (hit.memory, _age(hit)) for hit in hits}
-    if query.as_of is None and query.filter.layer in (None, "core"):
-        core = (
-            memory
-            for memory in index.memories
-            if memory.layer == "core" and memory.status == "active"
-        )
-        current = (memory for memory in core if not memory.expired(now))
-        found |= {
-            memory.id: (memory, "")
-            for memory in current
-            if memory.id not in found and query.filter.matches(memory)
-        }
-    return found.values()
-
-
-def _age(hit: Hit) -> str:
-    """Return the remark on an outdated value; "" for other hits."""
-    if hit.later is None and hit.perhaps_later is None:
-        return ""
-    certainty = "" if hit.later else "perhaps "
-    return f", {hit.memory.observed_at[:10]}, {certainty}an older value"
+    for hit in hits:
+        day = hit.memory.observed_at[:10]
+        yield hit.memory, f", {day}, an older value" if hit.later else ""
+    if query.as_of is not None or query.filter.layer not in (None, "core"):
+        return
+    found = {hit.memory.id for hit in hits}
+    for memory in index.memories:
+        is_core = memory.layer == "core" and memory.status == "active" and not memory.expired(now)
+        if is_core and memory.id not in found and query.filter.matches(memory):
+            yield memory, ""
 
 
 def _line(
@@ -162,9 +149,7 @@ def _without_repeats(lines: Iterable[BlockLine]) -> Iterator[BlockLine]:
     kept: list[set[str]] = []
     for line in lines:
         words = {token.bare for token in tokenise(line.memory.content)}
-        if not any(
-            len(words & kept_words) > REPEATED_LINE * len(words | kept_words) for kept_words in kept
-        ):
+        if not any(len(words & better) > REPEATED_LINE * len(words | better) for better in kept):
             kept.append(words)
             yield line
 

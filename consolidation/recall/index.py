@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
 
 from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.vectors.embedder import Embedder
@@ -19,12 +21,32 @@ from slowwave.store.shown_to_model import Dispute, read_disputes
 from slowwave.store.vectors import read_vectors
 from slowwave.store.word_index import WordIndex
 
-from .filter import Filter
 from .keys import NEVER, current_holders, holders_at
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+
+@dataclass(frozen=True)
+class Filter:
+    """Conditions on hits; None and () match any."""
+
+    tenants: tuple[str, ...] = ()
+    kind: str | None = None
+    layer: str | None = None
+    # Any of these.
+    tags: tuple[str, ...] = ()
+    # Bounds of `observed_at`, inclusive, ISO 8601 in UTC.
+    since: str | None = None
+    until: str | None = None
+
+    def matches(self, memory: Memory) -> bool:
+        """Whether a memory matches."""
+        return (
+            (not self.tenants or memory.tenant in self.tenants)
+            and self.kind in (None, memory.kind)
+            and self.layer in (None, memory.layer)
+            and (not self.tags or not set(self.tags).isdisjoint(memory.tags))
+            and (self.since is None or self.since <= memory.observed_at)
+            and (self.until is None or memory.observed_at <= self.until)
+        )
 
 
 @dataclass(frozen=True)
@@ -91,9 +113,13 @@ class RecallIndex:
         self.embedder = embedder
         self.vectors: NDArray[np.float32] = recallable.vectors.of(recallable.memories)
         self.words = WordIndex(memory.content for memory in recallable.memories)
-        self._recallable = recallable
+        # The conflicts that a model named.
+        self.disputes = recallable.disputes
+        self._edges = recallable.edges
         self._current: tuple[str, str, NDArray[np.intp]] | None = None
-        self._past = lru_cache(maxsize=8)(self._holders_at)
+        # The row that each text led to at an earlier time, or `NOWHERE`, shape (n,).
+        self.past = lru_cache(maxsize=8)(self._holders_at)
+        # Whether each memory matches a filter, shape (n,).
         self.passing = lru_cache(maxsize=64)(self._passing)
 
     def _count(self, rows: Sequence[tuple[str, str, bytes]]) -> None:
@@ -102,65 +128,40 @@ class RecallIndex:
 
     def current(self, now: str) -> NDArray[np.intp]:
         """Return the row that each text leads to now, or `NOWHERE`, shape (n,)."""
-        import numpy as np
-
         if self._current is None or not self._current[0] <= now < self._current[1]:
             ends = (memory.expires_at for memory in self.memories)
             until = min((end for end in ends if end is not None and end > now), default=NEVER)
-            found = current_holders(self.memories, self._recallable.edges, now)
+            found = current_holders(self.memories, self._edges, now)
             self._current = now, until, np.array(found, dtype=np.intp)
         return self._current[2]
 
-    def past(self, moment: str) -> NDArray[np.intp]:
-        """Return the row that each text led to at an earlier time, or `NOWHERE`, shape (n,)."""
-        return self._past(moment)
-
     def _passing(self, wanted: Filter) -> NDArray[np.bool_]:
-        """Return whether each memory matches a filter, shape (n,)."""
-        import numpy as np
-
         return np.fromiter(map(wanted.matches, self.memories), bool, len(self.memories))
 
     def _holders_at(self, moment: str) -> NDArray[np.intp]:
-        import numpy as np
-
-        found = holders_at(self.memories, self._recallable.edges, moment)
-        return np.array(found, dtype=np.intp)
+        return np.array(holders_at(self.memories, self._edges, moment), dtype=np.intp)
 
     @cached_property
     def observed(self) -> NDArray[np.datetime64]:
         """When each memory was observed, to the second, shape (n,)."""
-        import numpy as np
-
-        return np.array(
-            [memory.observed_at[:19] for memory in self.memories], dtype="datetime64[s]"
-        )
+        times = [memory.observed_at[:19] for memory in self.memories]
+        return np.array(times, dtype="datetime64[s]")
 
     @cached_property
     def layers(self) -> NDArray[np.int8]:
         """The rank of each memory's layer, from 0, shape (n,)."""
-        import numpy as np
-
         levels = {layer: level for level, layer in enumerate(LAYERS)}
-        return np.array([levels[memory.layer] for memory in self.memories], dtype=np.int8)  # type: ignore[index]  # the schema allows no others
+        ranks = [levels[memory.layer] for memory in self.memories]  # type: ignore[index]  # the schema allows no others
+        return np.array(ranks, dtype=np.int8)
 
     @cached_property
     def trusts(self) -> NDArray[np.float32]:
         """The trust of each memory, shape (n,)."""
-        import numpy as np
-
         return np.array([memory.trust for memory in self.memories], dtype=np.float32)
-
-    @property
-    def disputes(self) -> Sequence[Dispute]:
-        """The conflicts that a model named."""
-        return self._recallable.disputes
 
     def sources_of(self, place: int) -> tuple[str, ...]:
         """Return the ids of a memory's sources at any depth, nearest first."""
-        return tuple(self._ancestors(self.memories[place].id))
-
-    def _ancestors(self, memory_id: str) -> Iterable[str]:
+        memory_id = self.memories[place].id
         found: dict[str, None] = {}
         waiting = list(self._sources.get(memory_id, ()))
         while waiting:
@@ -168,11 +169,11 @@ class RecallIndex:
             if source not in found and source != memory_id:
                 found[source] = None
                 waiting += self._sources.get(source, ())
-        return found
+        return tuple(found)
 
     @cached_property
     def _sources(self) -> Mapping[str, list[str]]:
         sources: dict[str, list[str]] = {}
-        for edge in self._recallable.edges:
+        for edge in self._edges:
             sources.setdefault(edge.derived_id, []).append(edge.source_id)
         return sources

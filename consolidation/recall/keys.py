@@ -69,16 +69,12 @@ def holders_at(memories: Sequence[Memory], edges: Iterable[Edge], moment: str) -
         return (
             memory.observed_at <= moment
             and not memory.expired(moment)
-            and not _is_made(memory, derived_ids)
+            # The survivor of a merge keeps its text.
+            and (memory.generation == 0 or memory.id not in derived_ids)
             and moment < end(memory)
         )
 
     return [place if was_valid(memory) else NOWHERE for place, memory in enumerate(memories)]
-
-
-def _is_made(memory: Memory, derived: set[str]) -> bool:
-    # The survivor of a merge keeps its text.
-    return memory.generation > 0 and memory.id in derived
 
 
 def _ends(edges: Iterable[Edge], by_id: Mapping[str, Memory]) -> dict[str, str]:

@@ -6,9 +6,11 @@ Both are rows of `index.memories`, the first dimension of every array here.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
 
 from slowwave.consolidation.errors import QueryTooLong
 from slowwave.consolidation.text.tokens import is_content, lemma, tokenise
@@ -18,17 +20,11 @@ from slowwave.consolidation.thresholds import (
     VECTOR_SHARE,
     WORDS_FOUND,
 )
-from slowwave.store.records import MAX_CHARACTERS
+from slowwave.store.records import MAX_CHARACTERS, UNDATED, Memory
+from slowwave.store.shown_to_model import Dispute
 
-from .filter import Filter
-from .hit import Hit
-from .index import RecallIndex
+from .index import Filter, RecallIndex
 from .keys import NOWHERE
-from .later_values import demote_outdated
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 # Diverse and recent hits are chosen from this many times the limit.
 _POOL = 5
@@ -51,6 +47,26 @@ class SearchQuery:
     diverse: bool = False
 
 
+@dataclass(frozen=True)
+class Hit:
+    """A memory that was found, with its ranks."""
+
+    memory: Memory
+    # Its relevance, before age and repetition are considered.
+    relevance: float
+    # The cosine of its nearest key.
+    cosine: float
+    # Its ranks, from 1, by words (None if it has none of them) and by vectors.
+    by_words: int | None
+    by_vectors: int
+    # The memory whose text was found: itself, or one that it replaced.
+    key: Memory
+    # The ids of its sources, at any depth.
+    sources: tuple[str, ...]
+    # A hit with a later value of the same property, by a model's judgement.
+    later: Memory | None = None
+
+
 def search(index: RecallIndex, query: SearchQuery, now: str) -> list[Hit]:
     """Return the most relevant memories, best first, later values before outdated ones.
 
@@ -59,6 +75,38 @@ def search(index: RecallIndex, query: SearchQuery, now: str) -> list[Hit]:
     # The later value may rank lower than the outdated one.
     more = replace(query, limit=max(query.limit, _COMPARED))
     return demote_outdated(ranked(index, more, now), index.disputes)[: query.limit]
+
+
+def demote_outdated(hits: Sequence[Hit], disputes: Iterable[Dispute]) -> list[Hit]:
+    """Move each hit with an outdated value after the hit with the later value, and set `later`.
+
+    Both memories of a conflict stay active until somebody decides, and a reader who only gets the
+    outdated one would believe it. disputes: the conflicts that a model named. Undated memories are
+    never outdated.
+    """
+    by_hash = {(hit.memory.tenant, hit.memory.content_hash): hit.memory for hit in hits}
+    pairs = (
+        (by_hash.get((tenant, earlier)), by_hash.get((tenant, later)))
+        for tenant, earlier, later, _ in disputes
+    )
+    dated = [
+        (earlier, later)
+        for earlier, later in pairs
+        if earlier and later and UNDATED != earlier.observed_at < later.observed_at
+    ]
+    dated.sort(key=lambda pair: (pair[1].observed_at, pair[1].id))
+    later_of = {earlier.id: later for earlier, later in dated}
+    older: dict[str | None, list[Hit]] = {}
+    for hit in hits:
+        later = later_of.get(hit.memory.id)
+        older.setdefault(later.id if later else None, []).append(replace(hit, later=later))
+
+    def follow(later: str | None) -> Iterator[Hit]:
+        for hit in older.get(later, ()):
+            yield hit
+            yield from follow(hit.memory.id)
+
+    return list(follow(None))
 
 
 def ranked(index: RecallIndex, query: SearchQuery, now: str) -> list[Hit]:
@@ -70,8 +118,6 @@ def ranked(index: RecallIndex, query: SearchQuery, now: str) -> list[Hit]:
     if that matches little, to that of a text with `WORDS_FOUND` of the words. A memory is as
     relevant as its best key.
     """
-    import numpy as np
-
     if len(query.text) > MAX_CHARACTERS:
         raise QueryTooLong(
             f"The question has {len(query.text):,} characters; the maximum is {MAX_CHARACTERS:,}.",
@@ -92,8 +138,7 @@ def ranked(index: RecallIndex, query: SearchQuery, now: str) -> list[Hit]:
     best = max(float(word_scores[allowed].max()), full) or 1.0
     relevance = VECTOR_SHARE * cosines + (1.0 - VECTOR_SHARE) * word_scores / best
     pool = query.limit * _POOL if query.diverse or query.recency is not None else query.limit
-    found = list(_best_keys(holders, relevance, allowed, pool))
-    keys = np.array(found, dtype=np.intp)
+    keys = _best_keys(holders, relevance, allowed, pool)
     order = _ordered(index, holders[keys], relevance[keys], query, now)
     vector_ranks, word_ranks = (
         _Ranks(values[allowed], holders[allowed], len(holders)) for values in (cosines, word_scores)
@@ -117,8 +162,6 @@ class _Ranks:
     """The ranks of memories by one measure, each by its best key."""
 
     def __init__(self, values: NDArray[np.float32], holders: NDArray[np.intp], places: int) -> None:
-        import numpy as np
-
         self._best = np.full(places, -np.inf, dtype=np.float32)
         np.maximum.at(self._best, holders, values)
 
@@ -138,10 +181,8 @@ def words_of(text: str) -> list[str]:
 
 def _allowed(index: RecallIndex, query: SearchQuery, now: str) -> NDArray[np.intp]:
     """Return the row that each text leads to, shape (n,); `NOWHERE` if it is filtered out."""
-    import numpy as np
-
     holders = index.current(now) if query.as_of is None else index.past(query.as_of)
-    if query.filter.is_open:
+    if query.filter == Filter():
         return holders
     passing = index.passing(query.filter)
     return np.where(passing[holders] & (holders != NOWHERE), holders, NOWHERE)
@@ -151,29 +192,19 @@ def _best_keys(
     holders: NDArray[np.intp],
     relevance: NDArray[np.float32],
     allowed: NDArray[np.intp],
-    most: int,
-) -> Iterator[int]:
-    """Yield the best key of each of the `most` most relevant memories, best first."""
-    import numpy as np
-
-    met: set[int] = set()
-    size = min(len(allowed), most * 2)
+    limit: int,
+) -> NDArray[np.intp]:
+    """Return the best key of each of the `limit` most relevant memories, best first."""
+    size = min(len(allowed), limit * 2)
     while True:
         values = -relevance[allowed]
         part = np.argpartition(values, size - 1)[:size]
         # Of equal keys the first in the file.
         part = allowed[part[np.lexsort((part, values[part]))]]
-        holding = holders[part]
-        _, firsts = np.unique(holding, return_index=True)
-        if len(firsts) >= most or size == len(allowed):
-            break
+        _, firsts = np.unique(holders[part], return_index=True)
+        if len(firsts) >= limit or size == len(allowed):
+            return part[np.sort(firsts)[:limit]]
         size = min(len(allowed), size * 4)
-    for key in part.tolist():
-        if holders[key] not in met:
-            met.add(int(holders[key]))
-            yield key
-            if len(met) == most:
-                return
 
 
 def _ordered(
@@ -184,13 +215,11 @@ def _ordered(
     now: str,
 ) -> list[int]:
     """Return the order of hits, by relevance or as the query has it; layer and trust break ties."""
-    import numpy as np
-
     scores = relevance
     if query.recency is not None:
         moment = np.datetime64((query.as_of or now)[:19])
         hours = (moment - index.observed[places]) / np.timedelta64(1, "h")
-        with np.errstate(over="ignore"):  # what is beyond all bounds is as old as can be
+        with np.errstate(over="ignore"):  # infinite decay: freshness 0
             fresh = np.exp(-query.recency * np.maximum(hours, 0.0))
         aged = RELEVANCE_SHARE * relevance + (1.0 - RELEVANCE_SHARE) * fresh
         scores = aged.astype(np.float32)
@@ -205,15 +234,13 @@ def _diverse(
     vectors: NDArray[np.float32],
     scores: NDArray[np.float32],
     order: NDArray[np.intp],
-    most: int,
+    limit: int,
 ) -> list[int]:
     """Return hits so that each repeats little of those before it (maximal marginal relevance)."""
-    import numpy as np
-
     left: list[int] = order.tolist()
     chosen: list[int] = []
     repeated = np.zeros(len(vectors), dtype=np.float32)
-    while left and len(chosen) < most:
+    while left and len(chosen) < limit:
         worth = RELEVANCE_SHARE * scores[left] - (1.0 - RELEVANCE_SHARE) * repeated[left]
         best = left.pop(int(np.argmax(worth)))
         chosen.append(best)

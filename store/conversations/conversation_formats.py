@@ -3,39 +3,25 @@
 from __future__ import annotations
 
 import codecs
-import re
+from dataclasses import replace
 
 from slowwave.store.errors import NotFound
 
-from .chatgpt import ChatGPTExport
-from .claude_code import ClaudeCodeLog
-from .claude_export import ClaudeExport
-from .codex import CodexLog
-from .messages import Conversation, ConversationFormat, InvalidContent, UnreadableConversation
-from .openai_messages import OpenAIMessages
-from .plain_text import PlainText
-
-# Half a surrogate pair, which JSON can spell but UTF-8 cannot hold.
-_HALF_PAIR = re.compile("[\ud800-\udfff]")
+from .exports import CHATGPT, CLAUDE
+from .messages import (
+    Conversation,
+    ConversationFormat,
+    InvalidContent,
+    UnreadableConversation,
+    replace_half_pairs,
+)
+from .openai_messages import OPENAI
+from .plain_text import TEXT
+from .session_logs import CLAUDE_CODE, CODEX
 
 # In the order in which they are tried: the most specific formats first.
-FORMATS: tuple[ConversationFormat, ...] = (
-    ChatGPTExport(),
-    ClaudeExport(),
-    ClaudeCodeLog(),
-    CodexLog(),
-    OpenAIMessages(),
-    PlainText(),
-)
-
-
-def get_format(name: str) -> ConversationFormat:
-    """Return the format with this name. Raises `NotFound`."""
-    for format in FORMATS:
-        if format.name == name:
-            return format
-    known = ", ".join(format.name for format in FORMATS)
-    raise NotFound(f"Unknown conversation format '{name}'.", f"Known formats: {known}.")
+FORMATS = (CHATGPT, CLAUDE, CLAUDE_CODE, CODEX, OPENAI, TEXT)
+_NAMES = ", ".join(format.name for format in FORMATS)
 
 
 def read_conversations(raw: bytes, name: str, format: str | None = None) -> list[Conversation]:
@@ -48,15 +34,22 @@ def read_conversations(raw: bytes, name: str, format: str | None = None) -> list
         text = raw.removeprefix(codecs.BOM_UTF8).decode()
     except UnicodeDecodeError:
         raise UnreadableConversation(f"{name} is not UTF-8.") from None
-    chosen = get_format(format) if format else _detect(text, name)
+    chosen = _named(format) if format else _detect(text, name)
     try:
-        found = [_clean(conversation) for conversation in chosen.read(text, name)]
+        found = chosen.read(text, name)
     except InvalidContent as error:
         raise UnreadableConversation(
             f"A message of {name} has {error} where its text should be.",
             "Nothing was ingested. The content must be a string or a list of parts.",
         ) from None
-    return [conversation for conversation in found if conversation.messages]
+    return [_clean(conversation, chosen.name) for conversation in found if conversation.messages]
+
+
+def _named(name: str) -> ConversationFormat:
+    for format in FORMATS:
+        if format.name == name:
+            return format
+    raise NotFound(f"Unknown conversation format '{name}'.", f"Known formats: {_NAMES}.")
 
 
 def _detect(text: str, name: str) -> ConversationFormat:
@@ -67,21 +60,19 @@ def _detect(text: str, name: str) -> ConversationFormat:
             return format
     raise UnreadableConversation(
         f"{name} is not a conversation in a known format.",
-        f"Specify its format with --from: {', '.join(format.name for format in FORMATS)}. "
+        f"Specify its format with --from: {_NAMES}. "
         "If there is only one speaker, or each speaks only once, use --from text.",
     )
 
 
-def _clean(conversation: Conversation) -> Conversation:
-    from dataclasses import replace
-
-    def clean(text: str) -> str:
-        return _HALF_PAIR.sub("\ufffd", text)
-
+def _clean(conversation: Conversation, format: str) -> Conversation:
     messages = tuple(
         replace(
-            message, text=clean(message.text), speaker=message.speaker and clean(message.speaker)
+            message,
+            text=replace_half_pairs(message.text),
+            speaker=message.speaker and replace_half_pairs(message.speaker),
         )
         for message in conversation.messages
     )
-    return replace(conversation, name=clean(conversation.name), messages=messages)
+    name = replace_half_pairs(conversation.name)
+    return replace(conversation, name=name, messages=messages, format=format)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from slowwave.store.errors import StoreError
 
+# Half a surrogate pair, which JSON can spell but UTF-8 cannot hold.
+_HALF_PAIR = re.compile("[\ud800-\udfff]")
 Role = Literal["user", "assistant"]
 # How many characters of an invalid content an error shows.
 _EXCERPT = 60
@@ -45,25 +48,22 @@ class Conversation:
     """The messages of a conversation, oldest first, without those of tools and programs."""
 
     name: str
-    # The format's name.
-    format: str
     messages: tuple[Message, ...]
     # The id that the program assigned.
     session: str | None = None
+    # The format's name; `read_conversations` sets it.
+    format: str = ""
 
 
-class ConversationFormat(Protocol):
+@dataclass(frozen=True)
+class ConversationFormat:
     """How a program records conversations."""
 
-    @property
-    def name(self) -> str:
-        """The format's name."""
-
-    def recognises(self, text: str) -> bool:
-        """Whether a text looks like this format."""
-
-    def read(self, text: str, name: str) -> list[Conversation]:
-        """Return the conversations in a text. Raises `UnreadableConversation`."""
+    name: str
+    # Whether a text looks like this format.
+    recognises: Callable[[str], bool]
+    # Returns the conversations in a text, named after its file. Raises `UnreadableConversation`.
+    read: Callable[[str, str], list[Conversation]]
 
 
 def json_lines(text: str, name: str) -> Iterator[dict[str, Any]]:
@@ -84,6 +84,11 @@ def json_lines(text: str, name: str) -> Iterator[dict[str, Any]]:
             raise UnreadableConversation(f"Line {number} of {name} is not valid JSON.") from None
         if isinstance(value, dict):
             yield value
+
+
+def replace_half_pairs(text: str) -> str:
+    """Replace half surrogate pairs by the replacement character."""
+    return _HALF_PAIR.sub("\ufffd", text)
 
 
 def parse_json(text: str) -> Any:

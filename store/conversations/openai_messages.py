@@ -11,6 +11,7 @@ from typing import Any
 
 from .messages import (
     Conversation,
+    ConversationFormat,
     Message,
     UnreadableConversation,
     first_objects,
@@ -24,73 +25,54 @@ from .messages import (
 _TEXTS = ("text", "input_text", "output_text")
 
 
-class OpenAIMessages:
-    """Messages with roles, as JSON or JSON lines."""
-
-    name = "openai"
-
-    def recognises(self, text: str) -> bool:
-        """Whether a text looks like this format."""
-        head = text.lstrip()[:1]
-        if head == "[":
-            value = parse_json(text)
-            return isinstance(value, list) and any(_is_message(item) for item in value[:3])
-        if head != "{":
-            return False
-        lines = first_objects(text, 3)
-        if any(_is_message(item) or _has_messages(item) for item in lines):
-            return True
-        return _has_messages(parse_json(text))
-
-    def read(self, text: str, name: str) -> list[Conversation]:
-        """Return the conversations in a text. Raises `UnreadableConversation`."""
+def _recognises(text: str) -> bool:
+    head = text.lstrip()[:1]
+    if head == "[":
         value = parse_json(text)
-        if value is None:
-            return self._read_lines(text, name)
-        if _is_message(value):
-            value = [value]
-        if isinstance(value, dict):
-            return [self._conversation(value.get("messages"), name, value.get("id"))]
-        if isinstance(value, list) and any(_has_messages(item) for item in value):
-            return self._conversations([item for item in value if _has_messages(item)], name)
-        return [self._conversation(value, name)]
+        return isinstance(value, list) and any(_is_message(item) for item in value[:3])
+    if head != "{":
+        return False
+    lines = first_objects(text, 3)
+    if any(_is_message(item) or _has_messages(item) for item in lines):
+        return True
+    return _has_messages(parse_json(text))
 
-    def _read_lines(self, text: str, name: str) -> list[Conversation]:
-        lines = list(json_lines(text, name))
-        conversations = [line for line in lines if _has_messages(line)]
-        if conversations:
-            return self._conversations(conversations, name)
-        return [self._conversation(lines, name)]
 
-    def _conversations(self, values: list[dict[str, Any]], name: str) -> list[Conversation]:
-        if len(values) == 1:
-            return [self._conversation(values[0]["messages"], name, values[0].get("id"))]
-        return [
-            self._conversation(value["messages"], f"{name}#{number}", value.get("id"))
-            for number, value in enumerate(values, start=1)
-        ]
+def _read(text: str, name: str) -> list[Conversation]:
+    value = parse_json(text)
+    if isinstance(value, dict) and not _is_message(value):
+        return [_conversation(value, name)]
+    values = list(json_lines(text, name)) if value is None else value
+    values = [values] if isinstance(values, dict) else values
+    conversations = (
+        [item for item in values if _has_messages(item)] if isinstance(values, list) else []
+    )
+    if not conversations:
+        return [_conversation({"messages": values}, name)]
+    if len(conversations) == 1:
+        return [_conversation(conversations[0], name)]
+    return [
+        _conversation(item, f"{name}#{number}")
+        for number, item in enumerate(conversations, start=1)
+    ]
 
-    def _conversation(self, values: Any, name: str, session: Any = None) -> Conversation:
-        if not isinstance(values, list):
-            raise UnreadableConversation(f"The messages of {name} are not a list.")
-        return Conversation(
-            name,
-            self.name,
-            tuple(_messages(values)),
-            str(session) if session is not None else None,
-        )
+
+def _conversation(value: dict[str, Any], name: str) -> Conversation:
+    messages, session = value.get("messages"), value.get("id")
+    if not isinstance(messages, list):
+        raise UnreadableConversation(f"The messages of {name} are not a list.")
+    return Conversation(name, tuple(_messages(messages)), None if session is None else str(session))
 
 
 def _messages(values: Iterable[Any]) -> Iterable[Message]:
     for value in values:
-        side = to_role(value.get("role")) if isinstance(value, dict) else None
-        text = text_of(value.get("content"), _TEXTS) if side else ""
-        if side and text:
-            speaker = value.get("name")
+        role = to_role(value.get("role")) if isinstance(value, dict) else None
+        text = text_of(value.get("content"), _TEXTS) if role else ""
+        if role and text:
+            name = value.get("name")
+            speaker = name if isinstance(name, str) else None
             when = value.get("timestamp", value.get("created_at"))
-            yield Message(
-                side, text, parse_time(when), speaker if isinstance(speaker, str) else None
-            )
+            yield Message(role, text, parse_time(when), speaker)
 
 
 def _is_message(value: Any) -> bool:
@@ -101,3 +83,6 @@ def _has_messages(value: Any) -> bool:
     if not isinstance(value, dict) or not isinstance(value.get("messages"), list):
         return False
     return any(map(_is_message, value["messages"][:3])) or not value["messages"]
+
+
+OPENAI = ConversationFormat("openai", _recognises, _read)

@@ -9,7 +9,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 
-from .messages import Conversation, Message, Role, UnreadableConversation, parse_time
+from .messages import (
+    Conversation,
+    ConversationFormat,
+    Message,
+    Role,
+    UnreadableConversation,
+    parse_time,
+)
 
 
 def _words(text: str) -> frozenset[str]:
@@ -38,34 +45,22 @@ _PLAIN_WORD = re.compile(r"(?<![\w@./-])[^\W\d_A-Z][^\W\d_]+(?![\w@/-])")
 _MIN_PLAIN_WORDS = 3
 
 
-class PlainText:
-    """Plain text with speakers."""
-
-    name = "text"
-
-    def recognises(self, text: str) -> bool:
-        """Whether a text looks like this format."""
-        return len(_speakers(text)) > 0
-
-    def read(self, text: str, name: str) -> list[Conversation]:
-        """Return the conversation in a text. Raises `UnreadableConversation`."""
-        # The user may have forced this format: then every name is a speaker.
-        speakers = _speakers(text) or _names(text)
-        if not speakers:
-            raise UnreadableConversation(
-                f"{name} has no speakers.", "Start each message with its speaker: 'Marta: ...'."
-            )
-        turns: list[tuple[re.Match[str], list[str]]] = []
-        for line in text.splitlines():
-            found = _TURN.match(line)
-            if found is not None and found["speaker"].lower() in speakers:
-                turns.append((found, [found["text"]]))
-            elif turns:
-                turns[-1][1].append(line)
-        messages = (_message(found, "\n".join(lines).strip()) for found, lines in turns)
-        return [
-            Conversation(name, self.name, tuple(message for message in messages if message.text))
-        ]
+def _read(text: str, name: str) -> list[Conversation]:
+    # The user may have forced this format: then every name is a speaker.
+    speakers = _speakers(text) or _names(text)
+    if not speakers:
+        raise UnreadableConversation(
+            f"{name} has no speakers.", "Start each message with its speaker: 'Marta: ...'."
+        )
+    turns: list[tuple[re.Match[str], list[str]]] = []
+    for line in text.splitlines():
+        found = _TURN.match(line)
+        if found is not None and found["speaker"].lower() in speakers:
+            turns.append((found, [found["text"]]))
+        elif turns:
+            turns[-1][1].append(line)
+    messages = (_message(found, "\n".join(lines).strip()) for found, lines in turns)
+    return [Conversation(name, tuple(message for message in messages if message.text))]
 
 
 def _speakers(text: str) -> set[str]:
@@ -129,7 +124,10 @@ def _names(text: str) -> Counter[str]:
 
 def _message(found: re.Match[str], text: str) -> Message:
     speaker = found["speaker"]
-    side: Role = "assistant" if speaker.lower() in _ASSISTANTS else "user"
+    role: Role = "assistant" if speaker.lower() in _ASSISTANTS else "user"
     named = None if speaker.lower() in _ASSISTANTS | _USERS else speaker
     time = found["time"] or found["behind"]
-    return Message(side, text, parse_time(time.replace(", ", "T")) if time else None, named)
+    return Message(role, text, parse_time(time.replace(", ", "T")) if time else None, named)
+
+
+TEXT = ConversationFormat("text", lambda text: bool(_speakers(text)), _read)

@@ -24,7 +24,7 @@ def memory(tmp_path: Path, embedder: SentenceEmbedder) -> AgentMemory:
     return AgentMemory(tmp_path / "memory.db", embedder=embedder, clock=lambda: NOW)
 
 
-def test_an_agent_remembers_recalls_sleeps_and_takes_it_back(
+def test_an_agent_adds_recalls_consolidates_and_undoes(
     memory: AgentMemory, tmp_path: Path, agent: Agent
 ) -> None:
     with memory:
@@ -42,9 +42,7 @@ def test_an_agent_remembers_recalls_sleeps_and_takes_it_back(
         assert memory.recall("Who renews the lock?", layer="stable") == []
 
 
-def test_what_another_program_wrote_meanwhile_is_recalled(
-    memory: AgentMemory, tmp_path: Path
-) -> None:
+def test_changes_of_another_program_are_recalled(memory: AgentMemory, tmp_path: Path) -> None:
     with memory:
         memory.add("Ines waters the plants.")
         assert len(memory.recall("plants")) == 1
@@ -56,7 +54,7 @@ def test_what_another_program_wrote_meanwhile_is_recalled(
         assert memory.recall("plants") == []
 
 
-def test_an_agent_sees_its_own_tenant_alone(
+def test_an_agent_sees_only_its_own_tenant(
     memory: AgentMemory, tmp_path: Path, embedder: SentenceEmbedder
 ) -> None:
     with memory, AgentMemory(tmp_path / "memory.db", "other", embedder) as other:
@@ -67,40 +65,32 @@ def test_an_agent_sees_its_own_tenant_alone(
         assert [one.memory.tenant for one in other.recall("plants")] == ["other"]
 
 
-def test_a_memory_that_is_blank_is_refused(memory: AgentMemory) -> None:
-    with memory, pytest.raises(StoreError):
-        memory.add(" ")
-
-
-@pytest.mark.parametrize("fields", [{"tenant": "other"}, {"content": "  "}])
-def test_the_text_and_the_tenant_are_no_further_fields(
-    memory: AgentMemory, fields: dict[str, str]
-) -> None:
-    with memory, pytest.raises(StoreError):
-        memory.add("Ines waters the plants.", **fields)
-
-
 @pytest.mark.parametrize(
-    "wishes", [{"kind": "nope"}, {"layer": "nope"}, {"tags": "deploy"}, {"recency": -1.0}]
+    ("method", "text", "options"),
+    [
+        ("add", " ", {}),
+        ("add", "Ines waters the plants.", {"tenant": "other"}),
+        ("add", "Ines waters the plants.", {"content": "  "}),
+        ("recall", "plants", {"kind": "nope"}),
+        ("recall", "plants", {"layer": "nope"}),
+        ("recall", "plants", {"tags": "deploy"}),
+        ("recall", "plants", {"recency": -1.0}),
+        ("block", "plants", {"worths": {"gold": 1.0}}),
+    ],
 )
-def test_a_wish_that_nothing_can_fit_is_refused(
-    memory: AgentMemory, wishes: dict[str, Any]
+def test_wrong_arguments_are_refused(
+    method: str, text: str, options: dict[str, Any], memory: AgentMemory
 ) -> None:
     with memory, pytest.raises(StoreError):
-        memory.recall("plants", **wishes)
+        getattr(memory, method)(text, **options)
 
 
-def test_a_worth_of_nothing_that_there_is_is_refused(memory: AgentMemory) -> None:
-    with memory, pytest.raises(StoreError):
-        memory.block("plants", worths={"gold": 1.0})
-
-
-def test_a_run_that_there_is_none_of_cannot_be_taken_back(memory: AgentMemory) -> None:
+def test_an_unknown_run_cannot_be_undone(memory: AgentMemory) -> None:
     with memory, pytest.raises(StoreError):
         memory.undo("nope")
 
 
-def test_what_expires_while_a_program_runs_is_not_handed_over_any_more(
+def test_a_memory_that_expires_while_a_program_runs_is_not_recalled(
     tmp_path: Path, embedder: SentenceEmbedder
 ) -> None:
     moments = [NOW]
@@ -112,7 +102,7 @@ def test_what_expires_while_a_program_runs_is_not_handed_over_any_more(
         assert memory.recall("gate code") == []
 
 
-def test_a_file_put_in_the_place_of_another_is_read_anew(
+def test_a_replaced_file_is_read_again(
     memory: AgentMemory, tmp_path: Path, embedder: SentenceEmbedder
 ) -> None:
     with memory, AgentMemory(tmp_path / "other.db", embedder=embedder) as other:
@@ -129,23 +119,23 @@ def test_a_night_on_an_empty_file_does_nothing(memory: AgentMemory) -> None:
         assert memory.consolidate(dry_run=True).results == ()
 
 
-def test_of_a_plan_one_proposal_is_carried_out_and_another_declined(
+def test_one_proposal_of_a_plan_is_applied_and_another_declined(
     memory: AgentMemory, tmp_path: Path
 ) -> None:
     with memory:
         for text in (*TWINS, *WIKI, *OFFICE):
             memory.add(text)
-        one, other, *rest = (item.proposal for item in memory.consolidate(dry_run=True).results)
-        outcome = memory.apply(one.id[:8])
-        assert [(item.proposal.id, item.state) for item in outcome.results] == [(one.id, "applied")]
-        memory.decline(other.id[:8], "They are two.")
+        first, second, *rest = (item.proposal for item in memory.consolidate(dry_run=True).results)
+        (applied,) = memory.apply(first.id[:8]).results
+        assert (applied.proposal.id, applied.state) == (first.id, "applied")
+        memory.decline(second.id[:8], "They are two.")
         left = [item.proposal.id for item in memory.consolidate(dry_run=True).results]
         assert left == [item.id for item in rest]
         memory.add("A new one, of which a night would compute the vector.")
         runs = rows(tmp_path / "memory.db", "SELECT id FROM runs")
         for gone, why in (
-            (one.id[:8], "decided already: it is applied"),
-            (other.id, "decided already: it is declined"),
+            (first.id[:8], "decided already: it is applied"),
+            (second.id, "decided already: it is declined"),
             ("0" * 8, "There is no proposal '00000000'"),
             ("none", "no proposal"),
         ):
@@ -158,24 +148,24 @@ def test_of_a_plan_one_proposal_is_carried_out_and_another_declined(
             tmp_path / "memory.db",
             "SELECT * FROM proposals WHERE derived IS NULL AND state = 'declined'",
         )
-        assert (declined["key"], declined["why"]) == (other.id, "They are two.")
+        assert (declined["key"], declined["why"]) == (second.id, "They are two.")
 
 
-def test_what_waits_for_review_is_carried_out_or_declined(
+def test_a_pending_proposal_is_applied_or_declined(
     memory: AgentMemory, tmp_path: Path, embedder: SentenceEmbedder
 ) -> None:
     with memory:
         for text in (*WIKI, *TWINS):
             memory.add(text)
         night(tmp_path / "memory.db", embedder, now=NOW, review="always")
-        one, other = memory.waiting()
+        first, second = memory.waiting()
         assert memory.consolidate(dry_run=True).results == ()
-        decided = memory.apply(one.id)
-        assert [(item.proposal.id, item.state) for item in decided.results] == [(one.id, "applied")]
-        assert memory.decline(other.id, "They are two.") is None
+        (applied,) = memory.apply(first.id).results
+        assert (applied.proposal.id, applied.state) == (first.id, "applied")
+        assert memory.decline(second.id, "They are two.") is None
         assert memory.waiting() == []
-        memory.undo(one.id)
-        assert [item.id for item in memory.waiting()] == [one.id]
+        memory.undo(first.id)
+        assert [pending.id for pending in memory.waiting()] == [first.id]
 
 
 def test_a_proposal_whose_source_changed_since_is_stale(
@@ -190,7 +180,9 @@ def test_a_proposal_whose_source_changed_since_is_stale(
             memory.apply(planned.proposal.id)
 
 
-def test_the_program_of_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_program_in_the_documentation_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     page = (ROOT / "docs" / "recall.md").read_text("utf-8")
     program = page.split("```python\n")[1].split("```")[0]
     monkeypatch.chdir(tmp_path)

@@ -32,8 +32,10 @@ from slowwave.consolidation.proposals import Proposal
 from slowwave.consolidation.runtime.interruption import Interruption
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.consolidation.writing.writer import BuiltInWriter
-from slowwave.store.file import open_reading
+from slowwave.store.file import open_reading, open_writing
 from slowwave.store.memories import read_memories
+from slowwave.store.records import content_hash
+from slowwave.store.shown_to_model import Dispute, keep_disputes
 
 
 @pytest.fixture
@@ -124,6 +126,9 @@ def test_an_old_value_that_is_handed_over_as_what_is_so_counts_as_stale(
         "The backup of the wiki now runs at 03:30 every night.",
     ]
     fill(memory_file, told([*backups, *OTHERS], "m"))
+    hashes = [content_hash(text) for text in backups]
+    with open_writing(memory_file) as file, file.transaction():
+        keep_disputes(file, [Dispute("default", *hashes, "two values")], "no run")
     # Of the last one nothing says that it is an older value of anything.
     for stale, handed_over in (("m-00", 0.0), ("m-04", 1.0)):
         question = asked("When is the wiki backed up?", "m-01", stale_ids=[stale])

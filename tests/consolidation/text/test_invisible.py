@@ -9,10 +9,9 @@ import pytest
 from cli_calls import Cli
 from nights import fill, told
 
-from slowwave.consolidation.ingest.candidates import RejectedText
-from slowwave.consolidation.ingest.options import IngestOptions
+from slowwave.consolidation.ingest.candidates import check_stated
+from slowwave.consolidation.ingest.options import ReadingOptions
 from slowwave.consolidation.ingest.parts import Part, PlacedMessage
-from slowwave.consolidation.ingest.support import checked
 from slowwave.consolidation.model.answer_forms import StatedMemory
 from slowwave.consolidation.proposals import Source
 from slowwave.consolidation.text.injection import commands
@@ -71,7 +70,9 @@ def test_plain_lines_flags_and_new_emoji_hide_nothing() -> None:
 def test_a_memory_of_a_conversation_with_what_no_reader_sees_is_turned_down(where: str) -> None:
     said = "I keep the spare key under the blue pot."
     message = Message("user", said, "2026-03-01T00:00:00+00:00")
-    part = Part("c1", "text", None, (PlacedMessage(1, "hash", message),), IngestOptions())
+    part = Part(
+        "c1", "text", None, "default", (PlacedMessage(1, "hash", message),), ReadingOptions()
+    )
     plain = {
         "content": "The user keeps the spare key under the blue pot.",
         "kind": "fact",
@@ -85,9 +86,8 @@ def test_a_memory_of_a_conversation_with_what_no_reader_sees_is_turned_down(wher
         "subject": "k\u3164",
         "tags": ["\u3164"],
     }
-    assert not isinstance(checked(StatedMemory.model_validate(plain), part), RejectedText)
-    found = checked(StatedMemory.model_validate(plain | {where: odd[where]}), part)
-    assert isinstance(found, RejectedText)
+    assert check_stated(StatedMemory.model_validate(plain), part).why is None
+    found = check_stated(StatedMemory.model_validate(plain | {where: odd[where]}), part)
     assert found.why == "it has an invisible character: <U+3164>"
 
 

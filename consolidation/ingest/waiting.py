@@ -1,0 +1,209 @@
+"""Conversation parts that wait for a model: keep, list, and drop them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence, Set
+from dataclasses import asdict, dataclass, fields, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from slowwave.consolidation.proposals import Usage
+from slowwave.consolidation.running.preflight import Preflight
+from slowwave.consolidation.running.run_record import RunRecord, run_report
+from slowwave.consolidation.text.token_count import count_tokens
+from slowwave.store.conversations.messages import Message, Role
+from slowwave.store.errors import Ambiguous, NotFound, UnusableFile
+from slowwave.store.file import MemoryFile, maintenance_lock, open_reading, open_writing
+from slowwave.store.intake import (
+    DROPPED,
+    Tries,
+    WaitingPart,
+    close_part,
+    mark_as_read,
+    read_chains,
+    read_queued_parts,
+    read_tries,
+)
+from slowwave.store.memories import count_memories
+from slowwave.store.records import new_id
+
+from .options import ReadingOptions
+from .parts import Part, PlacedMessage
+
+# Selects all waiting parts.
+EVERYTHING = "all"
+# What a row keeps of the options of an ingest.
+_KEPT_OPTIONS = tuple(option.name for option in fields(ReadingOptions))
+
+
+class _KeptMessage(msgspec.Struct):
+    """A message of a waiting row."""
+
+    place: int
+    chain: str
+    role: Role
+    text: str
+    said_at: str | None = None
+    speaker: str | None = None
+    is_new: bool = True
+
+    def placed(self) -> PlacedMessage:
+        """Return the message."""
+        message = Message(self.role, self.text, self.said_at, self.speaker)
+        return PlacedMessage(self.place, self.chain, message, self.is_new)
+
+
+class _KeptPart(msgspec.Struct, kw_only=True):
+    """The contents of a waiting row; older rows have no options."""
+
+    messages: list[_KeptMessage] = msgspec.field(name="said")
+    format: str = ""
+    session: str | None = None
+    options: ReadingOptions = msgspec.field(default_factory=ReadingOptions)
+
+
+def as_waiting(part: Part) -> dict[str, Any]:
+    """Return the contents of a waiting row: the messages of a part, and its options."""
+    options = asdict(part.options)
+    return {
+        "format": part.format,
+        "session": part.session,
+        "said": [
+            {"place": placed.place, "chain": placed.chain, "is_new": placed.is_new}
+            | asdict(placed.message)
+            for placed in part.messages
+        ],
+        "options": {name: options[name] for name in _KEPT_OPTIONS},
+    }
+
+
+def waiting_part(row: WaitingPart) -> Part:
+    """Return a waiting row as a part. Raises `UnusableFile`."""
+    try:
+        kept = msgspec.convert(row.content, _KeptPart)
+    except msgspec.ValidationError as error:
+        raise UnusableFile(
+            f"The file is damaged: the waiting part of {row.conversation} cannot be read: {error}.",
+            f"It is in waiting_messages, id {row.id}.",
+        ) from error
+    messages = tuple(message.placed() for message in kept.messages)
+    return Part(
+        row.conversation, kept.format, kept.session, row.tenant, messages, kept.options, row.id
+    )
+
+
+def read_parts_to_read(file: MemoryFile, tenant: str) -> list[Part]:
+    """Return the waiting parts of a tenant that a model must read.
+
+    Their numbers are negative, and shared by the parts of a distilled conversation. Messages that
+    were read since are context; rows without other messages are omitted. Raises `UnusableFile`.
+    """
+    numbers: dict[str, int] = {}
+    parts = []
+    for row in read_queued_parts(file, [tenant]):
+        part = waiting_part(row)
+        together = part.conversation if part.options.distill else row.id
+        number = numbers.setdefault(together, -1 - len(numbers))
+        read = frozenset() if part.options.again else read_chains(file, tenant, part.chains)
+        parts.append(replace(part, messages=tuple(_without(part, read)), number=number))
+    return [part for part in parts if part.new]
+
+
+def _without(part: Part, read: Set[str]) -> Iterator[PlacedMessage]:
+    """Yield the messages of a part, with those that were read as context."""
+    for message in part.messages:
+        yield replace(message, is_new=message.is_new and message.chain not in read)
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """A conversation part that waits for a model."""
+
+    row: WaitingPart
+    part: Part
+    # None if no model was asked about it yet.
+    tries: Tries | None
+
+
+@dataclass(frozen=True)
+class Dropped:
+    """The parts that were dropped, or would be."""
+
+    parts: tuple[Waiting, ...]
+    # How many still wait.
+    left: int
+    # None in a dry run.
+    run_id: str | None = None
+
+
+def list_waiting(file: MemoryFile, tenants: Sequence[str] = ()) -> list[Waiting]:
+    """Return the waiting parts of these tenants, or of all, oldest first. Raises `UnusableFile`."""
+    tries = read_tries(file)
+    rows = read_queued_parts(file, tenants)
+    return [Waiting(row, waiting_part(row), tries.get(row.id)) for row in rows]
+
+
+def drop_waiting(
+    path: Path, which: Sequence[str], tenants: Sequence[str], now: datetime, dry_run: bool = False
+) -> Dropped:
+    """Drop waiting parts, in a run: their messages count as read from then on.
+
+    which: ids or their prefixes, names of conversations, or `EVERYTHING`. Raises `StoreError`, with
+    nothing dropped, if one of them matches nothing.
+    """
+    if dry_run:
+        with open_reading(path) as file:
+            return _choose(file, which, tenants)
+    with maintenance_lock(path):
+        preflight = Preflight(path, None, now)
+        preflight.bring_up_to_date()
+        preflight.check_and_back_up()
+        with open_writing(path) as file:
+            chosen = _choose(file, which, tenants)
+            return replace(chosen, run_id=_drop(file, chosen, now)) if chosen.parts else chosen
+
+
+def _drop(file: MemoryFile, chosen: Dropped, now: datetime) -> str:
+    """Drop parts, and return the id of the run."""
+    run = RunRecord(new_id(), now)
+    rows = [waiting.row for waiting in chosen.parts]
+    tenants = sorted({row.tenant for row in rows})
+    named = list(dict.fromkeys(row.conversation for row in rows))
+    with run.begun(file, {DROPPED: named, "tenant": tenants}):
+        with file.transaction():
+            for waiting in chosen.parts:
+                mark_as_read(file, run.run_id, waiting.row.tenant, waiting.part.chains)
+                close_part(file, run.run_id, waiting.row.id)
+        counts = count_memories(file, tenants, count_tokens)
+        report = run_report(counts, counts, (), Usage()) | {DROPPED: len(rows)}
+        run.end(file, "done", report)
+    return run.run_id
+
+
+def _choose(file: MemoryFile, which: Sequence[str], tenants: Sequence[str]) -> Dropped:
+    """Return the selected parts, and how many remain. Raises `NotFound` or `Ambiguous`."""
+    waiting = list_waiting(file, tenants)
+    chosen = {found.row.id for name in which for found in _named(waiting, name, file.path)}
+    parts = tuple(part for part in waiting if part.row.id in chosen)
+    return Dropped(parts, len(waiting) - len(parts))
+
+
+def _named(waiting: Sequence[Waiting], which: str, path: Path) -> Sequence[Waiting]:
+    if which == EVERYTHING:
+        return waiting
+    of_a_name = [part for part in waiting if part.row.conversation == which]
+    found = of_a_name or [part for part in waiting if which and part.row.id.startswith(which)]
+    if not found:
+        raise NotFound(
+            f"No waiting part in {path} matches '{which}'.",
+            "Nothing was dropped. List waiting parts with 'slowwave ingest FILE --waiting'.",
+        )
+    if len(found) > 1 and not of_a_name:
+        raise Ambiguous(
+            f"More than one waiting part has an id that starts with '{which}'.",
+            "Nothing was dropped. Use more of the id.",
+        )
+    return found

@@ -1,0 +1,111 @@
+"""Data exports of ChatGPT and Claude: `conversations.json`, a list of conversations.
+
+In ChatGPT's, a conversation is a tree of messages: editing a question starts a branch, and the
+branch that the user saw last ends in `current_node`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from .messages import (
+    Conversation,
+    ConversationFormat,
+    Message,
+    UnreadableConversation,
+    parse_json,
+    parse_time,
+    text_of,
+    to_role,
+)
+
+
+@dataclass(frozen=True)
+class _Export:
+    """The export of a program."""
+
+    program: str
+    # The key of a conversation's messages, and their type.
+    key: str
+    shape: type
+    # The keys of its title and of its id.
+    title: str
+    ids: tuple[str, ...]
+    messages: Callable[[dict[str, Any]], Iterator[Message]]
+
+    def conversations(self, text: str) -> list[dict[str, Any]]:
+        """Return the conversations in a text; [] if it has another format."""
+        value = parse_json(text) if f'"{self.key}"' in text else None
+        return [
+            item
+            for item in (value if isinstance(value, list) else [value])
+            if isinstance(item, dict) and isinstance(item.get(self.key), self.shape)
+        ]
+
+    def recognises(self, text: str) -> bool:
+        """Whether a text has this format."""
+        return bool(self.conversations(text))
+
+    def read(self, text: str, name: str) -> list[Conversation]:
+        """Return the conversations in a text. Raises `UnreadableConversation`."""
+        values = self.conversations(text)
+        if not values:
+            raise UnreadableConversation(f"{name} is not a {self.program} export.")
+        return [
+            Conversation(
+                f"{name}#{value.get(self.title) or number}",
+                tuple(self.messages(value)),
+                next((value[key] for key in self.ids if isinstance(value.get(key), str)), None),
+            )
+            for number, value in enumerate(values, start=1)
+        ]
+
+
+def _messages_of_chatgpt(value: dict[str, Any]) -> Iterator[Message]:
+    for node in _branch(value):
+        message = node.get("message")
+        if not isinstance(message, dict):
+            continue
+        author, content = message.get("author") or {}, message.get("content") or {}
+        role = to_role(author.get("role")) if isinstance(author, dict) else None
+        hidden = (message.get("metadata") or {}).get("is_visually_hidden_from_conversation")
+        # A message to a tool is not an answer to the user.
+        if role is None or hidden or message.get("recipient", "all") != "all":
+            continue
+        if content.get("content_type", "text") not in ("text", "multimodal_text"):
+            continue
+        text = text_of(content.get("parts"))
+        if text:
+            yield Message(role, text, parse_time(message.get("create_time")))
+
+
+def _branch(value: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the nodes from the root to the last one that the user saw."""
+    mapping = value["mapping"]
+    at = value.get("current_node") or next(reversed(mapping), None)
+    found: dict[str, dict[str, Any]] = {}
+    while isinstance(at, str) and at not in found and isinstance(mapping.get(at), dict):
+        found[at] = mapping[at]
+        at = mapping[at].get("parent")
+    return list(found.values())[::-1]
+
+
+def _messages_of_claude(value: dict[str, Any]) -> Iterator[Message]:
+    for message in value["chat_messages"]:
+        role = to_role(message.get("sender")) if isinstance(message, dict) else None
+        if role is None:
+            continue
+        # `content` separates the answer from thoughts and tool calls; older exports have `text`.
+        text = text_of(message.get("content")) or text_of(message.get("text"))
+        if text:
+            yield Message(role, text, parse_time(message.get("created_at")))
+
+
+_CHATGPT = _Export(
+    "ChatGPT", "mapping", dict, "title", ("conversation_id", "id"), _messages_of_chatgpt
+)
+_CLAUDE = _Export("Claude", "chat_messages", list, "name", ("uuid",), _messages_of_claude)
+CHATGPT = ConversationFormat("chatgpt", _CHATGPT.recognises, _CHATGPT.read)
+CLAUDE = ConversationFormat("claude", _CLAUDE.recognises, _CLAUDE.read)

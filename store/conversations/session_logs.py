@@ -1,0 +1,94 @@
+"""Session logs of coding agents: JSON lines, one event per line.
+
+They are read without thoughts, tool calls and results, and text that the program inserted.
+
+- Claude Code: `~/.claude/projects/*/*.jsonl`; subagents are omitted, too.
+- Codex: `~/.codex/sessions/**/rollout-*.jsonl`. Older logs have bare messages, newer ones wrap
+  them in `payload`. A message that is logged twice, as a screen event and as a response item, is
+  read once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from .messages import (
+    Conversation,
+    ConversationFormat,
+    Message,
+    first_objects,
+    json_lines,
+    parse_time,
+    text_of,
+    to_role,
+)
+
+# Text that the programs insert into the user's messages.
+_BY_CLAUDE_CODE = re.compile(
+    r"<(system-reminder|local-command-\w+|command-\w+|bash-\w+|ide_\w+|user-prompt-submit-hook)\b"
+    r"[^>]*>.*?</\1>|\[Request interrupted by user[^\]]*\]",
+    re.DOTALL,
+)
+_BY_CODEX = re.compile(
+    r"<(environment_context|user_instructions|INSTRUCTIONS|turn_aborted|permissions instructions)>"
+    r".*?</\1>|^# AGENTS\.md instructions for .*?$",
+    re.DOTALL | re.MULTILINE,
+)
+_CODEX_TEXTS = ("input_text", "output_text", "text")
+
+
+def _is_claude_code(text: str) -> bool:
+    return any("sessionId" in event and "type" in event for event in first_objects(text))
+
+
+def _read_claude_code(text: str, name: str) -> list[Conversation]:
+    events = list(json_lines(text, name))
+    ids = (event["sessionId"] for event in events if isinstance(event.get("sessionId"), str))
+    return [Conversation(name, tuple(_claude_code_messages(events)), next(ids, None))]
+
+
+def _claude_code_messages(events: list[dict[str, Any]]) -> Iterator[Message]:
+    for event in events:
+        message, role = event.get("message"), to_role(event.get("type"))
+        is_inserted = any(map(event.get, ("isMeta", "isSidechain", "isCompactSummary")))
+        if role is None or not isinstance(message, dict) or is_inserted:
+            continue
+        text = _BY_CLAUDE_CODE.sub("", text_of(message.get("content"))).strip()
+        if text:
+            yield Message(role, text, parse_time(event.get("timestamp")))
+
+
+def _is_codex(text: str) -> bool:
+    first = first_objects(text)
+    wrapped = any(
+        event.get("type") in ("session_meta", "response_item") and "payload" in event
+        for event in first
+    )
+    return wrapped or (bool(first) and {"id", "timestamp", "instructions"} <= first[0].keys())
+
+
+def _read_codex(text: str, name: str) -> list[Conversation]:
+    events = list(json_lines(text, name))
+    metas = (
+        event.get("payload") if event.get("type") == "session_meta" else event for event in events
+    )
+    ids = (meta.get("id") for meta in metas if isinstance(meta, dict))
+    session = next((found for found in ids if isinstance(found, str)), None)
+    return [Conversation(name, tuple(_codex_messages(events)), session)]
+
+
+def _codex_messages(events: list[dict[str, Any]]) -> Iterator[Message]:
+    for event in events:
+        item = event.get("payload") if event.get("type") == "response_item" else event
+        if not isinstance(item, dict) or item.get("type") != "message":
+            continue
+        role = to_role(item.get("role"))
+        text = _BY_CODEX.sub("", text_of(item.get("content"), _CODEX_TEXTS)).strip() if role else ""
+        if role and text:
+            yield Message(role, text, parse_time(event.get("timestamp")))
+
+
+CLAUDE_CODE = ConversationFormat("claude-code", _is_claude_code, _read_claude_code)
+CODEX = ConversationFormat("codex", _is_codex, _read_codex)
