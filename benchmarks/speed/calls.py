@@ -28,8 +28,8 @@ from slowwave.consolidation.model.model_pair import Models
 from slowwave.consolidation.model.usage_limits import UsageLimits, UsageMeter
 from slowwave.consolidation.model.window_questions import WriteQuestion
 from slowwave.consolidation.model.writer import ModelWriter
+from slowwave.consolidation.options import CycleOptions, NightInputs
 from slowwave.consolidation.planning.estimates import estimate_window
-from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.proposals import (
     OPERATIONS,
     AskedWindow,
@@ -39,8 +39,7 @@ from slowwave.consolidation.proposals import (
     join_plans,
 )
 from slowwave.consolidation.running.execute import Execution
-from slowwave.consolidation.running.preflight import Preflight
-from slowwave.consolidation.running.run_in_file import RunInFile
+from slowwave.consolidation.running.run_in_file import Preflight, RunInFile
 from slowwave.consolidation.runtime.interruption import Interruption
 from slowwave.consolidation.snapshot.tenant_view import TenantView
 from slowwave.consolidation.vectors.embedder import Embedder, SentenceEmbedder
@@ -126,7 +125,9 @@ def _night(endpoint: Endpoint, view: TenantView, concurrency: int, embedder: Emb
         run = RunInFile(path, embedder, writer, _NOW, {}, Preflight(path, None, _NOW))
         plan = Plan((), (), windows=tuple(_windows(view)))
         began, worked = time.monotonic(), time.process_time()
-        execution = Execution(run, [view], "never", Progress())
+        execution = Execution(
+            NightInputs(path, CycleOptions(), embedder, writer, _NOW), run, [view]
+        )
         executed = execution.carry_out(plan, Interruption(), lambda answered: (join_plans(()), []))
         seconds, processor_s = time.monotonic() - began, time.process_time() - worked
     applied = Counter(one.state for one in executed.results)["applied"]

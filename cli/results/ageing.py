@@ -15,10 +15,9 @@ from slowwave.cli.terminal.wording import counted
 from .memory_texts import MemoryTexts, dated
 
 if TYPE_CHECKING:
-    from slowwave.consolidation.ageing.choosing import LeavingMemory
-    from slowwave.consolidation.ageing.decay import LayerScores
-    from slowwave.consolidation.running.age import AgeingResult
+    from slowwave.consolidation.ageing.choosing import LayerScores, LeavingMemory
     from slowwave.consolidation.running.outcome import Outcome
+    from slowwave.consolidation.running.phases import AgeingResult
 
 # So many of a phase are shown; all with --verbose.
 _MOST_SHOWN = 10

@@ -11,7 +11,7 @@ from slowwave.cli.terminal.wording import counted
 from .memory_texts import PURGED, MemoryTexts, dated
 
 if TYPE_CHECKING:
-    from slowwave.consolidation.running.purge import PurgeResult
+    from slowwave.consolidation.running.phases import PurgeResult
 
 # So many memories that go are named without --verbose.
 _SHOWN = 10

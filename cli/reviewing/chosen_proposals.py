@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from slowwave.consolidation.progress import Progress
     from slowwave.consolidation.proposals import Result
     from slowwave.consolidation.running.approval import ReviewResult
-    from slowwave.consolidation.running.kept_proposal import KeptProposal
     from slowwave.consolidation.running.review_queue import WaitingProposal
     from slowwave.consolidation.vectors.embedder import Embedder
     from slowwave.store.file import MemoryFile
@@ -129,11 +128,11 @@ def check_words(
 
     with place.reading() as memory_file, open_reading(memory_file) as opened:
         (waiting,) = chosen_of(opened, Choice((key,), None, False))
-        (looked_at,) = inspect(opened, [_worded(opened, waiting, words)], embedder, progress)
-    return looked_at.result
+        (checked,) = inspect(opened, [_worded(opened, waiting, words)], embedder, progress)
+    return checked
 
 
-def _worded(opened: MemoryFile, waiting: WaitingProposal, words: str | None) -> KeptProposal:
+def _worded(opened: MemoryFile, waiting: WaitingProposal, words: str | None) -> Result:
     from slowwave.consolidation.running.approval import with_text
     from slowwave.store.memories import read_memories
 

@@ -245,8 +245,7 @@ class AgentMemory:
         planned = self._run(options, dry_run=True, progress=progress)
         result = find_planned(planned.results, proposal_id, self._shown)
         declined = Result(result.proposal, "declined", reason)
-        name = self._embedder.name
-        return record_declined(self._path, planned, declined, name, self._clock(), options.shown)
+        return record_declined(self._path, planned, declined, self._clock(), options.shown)
 
     def feedback(self, memory_id: str, helpful: bool) -> Feedback:
         """Report that a memory helped or misled; its id may be shortened.

@@ -8,8 +8,7 @@ from datetime import datetime
 from pathlib import Path
 
 from slowwave.consolidation.proposals import Usage
-from slowwave.consolidation.running.preflight import Preflight
-from slowwave.consolidation.running.run_record import RunRecord, run_report
+from slowwave.consolidation.running.run_in_file import Preflight, RunRecord, run_report
 from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.store.errors import Ambiguous, NotFound
 from slowwave.store.file import MemoryFile, maintenance_lock, open_reading, open_writing

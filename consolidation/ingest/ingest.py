@@ -14,13 +14,12 @@ from pathlib import Path
 
 from slowwave.consolidation.model.writer import ModelWriter
 from slowwave.consolidation.progress import Progress
-from slowwave.consolidation.running.preflight import Preflight
-from slowwave.consolidation.running.run_in_file import RunInFile
+from slowwave.consolidation.running.run_in_file import Preflight, RunInFile
 from slowwave.consolidation.runtime.interruption import Interruption, OutOfTime
 from slowwave.consolidation.runtime.threads import run_in_thread
 from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.consolidation.vectors.embedder import Embedder
-from slowwave.consolidation.writing.answer_store import FileAnswerStore
+from slowwave.consolidation.writing.answer_store import AnswerStore
 from slowwave.consolidation.writing.writer import Writer
 from slowwave.store.conversations.messages import Conversation
 from slowwave.store.errors import StoreError
@@ -181,7 +180,7 @@ def _dry_run(
     memory_writer = MemoryWriter(
         intake.known, options.tenant, embedder.name, None if model is None else model.model, now
     )
-    for read in reader.read(intake.parts, FileAnswerStore(file)):
+    for read in reader.read(intake.parts, AnswerStore(file)):
         done.usage += read.usage
         if read.state == "read":
             done.remembered += memory_writer.decide(file, read)
@@ -225,7 +224,7 @@ def _carry_out(
         if intake.known.computed:
             run.keep_vectors(intake.known.computed)
         with run.writing() as file:
-            for number, read in enumerate(reader.read(intake.parts, FileAnswerStore(file, now)), 1):
+            for number, read in enumerate(reader.read(intake.parts, AnswerStore(file, now)), 1):
                 _settle(file, run, memory_writer, read, done)
                 progress.stage("reading", number, len(intake.parts))
         interruption.close()

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from slowwave.consolidation.ageing.decay import LayerScores
+from slowwave.consolidation.ageing.choosing import LayerScores
 from slowwave.consolidation.errors import ConsolidationError
 from slowwave.consolidation.proposals import AskedWindow, Conflict, Plan, Result, Usage
 from slowwave.consolidation.text.token_count import count_tokens
@@ -17,10 +17,9 @@ from slowwave.store.file import open_reading
 from slowwave.store.intake import Backlog
 from slowwave.store.memories import Counts, count_memories, select_consolidated_tenants
 
-from .age import AgeingResult
-from .purge import PurgeResult
+from .phases import AgeingResult, PurgeResult
 from .review_queue import EarlierProposals
-from .run_record import Verdict, run_report
+from .run_in_file import Verdict, run_report
 
 
 @dataclass(frozen=True)
@@ -38,7 +37,7 @@ class WaitingPartsResult:
     # Numbers of parts: read, and asked about without success.
     read: int = 0
     unread: int = 0
-    # Numbers of texts by state: stored, told, rejected, raw.
+    # Numbers of texts by state: `stored`, `told`, `rejected`, `raw`.
     states: dict[str, int] = field(default_factory=dict)
     # Why the first unread part was not read.
     why: str | None = None
@@ -117,11 +116,10 @@ class Outcome:
     @property
     def last_run(self) -> str | None:
         """The id of the night's last run; None if it wrote nothing."""
-        runs = [self.purged.run_id]
-        runs += [aged.run_id for aged in (self.archived,) if aged is not None]
-        runs += [self.run_id, *reversed(self.waiting_parts.runs)]
-        runs += [aged.run_id for aged in (self.expired,) if aged is not None]
-        return next((run_id for run_id in runs if run_id is not None), None)
+        phases = (self.expired, self.archived)
+        expired, archived = (None if phase is None else phase.run_id for phase in phases)
+        runs = (expired, *self.waiting_parts.runs, self.run_id, archived, self.purged.run_id)
+        return next((run_id for run_id in reversed(runs) if run_id is not None), None)
 
     @property
     def aged(self) -> tuple[AgeingResult, ...]:

@@ -21,8 +21,7 @@ from places import KILLING
 
 from benchmarks.year import Year
 from slowwave.cli.arguments.durations import retention_of
-from slowwave.consolidation.ageing.choosing import choose_excess, choose_expired
-from slowwave.consolidation.ageing.decay import score
+from slowwave.consolidation.ageing.choosing import choose_excess, choose_expired, score
 from slowwave.consolidation.ageing.retention import Retention
 from slowwave.consolidation.agent import AgentMemory
 from slowwave.consolidation.running.outcome import Outcome

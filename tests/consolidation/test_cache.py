@@ -137,16 +137,3 @@ def test_of_several_that_are_one_only_one_is_worked_out() -> None:
 
     found = Cache().compute_unknown("length", [["four"], ["four"]], LENGTH, lengths)
     assert (found, len(seen)) == ([4, 4], 1)
-
-
-def test_only_the_last_note_counts() -> None:
-    first = Cache()
-    first.note("seen", "a", 1)
-    first.note("seen", "b", 2)
-    rows = first.taken()
-    later = Cache(rows)
-    assert later.last("seen", "a", LENGTH) == 1
-    later.note("seen", "a", 3)
-    assert (later.last("seen", "a", LENGTH), later.new) == (3, 1)
-    kept = swept(list({row[:2]: row for row in [*rows, *later.taken()]}.values()), later)
-    assert [Cache(kept).last("seen", one, LENGTH) for one in ("a", "b")] == [3, None]

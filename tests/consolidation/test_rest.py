@@ -19,12 +19,9 @@ from nights import NOW, execute, fill, night, of_one_thing, picture, rows
 
 from fixtures.night import load
 from slowwave.cli.app import run
-from slowwave.consolidation.options import CycleOptions
-from slowwave.consolidation.progress import Progress
-from slowwave.consolidation.running import save_findings
-from slowwave.consolidation.running.night_inputs import NightInputs
+from slowwave.consolidation.options import CycleOptions, NightInputs
+from slowwave.consolidation.running import survey
 from slowwave.consolidation.running.outcome import Outcome
-from slowwave.consolidation.running.survey import Surveyor
 from slowwave.consolidation.vectors.embedder import Embedder, SentenceEmbedder
 from slowwave.consolidation.writing.writer import BuiltInWriter
 from slowwave.store.errors import ChangedSince
@@ -238,7 +235,7 @@ def test_a_tenant_with_work_left_does_not_rest(settled: Path, embedder: Sentence
 def test_in_a_large_file_in_which_little_is_new_the_second_look_is_left_to_the_next_night(
     settled: Path, embedder: SentenceEmbedder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(save_findings, "_SHORT", 0)
+    monkeypatch.setattr(survey, "_SHORT", 0)
     fill(settled, [memory(pool()[0], 500, embedder)])
     assert night(settled, embedder).states["applied"] == 1
     assert standing(settled) == []
@@ -376,11 +373,11 @@ def test_what_a_look_read_is_free_as_soon_as_nobody_needs_it(
     settled: Path, embedder: SentenceEmbedder
 ) -> None:
     options, writer = CycleOptions(full=True), BuiltInWriter()
-    survey = Surveyor(NightInputs(settled, options, embedder, writer, NOW, Progress())).survey()
-    read = [ref(one) for one in survey.views]
+    found = survey.survey_file(NightInputs(settled, options, embedder, writer, NOW))
+    read = [ref(one) for one in found.views]
     gc.disable()
     try:
-        del survey
+        del found
         assert [one() for one in read] == [None]
     finally:
         gc.enable()

@@ -22,7 +22,7 @@ from slowwave.cli.app import run
 from slowwave.consolidation.recall.index import RecallIndex, read_recallable_of
 from slowwave.consolidation.recall.search import SearchQuery, search
 from slowwave.consolidation.running.outcome import Outcome
-from slowwave.consolidation.running.purge import carry_out_purge
+from slowwave.consolidation.running.phases import carry_out_purge
 from slowwave.consolidation.runtime.interruption import Interruption
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.errors import StoreError
