@@ -30,6 +30,7 @@ from slowwave.consolidation.model.window_questions import WriteQuestion
 from slowwave.consolidation.model.writer import ModelWriter
 from slowwave.consolidation.options import CycleOptions, NightInputs
 from slowwave.consolidation.planning.estimates import estimate_window
+from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.proposals import (
     OPERATIONS,
     AskedWindow,
@@ -43,6 +44,7 @@ from slowwave.consolidation.running.run_in_file import Preflight, RunInFile
 from slowwave.consolidation.runtime.interruption import Interruption
 from slowwave.consolidation.snapshot.tenant_view import TenantView
 from slowwave.consolidation.vectors.embedder import Embedder, SentenceEmbedder
+from slowwave.consolidation.vectors.matrix import TextVectors
 from slowwave.consolidation.writing.writer import Job
 from slowwave.store.exchange import new_memory
 from slowwave.store.file import create_file, open_writing
@@ -73,8 +75,9 @@ def measure(
     ideal = proposals * seconds / concurrency
     embedder = embedder or SentenceEmbedder()
     memories = _memories(proposals)
-    vectors = embedder.encode([one.content for one in memories])
-    view = TenantView("default", tuple(memories), vectors, {}, (), {}, ())
+    vectors = TextVectors(memories, ())
+    vectors.complete(embedder, lambda _: None, Progress())
+    view = TenantView("default", tuple(memories), (), vectors)
     with scripted_model(seconds, 2 * proposals) as alone:
         _ask_alone(_endpoint(alone), view, concurrency)
     with scripted_model(seconds, 2 * proposals) as beside:

@@ -187,22 +187,6 @@ def _vector_of(result: Result) -> tuple[str, bytes]:
     return result.vector
 
 
-def _extended_columns(derived: Memory, added: Sequence[Memory], now: datetime) -> dict[str, Any]:
-    """Return the new columns, except the text, of a derived memory that takes in `added`.
-
-    Its trust does not change: repetition does not make it more certain.
-    """
-    memories = [derived, *added]
-    return {
-        "tags": json_text(_all_tags(memories)),
-        "metadata": json_text(derived.metadata | {"sessions": _all_sessions(memories)}),
-        "importance": max(memory.importance for memory in memories),
-        "observed_at": max(memory.observed_at for memory in memories),
-        "expires_at": _latest_end(memories),
-        "updated_at": timestamp(now),
-    }
-
-
 def _names_of(
     proposal: Proposal, sources: Sequence[Memory], entities: Mapping[str, Sequence[str]]
 ) -> list[str]:
@@ -220,7 +204,7 @@ def _build_memory(run: RunRecord, proposal: Proposal, sources: Sequence[Memory])
     kind = min(kinds, key=lambda name: (-kinds[name], name))
     if proposal.operation == "extract" and kind != "preference":
         kind = "instruction"
-    now = timestamp(run.now)
+    now, together = timestamp(run.now), _together(sources)
     return Memory(
         id=_derived_id(run, proposal),
         tenant=proposal.tenant,
@@ -230,20 +214,20 @@ def _build_memory(run: RunRecord, proposal: Proposal, sources: Sequence[Memory])
         status="active",
         origin="human" if proposal.by_person else "consolidation",
         trust=derived_trust(memory.trust for memory in sources),
-        importance=max(memory.importance for memory in sources),
+        importance=together["importance"],
         pinned=False,
         generation=1 + max(memory.generation for memory in sources),
         source=None,
         session=None,
-        tags=_all_tags(sources),
+        tags=together["tags"],
         metadata={"sessions": _all_sessions(sources)},
         content_hash=content_hash(proposal.draft.text),
         access_count=0,
-        observed_at=max(memory.observed_at for memory in sources),
+        observed_at=together["observed_at"],
         created_at=now,
         updated_at=now,
         accessed_at=None,
-        expires_at=_latest_end(sources),
+        expires_at=together["expires_at"],
         superseded_by=None,
         superseded_at=None,
     )
@@ -258,48 +242,57 @@ def _derived_id(run: RunRecord, proposal: Proposal) -> str:
     return str(UUID(int=(milliseconds << 80) | int.from_bytes(seed, "big"), version=7))
 
 
+def _extended_columns(derived: Memory, added: Sequence[Memory], now: datetime) -> dict[str, Any]:
+    """Return the new columns, except the text, of a derived memory that takes in `added`.
+
+    Its trust does not change: repetition does not make it more certain.
+    """
+    memories = [derived, *added]
+    columns = _together(memories) | {
+        "metadata": json_text(derived.metadata | {"sessions": _all_sessions(memories)}),
+        "updated_at": timestamp(now),
+    }
+    return columns | {"tags": json_text(columns["tags"])}
+
+
 def _survivor_columns(
     survivor: Memory, replaced: Sequence[Memory], now: datetime
 ) -> dict[str, Any]:
     """Return the changed columns of a survivor that takes over from `replaced`."""
     memories = [survivor, *replaced]
-    metadata = dict(survivor.metadata)
-    sessions = _all_sessions(memories)
-    if sessions and sessions != _all_sessions([survivor]):
-        metadata["sessions"] = sessions
-    columns: dict[str, Any] = {
-        "tags": json_text(_all_tags(memories)),
-        "metadata": json_text(metadata),
-        "importance": max(memory.importance for memory in memories),
+    columns, sessions = _together(memories), _all_sessions(memories)
+    added = {} if sessions == _all_sessions([survivor]) else {"sessions": sessions}
+    columns |= {
+        "observed_at": survivor.observed_at,
+        "tags": json_text(columns["tags"]),
+        "metadata": json_text(survivor.metadata | added),
         "access_count": sum(memory.access_count for memory in memories),
         "layer": max((memory.layer for memory in memories), key=LAYERS.index),
         "pinned": int(any(memory.pinned for memory in memories)),
-        "expires_at": _latest_end(memories),
     }
     row = to_row(survivor)
     changed = {name: value for name, value in columns.items() if row[name] != value}
     return changed | {"updated_at": timestamp(now)} if changed else {}
 
 
-def _all_tags(memories: Sequence[Memory]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(tag for memory in memories for tag in memory.tags))
+def _together(memories: Sequence[Memory]) -> dict[str, Any]:
+    """Return the columns that the successor of memories takes from all of them."""
+    ends = [memory.expires_at for memory in memories]
+    return {
+        "tags": tuple(dict.fromkeys(tag for memory in memories for tag in memory.tags)),
+        "importance": max(memory.importance for memory in memories),
+        "observed_at": max(memory.observed_at for memory in memories),
+        # None if one never expires, so that no fact expires early.
+        "expires_at": None if None in ends else max(end for end in ends if end is not None),
+    }
 
 
 def _all_sessions(memories: Sequence[Memory]) -> list[str]:
-    own = {memory.session for memory in memories if memory.session}
-    earlier = {
-        session
-        for memory in memories
-        if isinstance(memory.metadata.get("sessions"), list)
-        for session in memory.metadata["sessions"]
-    }
-    return sorted(own | earlier)
-
-
-def _latest_end(memories: Sequence[Memory]) -> str | None:
-    """Return the latest expiry; None if one never expires, so that no fact expires early."""
-    ends = [memory.expires_at for memory in memories]
-    return None if None in ends else max(end for end in ends if end is not None)
+    sessions = {memory.session for memory in memories if memory.session}
+    for memory in memories:
+        earlier = memory.metadata.get("sessions")
+        sessions.update(earlier if isinstance(earlier, list) else ())
+    return sorted(sessions)
 
 
 def _derivation(result: Result) -> dict[str, Any]:

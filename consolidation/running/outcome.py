@@ -37,7 +37,7 @@ class WaitingPartsResult:
     # Numbers of parts: read, and asked about without success.
     read: int = 0
     unread: int = 0
-    # Numbers of texts by state: `stored`, `told`, `rejected`, `raw`.
+    # The number of texts by state.
     states: dict[str, int] = field(default_factory=dict)
     # Why the first unread part was not read.
     why: str | None = None
@@ -99,12 +99,9 @@ class Outcome:
     @property
     def conflicts(self) -> tuple[Conflict, ...]:
         """The conflicts whose memories all stay active."""
-        found = (
-            *self.plan.conflicts,
-            *(conflict for asked in self.asked for conflict in asked.conflicts),
-        )
-        archived = self.archived.leaving if self.archived is not None else ()
-        gone = {memory.id for memory in archived}
+        gone = {memory.id for memory in self.archived.leaving} if self.archived else set()
+        named = (conflict for asked in self.asked for conflict in asked.conflicts)
+        found = (*self.plan.conflicts, *named)
         return tuple(conflict for conflict in found if gone.isdisjoint(conflict.sources))
 
     @property
@@ -149,19 +146,12 @@ class Outcome:
         if self.interrupted:
             return "interrupted"
         states = self.states + Counter(window.state for window in self.asked)
-        failures = states["failed"] + states["skipped"] + _count_suspect_rejections(self)
-        phase_failed = (
-            self.purged.why or self.waiting_parts.went_wrong or any(a.why for a in self.aged)
-        )
-        if not failures and (phase_failed or self.broken_off):
-            return "partial"
-        if not failures:
-            return "done"
-        left = any(aged.leaving for aged in self.aged)
-        done = states["applied"] or states["rejected"] or self.purged.ids or left
-        done = done or self.waiting_parts.read
-        broken = states["failed"] and not done
-        return "failed" if broken else "partial"
+        if states["failed"] or states["skipped"] or _count_suspect_rejections(self):
+            is_useful = states["applied"] or states["rejected"] or self.purged.ids
+            is_useful = is_useful or self.waiting_parts.read or any(a.leaving for a in self.aged)
+            return "failed" if states["failed"] and not is_useful else "partial"
+        whys = (self.broken_off, self.purged.why, *(aged.why for aged in self.aged))
+        return "partial" if any(whys) or self.waiting_parts.went_wrong else "done"
 
 
 def _count_suspect_rejections(outcome: Outcome) -> int:
@@ -187,12 +177,10 @@ def without_stale(
     """
     if not stale:
         return outcome
-    results = [
-        replace(result, state="stale", why=stale[result.proposal.id])
-        if result.proposal.id in stale
-        else result
-        for result in outcome.results
-    ]
+    results = list(outcome.results)
+    for at, result in enumerate(results):
+        if result.proposal.id in stale:
+            results[at] = replace(result, state="stale", why=stale[result.proposal.id])
     with open_reading(path) as file:
         after = count_memories(file, select_consolidated_tenants(file, tenants), count_tokens)
     return replace(outcome, results=tuple(results), after=after)

@@ -192,7 +192,7 @@ class Stages:
                 return outcome
             archived = age(night, "limit", choice, self._preflight, self._interruption)
         except StoreError as error:
-            if outcome.run_id is None and not self._has_earlier:
+            if outcome.last_run is None:
                 raise
             # What was done before is reported.
             archived = AgeingResult(why=error.message)
@@ -228,10 +228,9 @@ class Stages:
         try:
             purged = carry_out_purge(night.path, purgeable, tenants, night.now, self._interruption)
         except StoreError as error:
-            archived = outcome.archived is not None and outcome.archived.run_id is not None
-            if outcome.run_id is None and not self._has_earlier and not archived:
+            if outcome.last_run is None:
                 raise
-            # What was consolidated before is reported.
+            # What was done before is reported.
             purged = PurgeResult(why=error.message, kept=kept, staying=staying)
         return replace(
             outcome,

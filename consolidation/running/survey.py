@@ -46,12 +46,16 @@ class Survey:
     """The contents of a file and the plan for it."""
 
     snapshot: Snapshot
-    views: Sequence[TenantView]
     # Of all tenants.
     plan: Plan
     found: Findings
     # What a purge would delete; None if none is requested.
     purgeable: Purgeable | None = None
+
+    @property
+    def views(self) -> Sequence[TenantView]:
+        """The contents of the tenants that are not idle."""
+        return self.snapshot.views
 
 
 def survey_file(
@@ -70,18 +74,9 @@ def survey_file(
     options = night.options
     marks = idle_marks(night)
     idle = _find_idle(night, marks.look_up(options.tenants), leaving)
-    snapshot = read_snapshot(
-        night.path,
-        options.tenants,
-        night.embedder.name,
-        timestamp(night.now),
-        idle,
-        cache,
-        options.full and cache is None,
-        night.writer.key,
-        frozenset(memory.id for memory in leaving),
-    )
-    views = compute_missing(snapshot, night.embedder, keeper, night.progress)
+    gone = frozenset(memory.id for memory in leaving)
+    snapshot = read_snapshot(night, idle, cache, gone)
+    compute_missing(snapshot, night.embedder, keeper, night.progress)
     chosen = replace(_plan_options(night), answered=tuple(answered))
     if not options.reconsider:
         chosen = replace(
@@ -90,18 +85,17 @@ def survey_file(
             waiting=snapshot.waiting,
             asked=snapshot.asked,
         )
-    plans = _plan_tenants(views, chosen, night.progress) if options.consolidate else {}
+    plans: dict[str, Plan] = {}
+    if options.consolidate and options.only:
+        plans = _plan_tenants(snapshot.views, chosen, night.progress)
     known = idle | plans
     plan = join_plans(known[tenant] for tenant in snapshot.tenants if tenant in known)
-    if options.approved is not None:
-        proposals = tuple(each for each in plan.proposals if each.id in options.approved)
-        plan = replace(plan, proposals=proposals, windows=())
-    found = marks.found(snapshot, views, plans, whole=not options.tenants and not idle)
+    found = marks.found(snapshot, plans, whole=not options.tenants and not idle)
     purgeable = None
     if options.purge:
         with open_reading(night.path) as file:
             purgeable = find_purgeable(file, snapshot.tenants, night.now)
-    return Survey(snapshot, views, plan, found, purgeable)
+    return Survey(snapshot, plan, found, purgeable)
 
 
 def idle_marks(night: NightInputs) -> IdleMarks:

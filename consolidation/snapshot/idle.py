@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from msgspec import DecodeError
 from msgspec.json import Decoder, encode
@@ -34,9 +33,6 @@ from slowwave.store.records import json_text
 
 from .cache import Cache, code_version
 from .snapshot import Snapshot, basis_of
-
-if TYPE_CHECKING:
-    from .tenant_view import TenantView
 
 
 @dataclass(frozen=True)
@@ -103,20 +99,19 @@ class IdleMarks:
     def found(
         self,
         snapshot: Snapshot,
-        views: Sequence[TenantView],
         plans: Mapping[str, Plan],
         whole: bool,
     ) -> Findings:
         """Return the findings of a survey."""
         idle = []
-        for tenant_rows in snapshot.tenants_rows:
-            plan = plans.get(tenant_rows.tenant)
+        for view in snapshot.views:
+            plan = plans.get(view.tenant)
             if plan is not None and plan.is_empty:
-                ends = [memory.expires_at for memory in tenant_rows.observed]
-                ends += [memory.expires_at for memory in tenant_rows.too_long]
+                ends = [memory.expires_at for memory in view.memories]
+                ends += [memory.expires_at for memory in view.too_long]
                 until = min((end for end in ends if end and end > self._now), default=None)
-                idle.append(IdleMark(tenant_rows.tenant, plan, tenant_rows.changes, until))
-        graphs = tuple((view.tenant, *view.graph.taken()) for view in views)
+                idle.append(IdleMark(view.tenant, plan, view.changes, until))
+        graphs = tuple((view.tenant, *view.graph.taken()) for view in snapshot.views)
         return Findings(self, tuple(idle), graphs, snapshot.cache, whole)
 
     def keep(self, found: Findings) -> None:
