@@ -96,9 +96,7 @@ def test_an_interruption_keeps_applied_proposals_and_the_next_run_continues(
     assert [result.state for result in again.results] == ["applied"]
 
 
-def test_an_error_leaves_only_complete_proposals(
-    memory_file: Path, agent: Agent
-) -> None:
+def test_an_error_leaves_only_complete_proposals(memory_file: Path, agent: Agent) -> None:
     fill(memory_file, [*told(TWINS, "twin"), *a_fact()])
     # A trigger of the test's own: the last write of a synthesis fails.
     execute(
@@ -172,9 +170,7 @@ def test_an_undone_proposal_is_only_proposed_again_on_request(
     assert [result.state for result in again.results] == ["applied"]
 
 
-def test_undo_names_what_prevents_it_and_changes_nothing(
-    memory_file: Path, agent: Agent
-) -> None:
+def test_undo_names_what_prevents_it_and_changes_nothing(memory_file: Path, agent: Agent) -> None:
     fill(memory_file, a_fact())
     outcome = agent.sleep()
     derived = outcome.results[0].derived
