@@ -33,6 +33,8 @@ class CycleOptions:
     include_protected: bool = False
     # The ids of proposals that are not made, because recall would fall.
     excluded: frozenset[str] = frozenset()
+    # The ids of the only proposals that are applied; None applies all.
+    approved: frozenset[str] | None = None
     # Which proposals wait for review.
     review: Review = "never"
     # Propose again what was rejected, declined or undone before.

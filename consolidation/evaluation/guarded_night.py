@@ -111,7 +111,7 @@ def exclude_harmful(
     compared = trials.before
     unguarded = guarded = _recall(trial.after.by_text)
     if trial.outcome.waiting_parts.read and _recall(compared.by_text) - guarded > limit:
-        only_read = trials.night(replace(options, only=frozenset()), writer, interruption)
+        only_read = trials.night(replace(options, approved=frozenset()), writer, interruption)
         used += only_read.outcome.usage
         compared = only_read.after
     before = _recall(compared.by_text)

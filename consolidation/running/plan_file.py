@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from slowwave.consolidation.proposals import Proposal, Result
+from slowwave.consolidation.proposals import Proposal, Result, Usage
 from slowwave.store.errors import StoreError
 from slowwave.store.opening import read_text
 from slowwave.store.records import content_hash, json_text
@@ -23,20 +23,14 @@ _ABOUT = (
 )
 
 
-def write_plan(
-    path: Path,
-    results: Sequence[Result],
-    texts: Mapping[str, str],
-    model: str | None,
-    model_key: str | None,
-) -> None:
+def write_plan(path: Path, results: Sequence[Result], texts: Mapping[str, str]) -> None:
     """Write the planned proposals of a dry run to a new file, readable only by its owner.
 
     texts: the text of each source by its id, for the person who edits it. Raises `StoreError`, also
     if the file exists.
     """
     entries = [
-        _entry(Result(result.proposal, "pending", model=model, model_key=model_key), texts)
+        _entry(replace(result, state="pending", usage=Usage(), place=0), texts)
         for result in results
         if result.state == "planned"
     ]

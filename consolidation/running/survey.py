@@ -85,11 +85,12 @@ def survey_file(
             waiting=snapshot.waiting,
             asked=snapshot.asked,
         )
-    plans: dict[str, Plan] = {}
-    if options.consolidate and options.only:
-        plans = _plan_tenants(snapshot.views, chosen, night.progress)
+    plans = _plan_tenants(snapshot.views, chosen, night.progress) if options.consolidate else {}
     known = idle | plans
     plan = join_plans(known[tenant] for tenant in snapshot.tenants if tenant in known)
+    if options.approved is not None:
+        proposals = tuple(each for each in plan.proposals if each.id in options.approved)
+        plan = replace(plan, proposals=proposals, windows=())
     found = marks.found(snapshot, plans, whole=not options.tenants and not idle)
     purgeable = None
     if options.purge:

@@ -35,7 +35,7 @@ class TenantView:
     # Active memories that consolidation made.
     derived: tuple[Memory, ...]
     # The vectors of both.
-    matrix: TextVectors
+    vectors: TextVectors
     # The names that a memory mentions, and the hash of the text that was searched for names, by id.
     entities: dict[str, list[str]] = field(default_factory=dict)
     scans: Mapping[str, str] = field(default_factory=dict)
@@ -113,7 +113,7 @@ class TenantView:
     @cached_property
     def text_vectors(self) -> NDArray[np.float32]:
         """The vector of each text, float32, shape (texts, d), unit length."""
-        return self.matrix.of([self.memories[rows[0]] for rows in self.rows_of])
+        return self.vectors.of([self.memories[rows[0]] for rows in self.rows_of])
 
     @cached_property
     def neighbours(self) -> Neighbours:
@@ -133,12 +133,6 @@ class TenantView:
     def derived_from(self) -> dict[str, str]:
         """The active stable memory that each of its sources, at any depth, went into, by id."""
         return self._ancestors({"synthesize", "merge", "update"}, "stable")
-
-    @cached_property
-    def updates(self) -> frozenset[str]:
-        """The ids of active memories that an update made."""
-        made = {edge.derived_id for edge in self.edges if edge.operation == "update"}
-        return frozenset(memory.id for memory in self.derived if memory.id in made)
 
     @cached_property
     def supported_rule(self) -> dict[str, str]:
@@ -170,16 +164,12 @@ class TenantView:
         """Return the reading of a memory's text."""
         return read(self.memories[row].content)
 
-    def vectors(self, rows: Sequence[int]) -> NDArray[np.float32]:
-        """Return the vectors of these rows, shape (len(rows), d)."""
-        return self.text_vectors[self.text_of[rows]]
-
     def sources(self, ids: Sequence[str]) -> list[Source]:
         """Return observed or derived memories as a writer sees them."""
         memories = [self.memory(memory_id) for memory_id in ids]
         return [
             Source(memory.id, memory.content, memory.observed_at, vector)
-            for memory, vector in zip(memories, self.matrix.of(memories), strict=True)
+            for memory, vector in zip(memories, self.vectors.of(memories), strict=True)
         ]
 
     def row(self, memory_id: str) -> int | None:

@@ -490,9 +490,9 @@ def test_an_active_or_unknown_memory_cannot_be_made_active_again(
 # ---- gates ----
 
 
-def said_by_gate(cli: Cli, *arguments: object) -> dict[str, Any] | None:
-    gate: dict[str, Any] | None = cli("maintain", *arguments, "--json").json["gate"]
-    return gate
+def gate_of(cli: Cli, *arguments: object) -> dict[str, Any]:
+    """Run `maintain`; return the gate that prevented it, {} if none did."""
+    return cli("maintain", *arguments, "--json").json["gate"] or {}
 
 
 def test_the_kill_switch_prevents_every_run_and_names_its_place(
@@ -504,11 +504,9 @@ def test_the_kill_switch_prevents_every_run_and_names_its_place(
     for more in ((), ("--dry-run",)):
         ended = cli("maintain", lived, "--phase", "all", *more)
         assert (ended.code, f"switched off by enabled in {config}" in ended.out) == (0, True)
-    gate = said_by_gate(cli, lived, "--phase", "all")
-    assert gate is not None
-    assert gate["name"] == "enabled"
+    assert gate_of(cli, lived, "--phase", "all")["name"] == "enabled"
     assert lived.read_bytes() == before
-    assert said_by_gate(cli, lived, setting("enabled", True), "--dry-run") is None
+    assert gate_of(cli, lived, setting("enabled", True), "--dry-run") == {}
     config.unlink()
     monkeypatch.setenv("SLOWWAVE_ENABLED", "false")
     assert "SLOWWAVE_ENABLED" in cli("maintain", lived, "--phase", "all").out
@@ -523,11 +521,9 @@ def test_an_agent_s_night_of_a_tenant_counts_as_the_last_run_of_that_tenant_only
     with AgentMemory(memory_file, "a", embedder=embedder) as memory:
         memory.consolidate()
     gated = (memory_file, "--consolidate", setting("min_interval", "12h"))
-    gate = said_by_gate(cli, *gated, "--tenant", "a")
-    assert gate is not None
-    assert gate["name"] == "min_interval"
-    assert said_by_gate(cli, *gated) is None
-    assert said_by_gate(cli, *gated, "--tenant", "a") is not None
+    assert gate_of(cli, *gated, "--tenant", "a")["name"] == "min_interval"
+    assert gate_of(cli, *gated) == {}
+    assert gate_of(cli, *gated, "--tenant", "a")
 
 
 def test_a_run_too_soon_after_the_last_one_does_nothing_and_reports_the_numbers(
@@ -535,18 +531,17 @@ def test_a_run_too_soon_after_the_last_one_does_nothing_and_reports_the_numbers(
 ) -> None:
     fill(memory_file, ["The office cat is called Pip.", "The office cat is called Pip."])
     arguments = (memory_file, "--consolidate", setting("min_interval", "12h"))
-    assert said_by_gate(cli, *arguments) is None
+    assert gate_of(cli, *arguments) == {}
     began = rows(memory_file, "SELECT started_at FROM runs")[0]["started_at"]
-    gate = said_by_gate(cli, *arguments)
-    assert gate is not None
+    gate = gate_of(cli, *arguments)
     assert (gate["name"], gate["needed"], gate["found"]) == ("min_interval", 12.0, 0.0)
     assert began[:16].replace("T", " ") in gate["why"]
     assert " minute" in gate["why"]
     then = datetime.fromisoformat(began) - timedelta(hours=13)
     execute(memory_file, "UPDATE runs SET started_at = ?", timestamp(then))
-    assert said_by_gate(cli, *arguments) is None
+    assert gate_of(cli, *arguments) == {}
     execute(memory_file, "UPDATE runs SET started_at = ?, outcome = 'failed'", began)
-    assert said_by_gate(cli, *arguments) is None
+    assert gate_of(cli, *arguments) == {}
     assert cli("maintain", memory_file, "--consolidate", setting("min_interval", "soon")).code == 2
 
 
@@ -555,14 +550,11 @@ def test_a_run_with_too_few_new_memories_does_nothing_and_reports_the_numbers(
 ) -> None:
     fill(memory_file, ["The office cat is called Pip.", "The tram leaves at noon."])
     arguments = (memory_file, "--consolidate", setting("min_new", "3"))
-    gate = said_by_gate(cli, *arguments)
-    assert gate is not None
+    gate = gate_of(cli, *arguments)
     assert (gate["name"], gate["needed"], gate["found"]) == ("min_new", 3, 2)
     fill(memory_file, ["Ada repairs the mill."])
-    assert said_by_gate(cli, *arguments) is None
-    gate = said_by_gate(cli, *arguments)
-    assert gate is not None
-    assert gate["found"] == 0
+    assert gate_of(cli, *arguments) == {}
+    assert gate_of(cli, *arguments)["found"] == 0
 
 
 def test_ingested_memories_are_new_until_a_night_has_read_them(
@@ -571,8 +563,7 @@ def test_ingested_memories_are_new_until_a_night_has_read_them(
     def new(limit: int) -> int | None:
         """Run a night; return the number of new memories if they are too few."""
         minimum = setting("min_new", str(limit))
-        gate = said_by_gate(cli, memory_file, "--consolidate", minimum)
-        return None if gate is None else gate["found"]
+        return gate_of(cli, memory_file, "--consolidate", minimum).get("found")
 
     chat = tmp_path / "chat.txt"
     chat.write_text("User: I own a red Brompton.\nAssistant: ok\nUser: My locker is 417.\n")
