@@ -8,8 +8,8 @@ Its stages, in order, each a method of `running/stages.py`:
 - `read_waiting`: let a model read waiting conversations (`ingest/read_waiting_parts.py`).
 - `survey`: withdraw outdated proposals (`running/review_queue.py`), read the file
   (`snapshot/snapshot.py`), and plan (`planning/plan.py`), all in `running/survey.py`.
-- `carry_out`: ask the model (`writing/drafts.py`), queue what a person reviews
-  (`running/execute.py`), and write rows, lineage and journal (`running/apply.py`).
+- `carry_out`: ask the model (`model/writer.py`) and queue what a person reviews, both in
+  `running/execute.py`, and write rows, lineage and journal (`running/apply.py`).
 - `close_run`: count, and record how the run ended (`running/run_in_file.py`).
 - `limit` and `purge`: archive and delete memories (`running/phases.py`).
 - `save_findings`: save what the next night need not compute (`snapshot/idle.py`).
@@ -23,9 +23,10 @@ from datetime import datetime
 from pathlib import Path
 
 from .ingest.read_waiting_parts import read_waiting_parts
-from .options import CycleOptions, NightInputs
+from .options import CycleOptions
 from .progress import Progress
 from .running.outcome import Outcome
+from .running.run_in_file import NightInputs
 from .running.stages import EndedEarly, Stages
 from .runtime.interruption import Interruption
 from .vectors.embedder import Embedder

@@ -4,17 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from .ageing.retention import Retention
-from .progress import Progress
 from .proposals import OPERATIONS, Operation, Window
-
-if TYPE_CHECKING:
-    from .vectors.embedder import Embedder
-    from .writing.writer import Writer
 
 # Which proposals wait for review: all, risky ones, or none.
 Review = Literal["always", "risky", "never"]
@@ -60,21 +53,6 @@ class CycleOptions:
     def without_new_texts(self) -> CycleOptions:
         """Return the options for a file of another agent that takes no new texts."""
         return replace(self, only=self.only & _WITHOUT_NEW_TEXTS)
-
-
-@dataclass(frozen=True)
-class NightInputs:
-    """The inputs of a night: the file, the options, and its embedder and writer."""
-
-    path: Path
-    options: CycleOptions
-    embedder: Embedder
-    writer: Writer
-    # The time of the whole night.
-    now: datetime
-    progress: Progress = field(default_factory=Progress)
-    # Whether to return what a night would do, and to write nothing.
-    dry_run: bool = False
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ from slowwave.consolidation.model.model_pair import Models
 from slowwave.consolidation.model.usage_limits import UsageLimits, UsageMeter
 from slowwave.consolidation.model.window_questions import WriteQuestion
 from slowwave.consolidation.model.writer import ModelWriter
-from slowwave.consolidation.options import CycleOptions, NightInputs
+from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.planning.estimates import estimate_window
 from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.proposals import (
@@ -40,7 +40,7 @@ from slowwave.consolidation.proposals import (
     join_plans,
 )
 from slowwave.consolidation.running.execute import Execution
-from slowwave.consolidation.running.run_in_file import Preflight, RunInFile
+from slowwave.consolidation.running.run_in_file import NightInputs, Preflight, RunInFile
 from slowwave.consolidation.runtime.interruption import Interruption
 from slowwave.consolidation.snapshot.tenant_view import TenantView
 from slowwave.consolidation.vectors.embedder import Embedder, SentenceEmbedder

@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from slowwave.consolidation.options import NightInputs
 from slowwave.consolidation.proposals import Usage
 from slowwave.consolidation.running.outcome import WaitingPartsResult
-from slowwave.consolidation.running.run_in_file import Preflight
+from slowwave.consolidation.running.run_in_file import NightInputs, Preflight
 from slowwave.consolidation.runtime.interruption import Interruption
 from slowwave.store.errors import StoreError
 from slowwave.store.file import open_reading

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
-from slowwave.consolidation.options import NightInputs
 from slowwave.consolidation.planning.savings import with_savings
 from slowwave.consolidation.proposals import (
     AskedWindow,
@@ -21,12 +20,16 @@ from slowwave.consolidation.proposals import (
 from slowwave.consolidation.runtime.interruption import Interruption
 from slowwave.consolidation.runtime.threads import run_in_thread
 from slowwave.consolidation.thresholds import LOW_COHESION
+from slowwave.consolidation.vectors.embedder import Embedder, refuse_another_space
+from slowwave.consolidation.writing.answer_store import AnswerStore
+from slowwave.consolidation.writing.writer import Job, Writer
 from slowwave.store.errors import StoreError
 from slowwave.store.file import MemoryFile, open_reading
 from slowwave.store.shown_to_model import Dispute, keep_asked, keep_disputes
+from slowwave.store.vectors import to_blob
 
 from .apply import apply_in_batches, apply_proposal, record
-from .run_in_file import RunInFile
+from .run_in_file import NightInputs, RunInFile
 
 if TYPE_CHECKING:
     from slowwave.consolidation.snapshot.tenant_view import TenantView
@@ -167,15 +170,12 @@ class Execution:
         return sum((each.usage for each in self._asked.values()), start=Usage())
 
     def _execute(self, plan: Plan) -> None:
-        from slowwave.consolidation.writing.answer_store import AnswerStore
-        from slowwave.consolidation.writing.drafts import verified_drafts
-
         night = self._night
         if plan.windows:
             run_in_thread(night.writer.make_ready)
         with open_reading(night.path) if night.dry_run else self._run.writing() as file:
             answers = AnswerStore(file, None if night.dry_run else night.now)
-            for made in verified_drafts(plan, self._views, night.embedder, night.writer, answers):
+            for made in _verified_drafts(plan, self._views, night.embedder, night.writer, answers):
                 results = [self._hold_for_review(each) for each in made if isinstance(each, Result)]
                 self._apply_all(file, results, len(plan.proposals))
                 for each in made:
@@ -245,6 +245,59 @@ class Execution:
             ),
             self._views,
         )
+
+
+def _verified_drafts(
+    plan: Plan,
+    views: Sequence[TenantView],
+    embedder: Embedder,
+    writer: Writer,
+    answers: AnswerStore,
+) -> Iterator[Sequence[Result | AskedWindow]]:
+    """Yield the plan's own proposals, then a model's results as its answers arrive.
+
+    The results have the vectors of drafts that may be written. Raises `EmbedderError`, and
+    `ModelError` before anything is applied if the model cannot be asked.
+    """
+    yield [Result(proposal, "planned") for proposal in plan.proposals]
+    if not plan.windows:
+        return
+    by_tenant = {view.tenant: view for view in views}
+    jobs = [
+        Job(window, tuple(by_tenant[window.tenant].sources(window.memories)))
+        for window in plan.windows
+    ]
+    # Vectors of another model are refused before anything is applied.
+    source = jobs[0].sources[0]
+    refuse_another_space(embedder, embedder.encode([source.text])[0], source.vector)
+    excluded = {key for window in plan.windows for key in window.excluded}
+    for answered in writer.write(jobs, answers):
+        results = [
+            each
+            for each in answered
+            if isinstance(each, Result) and each.proposal.id not in excluded
+        ]
+        yield [
+            *_embed(embedder, results),
+            *(each for each in answered if isinstance(each, AskedWindow)),
+        ]
+
+
+def _embed(embedder: Embedder, results: Sequence[Result]) -> list[Result]:
+    """Return the results with the vectors of the drafts that may be written to the file."""
+    texts = {
+        result.proposal.id: result.proposal.draft.text
+        for result in results
+        if result.state == "planned" and not result.proposal.keeps_text
+    }
+    vectors = embedder.encode(list(texts.values())) if texts else ()
+    blobs = dict(zip(texts, map(to_blob, vectors), strict=True))
+    return [
+        replace(result, vector=(embedder.name, blobs[result.proposal.id]))
+        if result.proposal.id in blobs
+        else result
+        for result in results
+    ]
 
 
 def _risks(result: Result, views: Sequence[TenantView]) -> Iterator[str]:

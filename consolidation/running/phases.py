@@ -17,7 +17,6 @@ from slowwave.consolidation.ageing.choosing import (
     choose_expired,
     scores_by_layer,
 )
-from slowwave.consolidation.options import NightInputs
 from slowwave.consolidation.proposals import Proposal
 from slowwave.consolidation.runtime.interruption import Interruption, OutOfTime
 from slowwave.consolidation.text.token_count import count_tokens
@@ -42,7 +41,7 @@ from slowwave.store.purge import (
 )
 from slowwave.store.records import new_id, timestamp
 
-from .run_in_file import Preflight, RunRecord, Verdict
+from .run_in_file import NightInputs, Preflight, RunRecord, Verdict
 
 
 @dataclass(frozen=True)
@@ -156,9 +155,11 @@ def age(
         counts = {"kept": dict(choice.kept), "above": dict(choice.above)}
         return {STATUS_AFTER[phase]: len(done), **counts}
 
-    work = _Work(list(planned), ageing.PORTION, process, report)
     shown = {PHASE: phase, "tenant": list(night.options.tenants), **preflight.as_option()}
-    done, run = _run_in_batches(night.path, work, tenants, night.now, shown, interruption)
+    batches = _batches(list(planned), ageing.PORTION)
+    done, run = _run_in_batches(
+        night.path, tenants, night.now, shown, interruption, batches, process, report
+    )
     leaving = tuple(memory for memory in choice.leaving if memory.id in done)
     return AgeingResult(**vars(run), leaving=leaving, choice=choice)
 
@@ -185,9 +186,9 @@ def carry_out_purge(
     def report(done: Collection[str]) -> dict[str, Any]:
         return {"purged": len(done), "kept": asdict(purgeable.kept)}
 
-    work = _Work(purgeable.ids, PORTION, process, report)
     options = {OPTION: True, "tenant": list(tenants)}
-    done, run = _run_in_batches(path, work, tenants, now, options, interruption)
+    batches = _batches(purgeable.ids, PORTION)
+    done, run = _run_in_batches(path, tenants, now, options, interruption, batches, process, report)
     gone = tuple(memory_id for memory_id in purgeable.ids if memory_id in done)
     return PurgeResult(**vars(run), ids=gone, kept=purgeable.kept, staying=purgeable.staying)
 
@@ -218,28 +219,24 @@ def _read_ages(night: NightInputs, gone: Collection[str] = ()) -> tuple[list[Mem
         return ages, ageing.to_epoch_seconds(file, timestamp(night.now))
 
 
-@dataclass(frozen=True)
-class _Work:
-    """The memories to process, and how."""
-
-    ids: Sequence[str]
-    # The number of memories per transaction.
-    size: int
-    # Processes and journals a batch in a transaction of its own. Raises `StoreError`.
-    process: Callable[[MemoryFile, str, Sequence[str]], None]
-    # Returns what the run's report says about the processed memories, besides the counts.
-    report: Callable[[Collection[str]], Mapping[str, Any]]
+def _batches(ids: Sequence[str], size: int) -> list[Sequence[str]]:
+    return [ids[start : start + size] for start in range(0, len(ids), size)]
 
 
 def _run_in_batches(
     path: Path,
-    work: _Work,
     tenants: Sequence[str],
     now: datetime,
     options: Mapping[str, Any],
     interruption: Interruption,
+    batches: Sequence[Sequence[str]],
+    process: Callable[[MemoryFile, str, Sequence[str]], object],
+    report: Callable[[Collection[str]], Mapping[str, Any]],
 ) -> tuple[Collection[str], PhaseRun]:
     """Process memories in a run of its own; return the processed ids and how the run ended.
+
+    process: processes and journals a batch in a transaction of its own. report: returns what the
+    run's report contains about the processed memories, besides the counts.
 
     An error after the first batch is reported in the result. Raises `StoreError` if nothing was
     processed.
@@ -251,7 +248,7 @@ def _run_in_batches(
         with interruption.limited():
             run.begin(file, options)
         try:
-            interrupted = _process_all(file, run.run_id, work, interruption)
+            interrupted = _process_all(file, run.run_id, batches, process, interruption)
         except KeyboardInterrupt:
             interruption.close()
             interrupted = True
@@ -262,7 +259,7 @@ def _run_in_batches(
             run.end(file, "failed", {})
             raise failure
         after = count_memories(file, tenants, count_tokens)
-        kept_report = {"before": asdict(before), "after": asdict(after), **work.report(done)}
+        kept_report = {"before": asdict(before), "after": asdict(after), **report(done)}
         verdict: Verdict = "interrupted" if interrupted else "partial" if failure else "done"
         end_is_kept = True
         try:
@@ -274,15 +271,21 @@ def _run_in_batches(
     return done, PhaseRun(run.run_id, why, interrupted, end_is_kept)
 
 
-def _process_all(file: MemoryFile, run_id: str, work: _Work, interruption: Interruption) -> bool:
+def _process_all(
+    file: MemoryFile,
+    run_id: str,
+    batches: Sequence[Sequence[str]],
+    process: Callable[[MemoryFile, str, Sequence[str]], object],
+    interruption: Interruption,
+) -> bool:
     """Process all batches; return whether that was interrupted."""
-    for start in range(0, len(work.ids), work.size):
+    for batch in batches:
         # Late in a night signals no longer interrupt, so poll.
         if interruption.asked:
             return True
         try:
             with interruption.limited():
-                work.process(file, run_id, work.ids[start : start + work.size])
+                process(file, run_id, batch)
         except OutOfTime:
             return True
     return False

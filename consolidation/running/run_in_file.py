@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Literal
 
+from slowwave.consolidation.options import CycleOptions
+from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.proposals import Usage
 from slowwave.consolidation.vectors.embedder import Embedder
 from slowwave.consolidation.writing.writer import Writer
@@ -35,6 +37,21 @@ from slowwave.store.vectors import keep_vectors
 Verdict = Literal["done", "partial", "failed", "interrupted"]
 # The number of memories whose names one transaction writes.
 _BATCH = 500
+
+
+@dataclass(frozen=True)
+class NightInputs:
+    """The inputs of a night: the file, the options, and its embedder and writer."""
+
+    path: Path
+    options: CycleOptions
+    embedder: Embedder
+    writer: Writer
+    # The time of the whole night.
+    now: datetime
+    progress: Progress = field(default_factory=Progress)
+    # Whether to return what a night would do, and to write nothing.
+    dry_run: bool = False
 
 
 def run_report(
@@ -194,15 +211,6 @@ class RunInFile:
         with open_reading(self.path) as file:
             found = ((key, read_decision(file, self.context.run_id, key)) for key in keys)
             return {key: decision for key, decision in found if decision is not None}
-
-    def end_early(self) -> bool:
-        """Record that the run was interrupted before it applied anything.
-
-        Returns whether it had written anything.
-        """
-        begun = self.has_begun()
-        self.end("interrupted", None, {})
-        return begun
 
     def end(self, verdict: Verdict, plan: str | None, report: dict[str, Any]) -> None:
         """Record how the run ended, if it wrote anything."""

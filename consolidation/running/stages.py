@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from slowwave.consolidation.ageing.choosing import LayerScores, LeavingMemory
 from slowwave.consolidation.errors import ConsolidationError
-from slowwave.consolidation.options import NightInputs
 from slowwave.consolidation.proposals import Plan, Usage, Window, join_plans
 from slowwave.consolidation.runtime.interruption import InterruptedEarly, Interruption, OutOfTime
 from slowwave.consolidation.snapshot.idle import Findings
@@ -34,7 +33,7 @@ from .phases import (
     score_layers,
 )
 from .review_queue import EarlierProposals, withdraw_outdated
-from .run_in_file import Preflight, RunInFile
+from .run_in_file import NightInputs, Preflight, RunInFile
 from .survey import Survey, save_findings, survey_file
 
 if TYPE_CHECKING:
@@ -280,7 +279,8 @@ class Stages:
         except KeyboardInterrupt:
             self._interruption.close()
             with self._interruption.limited():
-                kept = self._run.end_early()
+                kept = self._run.has_begun()
+                self._run.end("interrupted", None, {})
             early = InterruptedEarly(kept)
             if self._has_earlier:
                 early.hint = " ".join(filter(None, (early.hint, _EARLIER_HINT)))

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from slowwave.consolidation.ageing.choosing import LeavingMemory
 from slowwave.consolidation.errors import ConsolidationError
-from slowwave.consolidation.options import NightInputs, PlanOptions
+from slowwave.consolidation.options import PlanOptions
 from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.proposals import Plan, Window, join_plans
 from slowwave.consolidation.runtime.interruption import Interruption, OutOfTime
@@ -28,7 +28,7 @@ from slowwave.store.purge import Purgeable, find_purgeable
 from slowwave.store.records import timestamp
 
 from .outcome import Outcome
-from .run_in_file import Preflight
+from .run_in_file import NightInputs, Preflight
 
 if TYPE_CHECKING:
     from slowwave.consolidation.snapshot.tenant_view import TenantView
@@ -73,9 +73,19 @@ def survey_file(
     """
     options = night.options
     marks = idle_marks(night)
-    idle = _find_idle(night, marks.look_up(options.tenants), leaving)
+    idle = _find_idle(night, marks, leaving)
     gone = frozenset(memory.id for memory in leaving)
-    snapshot = read_snapshot(night, idle, cache, gone)
+    snapshot = read_snapshot(
+        night.path,
+        options,
+        night.embedder.name,
+        night.writer.key,
+        timestamp(night.now),
+        night.progress,
+        idle,
+        cache,
+        gone,
+    )
     compute_missing(snapshot, night.embedder, keeper, night.progress)
     chosen = replace(_plan_options(night), answered=tuple(answered))
     if not options.reconsider:
@@ -115,19 +125,16 @@ def _plan_options(night: NightInputs) -> PlanOptions:
 
 
 def _find_idle(
-    night: NightInputs, known: Mapping[str, Plan | None], leaving: Sequence[LeavingMemory]
+    night: NightInputs, marks: IdleMarks, leaving: Sequence[LeavingMemory]
 ) -> dict[str, Plan]:
     """Return the plans of the idle tenants, which are not read again."""
-    if not night.options.consolidate:
+    known, options = marks.look_up(night.options.tenants), night.options
+    if not options.consolidate:
         return {tenant: join_plans(()) for tenant in known}
-    if night.options.full or night.options.reconsider:
+    if options.full or options.reconsider:
         return {}
     changing = {memory.memory.tenant for memory in leaving}
-    return {
-        tenant: plan
-        for tenant, plan in known.items()
-        if plan is not None and tenant not in changing
-    }
+    return {tenant: plan for tenant, plan in known.items() if plan and tenant not in changing}
 
 
 def _plan_tenants(

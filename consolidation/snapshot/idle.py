@@ -36,21 +36,12 @@ from .snapshot import Snapshot, basis_of
 
 
 @dataclass(frozen=True)
-class IdleMark:
-    """The mark of an idle tenant, valid while the change count is the same, and until a time."""
-
-    tenant: str
-    plan: Plan
-    changes: int
-    until: str | None
-
-
-@dataclass(frozen=True)
 class Findings:
     """The findings of a survey; they are small compared with its memories."""
 
     idle_marks: IdleMarks
-    idle: tuple[IdleMark, ...]
+    # (tenant, its plan, its change count, when it expires) of idle tenants.
+    idle: tuple[tuple[str, Plan, int, str | None], ...]
     # (tenant, number of parts of its graph that stay, new parts).
     graphs: tuple[tuple[str, int, tuple[bytes, ...]], ...]
     cache: Cache
@@ -110,7 +101,7 @@ class IdleMarks:
                 ends = [memory.expires_at for memory in view.memories]
                 ends += [memory.expires_at for memory in view.too_long]
                 until = min((end for end in ends if end and end > self._now), default=None)
-                idle.append(IdleMark(view.tenant, plan, view.changes, until))
+                idle.append((view.tenant, plan, view.changes, until))
         graphs = tuple((view.tenant, *view.graph.taken()) for view in snapshot.views)
         return Findings(self, tuple(idle), graphs, snapshot.cache, whole)
 
@@ -125,9 +116,9 @@ class IdleMarks:
     def keep_idle_marks(self, found: Findings) -> None:
         """Mark tenants as idle, and delete findings that a survey of the whole file did not use."""
         with open_writing(self._path) as file:
-            for mark in found.idle:
-                report = _encode(mark.plan)
-                keep_idle_report(file, mark.tenant, self.key, mark.changes, mark.until, report)
+            for tenant, plan, changes, until in found.idle:
+                report = zlib.compress(encode(plan), level=1)
+                keep_idle_report(file, tenant, self.key, changes, until, report)
             if found.whole:
                 added, outdated = found.cache.swept()
                 keep_cached(file, added)
@@ -135,10 +126,6 @@ class IdleMarks:
 
 
 _PLAN = Decoder(Plan)
-
-
-def _encode(plan: Plan) -> bytes:
-    return zlib.compress(encode(plan), level=1)
 
 
 def _read(report: bytes | None) -> Plan | None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from slowwave.consolidation.clustering.neighbours import STEP
 from slowwave.consolidation.clustering.stored_graph import StoredGraph
-from slowwave.consolidation.options import NightInputs
+from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.consolidation.thresholds import DUPLICATE_SIMILARITY
@@ -29,7 +30,7 @@ from slowwave.store.memories import (
     read_too_long,
     select_consolidated_tenants,
 )
-from slowwave.store.records import Memory, timestamp
+from slowwave.store.records import Memory
 from slowwave.store.shown_to_model import read_asked
 from slowwave.store.vectors import read_vectors
 
@@ -67,22 +68,27 @@ class Snapshot:
 
 
 def read_snapshot(
-    night: NightInputs,
+    path: Path,
+    options: CycleOptions,
+    model: str,
+    model_key: str | None,
+    now: str,
+    progress: Progress,
     idle: Container[str] = (),
     cache: Cache | None = None,
     leaving: frozenset[str] = frozenset(),
 ) -> Snapshot:
     """Read the tenants of a night; idle ones are only counted.
 
-    cache: of an earlier survey of this run; without it, the option `full` ignores the findings of
-    earlier runs. leaving: ids of active memories to read as deleted. The file is closed afterwards.
-    Raises `StoreError`.
+    model: the embedding model. model_key: the hash of the writing model and its prompts. cache: of
+    an earlier survey of this run; without it, the option `full` ignores the findings of earlier
+    runs. leaving: ids of active memories to read as deleted. The file is closed afterwards. Raises
+    `StoreError`.
     """
-    model, model_key, now = night.embedder.name, night.writer.key, timestamp(night.now)
-    with open_reading(night.path) as file:
-        tenants = select_consolidated_tenants(file, night.options.tenants)
+    with open_reading(path) as file:
+        tenants = select_consolidated_tenants(file, options.tenants)
         wanted = [tenant for tenant in tenants if tenant not in idle]
-        is_full = cache is None and night.options.full
+        is_full = cache is None and options.full
         if cache is None:
             cache = Cache(read_cached(file) if wanted and not is_full else ())
         sound = {tenant: read_sound(file, tenant, now, leaving) for tenant in wanted}
@@ -109,7 +115,7 @@ def read_snapshot(
                 damaged=damaged,
                 changes=count_changes(file, tenant),
                 cache=cache,
-                graph=StoredGraph(tuple(parts), partial(night.progress.stage, "comparing")),
+                graph=StoredGraph(tuple(parts), partial(progress.stage, "comparing")),
             )
             views.append(view)
         return Snapshot(

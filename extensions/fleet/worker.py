@@ -16,8 +16,9 @@ from pathlib import Path
 from slowwave.consolidation.cycle import run_cycle
 from slowwave.consolidation.errors import ConsolidationError
 from slowwave.consolidation.model.writer import ModelWriter
-from slowwave.consolidation.options import CycleOptions, NightInputs
+from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.running.outcome import Outcome
+from slowwave.consolidation.running.run_in_file import NightInputs
 from slowwave.consolidation.running.survey import idle_marks
 from slowwave.consolidation.runtime.interruption import Interruption
 from slowwave.consolidation.runtime.redaction import without_secrets

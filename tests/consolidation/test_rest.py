@@ -19,9 +19,10 @@ from nights import NOW, execute, fill, night, of_one_thing, picture, rows
 
 from fixtures.night import load
 from slowwave.cli.app import run
-from slowwave.consolidation.options import CycleOptions, NightInputs
+from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.running import survey
 from slowwave.consolidation.running.outcome import Outcome
+from slowwave.consolidation.running.run_in_file import NightInputs
 from slowwave.consolidation.vectors.embedder import Embedder, SentenceEmbedder
 from slowwave.consolidation.writing.writer import BuiltInWriter
 from slowwave.store.errors import ChangedSince
