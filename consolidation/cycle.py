@@ -3,12 +3,12 @@
 Its stages, in order, each a method of `running/stages.py`:
 
 - `exclusive`: hold the maintenance lock of the file.
-- `bring_up_to_date`: migrate an older schema (`store/schema.py`), after a backup.
+- `migrate`: migrate an older schema (`store/schema.py`), after a backup.
 - `expire`: choose what expires (`ageing/choosing.py`), and expire it (`running/phases.py`).
 - `read_waiting`: let a model read waiting conversations (`ingest/read_waiting_parts.py`).
 - `survey`: withdraw outdated proposals (`running/review_queue.py`), read the file
   (`snapshot/snapshot.py`), and plan (`planning/plan.py`), all in `running/survey.py`.
-- `carry_out`: ask the model (`model/writer.py`) and queue what a person reviews, both in
+- `execute`: ask the model (`model/writer.py`) and queue what a person reviews, both in
   `running/execute.py`, and write rows, lineage and journal (`running/apply.py`).
 - `close_run`: count, and record how the run ended (`running/run_in_file.py`).
 - `limit` and `purge`: archive and delete memories (`running/phases.py`).
@@ -57,13 +57,13 @@ def run_cycle(
     stages = Stages(night, interruption)
     with stages.exclusive():
         try:
-            stages.bring_up_to_date()
+            stages.migrate()
             stages.expire()
             stages.read_waiting(
                 lambda preflight: read_waiting_parts(night, preflight, interruption)
             )
             survey = stages.survey()
-            executed = stages.carry_out(survey)
+            executed = stages.execute(survey)
         except EndedEarly as early:
             return early.outcome
         outcome = stages.close_run(survey, executed)

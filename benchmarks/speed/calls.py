@@ -131,7 +131,7 @@ def _night(endpoint: Endpoint, view: TenantView, concurrency: int, embedder: Emb
         execution = Execution(
             NightInputs(path, CycleOptions(), embedder, writer, _NOW), run, [view]
         )
-        executed = execution.carry_out(plan, Interruption(), lambda answered: (join_plans(()), []))
+        executed = execution.execute(plan, Interruption(), lambda answered: (join_plans(()), []))
         seconds, processor_s = time.monotonic() - began, time.process_time() - worked
     applied = Counter(one.state for one in executed.results)["applied"]
     return _Stage(applied, seconds, processor_s)

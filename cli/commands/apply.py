@@ -54,7 +54,7 @@ def apply(
 
     Nothing is done of one whose sources have changed since, or whose text cannot be checked.
     """
-    from slowwave.consolidation.running.approval import ReviewResult, carry_out, find_declined
+    from slowwave.consolidation.running.approval import ReviewResult, apply_approved, find_declined
     from slowwave.consolidation.running.plan_file import read_plan
 
     refuse_unwritable_wiki(wiki, file)
@@ -80,7 +80,7 @@ def apply(
             declined = [] if reconsider else list(find_declined(opened, several))
             ids = {one.proposal.id for one in declined}
             left = [one for one in several if one.proposal.id not in ids]
-            decided = carry_out(opened, left, model, now, "plan", progress, is_trusted=False)
+            decided = apply_approved(opened, left, model, now, "plan", progress, is_trusted=False)
             return ReviewResult(decided.run_id, (*decided.results, *declined))
 
         decided = place.change(do)

@@ -105,13 +105,13 @@ def _carried_out(
     progress: Progress | None,
 ) -> ReviewResult:
     """Apply what is chosen as one run; words_of: a person's words for a proposal, by its id."""
-    from slowwave.consolidation.running.approval import carry_out
+    from slowwave.consolidation.running.approval import apply_approved
 
     now = datetime.now(UTC)
 
     def do(opened: MemoryFile) -> ReviewResult:
         chosen = [_worded(opened, one, words_of(one.id)) for one in chosen_of(opened, choice)]
-        return carry_out(opened, chosen, embedder, now, way, progress)
+        return apply_approved(opened, chosen, embedder, now, way, progress)
 
     return place.change(do)
 

@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 
 from slowwave.consolidation.proposals import Result
-from slowwave.consolidation.running.approval import ReviewResult, carry_out
+from slowwave.consolidation.running.approval import ReviewResult, apply_approved
 from slowwave.consolidation.running.review_queue import WaitingProposal, read_queue, with_sources
 from slowwave.consolidation.vectors.embedder import Embedder
 from slowwave.store.check import refuse_damaged
@@ -43,7 +43,7 @@ def approve_waiting(
         if latest is None:
             return None
         kept = [waiting.kept for waiting in with_sources(file, [latest])]
-        return carry_out(file, kept, embedder, now, _WAY)
+        return apply_approved(file, kept, embedder, now, _WAY)
 
 
 def decline_waiting(path: Path, tenant: str, proposal_id: str, reason: str, now: datetime) -> bool:

@@ -75,7 +75,7 @@ def drop_waiting(
             return _choose(file, which, tenants)
     with maintenance_lock(path):
         preflight = Preflight(path, None, now)
-        preflight.bring_up_to_date()
+        preflight.migrate()
         preflight.check_and_back_up()
         with open_writing(path) as file:
             return _drop(file, _choose(file, which, tenants), now)

@@ -81,7 +81,7 @@ def ingest(
             return _dry_run(file, intake, options, embedder, model, now)
     with maintenance_lock(path):
         preflight = Preflight(path, None, now)
-        preflight.bring_up_to_date()
+        preflight.migrate()
         return ingest_while_locked(
             path,
             conversations,

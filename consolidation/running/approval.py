@@ -38,7 +38,7 @@ class ReviewResult:
     results: tuple[Result, ...]
 
 
-def carry_out(
+def apply_approved(
     file: MemoryFile,
     proposals: Sequence[Result],
     embedder: Embedder,

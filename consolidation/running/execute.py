@@ -67,7 +67,7 @@ def execute_plan(
     if survey.purgeable is not None and survey.purgeable.ids and not night.dry_run:
         run.preflight.check_and_back_up()
     try:
-        return Execution(night, run, survey.views).carry_out(survey.plan, interruption, plan_again)
+        return Execution(night, run, survey.views).execute(survey.plan, interruption, plan_again)
     except Exception:
         run.end("failed", survey.plan.digest, {})
         raise
@@ -93,7 +93,7 @@ class Execution:
         # The last transaction: it may be committed without being among the results.
         self._last: Sequence[Result] = ()
 
-    def carry_out(
+    def execute(
         self, plan: Plan, interruption: Interruption, plan_again: PlanAgain
     ) -> ExecutionResult:
         """Verify and apply the plan's proposals, and those that a model makes of its windows.

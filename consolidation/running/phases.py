@@ -164,7 +164,7 @@ def age(
     return AgeingResult(**vars(run), leaving=leaving, choice=choice)
 
 
-def carry_out_purge(
+def purge_memories(
     path: Path,
     purgeable: Purgeable,
     tenants: Sequence[str],

@@ -101,7 +101,7 @@ class Preflight:
             self.backup = back_up(self._path, self._now, self._keep_backups)
         self._ready = True
 
-    def bring_up_to_date(self) -> None:
+    def migrate(self) -> None:
         """Migrate an older schema."""
         if needs_migration(self._path):
             self.check_and_back_up()

@@ -24,11 +24,11 @@ from .phases import (
     AgeingResult,
     PurgeResult,
     age,
-    carry_out_purge,
     choose_archived,
     choose_expiring,
     count_now,
     counts_without,
+    purge_memories,
     read_tenants,
     score_layers,
 )
@@ -85,11 +85,11 @@ class Stages:
                 self._interruption.close()
                 raise InterruptedEarly(kept=False) from None
 
-    def bring_up_to_date(self) -> None:
+    def migrate(self) -> None:
         """Migrate an older schema, which a dry run reads unchanged."""
         if not self._night.dry_run:
             with self._interruptible():
-                self._preflight.bring_up_to_date()
+                self._preflight.migrate()
 
     def expire(self) -> None:
         """Expire memories, and score the others."""
@@ -137,7 +137,7 @@ class Stages:
             keeper = None if night.dry_run else self._run
             return survey_file(night, keeper, leaving=self._leaving)
 
-    def carry_out(self, survey: Survey) -> ExecutionResult:
+    def execute(self, survey: Survey) -> ExecutionResult:
         """Execute the plan."""
         night, run, cache = self._night, self._run, survey.found.cache
 
@@ -225,7 +225,7 @@ class Stages:
                 after=replace(outcome.after, superseded=superseded),
             )
         try:
-            purged = carry_out_purge(night.path, purgeable, tenants, night.now, self._interruption)
+            purged = purge_memories(night.path, purgeable, tenants, night.now, self._interruption)
         except StoreError as error:
             if outcome.last_run is None:
                 raise

@@ -101,7 +101,7 @@ def survey_file(
     if options.approved is not None:
         proposals = tuple(each for each in plan.proposals if each.id in options.approved)
         plan = replace(plan, proposals=proposals, windows=())
-    found = marks.found(snapshot, plans, whole=not options.tenants and not idle)
+    found = marks.collect_findings(snapshot, plans, whole=not options.tenants and not idle)
     purgeable = None
     if options.purge:
         with open_reading(night.path) as file:
@@ -178,7 +178,7 @@ def save_findings(
     try:
         with interruption.limited():
             preflight.refuse_damaged()
-            first.idle_marks.keep(first)
+            first.idle_marks.save(first)
         found: Findings | None = first
         if outcome.changed and not is_short:
             return outcome
@@ -187,8 +187,8 @@ def save_findings(
             found = _wait_for(again, interruption)
         if found is not None:
             with interruption.limited():
-                found.idle_marks.keep(found)
-                found.idle_marks.keep_idle_marks(found)
+                found.idle_marks.save(found)
+                found.idle_marks.save_idle_marks(found)
     except (StoreError, ConsolidationError) as error:
         return replace(outcome, not_kept=error.message)
     except OutOfTime:

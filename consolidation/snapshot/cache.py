@@ -90,15 +90,15 @@ class Cache:
         """The number of new ones among them that were not taken yet."""
         return sum(len(findings.new) for findings in self._kinds.values())
 
-    def taken(self) -> list[Row]:
+    def take_new(self) -> list[Row]:
         """Return the rows that are new since the last call."""
         return [
             (kind, place, text)
             for kind, findings in sorted(self._kinds.items())
-            for place, text in findings.taken()
+            for place, text in findings.take_new()
         ]
 
-    def swept(self) -> tuple[list[Row], list[tuple[str, bytes]]]:
+    def sweep(self) -> tuple[list[Row], list[tuple[str, bytes]]]:
         """Return rows to add, and the (kind, key) of rows to delete.
 
         Rows that were not requested are deleted, so that no finding outlives its text.
@@ -106,7 +106,7 @@ class Cache:
         added: list[Row] = []
         outdated = [(kind, key) for kind, rows in sorted(self._rows.items()) for key in rows]
         for kind, findings in sorted(self._kinds.items()):
-            packs, places = findings.swept()
+            packs, places = findings.sweep()
             added += [(kind, place, text) for place, text in packs]
             outdated += [(kind, place) for place in places]
         return added, outdated
@@ -145,12 +145,12 @@ class _Findings(Generic[T]):
             self.new.update(dict.fromkeys(unknown))
         return [self._values[key] for key in keys]
 
-    def taken(self) -> Iterator[tuple[bytes, str]]:
+    def take_new(self) -> Iterator[tuple[bytes, str]]:
         """Yield packs of new findings, only once."""
         yield from self._packed(self.new)
         self.new.clear()
 
-    def swept(self) -> tuple[list[tuple[bytes, str]], list[bytes]]:
+    def sweep(self) -> tuple[list[tuple[bytes, str]], list[bytes]]:
         """Return packs to add, and the places of packs to delete.
 
         Packs are replaced that have unrequested findings, that share findings with others (a full

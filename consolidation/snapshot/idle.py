@@ -87,7 +87,7 @@ class IdleMarks:
                 for tenant in select_consolidated_tenants(file, chosen)
             }
 
-    def found(
+    def collect_findings(
         self,
         snapshot: Snapshot,
         plans: Mapping[str, Plan],
@@ -105,22 +105,22 @@ class IdleMarks:
         graphs = tuple((view.tenant, *view.graph.taken()) for view in snapshot.views)
         return Findings(self, tuple(idle), graphs, snapshot.cache, whole)
 
-    def keep(self, found: Findings) -> None:
+    def save(self, found: Findings) -> None:
         """Keep the graphs and the cache."""
         with open_writing(self._path) as file:
             for tenant, staying, parts in found.graphs:
                 if parts:
                     keep_parts(file, tenant, self._basis, staying, parts)
-            keep_cached(file, found.cache.taken())
+            keep_cached(file, found.cache.take_new())
 
-    def keep_idle_marks(self, found: Findings) -> None:
+    def save_idle_marks(self, found: Findings) -> None:
         """Mark tenants as idle, and delete findings that a survey of the whole file did not use."""
         with open_writing(self._path) as file:
             for tenant, plan, changes, until in found.idle:
                 report = zlib.compress(encode(plan), level=1)
                 keep_idle_report(file, tenant, self.key, changes, until, report)
             if found.whole:
-                added, outdated = found.cache.swept()
+                added, outdated = found.cache.sweep()
                 keep_cached(file, added)
                 forget_cached(file, outdated)
 

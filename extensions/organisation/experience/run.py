@@ -87,7 +87,7 @@ def compress_experiences(
                 return _rehearsed(file, options, embedder, writer, progress)
         with maintenance_lock(path):
             preflight = Preflight(path, None, now)
-            preflight.bring_up_to_date()
+            preflight.migrate()
             preflight.refuse_damaged()
             with open_reading(path) as file:
                 due = _due(file, options.tenants)
