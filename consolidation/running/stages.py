@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from slowwave.consolidation.ageing.choosing import LayerScores, LeavingMemory
 from slowwave.consolidation.errors import ConsolidationError
+from slowwave.consolidation.planning.savings import expected_counts
 from slowwave.consolidation.proposals import Plan, Usage, Window, join_plans
 from slowwave.consolidation.runtime.interruption import InterruptedEarly, Interruption, OutOfTime
 from slowwave.consolidation.snapshot.idle import Findings
@@ -88,13 +89,13 @@ class Stages:
     def migrate(self) -> None:
         """Migrate an older schema, which a dry run reads unchanged."""
         if not self._night.dry_run:
-            with self._interruptible():
+            with self._guarded():
                 self._preflight.migrate()
 
     def expire(self) -> None:
         """Expire memories, and score the others."""
         night = self._night
-        with self._reporting_earlier(), self._interruptible():
+        with self._guarded():
             choice = choose_expiring(night)
             if choice is not None:
                 if choice.leaving and not night.dry_run:
@@ -109,7 +110,7 @@ class Stages:
         night = self._night
         if not night.options.consolidate:
             return
-        with self._reporting_earlier(), self._interruptible():
+        with self._guarded():
             if night.dry_run:
                 with open_reading(night.path) as file:
                     backlog = read_backlog(file, night.options.tenants)
@@ -124,7 +125,7 @@ class Stages:
     def survey(self) -> Survey:
         """Withdraw outdated pending proposals, survey the file, and plan."""
         night = self._night
-        with self._reporting_earlier(), self._interruptible():
+        with self._guarded():
             if night.options.consolidate:
                 self._earlier = withdraw_outdated(
                     night.path,
@@ -145,17 +146,26 @@ class Stages:
             again = survey_file(night, run, cache, answered=answered)
             return again.plan, again.views
 
-        with self._reporting_earlier(), self._interruptible():
+        with self._guarded():
             return execute_plan(night, run, survey, self._interruption, plan_again)
 
     def close_run(self, survey: Survey, executed: ExecutionResult) -> Outcome:
         """Count the memories, and record how the run ended."""
         night, before = self._night, survey.snapshot.counts
+        if night.dry_run:
+            after = expected_counts(before, executed.applicable, survey.views)
+            after = counts_without(night, after, self._leaving)
+        elif any(result.state == "applied" for result in executed.results):
+            with self._interruption.limited():
+                after = count_now(night.path, survey.snapshot.tenants)
+        else:
+            # What agents added meanwhile is not counted.
+            after = before
         outcome = Outcome(
             survey.plan,
             executed.results,
             before,
-            before,
+            after,
             executed.usage,
             executed.asked,
             self._run.run_id,
@@ -163,15 +173,6 @@ class Stages:
             executed.broken_off,
             earlier=self._earlier,
         )
-        if night.dry_run:
-            after = self._expected_counts(survey, executed)
-        # A run that changed nothing does not count what agents added meanwhile.
-        elif outcome.states["applied"]:
-            with self._interruption.limited():
-                after = count_now(night.path, survey.snapshot.tenants)
-        else:
-            after = before
-        outcome = replace(outcome, after=after)
         try:
             with self._interruption.limited():
                 self._run.end(outcome.verdict, survey.plan.digest, outcome.report)
@@ -263,34 +264,24 @@ class Stages:
         expired = self._expired is not None and self._expired.run_id is not None
         return expired or bool(self._waiting_parts.runs)
 
-    def _expected_counts(self, survey: Survey, executed: ExecutionResult) -> Counts:
-        """Return the counts after the expiry and the plan of a dry run."""
-        from slowwave.consolidation.planning.savings import expected_counts
-
-        before = survey.snapshot.counts
-        after = expected_counts(before, executed.applicable, survey.views)
-        return counts_without(self._night, after, self._leaving)
-
     @contextmanager
-    def _interruptible(self) -> Iterator[None]:
-        """End the run if the block is interrupted. Raises `InterruptedEarly`."""
-        try:
-            yield
-        except KeyboardInterrupt:
-            self._interruption.close()
-            with self._interruption.limited():
-                kept = self._run.has_begun()
-                self._run.end("interrupted", None, {})
-            early = InterruptedEarly(kept)
-            if self._has_earlier:
-                early.hint = " ".join(filter(None, (early.hint, _EARLIER_HINT)))
-            raise early from None
+    def _guarded(self) -> Iterator[None]:
+        """End the run if the block is interrupted, and report what was written before an error.
 
-    @contextmanager
-    def _reporting_earlier(self) -> Iterator[None]:
-        """Turn an error after earlier writes into `EndedEarly`."""
+        Raises `InterruptedEarly`, and `EndedEarly` instead of an error after earlier writes.
+        """
         try:
-            yield
+            try:
+                yield
+            except KeyboardInterrupt:
+                self._interruption.close()
+                with self._interruption.limited():
+                    kept = self._run.has_begun()
+                    self._run.end("interrupted", None, {})
+                early = InterruptedEarly(kept)
+                if self._has_earlier:
+                    early.hint = " ".join(filter(None, (early.hint, _EARLIER_HINT)))
+                raise early from None
         except (StoreError, ConsolidationError) as error:
             if not self._has_earlier:
                 raise
