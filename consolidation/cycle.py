@@ -1,6 +1,20 @@
 """One night, from the file to the outcome; start reading here.
 
-The stages are called in order. A dry run calls the same stages, which write nothing.
+Its stages, in order, each a method of `running/stages.py`:
+
+- `exclusive`: hold the maintenance lock of the file.
+- `migrate`: migrate an older schema (`store/schema.py`), after a backup.
+- `expire`: choose what expires (`ageing/choosing.py`), and expire it (`running/phases.py`).
+- `read_waiting`: let a model read waiting conversations (`ingest/read_waiting_parts.py`).
+- `survey`: withdraw outdated proposals (`running/review_queue.py`), read the file
+  (`snapshot/snapshot.py`), and plan (`planning/plan.py`), all in `running/survey.py`.
+- `execute`: ask the model (`model/writer.py`) and queue what a person reviews, both in
+  `running/execute.py`, and write rows, lineage and journal (`running/apply.py`).
+- `close_run`: count, and record how the run ended (`running/run_in_file.py`).
+- `limit` and `purge`: archive and delete memories (`running/phases.py`).
+- `save_findings`: save what the next night need not compute (`snapshot/idle.py`).
+
+A dry run goes through the same stages, and each stops before its first write.
 """
 
 from __future__ import annotations
@@ -11,9 +25,8 @@ from pathlib import Path
 from .ingest.read_waiting_parts import read_waiting_parts
 from .options import CycleOptions
 from .progress import Progress
-from .running.dry_stages import DryStages
-from .running.night_inputs import NightInputs
 from .running.outcome import Outcome
+from .running.run_in_file import NightInputs
 from .running.stages import EndedEarly, Stages
 from .runtime.interruption import Interruption
 from .vectors.embedder import Embedder
@@ -32,30 +45,29 @@ def run_cycle(
 ) -> Outcome:
     """Run a night on the memory file at `path`; a dry run only returns what it would do.
 
-    Memories expire, a model reads waiting conversations, memories are consolidated, those above a
-    limit are archived, and those superseded long ago are purged. In this order expired memories are
-    never merged into live ones, and memories are consolidated before others are archived.
+    Expired memories are never merged into live ones, and memories are consolidated before others
+    are archived.
 
     Agents may read and write the file meanwhile: it is only locked in short transactions. Raises
     `StoreError`, `EmbedderError` or `ModelError` if nothing was changed, `InterruptedEarly` if
     nothing was consolidated, and `OutOfTime`.
     """
     interruption = interruption or Interruption()
-    night = NightInputs(path, options, embedder, writer, now, progress or Progress())
-    stages = DryStages(night, interruption) if dry_run else Stages(night, interruption)
+    night = NightInputs(path, options, embedder, writer, now, progress or Progress(), dry_run)
+    stages = Stages(night, interruption)
     with stages.exclusive():
         try:
-            stages.bring_up_to_date()
+            stages.migrate()
             stages.expire()
             stages.read_waiting(
                 lambda preflight: read_waiting_parts(night, preflight, interruption)
             )
             survey = stages.survey()
-            executed = stages.carry_out(survey)
+            executed = stages.execute(survey)
         except EndedEarly as early:
             return early.outcome
         outcome = stages.close_run(survey, executed)
-        outcome = stages.limit(outcome)
+        outcome = stages.limit(outcome, executed)
         outcome = stages.purge(outcome, survey)
         found = survey.found
         # Free its memory: saving the findings may survey the file again.

@@ -314,7 +314,10 @@ class Savings:
 
 @dataclass(frozen=True)
 class Result:
-    """A proposal and its state, from the check of its draft to the report of the run."""
+    """A proposal and its state, from the check of its draft to the report of the run.
+
+    Pending ones are kept in the ledger, and planned ones in plan files.
+    """
 
     proposal: Proposal
     # `planned` once the draft was checked and may be applied.
@@ -325,6 +328,17 @@ class Result:
     worth: Savings | None = None
     # Its share of the model's usage.
     usage: Usage = field(default_factory=Usage)
+    # The model's name, and the hash of the model and its prompts; None without a model.
+    model: str | None = None
+    model_key: str | None = None
+    # Its place in the run: the survivor of a merge may go into a later proposal.
+    place: int = 0
+    # The name of the embedding model, and the draft's vector as the file stores it. None if no text
+    # is written, or it was not embedded.
+    vector: tuple[str, bytes] | None = None
+    # Why a kept proposal is damaged and cannot be applied; then `proposal` only has what the
+    # ledger's columns hold.
+    fault: str | None = None
 
 
 def group_numbers(conflicts: Sequence[Conflict]) -> list[int]:
@@ -332,20 +346,15 @@ def group_numbers(conflicts: Sequence[Conflict]) -> list[int]:
 
     Groups are numbered from 1, in order.
     """
-    parents: dict[str, str] = {}
-
-    def find_root(memory_id: str) -> str:
-        while parents.setdefault(memory_id, memory_id) != memory_id:
-            parents[memory_id] = parents[parents[memory_id]]
-            memory_id = parents[memory_id]
-        return memory_id
-
+    groups: list[set[str]] = []
     for conflict in conflicts:
-        earlier, later = map(find_root, conflict.sources)
-        parents[earlier] = later
-    numbers: dict[str, int] = {}
+        joined = set(conflict.sources)
+        joined.update(*(group for group in groups if not joined.isdisjoint(group)))
+        groups = [*(group for group in groups if joined.isdisjoint(group)), joined]
+    group_of = {memory: at for at, group in enumerate(groups) for memory in group}
+    numbers: dict[int, int] = {}
     return [
-        numbers.setdefault(find_root(conflict.sources[0]), len(numbers) + 1)
+        numbers.setdefault(group_of[conflict.sources[0]], len(numbers) + 1)
         for conflict in conflicts
     ]
 

@@ -28,6 +28,7 @@ from slowwave.consolidation.model.model_pair import Models
 from slowwave.consolidation.model.usage_limits import UsageLimits, UsageMeter
 from slowwave.consolidation.model.window_questions import WriteQuestion
 from slowwave.consolidation.model.writer import ModelWriter
+from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.planning.estimates import estimate_window
 from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.proposals import (
@@ -39,11 +40,11 @@ from slowwave.consolidation.proposals import (
     join_plans,
 )
 from slowwave.consolidation.running.execute import Execution
-from slowwave.consolidation.running.preflight import Preflight
-from slowwave.consolidation.running.run_in_file import RunInFile
+from slowwave.consolidation.running.run_in_file import NightInputs, Preflight, RunInFile
 from slowwave.consolidation.runtime.interruption import Interruption
 from slowwave.consolidation.snapshot.tenant_view import TenantView
 from slowwave.consolidation.vectors.embedder import Embedder, SentenceEmbedder
+from slowwave.consolidation.vectors.matrix import TextVectors
 from slowwave.consolidation.writing.writer import Job
 from slowwave.store.exchange import new_memory
 from slowwave.store.file import create_file, open_writing
@@ -74,8 +75,9 @@ def measure(
     ideal = proposals * seconds / concurrency
     embedder = embedder or SentenceEmbedder()
     memories = _memories(proposals)
-    vectors = embedder.encode([one.content for one in memories])
-    view = TenantView("default", tuple(memories), vectors, {}, (), {}, ())
+    vectors = TextVectors(memories, ())
+    vectors.complete(embedder, lambda _: None, Progress())
+    view = TenantView("default", tuple(memories), (), vectors)
     with scripted_model(seconds, 2 * proposals) as alone:
         _ask_alone(_endpoint(alone), view, concurrency)
     with scripted_model(seconds, 2 * proposals) as beside:
@@ -126,8 +128,10 @@ def _night(endpoint: Endpoint, view: TenantView, concurrency: int, embedder: Emb
         run = RunInFile(path, embedder, writer, _NOW, {}, Preflight(path, None, _NOW))
         plan = Plan((), (), windows=tuple(_windows(view)))
         began, worked = time.monotonic(), time.process_time()
-        execution = Execution(run, [view], "never", Progress())
-        executed = execution.carry_out(plan, Interruption(), lambda answered: (join_plans(()), []))
+        execution = Execution(
+            NightInputs(path, CycleOptions(), embedder, writer, _NOW), run, [view]
+        )
+        executed = execution.execute(plan, Interruption(), lambda answered: (join_plans(()), []))
         seconds, processor_s = time.monotonic() - began, time.process_time() - worked
     applied = Counter(one.state for one in executed.results)["applied"]
     return _Stage(applied, seconds, processor_s)

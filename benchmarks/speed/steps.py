@@ -33,8 +33,8 @@ STAGES = {
     "network": "slowwave.consolidation.comparison.entailment:likelihoods_of",
     "conflicts": "slowwave.consolidation.planning.conflicts:find_conflicts",
     "planning": "slowwave.consolidation.planning.plan:plan_tenant",
-    "applying": "slowwave.consolidation.running.execute:carry_out_plan",
-    "findings": "slowwave.consolidation.running.save_findings:save_findings",
+    "applying": "slowwave.consolidation.running.execute:execute_plan",
+    "findings": "slowwave.consolidation.running.survey:save_findings",
 }
 # Gives one vector after the other.
 VECTORS = "slowwave.store.vectors:read_vectors"

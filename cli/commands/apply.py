@@ -54,7 +54,7 @@ def apply(
 
     A proposal is skipped if its sources have changed since, or if its text cannot be checked.
     """
-    from slowwave.consolidation.running.approval import ReviewResult, carry_out, find_declined
+    from slowwave.consolidation.running.approval import ReviewResult, apply_approved, find_declined
     from slowwave.consolidation.running.plan_file import read_plan
 
     refuse_unwritable_wiki(wiki, file)
@@ -80,7 +80,7 @@ def apply(
             declined = [] if reconsider else list(find_declined(opened, planned))
             ids = {result.proposal.id for result in declined}
             left = [kept for kept in planned if kept.proposal.id not in ids]
-            decided = carry_out(opened, left, model, now, "plan", progress, is_trusted=False)
+            decided = apply_approved(opened, left, model, now, "plan", progress, is_trusted=False)
             return ReviewResult(decided.run_id, (*decided.results, *declined))
 
         decided = place.change(do)

@@ -168,7 +168,7 @@ class Night:
                     unwritten = error
             found: dict[str, Any] = {}
             if self.plan_out is not None:
-                self._write_plan(self.plan_out, memory_file, outcome, writer)
+                self._write_plan(self.plan_out, memory_file, outcome)
             with signals.limited():
                 self.watch.came_of_it(place.named, outcome, partial(_waiting, memory_file))
                 try:
@@ -263,12 +263,12 @@ class Night:
                 signals_of_this_command(),
             )
 
-    def _write_plan(self, path: Path, memory_file: Path, outcome: Outcome, writer: Writer) -> None:
+    def _write_plan(self, path: Path, memory_file: Path, outcome: Outcome) -> None:
         from slowwave.consolidation.running.plan_file import write_plan
 
         ids = ids_in(one.proposal.sources for one in outcome.results)
         texts = {one: memory.content for one, memory in read_views(memory_file, ids).items()}
-        write_plan(path, outcome.results, texts, writer.model, writer.key)
+        write_plan(path, outcome.results, texts)
         self.output.note(clean(f"The plan is written: {path}"))
 
     def _with_problems(self, file: Path, outcome: Outcome, writer: Writer, code: int) -> int:

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from slowwave.consolidation.progress import Progress
     from slowwave.consolidation.proposals import Result
     from slowwave.consolidation.running.approval import ReviewResult
-    from slowwave.consolidation.running.kept_proposal import KeptProposal
     from slowwave.consolidation.running.review_queue import WaitingProposal
     from slowwave.consolidation.vectors.embedder import Embedder
     from slowwave.store.file import MemoryFile
@@ -80,7 +79,7 @@ def carry_out_chosen(
 
     words: of all, or by proposal id; None applies a proposal unchanged. Raises `StoreError`.
     """
-    from slowwave.consolidation.running.approval import carry_out
+    from slowwave.consolidation.running.approval import apply_approved
 
     now = datetime.now(UTC)
 
@@ -91,7 +90,7 @@ def carry_out_chosen(
         ]
         worded = [_worded(opened, *pair) for pair in zip(chosen, texts, strict=True)]
         way = "approve" if None in texts else "edit"
-        return carry_out(opened, worded, embedder, now, way, progress)
+        return apply_approved(opened, worded, embedder, now, way, progress)
 
     return place.change(do)
 
@@ -109,10 +108,10 @@ def check_words(
     with place.reading() as memory_file, open_reading(memory_file) as opened:
         (waiting,) = chosen_of(opened, Choice((key,)))
         (inspected,) = inspect(opened, [_worded(opened, waiting, words)], embedder, progress)
-    return inspected.result
+    return inspected
 
 
-def _worded(opened: MemoryFile, waiting: WaitingProposal, words: str | None) -> KeptProposal:
+def _worded(opened: MemoryFile, waiting: WaitingProposal, words: str | None) -> Result:
     from slowwave.consolidation.running.approval import with_text
     from slowwave.store.memories import read_memories
 

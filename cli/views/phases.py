@@ -15,10 +15,9 @@ from slowwave.cli.terminal.wording import counted
 from .memory import PURGED, dated, read_views
 
 if TYPE_CHECKING:
-    from slowwave.consolidation.ageing.decay import LayerScores
-    from slowwave.consolidation.running.age import AgeingResult
+    from slowwave.consolidation.ageing.choosing import LayerScores
     from slowwave.consolidation.running.outcome import Outcome
-    from slowwave.consolidation.running.purge import PurgeResult
+    from slowwave.consolidation.running.phases import AgeingResult, PurgeResult
 
 # How many memories of a phase are shown without --verbose.
 _MAX_SHOWN = 10

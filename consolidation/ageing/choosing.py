@@ -1,15 +1,76 @@
-"""Choose the memories that a phase expires or archives, and why. Nothing is written."""
+"""Decay scores, and the memories that a phase expires or archives, and why. Nothing is written.
+
+Scores halve with time and rise with use. They are computed on demand and not stored, so they cannot
+be out of date.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
+from slowwave.consolidation.thresholds import (
+    ACCESS_WEIGHT,
+    EPHEMERAL_HALF_LIFE_H,
+    MOST_FOR_ACCESS,
+    STABLE_HALF_LIFE_H,
+    WORKING_HALF_LIFE_H,
+)
 from slowwave.store.ageing import MemoryAge
+from slowwave.store.records import LAYERS
 
-from .decay import score
 from .retention import Retention
+
+# In hours; None does not decay.
+HALF_LIVES: dict[str, float | None] = {
+    "ephemeral": EPHEMERAL_HALF_LIFE_H,
+    "working": WORKING_HALF_LIFE_H,
+    "stable": STABLE_HALF_LIFE_H,
+    "core": None,
+}
+_HOUR_S = 3_600
+
+
+@dataclass(frozen=True)
+class LayerScores:
+    """The scores of a layer's active memories."""
+
+    layer: str
+    memories: int
+    lowest: float
+    mean: float
+    # The number of scores below one half: unused for more than a half-life, and rarely used.
+    faded: int
+
+
+def score(memory: MemoryAge, now: int) -> float:
+    """Return 2^(-hours since the last use / half-life) + min(0.02 x accesses, 0.3).
+
+    now: seconds since 1970. Being stored or restated counts as a use.
+    """
+    half_life = HALF_LIVES[memory.layer]
+    hours = max(0, now - memory.last_used) / _HOUR_S
+    left = 1.0 if half_life is None else 2 ** (-hours / half_life)
+    return left + min(ACCESS_WEIGHT * memory.access_count, MOST_FOR_ACCESS)
+
+
+def scores_by_layer(memories: Iterable[MemoryAge], now: int) -> tuple[LayerScores, ...]:
+    """Return the scores of each layer, from `ephemeral` to `core`."""
+    scores: dict[str, list[float]] = {layer: [] for layer in LAYERS}
+    for memory in memories:
+        scores[memory.layer].append(score(memory, now))
+    return tuple(
+        LayerScores(
+            layer,
+            len(found),
+            round(min(found), 4),
+            round(sum(found) / len(found), 4),
+            sum(value < 1 / 2 for value in found),
+        )
+        for layer, found in scores.items()
+        if found
+    )
 
 
 @dataclass(frozen=True)
@@ -69,12 +130,12 @@ def choose_expired(
 
 def choose_excess(
     memories: Iterable[MemoryAge],
-    most: int,
+    limit: int,
     now: int,
     needed: Collection[str] = (),
     coming: Mapping[str, int] | None = None,
 ) -> AgeingChoice:
-    """Return the memories above a tenant's limit of `most`, the lowest score first.
+    """Return the memories above the limit of their tenants, the lowest score first.
 
     Protected memories and those that others depend on are kept. needed: ids that a plan depends
     on. coming: the number of memories that the plan adds, by tenant.
@@ -86,37 +147,25 @@ def choose_excess(
     kept: Counter[str] = Counter()
     above: dict[str, int] = {}
     for tenant, owned in by_tenant.items():
-        excess = len(owned) + (coming or {}).get(tenant, 0) - most
+        excess = len(owned) + (coming or {}).get(tenant, 0) - limit
         if excess <= 0:
             continue
-        going, staying = _lowest(owned, excess, now, needed)
-        leaving += going
-        if len(going) < excess:
-            above[tenant] = excess - len(going)
-            kept.update(staying)
+        blockers = [_find_blocker(memory, needed) for memory in owned]
+        free = sorted(
+            (score(memory, now), memory.importance, memory.last_stated, memory.id, memory)
+            for memory, blocker in zip(owned, blockers, strict=True)
+            if blocker is None
+        )
+        for left, *_, memory in free[:excess]:
+            why = f"{excess} above the limit, score {left:.4f}"
+            leaving.append(LeavingMemory(memory, why, round(left, 4)))
+        if len(free) < excess:
+            above[tenant] = excess - len(free)
+            kept.update(blocker for blocker in blockers if blocker is not None)
     return AgeingChoice(tuple(leaving), dict(kept), above)
 
 
-def _lowest(
-    memories: Sequence[MemoryAge], excess: int, now: int, needed: Collection[str]
-) -> tuple[list[LeavingMemory], list[str]]:
-    free: list[tuple[float, MemoryAge]] = []
-    staying: list[str] = []
-    for memory in memories:
-        reason = _kept_by(memory, needed)
-        if reason is None:
-            free.append((score(memory, now), memory))
-        else:
-            staying.append(reason)
-    free.sort(key=lambda each: (each[0], each[1].importance, each[1].last_stated, each[1].id))
-    going = [
-        LeavingMemory(memory, f"{excess} above the limit, score {left:.4f}", round(left, 4))
-        for left, memory in free[:excess]
-    ]
-    return going, staying
-
-
-def _kept_by(memory: MemoryAge, needed: Collection[str]) -> str | None:
+def _find_blocker(memory: MemoryAge, needed: Collection[str]) -> str | None:
     """Return why a memory is never archived; None if it may be."""
     if memory.protected:
         return "protected"

@@ -26,7 +26,7 @@ from slowwave.consolidation.recall.block import (
 )
 from slowwave.consolidation.recall.index import Filter
 from slowwave.consolidation.recall.search import Hit, SearchQuery, search
-from slowwave.consolidation.running.approval import ReviewResult, carry_out, record_declined
+from slowwave.consolidation.running.approval import ReviewResult, apply_approved, record_declined
 from slowwave.consolidation.running.outcome import Outcome
 from slowwave.consolidation.running.review_queue import WaitingProposal, read_queue, with_sources
 from slowwave.consolidation.vectors.embedder import Embedder, SentenceEmbedder
@@ -196,7 +196,7 @@ class AgentMemory:
             pending = find_pending(file, self._tenant, proposal_id)
             if pending is not None:
                 kept = [waiting.kept for waiting in with_sources(file, [pending])]
-                return carry_out(file, kept, self._embedder, self._clock(), "approve")
+                return apply_approved(file, kept, self._embedder, self._clock(), "approve")
         # Planned first without writing: a night without the proposal would leave a run.
         planned = self._run(CycleOptions(), True, progress)
         meant = find_planned(planned.results, proposal_id, self._shown).proposal.id
@@ -224,8 +224,7 @@ class AgentMemory:
         result = find_planned(planned.results, proposal_id, self._shown)
         declined = Result(result.proposal, "declined", reason)
         options = {"tenant": [self._tenant]}
-        name = self._embedder.name
-        return record_declined(self._path, planned, declined, name, self._clock(), options)
+        return record_declined(self._path, planned, declined, self._clock(), options)
 
     def feedback(self, memory_id: str, helpful: bool) -> Feedback:
         """Report that a memory helped or misled; its id may be shortened.

@@ -14,13 +14,12 @@ from pathlib import Path
 
 from slowwave.consolidation.model.writer import ModelWriter
 from slowwave.consolidation.progress import Progress
-from slowwave.consolidation.running.preflight import Preflight
-from slowwave.consolidation.running.run_in_file import RunInFile
+from slowwave.consolidation.running.run_in_file import Preflight, RunInFile
 from slowwave.consolidation.runtime.interruption import Interruption, OutOfTime
 from slowwave.consolidation.runtime.threads import run_in_thread
 from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.consolidation.vectors.embedder import Embedder
-from slowwave.consolidation.writing.answer_store import FileAnswerStore
+from slowwave.consolidation.writing.answer_store import AnswerStore
 from slowwave.consolidation.writing.writer import Writer
 from slowwave.store.conversations.messages import Conversation
 from slowwave.store.errors import StoreError
@@ -63,7 +62,7 @@ def ingest(
         return preview(inputs)
     with maintenance_lock(path):
         preflight = Preflight(path, None, now)
-        preflight.bring_up_to_date()
+        preflight.migrate()
         return ingest_while_locked(inputs, preflight, interruption or Interruption())
 
 
@@ -110,7 +109,7 @@ def preview(inputs: IngestInputs) -> IngestOutcome:
                 tokens = question_about(part, model, intake.known).tokens
                 outcome.unread.append(PartRead(part, "planned", tokens=tokens))
             return outcome
-        for read in read_parts(intake.parts, model, intake.known, FileAnswerStore(file)):
+        for read in read_parts(intake.parts, model, intake.known, AnswerStore(file)):
             outcome.usage += read.usage
             if read.state == "read":
                 outcome.remembered += intake.writer.take(file, read, None)
@@ -175,7 +174,7 @@ def _read_all(
     if intake.known.computed:
         run.keep_vectors(intake.known.computed)
     with run.writing() as file:
-        answers = FileAnswerStore(file, inputs.now)
+        answers = AnswerStore(file, inputs.now)
         found = read_parts(intake.parts, inputs.model, intake.known, answers)
         for number, read in enumerate(found, start=1):
             outcome.usage += read.usage

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from slowwave.consolidation.proposals import Usage
-from slowwave.consolidation.running.run_record import Verdict, run_report
+from slowwave.consolidation.running.run_in_file import Verdict, run_report
 from slowwave.store.errors import StoreError
 from slowwave.store.intake import UNREAD, KeptMessage
 from slowwave.store.memories import Counts

@@ -11,8 +11,7 @@ from typing import Any
 import msgspec
 
 from slowwave.consolidation.proposals import Usage
-from slowwave.consolidation.running.preflight import Preflight
-from slowwave.consolidation.running.run_record import RunRecord, run_report
+from slowwave.consolidation.running.run_in_file import Preflight, RunRecord, run_report
 from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.store.conversations.messages import Message, Role
 from slowwave.store.errors import Ambiguous, NotFound, UnusableFile
@@ -159,7 +158,7 @@ def drop_waiting(
             return _choose(file, which, tenants)
     with maintenance_lock(path):
         preflight = Preflight(path, None, now)
-        preflight.bring_up_to_date()
+        preflight.migrate()
         preflight.check_and_back_up()
         with open_writing(path) as file:
             chosen = _choose(file, which, tenants)

@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-from collections import ChainMap
-from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slowwave.consolidation.progress import Progress
-from slowwave.consolidation.proposals import (
-    BY_PERSON,
-    Claim,
-    Draft,
-    Proposal,
-    Result,
-    Usage,
-)
+from slowwave.consolidation.proposals import BY_PERSON, Claim, Draft, Proposal, Result, Usage
 from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.consolidation.vectors.embedder import Embedder
 from slowwave.store.entities import read_entities
@@ -28,12 +20,10 @@ from slowwave.store.memories import count_memories
 from slowwave.store.records import MAX_CHARACTERS, new_id, timestamp
 from slowwave.store.undo.undo import undo_proposal_within
 
-from .apply import RunContext, apply_proposal, record
-from .batches import apply_together, batches
-from .inspection import InspectedProposal, inspect
-from .kept_proposal import KeptProposal
+from .apply import apply_in_batches, apply_proposal, record
+from .inspection import inspect
 from .outcome import Outcome
-from .run_record import RunRecord, Verdict, run_report
+from .run_in_file import RunRecord, Verdict, run_report
 
 if TYPE_CHECKING:
     from slowwave.store.records import Memory
@@ -48,9 +38,9 @@ class ReviewResult:
     results: tuple[Result, ...]
 
 
-def carry_out(
+def apply_approved(
     file: MemoryFile,
-    proposals: Sequence[KeptProposal],
+    proposals: Sequence[Result],
     embedder: Embedder,
     now: datetime,
     way: str,
@@ -68,44 +58,35 @@ def carry_out(
     """
     progress = progress or Progress()
     ready = inspect(file, proposals, embedder, progress, is_trusted)
-    if not any(inspected.result.state == "planned" for inspected in ready):
-        return ReviewResult(None, tuple(inspected.result for inspected in ready))
-    return _apply_all(file, ready, embedder.name, now, way, progress)
+    if not any(checked.state == "planned" for checked in ready):
+        return ReviewResult(None, tuple(ready))
+    return _apply_all(file, ready, now, way, progress)
 
 
-def find_declined(file: MemoryFile, proposals: Sequence[KeptProposal]) -> Iterator[Result]:
+def find_declined(file: MemoryFile, proposals: Sequence[Result]) -> Iterator[Result]:
     """Yield the result of each proposal whose latest decision is `declined`."""
     for kept in proposals:
         decision = read_latest(file, kept.proposal.id)
         if decision is not None and decision.state == "declined":
             day = decision.decided_at[:10]
-            yield Result(kept.proposal, "declined", f"on {day}: {decision.why or 'by a person'}")
+            why = f"on {day}: {decision.why or 'by a person'}"
+            yield replace(kept, state="declined", why=why)
 
 
 def record_declined(
-    path: Path,
-    planned: Outcome,
-    result: Result,
-    embedding_model: str,
-    now: datetime,
-    options: Mapping[str, Any],
+    path: Path, planned: Outcome, result: Result, now: datetime, options: Mapping[str, Any]
 ) -> str:
     """Record a dry run's result as declined, in a run of its own, and return the run's id.
 
     No memory is changed; no later night makes the proposal again. Raises `StoreError`.
     """
-    context = RunContext(new_id(), now, None, None, embedding_model)
-    run = RunRecord(context.run_id, now)
+    run = RunRecord(new_id(), now)
     unchanged = Outcome(planned.plan, (result,), planned.before, planned.before, planned.usage)
-    with (
-        maintenance_lock(path),
-        open_writing(path) as file,
-        run.begun(file, options),
-    ):
+    with maintenance_lock(path), open_writing(path) as file, run.begun(file, options):
         with file.transaction():
-            record(file, context, result)
+            record(file, run, result)
         run.end(file, "done", unchanged.report, planned.plan.digest)
-    return context.run_id
+    return run.run_id
 
 
 def make_pending_again(
@@ -124,7 +105,7 @@ def make_pending_again(
             make_pending(file, decision, timestamp(now))
 
 
-def with_text(kept: KeptProposal, text: str, memories: Sequence[Memory]) -> KeptProposal:
+def with_text(kept: Result, text: str, memories: Sequence[Memory]) -> Result:
     """Return a proposal with a person's text as its draft; unchanged if the text is the draft.
 
     The draft cites the sources that contain it verbatim, or else all of them. Raises `StoreError`
@@ -148,7 +129,7 @@ def with_text(kept: KeptProposal, text: str, memories: Sequence[Memory]) -> Kept
         return kept
     # The model did not write this draft.
     draft = Draft((_claim(wording, memories),))
-    return KeptProposal(replace(proposal, draft=draft, by_model=False, by_person=True))
+    return Result(replace(proposal, draft=draft, by_model=False, by_person=True), "pending")
 
 
 def _claim(text: str, memories: Sequence[Memory]) -> Claim:
@@ -159,17 +140,14 @@ def _claim(text: str, memories: Sequence[Memory]) -> Claim:
 
 
 def _apply_all(
-    file: MemoryFile,
-    ready: Sequence[InspectedProposal],
-    embedding_model: str,
-    now: datetime,
-    way: str,
-    progress: Progress,
+    file: MemoryFile, ready: Sequence[Result], now: datetime, way: str, progress: Progress
 ) -> ReviewResult:
     run = RunRecord(new_id(), now)
-    tenants = sorted({inspected.result.proposal.tenant for inspected in ready})
+    tenants = sorted({checked.proposal.tenant for checked in ready})
     before = count_memories(file, tenants, count_tokens)
     results: list[Result] = []
+    # The applied proposals, by the ids of the memories that they changed.
+    taken: dict[str, Proposal] = {}
 
     def report() -> dict[str, Any]:
         after = count_memories(file, tenants, count_tokens)
@@ -178,71 +156,54 @@ def _apply_all(
     with run.begun(file, {"tenant": tenants, DECIDED: way}, report):
         names = {tenant: read_entities(file, tenant) for tenant in tenants}
 
-        def context(kept: KeptProposal) -> RunContext:
-            return RunContext(run.run_id, now, kept.model, kept.model_key, embedding_model)
-
-        taken: dict[str, Proposal] = {}
-
-        def apply(part: Sequence[InspectedProposal]) -> list[Result]:
-            by_now = ChainMap({}, taken)  # discarded if the transaction is rolled back
+        def apply(part: Sequence[Result]) -> list[Result]:
+            by_now = dict(taken)  # discarded if the transaction is rolled back
             with file.transaction():
                 done = [
-                    _apply_or_report(file, context(inspected.kept), inspected, names, by_now)
-                    for inspected in part
+                    _apply_or_report(file, run, checked, names[checked.proposal.tenant], by_now)
+                    for checked in part
                 ]
-            taken.update(by_now.maps[0])
+            taken.update(by_now)
             return done
 
         try:
-            for part in batches(ready, lambda inspected: inspected.kept.proposal):
-                for done in apply_together(part, apply):
-                    results += done
-                    progress.stage("applying", len(results), len(ready))
+            for done in apply_in_batches(ready, apply):
+                results += done
+                progress.stage("applying", len(results), len(ready))
         except StoreError as error:
             if not any(result.state == "applied" for result in results):
                 raise
             # Applied proposals stay applied and are reported; the rest stay pending.
             left = ready[len(results) :]
-            results += [Result(each.kept.proposal, "failed", error.message) for each in left]
-        verdict: Verdict = (
-            "done" if all(result.state == "applied" for result in results) else "partial"
-        )
+            results += [replace(each, state="failed", why=error.message) for each in left]
+        is_done = all(result.state == "applied" for result in results)
+        verdict: Verdict = "done" if is_done else "partial"
         run.end(file, verdict, report())
     return ReviewResult(run.run_id, tuple(results))
 
 
 def _apply_or_report(
     file: MemoryFile,
-    run: RunContext,
-    ready: InspectedProposal,
-    names: Mapping[str, Mapping[str, Sequence[str]]],
-    taken: MutableMapping[str, Proposal],
+    run: RunRecord,
+    ready: Result,
+    names: Mapping[str, Sequence[str]],
+    taken: dict[str, Proposal],
 ) -> Result:
     """Apply a proposal, or return why not. taken: proposals applied so far, by memory id."""
-    proposal = ready.result.proposal
-    if ready.result.state != "planned":
-        return ready.result
-    earlier = next(
-        ((memory_id, taken[memory_id]) for memory_id in proposal.sources if memory_id in taken),
-        None,
-    )
-    if earlier is not None:
-        result = replace(ready.result, state="stale", why=_came_first(*earlier))
-        record(file, run, result)
-        return result
-    result = apply_proposal(file, run, ready.result, ready.vector, names[proposal.tenant])
+    proposal = ready.proposal
+    if ready.state != "planned":
+        return ready
+    for memory_id in proposal.sources:
+        if (earlier := taken.get(memory_id)) is not None:
+            why = f"memory {memory_id} was already changed by {earlier.operation} {earlier.id[:8]}"
+            result = replace(ready, state="stale", why=why)
+            record(file, run, result)
+            return result
+    result = apply_proposal(file, run, ready, names)
     if result.state == "applied":
         decide_pending(file, proposal.id, "approved", timestamp(run.now))
-        taken.update(dict.fromkeys(_changed_by(proposal), proposal))
+        changed = set(proposal.leaving)
+        if proposal.survivor is not None and not proposal.keeps_text:
+            changed.add(proposal.survivor)
+        taken.update(dict.fromkeys(changed, proposal))
     return result
-
-
-def _changed_by(proposal: Proposal) -> tuple[str, ...]:
-    """Return the ids of the memories that applying a proposal changes."""
-    if proposal.keeps_text or proposal.survivor is None:
-        return proposal.leaving
-    return (*proposal.leaving, proposal.survivor)
-
-
-def _came_first(memory_id: str, earlier: Proposal) -> str:
-    return f"memory {memory_id} was already changed by {earlier.operation} {earlier.id[:8]}"

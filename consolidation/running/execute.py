@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, cast
 
-from slowwave.consolidation.options import Review
 from slowwave.consolidation.planning.savings import with_savings
-from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.proposals import (
     AskedWindow,
     Plan,
+    Proposal,
     Result,
     State,
     Usage,
@@ -20,27 +19,26 @@ from slowwave.consolidation.proposals import (
 )
 from slowwave.consolidation.runtime.interruption import Interruption
 from slowwave.consolidation.runtime.threads import run_in_thread
+from slowwave.consolidation.thresholds import LOW_COHESION
+from slowwave.consolidation.vectors.embedder import Embedder, refuse_another_space
+from slowwave.consolidation.writing.answer_store import AnswerStore
+from slowwave.consolidation.writing.writer import Job, Writer
 from slowwave.store.errors import StoreError
-from slowwave.store.file import MemoryFile
+from slowwave.store.file import MemoryFile, open_reading
 from slowwave.store.shown_to_model import Dispute, keep_asked, keep_disputes
+from slowwave.store.vectors import to_blob
 
-from .apply import apply_proposal, record
-from .batches import apply_together, batches
-from .kept_proposal import DraftVector, KeptProposal, as_json
-from .review_policy import ReviewPolicy
-from .run_in_file import RunInFile
-from .survey import Survey, Surveyor
+from .apply import apply_in_batches, apply_proposal, record
+from .run_in_file import NightInputs, RunInFile
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from slowwave.consolidation.snapshot.tenant_view import TenantView
-    from slowwave.consolidation.writing.answer_store import FileAnswerStore
-    from slowwave.consolidation.writing.drafts import Drafting
+
+    from .survey import Survey
 
 # Returns a new plan and its tenants, after windows were answered.
 PlanAgain = Callable[["Sequence[Window]"], tuple[Plan, "Sequence[TenantView]"]]
+_WAITS = "waits for review"
 
 
 @dataclass(frozen=True)
@@ -48,64 +46,54 @@ class ExecutionResult:
     """The results of a plan."""
 
     results: tuple[Result, ...]
-    # The windows that were shown to a model.
+    # The windows that were shown to a model; in a dry run, those that would be.
     asked: tuple[AskedWindow, ...]
     usage: Usage
-    interrupted: bool
+    interrupted: bool = False
     # Why the file could no longer be written, after something was applied.
     broken_off: StoreError | None = None
+    # The proposals that a real run would apply without review; only in a dry run.
+    applicable: tuple[Proposal, ...] = ()
 
 
-def carry_out_plan(
+def execute_plan(
+    night: NightInputs,
     run: RunInFile,
     survey: Survey,
-    surveyor: Surveyor,
-    review: Review,
-    progress: Progress,
     interruption: Interruption,
+    plan_again: PlanAgain,
 ) -> ExecutionResult:
-    """Execute a plan; an error that no result can report ends the run as failed.
-
-    review: which proposals wait for a person.
-    """
-    if survey.purgeable is not None and survey.purgeable.ids:
+    """Execute a plan; an error that no result can report ends the run as failed."""
+    if survey.purgeable is not None and survey.purgeable.ids and not night.dry_run:
         run.preflight.check_and_back_up()
-    plan_again = partial(surveyor.again, survey.found.cache, run)
     try:
-        execution = Execution(run, survey.views, review, progress)
-        return execution.carry_out(survey.plan, interruption, plan_again)
+        return Execution(night, run, survey.views).execute(survey.plan, interruption, plan_again)
     except Exception:
         run.end("failed", survey.plan.digest, {})
         raise
 
 
 class Execution:
-    """Executes plans for one run, and collects their results."""
+    """Executes plans for one run, and collects their results.
 
-    def __init__(
-        self, run: RunInFile, views: Sequence[TenantView], review: Review, progress: Progress
-    ) -> None:
-        """Take the run, the plan's tenants, and which proposals wait for a person."""
+    A dry run writes nothing: what would be applied stays `planned`, and a model is only asked with
+    the option `ask`. Answers kept in the file are used, and new ones are only kept by a recording.
+    """
+
+    def __init__(self, night: NightInputs, run: RunInFile, views: Sequence[TenantView]) -> None:
+        """Take the inputs of the night, its run, and the plan's tenants."""
+        self._night = night
         self._run = run
-        self._policy = ReviewPolicy(review)
-        self._progress = progress
+        # The tenants of the current plan.
+        self._views = views
         # The number of proposals kept for review so far.
         self._pending = 0
         self._results: dict[str, Result] = {}
         self._asked: dict[str, AskedWindow] = {}
-        self._usage = Usage()
-        # The last batch: it may be applied without being among the results.
+        # The last transaction: it may be committed without being among the results.
         self._last: Sequence[Result] = ()
-        # The tenants of the current plan.
-        self._views = views
 
-    @cached_property
-    def _drafting(self) -> Drafting:
-        from slowwave.consolidation.writing.drafts import Drafting
-
-        return Drafting(self._run.embedder, self._run.writer)
-
-    def carry_out(
+    def execute(
         self, plan: Plan, interruption: Interruption, plan_again: PlanAgain
     ) -> ExecutionResult:
         """Verify and apply the plan's proposals, and those that a model makes of its windows.
@@ -114,6 +102,8 @@ class Execution:
         interruption stops the execution, and what was applied stays; afterwards the run cannot be
         interrupted. Raises `ModelError` before anything is applied if the model cannot be asked.
         """
+        if self._night.dry_run:
+            return self._rehearse(plan)
         views = self._views
         interrupted = False
         broken_off: StoreError | None = None
@@ -136,116 +126,196 @@ class Execution:
             # What was applied is reported.
             interruption.close()
             broken_off = error
-        results = self._results
-        planned = {proposal.id for proposal in plan.proposals}
-        left = [proposal for proposal in plan.proposals if proposal.id not in results]
         state: State = "failed" if broken_off else "skipped"
         why = broken_off.message if broken_off else "the run was interrupted"
-        results |= _by_id(with_savings((Result(proposal, state, why) for proposal in left), views))
+        left = [each for each in plan.proposals if each.id not in self._results]
+        self._add((Result(proposal, state, why) for proposal in left), views)
         unasked = {window.id: AskedWindow(window, state, why) for window in plan.windows}
-        later = [result for key, result in results.items() if key not in planned]
+        # In the order of the plan, and then in that of the answers.
+        results = {each.id: self._results[each.id] for each in plan.proposals} | self._results
         return ExecutionResult(
-            (*(results[proposal.id] for proposal in plan.proposals), *later),
+            tuple(results.values()),
             tuple((unasked | self._asked).values()),
             self._usage,
             interrupted,
             broken_off,
         )
 
+    def _rehearse(self, plan: Plan) -> ExecutionResult:
+        """Return the results to expect. Raises `ModelError` if the model cannot be asked."""
+        asks = self._night.options.ask
+        shown = plan if asks else replace(plan, windows=())
+        if not shown.is_empty:
+            self._execute(shown)
+        if not asks:
+            self._asked = {each.id: AskedWindow(each, "planned") for each in plan.windows}
+        # Answers arrive in any order.
+        places = {id_: at for at, window in enumerate(plan.windows) for id_ in window.memories}
+        results = sorted(
+            self._results.values(),
+            key=lambda each: places[each.proposal.sources[0]] if each.proposal.by_model else -1,
+        )
+        return ExecutionResult(
+            tuple(
+                replace(each, state="planned") if each.state == "pending" else each
+                for each in results
+            ),
+            tuple(self._asked[each.id] for each in plan.windows if each.id in self._asked),
+            self._usage,
+            applicable=tuple(each.proposal for each in results if each.state == "planned"),
+        )
+
+    @property
+    def _usage(self) -> Usage:
+        return sum((each.usage for each in self._asked.values()), start=Usage())
+
     def _execute(self, plan: Plan) -> None:
+        night = self._night
         if plan.windows:
-            run_in_thread(self._run.writer.make_ready)
-        with self._run.writing() as file:
-            answers = self._kept_answers(file)
-            for made in self._drafting.verified_drafts(plan, self._views, answers):
-                results = [
-                    self._policy.hold_for_review(item, self._views)
-                    for item in made
-                    if isinstance(item, Result)
-                ]
-                for batch in batches(results, lambda result: result.proposal):
-                    self._last = batch
-                    self._apply(file, batch)
-                    self._progress.stage("applying", len(self._results), len(plan.proposals))
-                for item in made:
-                    if isinstance(item, AskedWindow):
-                        self._note_asked(file, item)
-                        self._progress.stage("asking", len(self._asked), len(plan.windows))
+            run_in_thread(night.writer.make_ready)
+        with open_reading(night.path) if night.dry_run else self._run.writing() as file:
+            answers = AnswerStore(file, None if night.dry_run else night.now)
+            for made in _verified_drafts(plan, self._views, night.embedder, night.writer, answers):
+                results = [self._hold_for_review(each) for each in made if isinstance(each, Result)]
+                self._apply_all(file, results, len(plan.proposals))
+                for each in made:
+                    if isinstance(each, AskedWindow):
+                        self._note_asked(file, each)
+                        night.progress.stage("asking", len(self._asked), len(plan.windows))
 
-    def _kept_answers(self, file: MemoryFile) -> FileAnswerStore:
-        from slowwave.consolidation.writing.answer_store import FileAnswerStore
+    def _hold_for_review(self, result: Result) -> Result:
+        """Return a planned result as pending if a person reviews it first."""
+        writer, review = self._night.writer, self._night.options.review
+        result = replace(result, model=writer.model, model_key=writer.key)
+        if review == "never" or result.state != "planned":
+            return result
+        risks = list(_risks(result, self._views))
+        if review == "risky" and not risks:
+            return result
+        self._pending += 1
+        why = f"{_WAITS}: {', '.join(risks)}" if risks else _WAITS
+        return replace(result, state="pending", why=why, place=self._pending)
 
-        return FileAnswerStore(file, self._run.context.now)
+    def _apply_all(self, file: MemoryFile, results: Sequence[Result], total: int) -> None:
+        if self._night.dry_run:
+            self._add(results, self._views)
+            return
+        for done in apply_in_batches(results, partial(self._apply, file)):
+            self._add(done, self._views)
+            self._night.progress.stage("applying", len(self._results), total)
+
+    def _apply(self, file: MemoryFile, batch: Sequence[Result]) -> list[Result]:
+        """Apply the planned proposals and record the others, in one transaction."""
+        self._last = batch
+        entities = {view.tenant: view.entities for view in self._views}
+        results = []
+        with file.transaction():
+            for checked in batch:
+                if checked.state == "planned":
+                    names = entities[checked.proposal.tenant]
+                    results.append(apply_proposal(file, self._run.context, checked, names))
+                else:
+                    record(file, self._run.context, checked)
+                    results.append(checked)
+        return results
+
+    def _add(self, results: Iterable[Result], views: Sequence[TenantView]) -> None:
+        """Add results, without their vectors, and what they are worth."""
+        done = with_savings((replace(result, vector=None) for result in results), views)
+        self._results |= {result.proposal.id: result for result in done}
 
     def _note_asked(self, file: MemoryFile, asked: AskedWindow) -> None:
         """Record an asked window; once answered, it is not asked again."""
-        self._asked[asked.window.id] = asked
-        self._usage += asked.usage
-        if asked.state == "applied" and self._run.context.model_key is not None:
-            window = asked.window
+        window, key, run_id = asked.window, self._night.writer.key, self._run.context.run_id
+        self._asked[window.id] = asked
+        if asked.state == "applied" and key is not None and not self._night.dry_run:
             with file.transaction():
-                keep_asked(
-                    file,
-                    window.tenant,
-                    (*window.content_hashes, *window.alone),
-                    self._run.context.model_key,
-                    self._run.context.run_id,
-                )
-                keep_disputes(file, _disputes(asked), self._run.context.run_id)
-
-    def _apply(self, file: MemoryFile, batch: Sequence[Result]) -> None:
-        for done in apply_together(batch, partial(self._apply_in_transaction, file)):
-            self._results |= _by_id(done)
+                hashes = (*window.content_hashes, *window.alone)
+                keep_asked(file, window.tenant, hashes, key, run_id)
+                keep_disputes(file, _disputes(asked), run_id)
 
     def _find_applied(self) -> None:
         """Add what was applied but, because of the interruption, is not among the results."""
         last = {result.proposal.id: result.proposal for result in self._last}
-        for key, decision in self._run.find_decisions(last).items():
-            state = cast("State", decision.state)
-            result = Result(last[key], state, decision.why, decision.derived)
-            self._results |= _by_id(with_savings([result], self._views))
-
-    def _apply_in_transaction(self, file: MemoryFile, batch: Sequence[Result]) -> list[Result]:
-        """Apply the planned proposals and record the others, in one transaction."""
-        entities = {view.tenant: view.entities for view in self._views}
-        results: list[Result] = []
-        context = self._run.context
-        with file.transaction():
-            for checked in batch:
-                vector = self._drafting.vectors.get(checked.proposal.id)
-                if checked.state == "planned":
-                    names = entities[checked.proposal.tenant]
-                    results.append(apply_proposal(file, context, checked, vector, names))
-                else:
-                    record(file, context, checked, self._to_keep(checked, vector))
-                    results.append(checked)
-        for result in results:
-            self._drafting.vectors.pop(result.proposal.id, None)
-        return list(with_savings(results, self._views))
-
-    def _to_keep(self, result: Result, vector: NDArray[np.float32] | None) -> dict[str, Any] | None:
-        """Return a pending proposal as JSON; None for other states.
-
-        vector: the draft's, float32, shape (d,), unit length, if it was computed.
-        """
-        if result.state != "pending":
-            return None
-        self._pending += 1
-        run = self._run.context
-        return as_json(
-            KeptProposal(
-                result.proposal,
-                result.usage,
-                run.model,
-                run.model_key,
-                self._pending,
-                None if vector is None else DraftVector.of(vector, run.embedding_model),
-            )
+        found = self._run.find_decisions(last)
+        self._add(
+            (
+                Result(last[key], cast("State", each.state), each.why, each.derived)
+                for key, each in found.items()
+            ),
+            self._views,
         )
 
 
-def _by_id(results: Iterable[Result]) -> dict[str, Result]:
-    return {result.proposal.id: result for result in results}
+def _verified_drafts(
+    plan: Plan,
+    views: Sequence[TenantView],
+    embedder: Embedder,
+    writer: Writer,
+    answers: AnswerStore,
+) -> Iterator[Sequence[Result | AskedWindow]]:
+    """Yield the plan's own proposals, then a model's results as its answers arrive.
+
+    The results have the vectors of drafts that may be written. Raises `EmbedderError`, and
+    `ModelError` before anything is applied if the model cannot be asked.
+    """
+    yield [Result(proposal, "planned") for proposal in plan.proposals]
+    if not plan.windows:
+        return
+    by_tenant = {view.tenant: view for view in views}
+    jobs = [
+        Job(window, tuple(by_tenant[window.tenant].sources(window.memories)))
+        for window in plan.windows
+    ]
+    # Vectors of another model are refused before anything is applied.
+    source = jobs[0].sources[0]
+    refuse_another_space(embedder, embedder.encode([source.text])[0], source.vector)
+    excluded = {key for window in plan.windows for key in window.excluded}
+    for answered in writer.write(jobs, answers):
+        results = [
+            each
+            for each in answered
+            if isinstance(each, Result) and each.proposal.id not in excluded
+        ]
+        yield [
+            *_embed(embedder, results),
+            *(each for each in answered if isinstance(each, AskedWindow)),
+        ]
+
+
+def _embed(embedder: Embedder, results: Sequence[Result]) -> list[Result]:
+    """Return the results with the vectors of the drafts that may be written to the file."""
+    texts = {
+        result.proposal.id: result.proposal.draft.text
+        for result in results
+        if result.state == "planned" and not result.proposal.keeps_text
+    }
+    vectors = embedder.encode(list(texts.values())) if texts else ()
+    blobs = dict(zip(texts, map(to_blob, vectors), strict=True))
+    return [
+        replace(result, vector=(embedder.name, blobs[result.proposal.id]))
+        if result.proposal.id in blobs
+        else result
+        for result in results
+    ]
+
+
+def _risks(result: Result, views: Sequence[TenantView]) -> Iterator[str]:
+    """Yield why a person should review a proposal before it is applied."""
+    proposal = result.proposal
+    if proposal.operation == "update":
+        yield "it replaces a value"
+    if proposal.operation == "extract":
+        yield "it is about a rule"
+    view = next(view for view in views if view.tenant == proposal.tenant)
+    if any(view.memory(memory_id).protected for memory_id in proposal.sources):
+        yield "it has a human, pinned or core memory among its sources"
+    if proposal.mean_similarity < LOW_COHESION:
+        yield f"its memories are loosely connected, at {proposal.mean_similarity:.2f}"
+    if any(claim.written_by for claim in proposal.draft.claims):
+        yield "a model wrote it"
+    if proposal.by_model and result.why:
+        yield result.why
 
 
 def _disputes(asked: AskedWindow) -> list[Dispute]:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.proposals import (
@@ -24,38 +23,24 @@ from slowwave.consolidation.vectors.embedder import (
 )
 from slowwave.consolidation.vectors.matrix import TextVectors
 from slowwave.store.file import MemoryFile
-from slowwave.store.memories import read_memories
+from slowwave.store.records import Memory
 from slowwave.store.shared_tenant import SHARED_TENANT
-from slowwave.store.vectors import read_vectors_by_id
+from slowwave.store.vectors import from_blob, is_sound, read_vectors_by_id, to_blob
 
-from .apply import find_outdated
-from .kept_proposal import KeptProposal
+from .apply import find_stale
+from .review_queue import read_sources
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from slowwave.store.records import Memory
-
-
-@dataclass(frozen=True)
-class InspectedProposal:
-    """A proposal that was checked again, with its draft's vector if it writes a text."""
-
-    kept: KeptProposal
-    # Its state is `planned` if it may be applied.
-    result: Result
-    vector: NDArray[np.float32] | None = None
+SourcesOf = Callable[[Proposal], list[Source]]
 
 
 def inspect(
     file: MemoryFile,
-    proposals: Sequence[KeptProposal],
+    proposals: Sequence[Result],
     embedder: Embedder,
     progress: Progress,
     is_trusted: bool = True,
-) -> list[InspectedProposal]:
-    """Check whether proposals can still be applied.
+) -> list[Result]:
+    """Return proposals as `planned` if they can still be applied, with the vectors of their drafts.
 
     is_trusted: whether the memory file itself kept them, after its night checked them.
 
@@ -63,122 +48,96 @@ def inspect(
     support is `rejected`. Sources and drafts whose vectors are kept are not embedded again. Raises
     `StoreError` and `EmbedderError`.
     """
-    ids = sorted({memory_id for kept in proposals for memory_id in kept.proposal.sources})
-    memories = {memory.id: memory for memory in read_memories(file, ids)}
-    stale = {
-        kept.proposal.id: Result(kept.proposal, "stale", why)
+    memories = read_sources(file, proposals)
+    checked = [
+        replace(kept, state="planned" if why is None else "stale", why=why)
         for kept in proposals
-        if (why := find_outdated(kept, _sources(kept.proposal, memories))) is not None
-    }
-    valid = [kept for kept in proposals if kept.proposal.id not in stale]
+        for why in [find_stale(kept, memories)]
+    ]
+    valid = [kept.proposal for kept in checked if kept.state == "planned"]
     # Unchanged texts need no vectors, and a plan file may write no others.
-    writing = [kept for kept in valid if is_trusted and not kept.proposal.keeps_text]
-    check = _Check(file, writing, memories, embedder, progress, is_trusted)
-    inspected = []
-    for done, kept in enumerate(proposals, start=1):
-        outdated = stale.get(kept.proposal.id)
-        inspected.append(
-            check.inspected(kept) if outdated is None else InspectedProposal(kept, outdated)
-        )
-        progress.stage("checking", done, len(proposals))
-    return inspected
-
-
-def _sources(proposal: Proposal, memories: Mapping[str, Memory]) -> list[Memory]:
-    return [memories[memory_id] for memory_id in sorted(proposal.sources) if memory_id in memories]
-
-
-class _Check:
-    """Checks drafts against their sources; missing vectors are computed together."""
-
-    def __init__(
-        self,
-        file: MemoryFile,
-        writing: Sequence[KeptProposal],
-        memories: Mapping[str, Memory],
-        embedder: Embedder,
-        progress: Progress,
-        is_trusted: bool,
-    ) -> None:
-        """Take the proposals whose drafts are compared with their sources by vectors."""
-        self._memories = memories
-        self._is_vouched = is_trusted
-        ids = sorted({memory_id for kept in writing for memory_id in kept.proposal.sources})
-        known = [memories[memory_id] for memory_id in ids]
-        self._source_vectors = TextVectors(known, read_vectors_by_id(file, embedder.name, ids))
-        self._source_vectors.complete(embedder, lambda _: None, Progress())
-        self._drafts = {
-            kept.proposal.id: vector
-            for kept in writing
-            if (vector := self._kept_vector(kept, embedder.name)) is not None
-        }
-        lacking = [kept.proposal for kept in writing if kept.proposal.id not in self._drafts]
-        made = _vectors_of([proposal.draft.text for proposal in lacking], embedder, progress)
-        self._drafts |= {proposal.id: made[proposal.draft.text] for proposal in lacking}
-        if lacking:
-            # Before anything is applied.
-            proposal = lacking[0]
-            refuse_another_space(
-                embedder, self._drafts[proposal.id], self._sources_of(proposal)[0].vector
+    writing = {kept.id for kept in valid if is_trusted and not kept.keeps_text}
+    drafts = [kept for kept in checked if kept.proposal.id in writing]
+    sources_of = _read_vectors(file, drafts, memories, embedder)
+    vectors = _draft_vectors(drafts, sources_of, embedder, progress)
+    for at, kept in enumerate(checked):
+        if kept.state == "planned":
+            faults = _find_faults(kept.proposal, memories, sources_of, is_trusted)
+            checked[at] = replace(
+                kept,
+                state="rejected" if faults else "planned",
+                why="; ".join(faults) or None,
+                vector=vectors.get(kept.proposal.id),
             )
+        progress.stage("checking", at + 1, len(checked))
+    return checked
 
-    def _kept_vector(self, kept: KeptProposal, model: str) -> NDArray[np.float32] | None:
-        """Return the vector that waited with a draft, if the sources have their like."""
-        vector = None if kept.vector is None else kept.vector.read(model)
-        if vector is None or len(vector) != len(self._sources_of(kept.proposal)[0].vector):
-            return None
-        return vector
 
-    def inspected(self, kept: KeptProposal) -> InspectedProposal:
-        """Accept or reject a proposal whose sources are unchanged."""
-        from slowwave.consolidation.writing.program_check import find_faults
+def _read_vectors(
+    file: MemoryFile, drafts: Sequence[Result], memories: Mapping[str, Memory], embedder: Embedder
+) -> SourcesOf:
+    """Return a function that returns the sources of these drafts, sorted, with their vectors."""
+    ids = sorted({memory_id for kept in drafts for memory_id in kept.proposal.sources})
+    vectors = TextVectors(
+        [memories[memory_id] for memory_id in ids], read_vectors_by_id(file, embedder.name, ids)
+    )
+    vectors.complete(embedder, lambda _: None, Progress())
 
-        proposal = kept.proposal
-        if not self._is_vouched:
-            faults = _find_doubts(kept, self._memories)
-        elif proposal.keeps_text:
-            faults = []
-        else:
-            faults = find_faults(proposal, self._sources_of(proposal))
-        if faults:
-            return InspectedProposal(kept, Result(proposal, "rejected", "; ".join(faults)))
-        accepted = Result(proposal, "planned", usage=kept.usage)
-        return InspectedProposal(kept, accepted, self._drafts.get(proposal.id))
-
-    def _sources_of(self, proposal: Proposal) -> list[Source]:
-        memories = _sources(proposal, self._memories)
-        vectors = self._source_vectors.of(memories)
+    def sources_of(proposal: Proposal) -> list[Source]:
+        found = [memories[memory_id] for memory_id in sorted(proposal.sources)]
         return [
             Source(memory.id, memory.content, memory.observed_at, vector)
-            for memory, vector in zip(memories, vectors, strict=True)
+            for memory, vector in zip(found, vectors.of(found), strict=True)
         ]
 
+    return sources_of
 
-def _vectors_of(
-    texts: Sequence[str], embedder: Embedder, progress: Progress
-) -> dict[str, NDArray[np.float32]]:
-    """Return the vector of each text, each embedded once."""
-    distinct = list(dict.fromkeys(texts))
-    return {
-        distinct[at]: vector
-        for positions, vectors in encode_portions(
-            embedder, distinct, partial(progress.stage, "embedding")
-        )
+
+def _draft_vectors(
+    drafts: Sequence[Result], sources_of: SourcesOf, embedder: Embedder, progress: Progress
+) -> dict[str, tuple[str, bytes]]:
+    """Return the embedding model and the vector of each draft, by the proposal's id.
+
+    Each text is embedded once. A kept vector is used if the sources have vectors of that kind.
+    """
+    known: dict[str, tuple[str, bytes]] = {}
+    missing: dict[str, str] = {}
+    for kept in drafts:
+        proposal = kept.proposal
+        model, blob = kept.vector or ("", b"")
+        expected = len(to_blob(sources_of(proposal)[0].vector))
+        if model == embedder.name and is_sound(blob) and len(blob) == expected:
+            known[proposal.id] = model, blob
+        else:
+            missing[proposal.id] = proposal.draft.text
+    texts = list(dict.fromkeys(missing.values()))
+    stage = partial(progress.stage, "embedding")
+    embedded = {
+        texts[at]: to_blob(vector)
+        for positions, vectors in encode_portions(embedder, texts, stage)
         for at, vector in zip(positions, vectors, strict=True)
     }
+    known |= {key: (embedder.name, embedded[text]) for key, text in missing.items()}
+    first = next((kept.proposal for kept in drafts if kept.proposal.id in missing), None)
+    if first is not None:
+        # Before anything is applied.
+        vector = from_blob(known[first.id][1])
+        refuse_another_space(embedder, vector, sources_of(first)[0].vector)
+    return known
 
 
-def _find_doubts(kept: KeptProposal, memories: Mapping[str, Memory]) -> list[str]:
-    """Return why a proposal of a plan file, which anybody may have written, is not applied.
+def _find_faults(
+    proposal: Proposal, memories: Mapping[str, Memory], sources_of: SourcesOf, is_trusted: bool
+) -> list[str]:
+    """Return why a proposal whose sources are unchanged is not applied; [] if it is."""
+    from slowwave.consolidation.writing.program_check import find_faults
 
-    memories: at least its sources, unchanged since it was planned. A model's texts are refused:
-    nothing has checked them since the plan could be changed.
-    """
-    proposal = kept.proposal
-    doubts = [
-        *_doubts_of_origin(proposal),
-        *_doubts_of_memories(proposal, [memories[memory_id] for memory_id in proposal.sources]),
-    ]
+    if is_trusted:
+        return [] if proposal.keeps_text else find_faults(proposal, sources_of(proposal))
+    # Anybody may have written a plan file. A model's texts are refused: nothing has checked them
+    # since the plan could be changed.
+    sources = [memories[memory_id] for memory_id in proposal.sources]
+    doubts = [*_doubts_of_origin(proposal), *_doubts_of_memories(proposal, sources)]
     return list(dict.fromkeys(doubts))
 
 

@@ -1,4 +1,4 @@
-"""What a dense text is known by, word for word: its key facts, and its start, middle and end."""
+"""Summarise dense texts verbatim: key facts, and the start, the middle and the end."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from slowwave.consolidation.thresholds import ANCHOR_CHARACTERS, MOST_KEY_FACTS
 
-# What is told first. A fact within one that was found is no fact of its own.
+# By priority. A fact within another one that was found is not counted.
 _KINDS = (
-    # A key with its value, where that is all of a line.
+    # A key with its value that fill a line.
     re.compile(
         r"^[ \t]*(?:- |export |set )?([\"']?[A-Za-z][\w./-]*[\"']?"
         r"(?:[ \t]*:[ \t]+[^\s{\[].{0,119}?|[ \t]*=[ \t]*(?:\"[^\"\n]*\"|'[^'\n]*'|[^\s=,;]+)))"
@@ -34,10 +34,10 @@ _KINDS = (
 
 @dataclass(frozen=True)
 class Digest:
-    """What stands for a dense text where it is too long: nothing but its own words."""
+    """The summary of a dense text that is too long: only its own words."""
 
     facts: tuple[str, ...]
-    # Its start, its middle and its end; the whole text alone where that is shorter.
+    # Its start, middle and end; only the whole text if that is shorter.
     anchors: tuple[str, ...]
 
     @property
@@ -47,34 +47,29 @@ class Digest:
 
 
 def digest_of(text: str) -> Digest:
-    """Return the key facts and the anchors of a text, each of which stands in it to the letter."""
+    """Return the key facts and the anchors of a text, verbatim."""
     return Digest(key_facts(text), anchors_of(text))
 
 
 def key_facts(text: str) -> tuple[str, ...]:
-    """Return addresses, keys with values, versions and identifiers, kind by kind, each once."""
-    found: list[str] = []
+    """Return addresses, keys with values, versions and identifiers, by kind, each once."""
+    facts: dict[str, None] = {}
     taken: list[tuple[int, int]] = []
-    for kind in _KINDS:
-        for match in kind.finditer(text):
-            group = match.lastindex or 0
-            start, end = match.span(group)
-            said = match[group].strip()
-            if any(start < until and since < end for since, until in taken):
-                continue
+    for match in (match for kind in _KINDS for match in kind.finditer(text)):
+        group = match.lastindex or 0
+        start, end = match.span(group)
+        if not any(start < taken_end and taken_start < end for taken_start, taken_end in taken):
             taken.append((start, end))
-            if said not in found:
-                found.append(said)
-            if len(found) == MOST_KEY_FACTS:
-                return tuple(found)
-    return tuple(found)
+            facts[match[group].strip()] = None
+            if len(facts) == MOST_KEY_FACTS:
+                break
+    return tuple(facts)
 
 
 def anchors_of(text: str) -> tuple[str, ...]:
-    """Return the beginning, the middle and the end of a text; all of it if that is hardly more."""
+    """Return the start, the middle and the end of a text; all of it if that is hardly longer."""
     whole = text.strip()
     if len(whole) <= 3 * ANCHOR_CHARACTERS:
         return (whole,)
-    middle = (len(whole) - ANCHOR_CHARACTERS) // 2
-    starts = (0, middle, len(whole) - ANCHOR_CHARACTERS)
+    starts = (0, (len(whole) - ANCHOR_CHARACTERS) // 2, len(whole) - ANCHOR_CHARACTERS)
     return tuple(whole[start : start + ANCHOR_CHARACTERS] for start in starts)

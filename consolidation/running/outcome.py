@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from slowwave.consolidation.ageing.decay import LayerScores
+from slowwave.consolidation.ageing.choosing import LayerScores
 from slowwave.consolidation.errors import ConsolidationError
 from slowwave.consolidation.proposals import AskedWindow, Conflict, Plan, Result, Usage
 from slowwave.consolidation.text.token_count import count_tokens
@@ -17,10 +17,9 @@ from slowwave.store.file import open_reading
 from slowwave.store.intake import Backlog
 from slowwave.store.memories import Counts, count_memories, select_consolidated_tenants
 
-from .age import AgeingResult
-from .purge import PurgeResult
+from .phases import AgeingResult, PurgeResult
 from .review_queue import EarlierProposals
-from .run_record import Verdict, run_report
+from .run_in_file import Verdict, run_report
 
 
 @dataclass(frozen=True)
@@ -38,7 +37,7 @@ class WaitingPartsResult:
     # Numbers of parts: read, and asked about without success.
     read: int = 0
     unread: int = 0
-    # Numbers of texts by state: stored, told, rejected, raw.
+    # The number of texts by state.
     states: dict[str, int] = field(default_factory=dict)
     # Why the first unread part was not read.
     why: str | None = None
@@ -100,12 +99,9 @@ class Outcome:
     @property
     def conflicts(self) -> tuple[Conflict, ...]:
         """The conflicts whose memories all stay active."""
-        found = (
-            *self.plan.conflicts,
-            *(conflict for asked in self.asked for conflict in asked.conflicts),
-        )
-        archived = self.archived.leaving if self.archived is not None else ()
-        gone = {memory.id for memory in archived}
+        gone = {memory.id for memory in self.archived.leaving} if self.archived else set()
+        named = (conflict for asked in self.asked for conflict in asked.conflicts)
+        found = (*self.plan.conflicts, *named)
         return tuple(conflict for conflict in found if gone.isdisjoint(conflict.sources))
 
     @property
@@ -117,11 +113,10 @@ class Outcome:
     @property
     def last_run(self) -> str | None:
         """The id of the night's last run; None if it wrote nothing."""
-        runs = [self.purged.run_id]
-        runs += [aged.run_id for aged in (self.archived,) if aged is not None]
-        runs += [self.run_id, *reversed(self.waiting_parts.runs)]
-        runs += [aged.run_id for aged in (self.expired,) if aged is not None]
-        return next((run_id for run_id in runs if run_id is not None), None)
+        phases = (self.expired, self.archived)
+        expired, archived = (None if phase is None else phase.run_id for phase in phases)
+        runs = (expired, *self.waiting_parts.runs, self.run_id, archived, self.purged.run_id)
+        return next((run_id for run_id in reversed(runs) if run_id is not None), None)
 
     @property
     def aged(self) -> tuple[AgeingResult, ...]:
@@ -151,19 +146,12 @@ class Outcome:
         if self.interrupted:
             return "interrupted"
         states = self.states + Counter(window.state for window in self.asked)
-        failures = states["failed"] + states["skipped"] + _count_suspect_rejections(self)
-        phase_failed = (
-            self.purged.why or self.waiting_parts.went_wrong or any(a.why for a in self.aged)
-        )
-        if not failures and (phase_failed or self.broken_off):
-            return "partial"
-        if not failures:
-            return "done"
-        left = any(aged.leaving for aged in self.aged)
-        done = states["applied"] or states["rejected"] or self.purged.ids or left
-        done = done or self.waiting_parts.read
-        broken = states["failed"] and not done
-        return "failed" if broken else "partial"
+        if states["failed"] or states["skipped"] or _count_suspect_rejections(self):
+            is_useful = states["applied"] or states["rejected"] or self.purged.ids
+            is_useful = is_useful or self.waiting_parts.read or any(a.leaving for a in self.aged)
+            return "failed" if states["failed"] and not is_useful else "partial"
+        whys = (self.broken_off, self.purged.why, *(aged.why for aged in self.aged))
+        return "partial" if any(whys) or self.waiting_parts.went_wrong else "done"
 
 
 def _count_suspect_rejections(outcome: Outcome) -> int:
@@ -189,12 +177,10 @@ def without_stale(
     """
     if not stale:
         return outcome
-    results = [
-        replace(result, state="stale", why=stale[result.proposal.id])
-        if result.proposal.id in stale
-        else result
-        for result in outcome.results
-    ]
+    results = list(outcome.results)
+    for at, result in enumerate(results):
+        if result.proposal.id in stale:
+            results[at] = replace(result, state="stale", why=stale[result.proposal.id])
     with open_reading(path) as file:
         after = count_memories(file, select_consolidated_tenants(file, tenants), count_tokens)
     return replace(outcome, results=tuple(results), after=after)

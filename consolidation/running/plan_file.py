@@ -10,12 +10,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from slowwave.consolidation.proposals import Proposal, Result
+from slowwave.consolidation.proposals import Proposal, Result, Usage
 from slowwave.store.errors import StoreError
 from slowwave.store.opening import read_text
 from slowwave.store.records import content_hash, json_text
 
-from .kept_proposal import KeptProposal, as_json, read_kept
+from .kept_proposal import from_json, to_json
 
 FORMAT = 1
 _ABOUT = (
@@ -23,20 +23,14 @@ _ABOUT = (
 )
 
 
-def write_plan(
-    path: Path,
-    results: Sequence[Result],
-    texts: Mapping[str, str],
-    model: str | None,
-    model_key: str | None,
-) -> None:
+def write_plan(path: Path, results: Sequence[Result], texts: Mapping[str, str]) -> None:
     """Write the planned proposals of a dry run to a new file, readable only by its owner.
 
     texts: the text of each source by its id, for the person who edits it. Raises `StoreError`, also
     if the file exists.
     """
     entries = [
-        _entry(KeptProposal(result.proposal, model=model, model_key=model_key), texts)
+        _entry(replace(result, state="pending", usage=Usage(), place=0), texts)
         for result in results
         if result.state == "planned"
     ]
@@ -52,7 +46,7 @@ def write_plan(
         raise StoreError(f"Cannot write {path}: {error.strerror}.") from error
 
 
-def read_plan(path: Path) -> list[KeptProposal]:
+def read_plan(path: Path) -> list[Result]:
     """Return the proposals of a plan file.
 
     Raises `StoreError` if it is not a plan, or if a proposal was changed: its seal, which anybody
@@ -72,9 +66,9 @@ def read_plan(path: Path) -> list[KeptProposal]:
     return [_read_entry(entry, number, path) for number, entry in enumerate(entries, start=1)]
 
 
-def _entry(kept: KeptProposal, texts: Mapping[str, str]) -> dict[str, Any]:
+def _entry(kept: Result, texts: Mapping[str, str]) -> dict[str, Any]:
     """Return a proposal as an entry: first what a person reads, then what is applied."""
-    proposal, whole = kept.proposal, as_json(kept)
+    proposal, whole = kept.proposal, to_json(kept)
     contents = [texts.get(memory_id) for memory_id in proposal.sources]
     return {**_readable_part(proposal, contents), "kept": whole, "seal": _seal(whole)}
 
@@ -93,13 +87,13 @@ def _readable_part(proposal: Proposal, contents: Sequence[str | None]) -> dict[s
     }
 
 
-def _read_entry(entry: object, number: int, path: Path) -> KeptProposal:
+def _read_entry(entry: object, number: int, path: Path) -> Result:
     found = entry if isinstance(entry, dict) else {}
     try:
-        kept = read_kept(found.get("kept"))
+        kept = from_json(found.get("kept"))
     except ValueError as error:
         raise StoreError(f"Proposal {number} of {path} cannot be read: {error}.") from error
-    if found.get("seal") != _seal(as_json(kept)) or not _is_consistent(found, kept.proposal):
+    if found.get("seal") != _seal(to_json(kept)) or not _is_consistent(found, kept.proposal):
         raise StoreError(
             f"Proposal {number} of {path} was changed since the dry run wrote it.",
             "A plan's proposals can be removed but not changed; edit them with 'slowwave review'.",

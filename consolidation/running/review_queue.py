@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from slowwave.consolidation.proposals import Result
 from slowwave.store.file import MemoryFile, open_reading, open_writing
 from slowwave.store.ledger import (
     Decision,
@@ -17,9 +18,9 @@ from slowwave.store.ledger import (
 from slowwave.store.memories import read_memories
 from slowwave.store.records import Memory
 
-from .apply import find_outdated
-from .kept_proposal import KeptProposal, kept_from_decision
-from .preflight import Preflight
+from .apply import find_stale
+from .kept_proposal import kept_from_decision
+from .run_in_file import Preflight
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ class WaitingProposal:
     """A proposal that is or was pending, with the current state of its sources."""
 
     decision: Decision
-    kept: KeptProposal
+    kept: Result
     memories: Mapping[str, Memory]
     # Why it can no longer be applied: a source changed, or it is damaged.
     stale: str | None
@@ -53,24 +54,17 @@ class EarlierProposals:
     outdated: tuple[WaitingProposal, ...] = ()
 
 
-def find_earlier(path: Path, tenants: Sequence[str]) -> EarlierProposals:
-    """Return the pending proposals of earlier nights; nothing is written.
+def withdraw_outdated(
+    path: Path, tenants: Sequence[str], now: str, preflight: Preflight | None
+) -> EarlierProposals:
+    """Mark outdated proposals of earlier nights as stale, and return what was pending.
 
-    tenants: whose; () means all. Raises `StoreError`.
+    tenants: whose; () means all. preflight: None in a dry run, which writes nothing. No memory is
+    changed. A stale proposal may be made again. Raises `StoreError`.
     """
     with open_reading(path) as file:
-        return read_earlier(file, tenants)
-
-
-def withdraw_outdated(
-    path: Path, tenants: Sequence[str], preflight: Preflight, now: str
-) -> EarlierProposals:
-    """Mark outdated proposals of earlier nights as stale, and return what `find_earlier` does.
-
-    No memory is changed. A stale proposal may be made again. Raises `StoreError`.
-    """
-    found = find_earlier(path, tenants)
-    if not found.outdated:
+        found = read_earlier(file, tenants)
+    if preflight is None or not found.outdated:
         return found
     preflight.check_and_back_up()
     with open_writing(path) as file, file.transaction():
@@ -90,61 +84,39 @@ def read_queue(opened: MemoryFile, decided: bool = False) -> list[WaitingProposa
     found = read_pending(opened)
     if decided:
         known = {decision.key for decision in found}
-        latest = {
-            decision.key: decision
-            for decision in read_reviewed(opened)
-            if decision.key not in known
-        }
-        found += latest.values()
+        reviewed = (each for each in read_reviewed(opened) if each.key not in known)
+        found += {decision.key: decision for decision in reviewed}.values()
     return with_sources(opened, found)
 
 
 def with_sources(opened: MemoryFile, decisions: Iterable[Decision]) -> list[WaitingProposal]:
     """Return the proposals of these decisions in the order in which they can be applied."""
-    queue = _with_sources(
-        opened, [(decision, kept_from_decision(decision)) for decision in decisions]
-    )
+    kept = [(decision, kept_from_decision(decision)) for decision in decisions]
+    known = read_sources(opened, (each for _, each in kept))
+    queue = []
+    for decision, each in kept:
+        sources = each.proposal.sources
+        memories = {memory_id: known[memory_id] for memory_id in sources if memory_id in known}
+        stale = find_stale(each, memories) if decision.state == "pending" else None
+        queue.append(WaitingProposal(decision, each, memories, stale))
     return sorted(queue, key=lambda waiting: (waiting.decision.run_id, waiting.kept.place))
+
+
+def read_sources(file: MemoryFile, proposals: Iterable[Result]) -> dict[str, Memory]:
+    """Return the memories of these proposals that still exist, by id."""
+    ids = {memory_id for kept in proposals for memory_id in kept.proposal.sources}
+    return {memory.id: memory for memory in read_memories(file, sorted(ids))}
 
 
 def read_earlier(file: MemoryFile, tenants: Sequence[str]) -> EarlierProposals:
     """Return the pending proposals of these tenants, sorted into applicable and outdated."""
     changed = read_pending_keys(file, tenants)
-    pending = [
-        (decision, kept_from_decision(decision))
+    suspects = [
+        decision
         for decision in read_pending(file)
         if decision.key in changed
+        and (changed[decision.key] or kept_from_decision(decision).fault is not None)
     ]
-    suspects = [
-        (decision, kept) for decision, kept in pending if kept.fault or changed[decision.key]
-    ]
-    outdated = [waiting for waiting in _with_sources(file, suspects) if waiting.stale is not None]
-    return EarlierProposals(len(changed) - len(outdated), tuple(outdated))
-
-
-def refresh(opened: MemoryFile, waiting: WaitingProposal) -> WaitingProposal:
-    """Return a proposal with the current state of its sources. Raises `StoreError`."""
-    return _waiting(waiting.decision, waiting.kept, _sources_of(opened, [waiting.kept]))
-
-
-def _with_sources(
-    opened: MemoryFile, decided: Sequence[tuple[Decision, KeptProposal]]
-) -> list[WaitingProposal]:
-    memories = _sources_of(opened, (kept for _, kept in decided))
-    return [_waiting(decision, kept, memories) for decision, kept in decided]
-
-
-def _sources_of(opened: MemoryFile, proposals: Iterable[KeptProposal]) -> dict[str, Memory]:
-    ids = sorted({memory_id for kept in proposals for memory_id in kept.proposal.sources})
-    return {memory.id: memory for memory in read_memories(opened, ids)}
-
-
-def _waiting(
-    decision: Decision, kept: KeptProposal, known: Mapping[str, Memory]
-) -> WaitingProposal:
-    memories = {
-        memory_id: known[memory_id] for memory_id in kept.proposal.sources if memory_id in known
-    }
-    if decision.state != "pending":
-        return WaitingProposal(decision, kept, memories, None)
-    return WaitingProposal(decision, kept, memories, find_outdated(kept, list(memories.values())))
+    found = with_sources(file, suspects)
+    outdated = tuple(waiting for waiting in found if waiting.stale is not None)
+    return EarlierProposals(len(changed) - len(outdated), outdated)

@@ -1,27 +1,152 @@
-"""A run as it is recorded in the file: its beginning, its findings and its end."""
+"""A run as the file records it: the check and backup before it, its beginning and its end."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
+from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
+from slowwave.consolidation.options import CycleOptions
+from slowwave.consolidation.progress import Progress
+from slowwave.consolidation.proposals import Usage
 from slowwave.consolidation.vectors.embedder import Embedder
 from slowwave.consolidation.writing.writer import Writer
+from slowwave.store import check
+from slowwave.store.backup import back_up
 from slowwave.store.entities import delete_found_names, keep_entities, keep_scans
-from slowwave.store.file import Identity, MemoryFile, open_reading, open_writing
-from slowwave.store.ledger import Decision, has_run, read_decision
-from slowwave.store.records import new_id
+from slowwave.store.file import (
+    Identity,
+    MemoryFile,
+    migrate_file,
+    needs_migration,
+    open_any_version,
+    open_reading,
+    open_writing,
+)
+from slowwave.store.ledger import Decision, begin_run, end_run, has_run, read_decision
+from slowwave.store.memories import Counts
+from slowwave.store.records import new_id, timestamp
 from slowwave.store.vectors import keep_vectors
 
-from .apply import RunContext
-from .preflight import Preflight
-from .run_record import RunRecord, Verdict
-
+# How a run ended, as stored in the ledger.
+Verdict = Literal["done", "partial", "failed", "interrupted"]
 # The number of memories whose names one transaction writes.
 _BATCH = 500
+
+
+@dataclass(frozen=True)
+class NightInputs:
+    """The inputs of a night: the file, the options, and its embedder and writer."""
+
+    path: Path
+    options: CycleOptions
+    embedder: Embedder
+    writer: Writer
+    # The time of the whole night.
+    now: datetime
+    progress: Progress = field(default_factory=Progress)
+    # Whether to return what a night would do, and to write nothing.
+    dry_run: bool = False
+
+
+def run_report(
+    before: Counts, after: Counts, states: Iterable[str], usage: Usage
+) -> dict[str, Any]:
+    """Return the report of a run, as `log` and `stats` read it.
+
+    states: of each proposal or candidate of the run.
+    """
+    return {
+        "before": asdict(before),
+        "after": asdict(after),
+        "states": dict(sorted(Counter(states).items())),
+        "model": asdict(usage),
+    }
+
+
+class Preflight:
+    """Checks and backs up the file before the first change of a run, if there is one."""
+
+    def __init__(self, path: Path, keep_backups: int | None, now: datetime) -> None:
+        """Take the number of backups to keep; None makes no backup."""
+        self._path = path
+        self._keep_backups = keep_backups
+        self._now = now
+        self._checked = False
+        self._ready = False
+        # The backup, once it was made.
+        self.backup: Path | None = None
+
+    def refuse_damaged(self) -> None:
+        """Refuse a damaged file; only the first call checks. Raises `UnusableFile`."""
+        if not self._checked:
+            with open_any_version(self._path) as file:
+                check.refuse_damaged(file)
+            self._checked = True
+
+    def check_and_back_up(self) -> None:
+        """Refuse a damaged file and make the backup; only the first call does anything.
+
+        Raises `UnusableFile`, and `StoreError` if the backup fails.
+        """
+        if self._ready:
+            return
+        self.refuse_damaged()
+        if self._keep_backups is not None:
+            self.backup = back_up(self._path, self._now, self._keep_backups)
+        self._ready = True
+
+    def migrate(self) -> None:
+        """Migrate an older schema."""
+        if needs_migration(self._path):
+            self.check_and_back_up()
+            migrate_file(self._path)
+
+    def as_option(self) -> dict[str, Any]:
+        """Return the backup's name for the record of a run; {} if there is none."""
+        return {"backup": self.backup.name} if self.backup else {}
+
+
+@dataclass(frozen=True)
+class RunRecord:
+    """The row of one run in the ledger of a file that is open for writing."""
+
+    run_id: str
+    now: datetime
+
+    def begin(self, file: MemoryFile, options: Mapping[str, Any]) -> None:
+        """Record that the run has begun, and its options."""
+        begin_run(file, self.run_id, timestamp(self.now), version("slowwave"), dict(options))
+
+    def end(
+        self, file: MemoryFile, verdict: Verdict, report: Mapping[str, Any], plan: str | None = None
+    ) -> None:
+        """Record how the run ended. plan: the digest of its plan, if it had one."""
+        end_run(file, self.run_id, timestamp(self.now), verdict, plan, dict(report))
+
+    @contextmanager
+    def begun(
+        self,
+        file: MemoryFile,
+        options: Mapping[str, Any],
+        report_so_far: Callable[[], Mapping[str, Any]] = dict,
+    ) -> Iterator[None]:
+        """Begin the run for a block that ends it.
+
+        If the block raises, record the run as failed or interrupted, with the report so far.
+        """
+        self.begin(file, options)
+        try:
+            yield
+        except BaseException as error:
+            is_asked = isinstance(error, KeyboardInterrupt)
+            self.end(file, "interrupted" if is_asked else "failed", report_so_far())
+            raise
 
 
 class RunInFile:
@@ -45,14 +170,7 @@ class RunInFile:
         self._begun = False
         # The file in which it began, to detect a replacement.
         self._file: Identity | None = None
-        self.context = RunContext(
-            run_id=new_id(),
-            now=now,
-            model=writer.model,
-            model_key=writer.key,
-            embedding_model=embedder.name,
-        )
-        self._record = RunRecord(self.context.run_id, now)
+        self.context = RunRecord(new_id(), now)
 
     @property
     def run_id(self) -> str | None:
@@ -66,18 +184,15 @@ class RunInFile:
 
     def keep_names(self, tenant: str, scans: Sequence[tuple[str, str, Sequence[str]]]) -> None:
         """Keep (memory id, content hash, names), in short transactions."""
+        run_id = self.context.run_id
         with self.writing() as file:
             for start in range(0, len(scans), _BATCH):
                 part = scans[start : start + _BATCH]
                 with file.transaction():
-                    delete_found_names(
-                        file, (memory_id for memory_id, _, _ in part), self.context.run_id
-                    )
+                    delete_found_names(file, (memory_id for memory_id, _, _ in part), run_id)
                     mentions = [(memory_id, names) for memory_id, _, names in part]
-                    keep_entities(file, tenant, mentions, self.context.run_id)
-                    keep_scans(
-                        file, [(memory_id, of) for memory_id, of, _ in part], self.context.run_id
-                    )
+                    keep_entities(file, tenant, mentions, run_id)
+                    keep_scans(file, [(memory_id, of) for memory_id, of, _ in part], run_id)
 
     def has_begun(self) -> bool:
         """Look up whether the run began, which an interruption may have hidden."""
@@ -97,20 +212,11 @@ class RunInFile:
             found = ((key, read_decision(file, self.context.run_id, key)) for key in keys)
             return {key: decision for key, decision in found if decision is not None}
 
-    def end_early(self) -> bool:
-        """Record that the run was interrupted before it applied anything.
-
-        Returns whether it had written anything.
-        """
-        begun = self.has_begun()
-        self.end("interrupted", None, {})
-        return begun
-
     def end(self, verdict: Verdict, plan: str | None, report: dict[str, Any]) -> None:
         """Record how the run ended, if it wrote anything."""
         if self._begun:
             with self.writing() as file:
-                self._record.end(file, verdict, report, plan)
+                self.context.end(file, verdict, report, plan)
 
     @contextmanager
     def writing(self) -> Iterator[MemoryFile]:
@@ -122,5 +228,5 @@ class RunInFile:
                 options = {**self._options, **self.preflight.as_option()}
                 # Set first: if this is interrupted, `has_begun` looks it up.
                 self._begun = True
-                self._record.begin(file, options)
+                self.context.begin(file, options)
             yield file

@@ -1,35 +1,44 @@
-"""The stages of a night that writes."""
+"""The stages of a night; a dry run goes through the same ones, and writes nothing."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from slowwave.consolidation.ageing.choosing import AgeingChoice
-from slowwave.consolidation.ageing.decay import LayerScores
+from slowwave.consolidation.ageing.choosing import LayerScores, LeavingMemory
 from slowwave.consolidation.errors import ConsolidationError
-from slowwave.consolidation.proposals import Usage, join_plans
+from slowwave.consolidation.planning.savings import expected_counts
+from slowwave.consolidation.proposals import Plan, Usage, Window, join_plans
 from slowwave.consolidation.runtime.interruption import InterruptedEarly, Interruption, OutOfTime
 from slowwave.consolidation.snapshot.idle import Findings
-from slowwave.store.ageing import Phase
 from slowwave.store.errors import StoreError
-from slowwave.store.file import maintenance_lock
+from slowwave.store.file import maintenance_lock, open_reading
+from slowwave.store.intake import read_backlog
 from slowwave.store.memories import Counts
 from slowwave.store.records import timestamp
 
-from .age import AgeingResult, age
-from .age_plan import AgePlan
-from .batched_run import count_now
-from .execute import ExecutionResult, carry_out_plan
-from .night_inputs import NightInputs
+from .execute import ExecutionResult, execute_plan
 from .outcome import Outcome, WaitingPartsResult
-from .preflight import Preflight
-from .purge import PurgeResult, carry_out_purge
+from .phases import (
+    AgeingResult,
+    PurgeResult,
+    age,
+    choose_archived,
+    choose_expiring,
+    count_now,
+    counts_without,
+    purge_memories,
+    read_tenants,
+    score_layers,
+)
 from .review_queue import EarlierProposals, withdraw_outdated
-from .run_in_file import RunInFile
-from .save_findings import save_findings
-from .survey import Survey, Surveyor
+from .run_in_file import NightInputs, Preflight, RunInFile
+from .survey import Survey, save_findings, survey_file
+
+if TYPE_CHECKING:
+    from slowwave.consolidation.snapshot.tenant_view import TenantView
 
 _EARLIER_HINT = "Memories expired or conversations were read before that: see 'slowwave log'."
 
@@ -57,8 +66,6 @@ class Stages:
         self._interruption = interruption
         self._preflight = Preflight(night.path, night.options.keep_backups, night.now)
         self._run = self._new_run()
-        self._surveyor = Surveyor(night)
-        self._age_plan = AgePlan(night)
         # The counts before anything expired or was read; None if nothing was.
         self._before: Counts | None = None
         self._expired: AgeingResult | None = None
@@ -68,32 +75,48 @@ class Stages:
 
     @contextmanager
     def exclusive(self) -> Iterator[None]:
-        """Hold the maintenance lock. Raises `FileHeld` if another run holds it."""
-        with maintenance_lock(self._night.path):
-            yield
+        """Hold the maintenance lock, except in a dry run. Raises `FileHeld` if another run does."""
+        night = self._night
+        with nullcontext() if night.dry_run else maintenance_lock(night.path):
+            try:
+                yield
+            except KeyboardInterrupt:
+                if not night.dry_run:
+                    raise
+                self._interruption.close()
+                raise InterruptedEarly(kept=False) from None
 
-    def bring_up_to_date(self) -> None:
-        """Migrate an older schema."""
-        with self._interruptible():
-            self._preflight.bring_up_to_date()
+    def migrate(self) -> None:
+        """Migrate an older schema, which a dry run reads unchanged."""
+        if not self._night.dry_run:
+            with self._guarded():
+                self._preflight.migrate()
 
     def expire(self) -> None:
         """Expire memories, and score the others."""
-        with self._reporting_earlier(), self._interruptible():
-            choice = self._age_plan.expiring()
+        night = self._night
+        with self._guarded():
+            choice = choose_expiring(night)
             if choice is not None:
-                if choice.leaving:
-                    self._before = count_now(self._night.path, self._tenants)
-                self._expired = self._age("expire", choice)
+                if choice.leaving and not night.dry_run:
+                    self._before = count_now(night.path, read_tenants(night))
+                self._expired = age(night, "expire", choice, self._preflight, self._interruption)
             if self._expired is not None and self._expired.interrupted:
                 raise EndedEarly(self._so_far())
-            self._scores = self._age_plan.scores()
+            self._scores = score_layers(night, self._gone)
 
     def read_waiting(self, reader: Callable[[Preflight], WaitingPartsResult]) -> None:
-        """Read the conversation parts that wait for a model."""
-        if not self._night.options.consolidate:
+        """Read the conversation parts that wait for a model; a dry run only counts them."""
+        night = self._night
+        if not night.options.consolidate:
             return
-        with self._reporting_earlier(), self._interruptible():
+        with self._guarded():
+            if night.dry_run:
+                with open_reading(night.path) as file:
+                    backlog = read_backlog(file, night.options.tenants)
+                is_due = bool(backlog.parts) and night.writer.model is not None
+                self._waiting_parts = WaitingPartsResult(backlog, is_due=is_due)
+                return
             self._waiting_parts = reader(self._preflight)
             self._before = self._before or self._waiting_parts.before
             if self._waiting_parts.interrupted or self._waiting_parts.broken_off is not None:
@@ -101,48 +124,55 @@ class Stages:
 
     def survey(self) -> Survey:
         """Withdraw outdated pending proposals, survey the file, and plan."""
-        with self._reporting_earlier(), self._interruptible():
-            if self._night.options.consolidate:
+        night = self._night
+        with self._guarded():
+            if night.options.consolidate:
                 self._earlier = withdraw_outdated(
-                    self._night.path,
-                    self._night.options.tenants,
-                    self._preflight,
-                    timestamp(self._night.now),
+                    night.path,
+                    night.options.tenants,
+                    timestamp(night.now),
+                    None if night.dry_run else self._preflight,
                 )
             # Its id must sort after those of the phases before it.
             self._run = self._new_run()
-            return self._surveyor.survey(self._run)
+            keeper = None if night.dry_run else self._run
+            return survey_file(night, keeper, leaving=self._leaving)
 
-    def carry_out(self, survey: Survey) -> ExecutionResult:
+    def execute(self, survey: Survey) -> ExecutionResult:
         """Execute the plan."""
-        with self._reporting_earlier(), self._interruptible():
-            return carry_out_plan(
-                self._run,
-                survey,
-                self._surveyor,
-                self._night.options.review,
-                self._night.progress,
-                self._interruption,
-            )
+        night, run, cache = self._night, self._run, survey.found.cache
+
+        def plan_again(answered: Sequence[Window]) -> tuple[Plan, Sequence[TenantView]]:
+            again = survey_file(night, run, cache, answered=answered)
+            return again.plan, again.views
+
+        with self._guarded():
+            return execute_plan(night, run, survey, self._interruption, plan_again)
 
     def close_run(self, survey: Survey, executed: ExecutionResult) -> Outcome:
         """Count the memories, and record how the run ended."""
-        before, tenants = survey.snapshot.counts, survey.snapshot.tenants
-        applied = any(result.state == "applied" for result in executed.results)
-        with self._interruption.limited():
-            outcome = Outcome(
-                survey.plan,
-                executed.results,
-                before,
-                # A run that changed nothing does not count what agents added meanwhile.
-                count_now(self._night.path, tenants) if applied else before,
-                executed.usage,
-                executed.asked,
-                self._run.run_id,
-                executed.interrupted,
-                executed.broken_off,
-                earlier=self._earlier,
-            )
+        night, before = self._night, survey.snapshot.counts
+        if night.dry_run:
+            after = expected_counts(before, executed.applicable, survey.views)
+            after = counts_without(night, after, self._leaving)
+        elif any(result.state == "applied" for result in executed.results):
+            with self._interruption.limited():
+                after = count_now(night.path, survey.snapshot.tenants)
+        else:
+            # What agents added meanwhile is not counted.
+            after = before
+        outcome = Outcome(
+            survey.plan,
+            executed.results,
+            before,
+            after,
+            executed.usage,
+            executed.asked,
+            self._run.run_id,
+            executed.interrupted,
+            executed.broken_off,
+            earlier=self._earlier,
+        )
         try:
             with self._interruption.limited():
                 self._run.end(outcome.verdict, survey.plan.digest, outcome.report)
@@ -151,26 +181,29 @@ class Stages:
             outcome = replace(outcome, end_is_kept=False)
         return self._with_earlier(outcome)
 
-    def limit(self, outcome: Outcome) -> Outcome:
+    def limit(self, outcome: Outcome, executed: ExecutionResult) -> Outcome:
         """Archive memories above the limit. Raises `StoreError` if nothing at all was changed."""
-        if self._night.options.limit is None or outcome.interrupted or outcome.broken_off:
+        night = self._night
+        if outcome.interrupted or outcome.broken_off:
             return outcome
         try:
-            choice = self._age_plan.excess()
+            choice = choose_archived(night, self._gone, executed.applicable)
             if choice is None:
                 return outcome
-            archived = self._age("limit", choice)
+            archived = age(night, "limit", choice, self._preflight, self._interruption)
         except StoreError as error:
-            if outcome.run_id is None and not self._has_earlier:
+            if outcome.last_run is None:
                 raise
             # What was done before is reported.
             archived = AgeingResult(why=error.message)
+        outcome = replace(outcome, archived=archived)
+        if night.dry_run:
+            return replace(outcome, after=counts_without(night, outcome.after, archived.leaving))
         if archived.run_id is None:
-            return replace(outcome, archived=archived)
+            return outcome
         return replace(
             outcome,
-            archived=archived,
-            after=count_now(self._night.path, self._tenants),
+            after=count_now(night.path, read_tenants(night)),
             interrupted=archived.interrupted,
             end_is_kept=outcome.end_is_kept and archived.end_is_kept,
             backup=self._preflight.backup,
@@ -181,41 +214,49 @@ class Stages:
 
         Raises `StoreError` if nothing at all was changed.
         """
-        purgeable, tenants = survey.purgeable, survey.snapshot.tenants
+        night, purgeable, tenants = self._night, survey.purgeable, survey.snapshot.tenants
         if purgeable is None or outcome.interrupted or outcome.broken_off:
             return outcome
-        try:
-            purged = carry_out_purge(
-                self._night.path, purgeable, tenants, self._night.now, self._interruption
+        kept, staying = purgeable.kept, purgeable.staying
+        if night.dry_run:
+            superseded = outcome.after.superseded - len(purgeable.ids)
+            return replace(
+                outcome,
+                purged=PurgeResult(ids=purgeable.ids, kept=kept, staying=staying),
+                after=replace(outcome.after, superseded=superseded),
             )
+        try:
+            purged = purge_memories(night.path, purgeable, tenants, night.now, self._interruption)
         except StoreError as error:
-            archived = outcome.archived is not None and outcome.archived.run_id is not None
-            if outcome.run_id is None and not self._has_earlier and not archived:
+            if outcome.last_run is None:
                 raise
-            # What was consolidated before is reported.
-            purged = PurgeResult(kept=purgeable.kept, staying=purgeable.staying, why=error.message)
-        kept = outcome.end_is_kept and purged.end_is_kept
-        after = count_now(self._night.path, tenants)
-        return replace(outcome, purged=purged, after=after, end_is_kept=kept)
+            # What was done before is reported.
+            purged = PurgeResult(why=error.message, kept=kept, staying=staying)
+        return replace(
+            outcome,
+            purged=purged,
+            after=count_now(night.path, tenants),
+            end_is_kept=outcome.end_is_kept and purged.end_is_kept,
+        )
 
     def save_findings(self, outcome: Outcome, found: Findings) -> Outcome:
         """Save the findings for the next night."""
-        return save_findings(self._surveyor, found, outcome, self._preflight, self._interruption)
+        return save_findings(self._night, found, outcome, self._preflight, self._interruption)
 
     def _new_run(self) -> RunInFile:
-        night = self._night
+        night, shown = self._night, self._night.options.shown
         return RunInFile(
-            night.path,
-            night.embedder,
-            night.writer,
-            night.now,
-            night.options.shown,
-            self._preflight,
+            night.path, night.embedder, night.writer, night.now, shown, self._preflight
         )
 
     @property
-    def _tenants(self) -> list[str]:
-        return self._age_plan.tenants
+    def _leaving(self) -> tuple[LeavingMemory, ...]:
+        """The memories that expired, or would in a dry run."""
+        return () if self._expired is None else self._expired.leaving
+
+    @property
+    def _gone(self) -> frozenset[str]:
+        return frozenset(memory.id for memory in self._leaving)
 
     @property
     def _has_earlier(self) -> bool:
@@ -223,31 +264,24 @@ class Stages:
         expired = self._expired is not None and self._expired.run_id is not None
         return expired or bool(self._waiting_parts.runs)
 
-    def _age(self, phase: Phase, choice: AgeingChoice) -> AgeingResult:
-        """Run a phase of ageing, if it has anything to do."""
-        if not choice.leaving:
-            return AgeingResult(choice=choice)
-        return age(self._night, phase, choice, self._tenants, self._preflight, self._interruption)
-
     @contextmanager
-    def _interruptible(self) -> Iterator[None]:
-        """End the run if the block is interrupted. Raises `InterruptedEarly`."""
-        try:
-            yield
-        except KeyboardInterrupt:
-            self._interruption.close()
-            with self._interruption.limited():
-                kept = self._run.end_early()
-            early = InterruptedEarly(kept)
-            if self._has_earlier:
-                early.hint = " ".join(filter(None, (early.hint, _EARLIER_HINT)))
-            raise early from None
+    def _guarded(self) -> Iterator[None]:
+        """End the run if the block is interrupted, and report what was written before an error.
 
-    @contextmanager
-    def _reporting_earlier(self) -> Iterator[None]:
-        """Turn an error after earlier writes into `EndedEarly`."""
+        Raises `InterruptedEarly`, and `EndedEarly` instead of an error after earlier writes.
+        """
         try:
-            yield
+            try:
+                yield
+            except KeyboardInterrupt:
+                self._interruption.close()
+                with self._interruption.limited():
+                    kept = self._run.has_begun()
+                    self._run.end("interrupted", None, {})
+                early = InterruptedEarly(kept)
+                if self._has_earlier:
+                    early.hint = " ".join(filter(None, (early.hint, _EARLIER_HINT)))
+                raise early from None
         except (StoreError, ConsolidationError) as error:
             if not self._has_earlier:
                 raise
@@ -256,7 +290,7 @@ class Stages:
 
     def _so_far(self, error: StoreError | ConsolidationError | None = None) -> Outcome:
         """Return the outcome of a night that ended before its survey."""
-        now = count_now(self._night.path, self._tenants)
+        now = count_now(self._night.path, read_tenants(self._night))
         outcome = Outcome(
             join_plans(()),
             (),

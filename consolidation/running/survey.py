@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from slowwave.consolidation.ageing.choosing import AgeingChoice
+from slowwave.consolidation.ageing.choosing import LeavingMemory
+from slowwave.consolidation.errors import ConsolidationError
 from slowwave.consolidation.options import PlanOptions
 from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.proposals import Plan, Window, join_plans
-from slowwave.consolidation.runtime.threads import run_in_thread
+from slowwave.consolidation.runtime.interruption import Interruption, OutOfTime
+from slowwave.consolidation.runtime.threads import run_in_thread, start_in_thread
 from slowwave.consolidation.snapshot.cache import Cache
 from slowwave.consolidation.snapshot.idle import Findings, IdleMarks
 from slowwave.consolidation.snapshot.snapshot import (
@@ -19,14 +22,23 @@ from slowwave.consolidation.snapshot.snapshot import (
     compute_missing,
     read_snapshot,
 )
-from slowwave.store.purge import Purgeable
+from slowwave.store.errors import StoreError
+from slowwave.store.file import open_reading
+from slowwave.store.purge import Purgeable, find_purgeable
 from slowwave.store.records import timestamp
 
-from .night_inputs import NightInputs
-from .purge import plan_purge
+from .outcome import Outcome
+from .run_in_file import NightInputs, Preflight
 
 if TYPE_CHECKING:
     from slowwave.consolidation.snapshot.tenant_view import TenantView
+
+# How often a long survey checks for an interruption.
+_POLL_S = 0.05
+# About as many cache entries as a survey of 10,000 memories needs, which takes a second or two.
+_SHORT = 30_000
+# The share of new cache entries from which on computing them dominates a survey.
+_MUCH = 0.1
 
 
 @dataclass(frozen=True)
@@ -34,124 +46,95 @@ class Survey:
     """The contents of a file and the plan for it."""
 
     snapshot: Snapshot
-    views: Sequence[TenantView]
     # Of all tenants.
     plan: Plan
     found: Findings
     # What a purge would delete; None if none is requested.
     purgeable: Purgeable | None = None
 
-
-class Surveyor:
-    """Surveys a file with the options of a night."""
-
-    def __init__(self, night: NightInputs) -> None:
-        """Take what the survey depends on."""
-        self._night = night
-        self._now = timestamp(night.now)
-
     @property
-    def consolidates(self) -> bool:
-        """Whether the night consolidates, besides the other phases."""
-        return self._night.options.consolidate
+    def views(self) -> Sequence[TenantView]:
+        """The contents of the tenants that are not idle."""
+        return self.snapshot.views
 
-    def idle_marks(self) -> IdleMarks:
-        """Return the marks of tenants in which nothing is left to do."""
-        return IdleMarks(self._night.path, self._night.embedder.name, self._chosen(), self._now)
 
-    def survey(
-        self,
-        keeper: FindingsKeeper | None = None,
-        cache: Cache | None = None,
-        expiring: AgeingChoice | None = None,
-        answered: tuple[Window, ...] = (),
-    ) -> Survey:
-        """Read the file, compute what is missing, and plan.
+def survey_file(
+    night: NightInputs,
+    keeper: FindingsKeeper | None = None,
+    cache: Cache | None = None,
+    leaving: Sequence[LeavingMemory] = (),
+    answered: Sequence[Window] = (),
+) -> Survey:
+    """Read the file, compute what is missing, and plan.
 
-        keeper: saves what was computed. cache: of an earlier survey of this run. expiring: memories
-        that will have expired, in a dry run. answered: windows answered earlier in this run.
-        Raises `StoreError` and `EmbedderError`.
-        """
-        options = self._night.options
-        idle_marks = self.idle_marks()
-        idle = self._idle(idle_marks.look_up(options.tenants), expiring)
-        snapshot = read_snapshot(
-            self._night.path,
-            options.tenants,
-            self._night.embedder.name,
-            self._now,
-            idle,
-            cache,
-            options.full and cache is None,
-            self._night.writer.key,
-            frozenset(memory.id for memory in expiring.leaving) if expiring else frozenset(),
+    keeper: saves what was computed. cache: of an earlier survey of this run. leaving: memories that
+    will have expired, in a dry run. answered: windows answered earlier in this run; a model is only
+    asked about what lies across their cuts. Raises `StoreError` and `EmbedderError`.
+    """
+    options = night.options
+    marks = idle_marks(night)
+    idle = _find_idle(night, marks, leaving)
+    gone = frozenset(memory.id for memory in leaving)
+    snapshot = read_snapshot(
+        night.path,
+        options,
+        night.embedder.name,
+        night.writer.key,
+        timestamp(night.now),
+        night.progress,
+        idle,
+        cache,
+        gone,
+    )
+    compute_missing(snapshot, night.embedder, keeper, night.progress)
+    chosen = replace(_plan_options(night), answered=tuple(answered))
+    if not options.reconsider:
+        chosen = replace(
+            chosen,
+            remembered=snapshot.remembered,
+            waiting=snapshot.waiting,
+            asked=snapshot.asked,
         )
-        views = compute_missing(snapshot, self._night.embedder, keeper, self._night.progress)
-        chosen = self._chosen()
-        if not options.reconsider:
-            chosen = replace(
-                chosen,
-                remembered=snapshot.remembered,
-                waiting=snapshot.waiting,
-                asked=snapshot.asked,
-            )
-        chosen = replace(chosen, answered=answered)
-        plans = _plan_tenants(views, chosen, self._night.progress) if options.consolidate else {}
-        plan_by_tenant = idle | plans
-        plan = join_plans(
-            plan_by_tenant[tenant] for tenant in snapshot.tenants if tenant in plan_by_tenant
-        )
-        plan = _approved(plan, options.approved)
-        whole = not options.tenants and not idle
-        found = idle_marks.found(snapshot, views, plans, whole)
-        purgeable = (
-            plan_purge(self._night.path, snapshot.tenants, self._night.now)
-            if options.purge
-            else None
-        )
-        return Survey(snapshot, views, plan, found, purgeable)
-
-    def _idle(
-        self, known: Mapping[str, Plan | None], expiring: AgeingChoice | None
-    ) -> dict[str, Plan]:
-        """Return the plans of the idle tenants, which are not read again."""
-        if not self._night.options.consolidate:
-            return {tenant: join_plans(()) for tenant in known}
-        if self._night.options.full or self._night.options.reconsider:
-            return {}
-        changing = {memory.memory.tenant for memory in expiring.leaving} if expiring else set()
-        return {
-            tenant: plan
-            for tenant, plan in known.items()
-            if plan is not None and tenant not in changing
-        }
-
-    def again(
-        self, known: Cache, keeper: FindingsKeeper, answered: Sequence[Window]
-    ) -> tuple[Plan, Sequence[TenantView]]:
-        """Return the plan of a second survey, once a run has executed its first plan.
-
-        known: the findings of the first survey. answered: the windows of the first plan; a model is
-        only asked about what lies across their cuts.
-        """
-        survey = self.survey(keeper, known, answered=tuple(answered))
-        return survey.plan, survey.views
-
-    def _chosen(self) -> PlanOptions:
-        return PlanOptions(
-            model_key=self._night.writer.key,
-            only=self._night.options.only,
-            include_protected=self._night.options.include_protected,
-            excluded=self._night.options.excluded,
-        )
+    plans = _plan_tenants(snapshot.views, chosen, night.progress) if options.consolidate else {}
+    known = idle | plans
+    plan = join_plans(known[tenant] for tenant in snapshot.tenants if tenant in known)
+    if options.approved is not None:
+        proposals = tuple(each for each in plan.proposals if each.id in options.approved)
+        plan = replace(plan, proposals=proposals, windows=())
+    found = marks.collect_findings(snapshot, plans, whole=not options.tenants and not idle)
+    purgeable = None
+    if options.purge:
+        with open_reading(night.path) as file:
+            purgeable = find_purgeable(file, snapshot.tenants, night.now)
+    return Survey(snapshot, plan, found, purgeable)
 
 
-def _approved(plan: Plan, approved: frozenset[str] | None) -> Plan:
-    """Return a plan with the approved proposals only; None approves all."""
-    if approved is None:
-        return plan
-    chosen = tuple(proposal for proposal in plan.proposals if proposal.id in approved)
-    return replace(plan, proposals=chosen, windows=())
+def idle_marks(night: NightInputs) -> IdleMarks:
+    """Return the marks of tenants in which nothing is left to do."""
+    return IdleMarks(night.path, night.embedder.name, _plan_options(night), timestamp(night.now))
+
+
+def _plan_options(night: NightInputs) -> PlanOptions:
+    options = night.options
+    return PlanOptions(
+        model_key=night.writer.key,
+        only=options.only,
+        include_protected=options.include_protected,
+        excluded=options.excluded,
+    )
+
+
+def _find_idle(
+    night: NightInputs, marks: IdleMarks, leaving: Sequence[LeavingMemory]
+) -> dict[str, Plan]:
+    """Return the plans of the idle tenants, which are not read again."""
+    known, options = marks.look_up(night.options.tenants), night.options
+    if not options.consolidate:
+        return {tenant: join_plans(()) for tenant in known}
+    if options.full or options.reconsider:
+        return {}
+    changing = {memory.memory.tenant for memory in leaving}
+    return {tenant: plan for tenant, plan in known.items() if plan and tenant not in changing}
 
 
 def _plan_tenants(
@@ -171,3 +154,53 @@ def _plan_tenants(
         return plans
 
     return run_in_thread(plan)
+
+
+def save_findings(
+    night: NightInputs,
+    first: Findings,
+    outcome: Outcome,
+    preflight: Preflight,
+    interruption: Interruption,
+) -> Outcome:
+    """Save the findings, and mark the tenants as idle in which nothing is left to do.
+
+    first: the findings of the run's own survey; if the run changed anything, the file is surveyed
+    again, unless that would take as long as the first survey. This only saves time, and the run has
+    ended: if the file cannot be written, the model cannot be loaded, or the user interrupts, it is
+    left for the next run. The outcome says what went wrong.
+    """
+    if night.dry_run or not night.options.consolidate or outcome.interrupted or outcome.broken_off:
+        return outcome
+    interruption.end()
+    cache = first.cache
+    is_short = cache.size <= _SHORT or cache.new >= _MUCH * cache.size
+    try:
+        with interruption.limited():
+            preflight.refuse_damaged()
+            first.idle_marks.save(first)
+        found: Findings | None = first
+        if outcome.changed and not is_short:
+            return outcome
+        if outcome.changed:
+            again = start_in_thread(lambda: survey_file(night, cache=cache).found)
+            found = _wait_for(again, interruption)
+        if found is not None:
+            with interruption.limited():
+                found.idle_marks.save(found)
+                found.idle_marks.save_idle_marks(found)
+    except (StoreError, ConsolidationError) as error:
+        return replace(outcome, not_kept=error.message)
+    except OutOfTime:
+        pass
+    return outcome
+
+
+def _wait_for(found: Future[Findings], interruption: Interruption) -> Findings | None:
+    """Wait for the findings of a survey; None if interrupted."""
+    while not interruption.asked:
+        try:
+            return found.result(_POLL_S)
+        except TimeoutError:
+            continue
+    return None

@@ -42,7 +42,7 @@ Row = tuple[str, bytes, str]
 
 
 class Cache:
-    """Findings by the hashes of their texts, and notes of which the last one counts.
+    """Findings by the hashes of their texts.
 
     Findings are stored in packs: 50,000 memories have 365,000, and a row for each would take a
     second per night.
@@ -50,14 +50,11 @@ class Cache:
 
     def __init__(self, known: Iterable[Row] = ()) -> None:
         """Take the rows of the file."""
-        # Rows of notes, and of kinds that were not requested yet.
+        # Rows of kinds that were not requested yet.
         self._rows: dict[str, dict[bytes, str]] = {}
         for kind, key, text in known:
             self._rows.setdefault(kind, {})[key] = text
         self._kinds: dict[str, _Findings[Any]] = {}
-        # The notes that this run read or made, and the keys of the new ones.
-        self._notes: dict[tuple[str, bytes], str] = {}
-        self._new_notes: set[tuple[str, bytes]] = set()
 
     def get_or_compute(
         self, kind: str, texts: Sequence[str], form: Decoder[T], compute: Callable[[], T]
@@ -66,7 +63,8 @@ class Cache:
 
         compute: called if there is none of this form.
         """
-        return self._findings(kind, form).get_or_compute(key_of(texts).hex(), compute)
+        (found,) = self.compute_unknown(kind, [texts], form, lambda _: [compute()])
+        return found
 
     def compute_unknown(
         self,
@@ -79,55 +77,36 @@ class Cache:
 
         compute: called with the indices of the unknown groups.
         """
-        keys = [key_of(texts).hex() for texts in groups]
+        keys = [_key_of(texts) for texts in groups]
         return self._findings(kind, form).compute_unknown(keys, compute)
-
-    def last(self, kind: str, of: str, form: Decoder[T]) -> T | None:
-        """Return the last note; None if there is none."""
-        return _read(self._note(kind, key_of([of])), form)
-
-    def note(self, kind: str, of: str, value: object) -> None:
-        """Replace the last note."""
-        key, noted = key_of([of]), _encode(value)
-        if self._note(kind, key) != noted:
-            self._new_notes.add((kind, key))
-        self._notes[kind, key] = noted
 
     @property
     def size(self) -> int:
-        """The number of requested findings and notes."""
-        return len(self._notes) + sum(len(kind.used) for kind in self._kinds.values())
+        """The number of requested findings."""
+        return sum(len(findings.used) for findings in self._kinds.values())
 
     @property
     def new(self) -> int:
         """The number of new ones among them that were not taken yet."""
-        return len(self._new_notes) + sum(len(kind.new) for kind in self._kinds.values())
+        return sum(len(findings.new) for findings in self._kinds.values())
 
-    def taken(self) -> list[Row]:
+    def take_new(self) -> list[Row]:
         """Return the rows that are new since the last call."""
-        notes = [(kind, key, self._notes[kind, key]) for kind, key in sorted(self._new_notes)]
-        self._new_notes.clear()
-        packs = [
+        return [
             (kind, place, text)
             for kind, findings in sorted(self._kinds.items())
-            for place, text in findings.taken()
+            for place, text in findings.take_new()
         ]
-        return [*notes, *packs]
 
-    def swept(self) -> tuple[list[Row], list[tuple[str, bytes]]]:
+    def sweep(self) -> tuple[list[Row], list[tuple[str, bytes]]]:
         """Return rows to add, and the (kind, key) of rows to delete.
 
         Rows that were not requested are deleted, so that no finding outlives its text.
         """
         added: list[Row] = []
-        outdated = [
-            (kind, key)
-            for kind, rows in sorted(self._rows.items())
-            for key in rows
-            if (kind, key) not in self._notes
-        ]
+        outdated = [(kind, key) for kind, rows in sorted(self._rows.items()) for key in rows]
         for kind, findings in sorted(self._kinds.items()):
-            packs, places = findings.swept()
+            packs, places = findings.sweep()
             added += [(kind, place, text) for place, text in packs]
             outdated += [(kind, place) for place in places]
         return added, outdated
@@ -136,13 +115,6 @@ class Cache:
         if kind not in self._kinds:
             self._kinds[kind] = _Findings(self._rows.pop(kind, {}), form)
         return self._kinds[kind]
-
-    def _note(self, kind: str, key: bytes) -> str | None:
-        """Return the last note, encoded."""
-        place = kind, key
-        if place not in self._notes and key in self._rows.get(kind, {}):
-            self._notes[place] = self._rows[kind][key]
-        return self._notes.get(place)
 
 
 class _Findings(Generic[T]):
@@ -155,19 +127,12 @@ class _Findings(Generic[T]):
         # The keys of the findings in each pack of the file.
         self._packs: dict[bytes, tuple[str, ...]] = {}
         for place, text in rows.items():
-            found = _read(text, packs) or []
+            found = _from_text(text, packs) or []
             self._values.update(found)
             self._packs[place] = tuple(key for key, _ in found)
         self.used: set[str] = set()
         # In the order of the requests, so that later runs read neighbours together.
         self.new: dict[str, None] = {}
-
-    def get_or_compute(self, key: str, compute: Callable[[], T]) -> T:
-        self.used.add(key)
-        if key not in self._values:
-            self._values[key] = compute()
-            self.new[key] = None
-        return self._values[key]
 
     def compute_unknown(
         self, keys: Sequence[str], compute: Callable[[Sequence[int]], Sequence[T]]
@@ -180,12 +145,12 @@ class _Findings(Generic[T]):
             self.new.update(dict.fromkeys(unknown))
         return [self._values[key] for key in keys]
 
-    def taken(self) -> Iterator[tuple[bytes, str]]:
+    def take_new(self) -> Iterator[tuple[bytes, str]]:
         """Yield packs of new findings, only once."""
         yield from self._packed(self.new)
         self.new.clear()
 
-    def swept(self) -> tuple[list[tuple[bytes, str]], list[bytes]]:
+    def sweep(self) -> tuple[list[tuple[bytes, str]], list[bytes]]:
         """Return packs to add, and the places of packs to delete.
 
         Packs are replaced that have unrequested findings, that share findings with others (a full
@@ -211,27 +176,25 @@ class _Findings(Generic[T]):
     def _packed(self, keys: Iterable[str]) -> Iterator[tuple[bytes, str]]:
         waiting = iter(keys)
         while part := tuple(islice(waiting, _PACK)):
-            text = _encode([(key, self._values[key]) for key in part])
+            text = _to_text([(key, self._values[key]) for key in part])
             place = blake2b(text.encode(), digest_size=_KEY_BYTES).digest()
             self._packs[place] = part
             yield place, text
 
 
-def key_of(texts: Iterable[str]) -> bytes:
+def _key_of(texts: Iterable[str]) -> str:
     """Return the key of texts, given by their hashes, in this order."""
-    return blake2b(" ".join((code_version(), *texts)).encode(), digest_size=_KEY_BYTES).digest()
+    return blake2b(" ".join((code_version(), *texts)).encode(), digest_size=_KEY_BYTES).hexdigest()
 
 
-def _encode(value: object) -> str:
+def _to_text(value: object) -> str:
     """Return a value as JSON after a checksum."""
     text = _ENCODER.encode(value)
     return f"{crc32(text):08x}{text.decode()}"
 
 
-def _read(kept: str | None, form: Decoder[T]) -> T | None:
-    """Return the value that `_encode` encoded; None if it is damaged."""
-    if kept is None:
-        return None
+def _from_text(kept: str, form: Decoder[T]) -> T | None:
+    """Return the value that `_to_text` encoded; None if it is damaged."""
     text = kept[_CHECKSUM:].encode()
     if not kept.startswith(f"{crc32(text):08x}"):
         return None

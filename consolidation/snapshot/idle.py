@@ -9,24 +9,15 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from msgspec import DecodeError, Struct
+from msgspec import DecodeError
 from msgspec.json import Decoder, encode
 
 from slowwave.consolidation.options import PlanOptions
-from slowwave.consolidation.proposals import (
-    Conflict,
-    Dense,
-    Plan,
-    Refusal,
-    Suspicion,
-    TooLong,
-    Undecided,
-)
+from slowwave.consolidation.proposals import Plan
 from slowwave.store.cache import (
     forget_cached,
     keep_cached,
@@ -43,26 +34,14 @@ from slowwave.store.records import json_text
 from .cache import Cache, code_version
 from .snapshot import Snapshot, basis_of
 
-if TYPE_CHECKING:
-    from .tenant_view import TenantView
-
-
-@dataclass(frozen=True)
-class IdleMark:
-    """The mark of an idle tenant, valid while the change count is the same, and until a time."""
-
-    tenant: str
-    plan: Plan
-    changes: int
-    until: str | None
-
 
 @dataclass(frozen=True)
 class Findings:
     """The findings of a survey; they are small compared with its memories."""
 
     idle_marks: IdleMarks
-    idle: tuple[IdleMark, ...]
+    # (tenant, its plan, its change count, when it expires) of idle tenants.
+    idle: tuple[tuple[str, Plan, int, str | None], ...]
     # (tenant, number of parts of its graph that stay, new parts).
     graphs: tuple[tuple[str, int, tuple[bytes, ...]], ...]
     cache: Cache
@@ -78,13 +57,11 @@ class IdleMarks:
         self._path = path
         self._basis = basis_of(model)
         self._now = now
-        self._key = _key(model, options)
+        chosen = sorted(options.only), options.include_protected, sorted(options.excluded)
+        depends = [code_version(), model, options.model_key, *chosen]
+        # The hash of what a report depends on besides the file: options, models, code.
+        self.key = sha256(json_text(depends).encode()).hexdigest()
         self._asks_a_model = options.model_key is not None
-
-    @property
-    def key(self) -> str:
-        """The hash of what a report depends on besides the file: options, models, code."""
-        return self._key
 
     def until(self, file: MemoryFile) -> tuple[str | None] | None:
         """Return the time until which all tenants are idle, in a tuple of one.
@@ -94,112 +71,66 @@ class IdleMarks:
         """
         if self._asks_a_model and count_waiting(file):
             return None
-        rests = [
-            read_idle_until(file, tenant, self._key, self._now)
-            for tenant in select_consolidated_tenants(file, ())
-        ]
-        ends = [rest[0] for rest in rests if rest is not None]
-        if len(ends) < len(rests):
-            return None
-        return (min((end for end in ends if end is not None), default=None),)
+        ends = []
+        for tenant in select_consolidated_tenants(file, ()):
+            until = read_idle_until(file, tenant, self.key, self._now)
+            if until is None:
+                return None
+            ends += [end for end in until if end is not None]
+        return (min(ends, default=None),)
 
     def look_up(self, chosen: Sequence[str]) -> dict[str, Plan | None]:
         """Return the plan of each chosen tenant, or of all; None for those that are not idle."""
         with open_reading(self._path) as file:
             return {
-                tenant: _read(read_idle_report(file, tenant, self._key, self._now))
+                tenant: _read(read_idle_report(file, tenant, self.key, self._now))
                 for tenant in select_consolidated_tenants(file, chosen)
             }
 
-    def found(
+    def collect_findings(
         self,
         snapshot: Snapshot,
-        views: Sequence[TenantView],
         plans: Mapping[str, Plan],
         whole: bool,
     ) -> Findings:
         """Return the findings of a survey."""
         idle = []
-        for tenant_rows in snapshot.tenants_rows:
-            plan = plans.get(tenant_rows.tenant)
+        for view in snapshot.views:
+            plan = plans.get(view.tenant)
             if plan is not None and plan.is_empty:
-                ends = [memory.expires_at for memory in tenant_rows.observed]
-                ends += [memory.expires_at for memory in tenant_rows.too_long]
+                ends = [memory.expires_at for memory in view.memories]
+                ends += [memory.expires_at for memory in view.too_long]
                 until = min((end for end in ends if end and end > self._now), default=None)
-                idle.append(IdleMark(tenant_rows.tenant, plan, tenant_rows.changes, until))
-        graphs = tuple((view.tenant, *view.graph.taken()) for view in views)
+                idle.append((view.tenant, plan, view.changes, until))
+        graphs = tuple((view.tenant, *view.graph.taken()) for view in snapshot.views)
         return Findings(self, tuple(idle), graphs, snapshot.cache, whole)
 
-    def keep(self, found: Findings) -> None:
+    def save(self, found: Findings) -> None:
         """Keep the graphs and the cache."""
         with open_writing(self._path) as file:
             for tenant, staying, parts in found.graphs:
                 if parts:
                     keep_parts(file, tenant, self._basis, staying, parts)
-            keep_cached(file, found.cache.taken())
+            keep_cached(file, found.cache.take_new())
 
-    def keep_idle_marks(self, found: Findings) -> None:
+    def save_idle_marks(self, found: Findings) -> None:
         """Mark tenants as idle, and delete findings that a survey of the whole file did not use."""
         with open_writing(self._path) as file:
-            for mark in found.idle:
-                report = _encode(mark.plan)
-                keep_idle_report(file, mark.tenant, self._key, mark.changes, mark.until, report)
+            for tenant, plan, changes, until in found.idle:
+                report = zlib.compress(encode(plan), level=1)
+                keep_idle_report(file, tenant, self.key, changes, until, report)
             if found.whole:
-                added, outdated = found.cache.swept()
+                added, outdated = found.cache.sweep()
                 keep_cached(file, added)
                 forget_cached(file, outdated)
 
 
-def _key(model: str, options: PlanOptions) -> str:
-    nothing: frozenset[str] = frozenset()
-    known = replace(options, remembered=nothing, waiting=nothing, asked=frozenset(), answered=())
-    depends = asdict(known) | {"only": sorted(options.only)}
-    depends |= {"remembered": None, "waiting": None, "asked": None}
-    depends |= {"excluded": sorted(options.excluded)}
-    return sha256(json_text([code_version(), model, depends]).encode()).hexdigest()
-
-
-class _Report(Struct, array_like=True):
-    """The contents of a plan without proposals."""
-
-    refused: tuple[Refusal, ...]
-    conflicts: tuple[Conflict, ...]
-    suspicious: tuple[Suspicion, ...]
-    too_long: tuple[TooLong, ...]
-    damaged: tuple[str, ...]
-    undecided: tuple[Undecided, ...]
-    dense: tuple[Dense, ...]
-
-
-_REPORT = Decoder(_Report)
-
-
-def _encode(plan: Plan) -> bytes:
-    report = _Report(
-        plan.refused,
-        plan.conflicts,
-        plan.suspicious,
-        plan.too_long,
-        plan.damaged,
-        plan.undecided,
-        plan.dense,
-    )
-    return zlib.compress(encode(report), level=1)
+_PLAN = Decoder(Plan)
 
 
 def _read(report: bytes | None) -> Plan | None:
     try:
-        found = _REPORT.decode(zlib.decompress(report or b""))
+        return _PLAN.decode(zlib.decompress(report or b""))
     except (zlib.error, DecodeError, UnicodeDecodeError):
         # A damaged mark is invalid: the tenant is surveyed again.
         return None
-    return Plan(
-        proposals=(),
-        refused=found.refused,
-        conflicts=found.conflicts,
-        suspicious=found.suspicious,
-        too_long=found.too_long,
-        damaged=found.damaged,
-        undecided=found.undecided,
-        dense=found.dense,
-    )

@@ -12,6 +12,7 @@ from slowwave.consolidation.clustering.stored_graph import StoredGraph, sign_of
 from slowwave.consolidation.facts.reading import Reading, read
 from slowwave.consolidation.proposals import Source
 from slowwave.consolidation.thresholds import DUPLICATE_SIMILARITY
+from slowwave.consolidation.vectors.matrix import TextVectors
 from slowwave.store.lineage import Edge
 from slowwave.store.memories import LongMemory
 from slowwave.store.records import Memory
@@ -31,18 +32,20 @@ class TenantView:
     tenant: str
     # Observed memories, active or superseded, sorted by id.
     memories: tuple[Memory, ...]
-    # The vector of each text, in order of first occurrence: float32, shape (texts, d), unit length.
-    text_vectors: NDArray[np.float32]
-    # The names that a memory mentions, by its id.
-    entities: Mapping[str, Sequence[str]]
-    # Active memories that consolidation made, and their vectors by id.
+    # Active memories that consolidation made.
     derived: tuple[Memory, ...]
-    derived_vectors: Mapping[str, NDArray[np.float32]]
-    edges: tuple[Edge, ...]
+    # The vectors of both.
+    vectors: TextVectors
+    # The names that a memory mentions, and the hash of the text that was searched for names, by id.
+    entities: dict[str, list[str]] = field(default_factory=dict)
+    scans: Mapping[str, str] = field(default_factory=dict)
+    edges: tuple[Edge, ...] = ()
     # Active memories that are too long to be read; they are not among the others.
     too_long: tuple[LongMemory, ...] = ()
     # Ids of memories whose text does not match its hash; they are not among the others.
     damaged: tuple[str, ...] = ()
+    # The change count.
+    changes: int = 0
     # Findings that depend on texts only.
     cache: Cache = field(default_factory=Cache)
     # The near pairs of texts that earlier runs found.
@@ -108,6 +111,11 @@ class TenantView:
         return rows
 
     @cached_property
+    def text_vectors(self) -> NDArray[np.float32]:
+        """The vector of each text, float32, shape (texts, d), unit length."""
+        return self.vectors.of([self.memories[rows[0]] for rows in self.rows_of])
+
+    @cached_property
     def neighbours(self) -> Neighbours:
         """The pairs of texts that are near enough to be duplicates."""
         import numpy as np
@@ -125,12 +133,6 @@ class TenantView:
     def derived_from(self) -> dict[str, str]:
         """The active stable memory that each of its sources, at any depth, went into, by id."""
         return self._ancestors({"synthesize", "merge", "update"}, "stable")
-
-    @cached_property
-    def updates(self) -> frozenset[str]:
-        """The ids of active memories that an update made."""
-        made = {edge.derived_id for edge in self.edges if edge.operation == "update"}
-        return frozenset(memory.id for memory in self.derived if memory.id in made)
 
     @cached_property
     def supported_rule(self) -> dict[str, str]:
@@ -162,21 +164,12 @@ class TenantView:
         """Return the reading of a memory's text."""
         return read(self.memories[row].content)
 
-    def source(self, row: int) -> Source:
-        """Return an observed memory as a writer sees it."""
-        return as_source(self.memories[row], self.text_vectors[self.text_of[row]])
-
-    def vectors(self, rows: Sequence[int]) -> NDArray[np.float32]:
-        """Return the vectors of these rows, shape (len(rows), d)."""
-        return self.text_vectors[self.text_of[rows]]
-
     def sources(self, ids: Sequence[str]) -> list[Source]:
         """Return observed or derived memories as a writer sees them."""
+        memories = [self.memory(memory_id) for memory_id in ids]
         return [
-            self.source(self._rows[memory_id])
-            if memory_id in self._rows
-            else as_source(self._derived[memory_id], self.derived_vectors[memory_id])
-            for memory_id in ids
+            Source(memory.id, memory.content, memory.observed_at, vector)
+            for memory, vector in zip(memories, self.vectors.of(memories), strict=True)
         ]
 
     def row(self, memory_id: str) -> int | None:
@@ -212,8 +205,3 @@ class TenantView:
                     found[source] = memory.id
                     waiting += sources.get(source, [])
         return found
-
-
-def as_source(memory: Memory, vector: NDArray[np.float32]) -> Source:
-    """Return a memory as a writer sees it."""
-    return Source(memory.id, memory.content, memory.observed_at, vector)

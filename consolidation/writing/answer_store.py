@@ -4,25 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Protocol
 
 from slowwave.store.file import MemoryFile
 from slowwave.store.model_answers import Answer, KeptAnswer, keep_answers, read_answer
 from slowwave.store.records import timestamp
 
 
-class AnswerStore(Protocol):
-    """Answers of models, kept so that nothing is paid for twice."""
-
-    def find(self, key: str) -> Answer | None:
-        """Return the kept answer to a question."""
-
-    def keep(self, answers: Sequence[KeptAnswer]) -> None:
-        """Keep answers, all of them or none."""
-
-
-class FileAnswerStore:
-    """Answers in the memory file; read-only without a time."""
+class AnswerStore:
+    """Answers of models in the memory file, kept so that nothing is paid for twice."""
 
     def __init__(self, file: MemoryFile, now: datetime | None = None) -> None:
         """Take the file, and the time of new answers; None keeps no new ones."""

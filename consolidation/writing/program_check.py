@@ -1,4 +1,4 @@
-"""Check a draft by program, whoever wrote it.
+"""Check drafts by program, those of a person too.
 
 The structure is checked first, then each value, name, identifier, path, URL, quotation and code
 span of the text (`facts/`). A model checks the rest. The model is shown the faults.

@@ -8,8 +8,8 @@ from datetime import datetime
 from pathlib import Path
 
 from slowwave.consolidation.progress import Progress
-from slowwave.consolidation.running.night_inputs import NightInputs
-from slowwave.consolidation.running.survey import Surveyor
+from slowwave.consolidation.running.run_in_file import NightInputs
+from slowwave.consolidation.running.survey import idle_marks
 from slowwave.consolidation.runtime.interruption import Interruption
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.extensions.fleet.store.archive import Archive, ReceiptWriter, Shard
@@ -84,8 +84,7 @@ class Fleet:
         job = self.job
         writer = job.make_writer(job.budget, None)
         embedder = SentenceEmbedder(job.embedder)
-        surveyor = Surveyor(NightInputs(Path(), job.options, embedder, writer, now, Progress()))
-        return surveyor.idle_marks().key
+        return idle_marks(NightInputs(Path(), job.options, embedder, writer, now)).key
 
 
 def _missing(key: str, known: Known | None, at: str) -> Receipt:

@@ -17,10 +17,9 @@ from slowwave.consolidation.cycle import run_cycle
 from slowwave.consolidation.errors import ConsolidationError
 from slowwave.consolidation.model.writer import ModelWriter
 from slowwave.consolidation.options import CycleOptions
-from slowwave.consolidation.progress import Progress
-from slowwave.consolidation.running.night_inputs import NightInputs
 from slowwave.consolidation.running.outcome import Outcome
-from slowwave.consolidation.running.survey import Surveyor
+from slowwave.consolidation.running.run_in_file import NightInputs
+from slowwave.consolidation.running.survey import idle_marks
 from slowwave.consolidation.runtime.interruption import Interruption
 from slowwave.consolidation.runtime.redaction import without_secrets
 from slowwave.consolidation.snapshot.idle import IdleMarks
@@ -136,9 +135,7 @@ class Worker:
         """Return what knows whether anything is left to do in a file."""
         job = self._job
         writer = job.make_writer(job.budget, None)
-        return Surveyor(
-            NightInputs(path, options, self.embedder, writer, now, Progress())
-        ).idle_marks()
+        return idle_marks(NightInputs(path, options, self.embedder, writer, now))
 
     def _maintained(self, path: Path, now: datetime, options: CycleOptions) -> Outcome:
         job = self._job

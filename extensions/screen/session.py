@@ -10,7 +10,11 @@ from typing import TYPE_CHECKING, Literal
 
 from slowwave.cli.reviewing.chosen_proposals import Choice, carry_out_chosen, decline
 from slowwave.cli.terminal.wording import counted
-from slowwave.consolidation.running.review_queue import WaitingProposal, read_queue, refresh
+from slowwave.consolidation.running.review_queue import (
+    WaitingProposal,
+    read_queue,
+    with_sources,
+)
 from slowwave.store.errors import NotFound
 
 if TYPE_CHECKING:
@@ -154,7 +158,7 @@ class Session:
         with self.place.reading() as memory_file, open_reading(memory_file) as opened:
             self.elsewhere = set(self.queue) - {one.id for one in read_queue(opened)}
             for one in about:
-                seen = refresh(opened, one)
+                (seen,) = with_sources(opened, [one.decision])
                 # Of what is decided its own run changed the memories.
                 self.queue[one.id] = seen if self.is_open(one.id) else replace(seen, stale=None)
 

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from reviews import IN_ONE, MERGE, SYNTHESIS, UPDATE, reviewed_night, states
 
 from slowwave.cli.app import run
-from slowwave.consolidation.running.approval import ReviewResult, carry_out
+from slowwave.consolidation.running.approval import ReviewResult, apply_approved
 from slowwave.consolidation.running.review_queue import read_queue
 from slowwave.consolidation.vectors.embedder import Embedder, SentenceEmbedder
 from slowwave.store.file import maintenance_lock, open_writing
@@ -67,7 +67,7 @@ def approved(path: Path, embedder: Embedder) -> ReviewResult:
     """Approve all that waits."""
     with maintenance_lock(path), open_writing(path) as file:
         kept = [one.kept for one in read_queue(file)]
-        return carry_out(file, kept, embedder, datetime.now(UTC), "approve")
+        return apply_approved(file, kept, embedder, datetime.now(UTC), "approve")
 
 
 def undated(several: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -456,7 +456,7 @@ def test_what_is_approved_at_once_takes_few_transactions(
     with maintenance_lock(waiting), open_writing(waiting) as file:
         kept = [one.kept for one in read_queue(file)]
         file.db.conn.set_trace_callback(said.append)
-        carry_out(file, kept, embedder, datetime.now(UTC), "approve")
+        apply_approved(file, kept, embedder, datetime.now(UTC), "approve")
     assert len(kept) == 3
     # The run begins, all three are applied, and it ends.
     assert said.count("COMMIT") == 3

@@ -1,8 +1,9 @@
-"""Memories expire, fade, and are archived, each for a reason, and all of it comes back."""
+"""Expiry, decay, archiving and purging, and the gates before a run."""
 
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -20,9 +21,7 @@ from places import KILLING
 
 from benchmarks.year import Year
 from slowwave.cli.arguments.durations import retention_of
-from slowwave.consolidation.ageing.choosing import choose_excess, choose_expired
-from slowwave.consolidation.ageing.decay import score
-from slowwave.consolidation.ageing.retention import Retention
+from slowwave.consolidation.ageing.choosing import choose_excess, choose_expired, score
 from slowwave.consolidation.agent import AgentMemory
 from slowwave.consolidation.running.outcome import Outcome
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
@@ -62,7 +61,7 @@ def aged(path: Path, embedder: SentenceEmbedder, **options: Any) -> Outcome:
     return night(path, embedder, consolidate=False, **options)
 
 
-# ---- how much is left ----
+# ---- scores ----
 
 
 @pytest.mark.parametrize(
@@ -79,7 +78,7 @@ def aged(path: Path, embedder: SentenceEmbedder, **options: Any) -> Outcome:
         ("working", -5, 0, 1.0),
     ],
 )
-def test_what_is_left_halves_with_the_layer_s_half_life_and_rises_with_use(
+def test_a_score_halves_with_the_half_life_of_the_layer_and_rises_with_use(
     layer: str, hours: float, accesses: int, expected: float
 ) -> None:
     assert score(
@@ -90,7 +89,7 @@ def test_what_is_left_halves_with_the_layer_s_half_life_and_rises_with_use(
 @pytest.mark.parametrize(
     "written", ["2026-03-09 03:00:00", "2026-03-09T05:00:00+02:00", "2026-03-09T03:00:00.250Z"]
 )
-def test_a_time_is_understood_however_an_agent_wrote_it(memory_file: Path, written: str) -> None:
+def test_times_are_read_in_every_form_that_agents_write(memory_file: Path, written: str) -> None:
     put(memory_file, stored("old", hours=100))
     execute(memory_file, "UPDATE memories SET accessed_at = ?", written)
     with open_reading(memory_file) as file:
@@ -98,7 +97,7 @@ def test_a_time_is_understood_however_an_agent_wrote_it(memory_file: Path, writt
     assert (found.last_used, found.last_stated) == (NOW_S - DAY, NOW_S - 100 * HOUR)
 
 
-def test_what_took_in_another_was_said_again_then(memory_file: Path) -> None:
+def test_a_merge_counts_as_a_restatement_of_the_survivor(memory_file: Path) -> None:
     put(memory_file, stored("stays", hours=900), stored("gone", hours=900, status="superseded"))
     execute(
         memory_file,
@@ -111,7 +110,7 @@ def test_what_took_in_another_was_said_again_then(memory_file: Path) -> None:
     assert found.has_dependents
 
 
-# ---- which rule counts ----
+# ---- rules ----
 
 RULES = [
     "tenant=ops,kind=context,keep=1d",
@@ -120,6 +119,7 @@ RULES = [
     "kind=context,layer=stable,keep=4d",
     "tenant=ops,keep=5d",
     "keep=6d",
+    '"tenant=a, b",keep=7d',
 ]
 
 
@@ -139,9 +139,10 @@ RULES = [
         # Of another tenant.
         ("agent", "fact", "stable", (), "keep=6d"),
         ("agent", "fact", "ephemeral", (), "layer=ephemeral,keep=1d"),
+        ("a, b", "fact", "stable", (), "tenant=a, b,keep=7d"),
     ],
 )
-def test_rules_count_in_this_order(
+def test_the_most_specific_rule_applies(
     tenant: str, kind: str, layer: str, without: tuple[int, ...], rule: str | None
 ) -> None:
     rules = [text for number, text in enumerate(RULES) if number not in without]
@@ -149,20 +150,18 @@ def test_rules_count_in_this_order(
     assert (None if found is None else found.text) == rule
 
 
-def test_a_rule_may_keep_what_is_ephemeral() -> None:
-    retention = retention_of(["layer=ephemeral,keep=forever"])
-    assert choose_expired([memory_age(hours=99, layer="ephemeral")], retention, NOW_S, False) == (
-        choose_expired([], retention, NOW_S, False)
-    )
+@pytest.mark.parametrize(
+    ("hours", "rules", "gone"),
+    [(23.99, [], False), (24, [], True), (99, ["layer=ephemeral,keep=forever"], False)],
+)
+def test_ephemeral_memories_expire_after_a_day_unless_a_rule_keeps_them(
+    hours: float, rules: list[str], gone: bool
+) -> None:
+    memories = [memory_age(hours=hours, layer="ephemeral")]
+    assert bool(choose_expired(memories, retention_of(rules), NOW_S, False).leaving) is gone
 
 
-@pytest.mark.parametrize(("hours", "gone"), [(23.99, False), (24, True)])
-def test_what_is_ephemeral_goes_after_a_day_to_the_second(hours: float, gone: bool) -> None:
-    choice = choose_expired([memory_age(hours=hours, layer="ephemeral")], Retention(), NOW_S, False)
-    assert bool(choice.leaving) is gone
-
-
-def test_a_rule_takes_nothing_protected_unless_told_so_and_an_end_of_its_own_counts() -> None:
+def test_rules_spare_protected_memories_unless_included_but_their_own_end_counts() -> None:
     old = memory_age("kept", hours=99, protected=True)
     ended = memory_age("ended", protected=True, expires=NOW_S)
     choice = choose_expired([old, ended], retention_of(["keep=1d"]), NOW_S, False)
@@ -173,7 +172,7 @@ def test_a_rule_takes_nothing_protected_unless_told_so_and_an_end_of_its_own_cou
 
 
 @pytest.mark.parametrize(
-    ("rule", "said"),
+    ("rules", "said"),
     [
         ("kind=fact", "does not say keep"),
         ("kind=rule,keep=1d", "kind is one of fact"),
@@ -185,19 +184,21 @@ def test_a_rule_takes_nothing_protected_unless_told_so_and_an_end_of_its_own_cou
         ("keep=0d", "end every memory at once"),
         ("tenant=ops,keep=0h", "end every memory of ops at once"),
         ("", "does not say keep"),
+        ("kind=fact,keep=1d kind=fact,keep=2d", "about the same"),
     ],
 )
-def test_a_rule_that_is_none_is_refused_with_a_reason(
-    memory_file: Path, cli: Cli, rule: str, said: str
+def test_an_invalid_rule_is_refused_with_a_reason(
+    memory_file: Path, cli: Cli, rules: str, said: str
 ) -> None:
     before = memory_file.read_bytes()
-    memory_file.with_name("slowwave.toml").write_text(f"retain = [{json.dumps(rule)}]\n")
+    found = re.split(r" (?=kind)", rules)
+    memory_file.with_name("slowwave.toml").write_text(f"retain = {json.dumps(found)}\n")
     ended = cli("maintain", memory_file, "--phase", "expire")
     assert (ended.code, said in ended.err, "slowwave.toml" in ended.err) == (2, True, True)
     assert memory_file.read_bytes() == before
 
 
-def test_a_rule_for_a_tenant_that_a_file_lacks_is_told(memory_file: Path, cli: Cli) -> None:
+def test_a_rule_for_an_unknown_tenant_is_reported(memory_file: Path, cli: Cli) -> None:
     put(memory_file, stored("one", hours=1))
     rules = (
         setting("retain", "tenant=defualt,keep=1d"),
@@ -210,32 +211,17 @@ def test_a_rule_for_a_tenant_that_a_file_lacks_is_told(memory_file: Path, cli: C
     assert cli("maintain", memory_file, "--phase", "expire", *rules[2:]).err == ""
 
 
-def test_a_kind_may_be_kept_for_no_time_at_all(memory_file: Path, cli: Cli) -> None:
+def test_a_kind_may_expire_at_once(memory_file: Path, cli: Cli) -> None:
     put(memory_file, stored("one", hours=1))
-    ended = cli(
-        "maintain",
-        memory_file,
-        "--phase",
-        "expire",
-        setting("retain", "kind=fact,keep=0h"),
-        "--json",
-    )
+    rule = setting("retain", "kind=fact,keep=0h")
+    ended = cli("maintain", memory_file, "--phase", "expire", rule, "--json")
     assert [one["id"] for one in ended.json["expire"]["expired"]] == ["one"]
-
-
-def test_two_rules_about_the_same_are_refused_and_a_tenant_may_have_a_comma(
-    memory_file: Path, cli: Cli
-) -> None:
-    rules = [setting("retain", "kind=fact,keep=1d"), setting("retain", "kind=fact,keep=2d")]
-    assert "about the same" in cli("maintain", memory_file, "--phase", "expire", *rules).err
-    rule = retention_of(['"tenant=a, b",keep=1d']).rule_for("a, b", "fact", "working")
-    assert rule is not None
 
 
 # ---- the limit ----
 
 
-def test_the_least_used_go_first_and_never_what_others_lean_on() -> None:
+def test_the_least_used_memories_are_archived_first_and_never_those_that_others_need() -> None:
     memories = [
         memory_age("core", hours=9_000, layer="core", protected=True),
         memory_age("carries", hours=9_000, has_dependents=True),
@@ -253,12 +239,12 @@ def test_the_least_used_go_first_and_never_what_others_lean_on() -> None:
     assert choice.kept == {"protected": 1, "lineage": 1, "review": 1}
 
 
-def test_of_equal_scores_the_less_important_goes() -> None:
+def test_of_equal_scores_the_less_important_memory_is_archived() -> None:
     memories = [memory_age("a", importance=4), memory_age("b", importance=2), memory_age("c")]
     assert [one.id for one in choose_excess(memories, 2, NOW_S).leaving] == ["b"]
 
 
-def test_a_limit_is_of_each_tenant(memory_file: Path, embedder: SentenceEmbedder) -> None:
+def test_the_limit_applies_to_each_tenant(memory_file: Path, embedder: SentenceEmbedder) -> None:
     put(
         memory_file,
         *(stored(f"a{number}", hours=number) for number in range(4)),
@@ -271,7 +257,7 @@ def test_a_limit_is_of_each_tenant(memory_file: Path, embedder: SentenceEmbedder
     assert outcome.after.active == 4
 
 
-def test_the_limit_archives_no_last_carrier_of_what_others_said(
+def test_the_limit_never_archives_the_successor_of_other_memories(
     memory_file: Path, agent: Agent, embedder: SentenceEmbedder
 ) -> None:
     fill(memory_file, a_fact())
@@ -321,7 +307,7 @@ ALL: dict[str, Any] = {
 }
 
 
-def test_the_dry_run_says_all_that_the_real_run_does_and_a_second_one_does_nothing(
+def test_a_dry_run_predicts_the_real_run_and_a_second_run_does_nothing(
     lived: Path, embedder: SentenceEmbedder
 ) -> None:
     before = lived.read_bytes()
@@ -350,24 +336,8 @@ def test_the_dry_run_says_all_that_the_real_run_does_and_a_second_one_does_nothi
     assert lived.read_bytes() == settled
 
 
-def test_each_phase_is_a_run_of_its_own_and_all_are_undone_in_any_order(
+def test_phases_are_runs_of_their_own_which_can_be_undone_in_any_order(
     lived: Path, embedder: SentenceEmbedder, cli: Cli, tmp_path: Path
-) -> None:
-    tables = ("memories", "synthesized_from")
-    before = picture(lived, tables)
-    night(lived, embedder, **ALL | {"purge": False})
-    runs = [row["id"] for row in rows(lived, "SELECT id FROM runs ORDER BY rowid")]
-    assert len(runs) == 3
-    for number, order in enumerate(([0, 1, 2], [2, 1, 0], [1, 0, 2], [2, 0, 1])):
-        copy = copy_of(lived, tmp_path / f"{number}.db")
-        for at in order:
-            ended = cli("undo", copy, runs[at], "--yes")
-            assert ended.code == 0, ended.err
-        assert picture(copy, tables) == before
-
-
-def test_the_phases_are_listed_as_they_came_and_undone_since_the_first_of_them(
-    lived: Path, embedder: SentenceEmbedder, cli: Cli
 ) -> None:
     tables = ("memories", "synthesized_from")
     before = picture(lived, tables)
@@ -375,12 +345,17 @@ def test_the_phases_are_listed_as_they_came_and_undone_since_the_first_of_them(
     assert outcome.expired is not None
     assert outcome.archived is not None
     phases = [outcome.expired.run_id, outcome.run_id, outcome.archived.run_id]
-    assert [one["id"] for one in cli("log", lived, "--json").json["runs"]] == phases
-    assert cli("undo", lived, "--since", phases[0], "--yes").code == 0
-    assert picture(lived, tables) == before
+    assert [run["id"] for run in cli("log", lived, "--json").json["runs"]] == phases
+    for number, order in enumerate(([0, 1, 2], [2, 1, 0], [1, 0, 2], [2, 0, 1], None)):
+        copy = copy_of(lived, tmp_path / f"{number}.db")
+        undos = [["--since", phases[0]]] if order is None else [[phases[at]] for at in order]
+        for undo in undos:
+            ended = cli("undo", copy, *undo, "--yes")
+            assert ended.code == 0, ended.err
+        assert picture(copy, tables) == before
 
 
-def test_undo_of_a_night_names_the_run_that_let_its_memory_expire(
+def test_undo_names_the_later_run_that_expired_a_memory_of_the_night(
     memory_file: Path, agent: Agent, embedder: SentenceEmbedder, cli: Cli
 ) -> None:
     fill(memory_file, a_fact())
@@ -400,7 +375,7 @@ def test_undo_of_a_night_names_the_run_that_let_its_memory_expire(
     assert cli("undo", memory_file, first, "--yes").code == 0
 
 
-def test_without_a_model_to_embed_what_has_expired_stands_and_is_said(
+def test_an_expiry_before_a_missing_embedding_model_stays_and_is_reported(
     lived: Path, cli: Cli, tmp_path: Path
 ) -> None:
     arguments = ("maintain", lived, "--phase", "all", "--embedder", tmp_path / "nowhere")
@@ -414,7 +389,7 @@ def test_without_a_model_to_embed_what_has_expired_stands_and_is_said(
     assert picture(lived) == before
 
 
-def test_what_an_agent_changed_since_the_plan_stays(memory_file: Path) -> None:
+def test_a_memory_that_an_agent_changed_since_the_plan_stays(memory_file: Path) -> None:
     from slowwave.store.ageing import retire_memories
     from slowwave.store.file import open_writing
 
@@ -431,7 +406,7 @@ def test_what_an_agent_changed_since_the_plan_stays(memory_file: Path) -> None:
         assert retire_memories(file, "run-1", "limit", planned, timestamp(NOW)) == ["two"]
 
 
-def test_what_waits_for_a_person_is_not_archived(
+def test_sources_of_pending_proposals_are_not_archived(
     memory_file: Path, embedder: SentenceEmbedder
 ) -> None:
     put(memory_file, stored("waits", hours=99), stored("new"))
@@ -444,7 +419,7 @@ def test_what_waits_for_a_person_is_not_archived(
 # ---- killed ----
 
 
-def test_killed_at_any_moment_the_next_run_finishes_and_all_of_it_can_be_undone(
+def test_after_a_kill_the_next_run_finishes_and_everything_can_be_undone(
     lived: Path, cli: Cli, tmp_path: Path, rounds: Callable[[int, int], int]
 ) -> None:
     execute(lived, "UPDATE memories SET expires_at = '2020-01-01' WHERE id = 'ended'")
@@ -476,7 +451,7 @@ def test_killed_at_any_moment_the_next_run_finishes_and_all_of_it_can_be_undone(
 # ---- the archive ----
 
 
-def test_what_was_archived_is_found_and_restored_and_stays_then(
+def test_archived_memories_are_found_and_a_restored_one_stays(
     memory_file: Path, embedder: SentenceEmbedder, cli: Cli
 ) -> None:
     fill(
@@ -515,12 +490,12 @@ def test_an_active_or_unknown_memory_cannot_be_made_active_again(
 # ---- gates ----
 
 
-def said_by_gate(cli: Cli, *arguments: object) -> dict[str, Any] | None:
-    gate: dict[str, Any] | None = cli("maintain", *arguments, "--json").json["gate"]
-    return gate
+def gate_of(cli: Cli, *arguments: object) -> dict[str, Any]:
+    """Run `maintain`; return the gate that prevented it, {} if none did."""
+    return cli("maintain", *arguments, "--json").json["gate"] or {}
 
 
-def test_the_kill_switch_keeps_everything_from_being_done_and_says_where_it_is(
+def test_the_kill_switch_prevents_every_run_and_names_its_place(
     lived: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config = lived.with_name("slowwave.toml")
@@ -529,29 +504,16 @@ def test_the_kill_switch_keeps_everything_from_being_done_and_says_where_it_is(
     for more in ((), ("--dry-run",)):
         ended = cli("maintain", lived, "--phase", "all", *more)
         assert (ended.code, f"switched off by enabled in {config}" in ended.out) == (0, True)
-    gate = said_by_gate(cli, lived, "--phase", "all")
-    assert gate is not None
-    assert gate["name"] == "enabled"
+    assert gate_of(cli, lived, "--phase", "all")["name"] == "enabled"
     assert lived.read_bytes() == before
-    assert said_by_gate(cli, lived, setting("enabled", True), "--dry-run") is None
+    assert gate_of(cli, lived, setting("enabled", True), "--dry-run") == {}
     config.unlink()
     monkeypatch.setenv("SLOWWAVE_ENABLED", "false")
     assert "SLOWWAVE_ENABLED" in cli("maintain", lived, "--phase", "all").out
     monkeypatch.delenv("SLOWWAVE_ENABLED")
 
 
-def test_a_night_that_an_agent_ran_counts_as_the_last_run(
-    memory_file: Path, cli: Cli, embedder: SentenceEmbedder
-) -> None:
-    fill(memory_file, ["The office cat is called Pip.", "The office cat is called Pip."])
-    with AgentMemory(memory_file, embedder=embedder) as memory:
-        memory.consolidate()
-    gate = said_by_gate(cli, memory_file, "--consolidate", setting("min_interval", "12h"))
-    assert gate is not None
-    assert gate["name"] == "min_interval"
-
-
-def test_a_night_of_one_tenant_does_not_keep_that_of_all_from_beginning(
+def test_an_agent_s_night_of_a_tenant_counts_as_the_last_run_of_that_tenant_only(
     memory_file: Path, cli: Cli, embedder: SentenceEmbedder
 ) -> None:
     twice = ["The office cat is called Pip.", "The office cat is called Pip."]
@@ -559,67 +521,59 @@ def test_a_night_of_one_tenant_does_not_keep_that_of_all_from_beginning(
     with AgentMemory(memory_file, "a", embedder=embedder) as memory:
         memory.consolidate()
     gated = (memory_file, "--consolidate", setting("min_interval", "12h"))
-    assert said_by_gate(cli, *gated, "--tenant", "a") is not None
-    assert said_by_gate(cli, *gated) is None
-    assert said_by_gate(cli, *gated, "--tenant", "a") is not None
+    assert gate_of(cli, *gated, "--tenant", "a")["name"] == "min_interval"
+    assert gate_of(cli, *gated) == {}
+    assert gate_of(cli, *gated, "--tenant", "a")
 
 
-def test_too_soon_after_the_last_run_nothing_is_done_and_the_numbers_are_said(
+def test_a_run_too_soon_after_the_last_one_does_nothing_and_reports_the_numbers(
     memory_file: Path, cli: Cli
 ) -> None:
     fill(memory_file, ["The office cat is called Pip.", "The office cat is called Pip."])
     arguments = (memory_file, "--consolidate", setting("min_interval", "12h"))
-    assert said_by_gate(cli, *arguments) is None
+    assert gate_of(cli, *arguments) == {}
     began = rows(memory_file, "SELECT started_at FROM runs")[0]["started_at"]
-    gate = said_by_gate(cli, *arguments)
-    assert gate is not None
+    gate = gate_of(cli, *arguments)
     assert (gate["name"], gate["needed"], gate["found"]) == ("min_interval", 12.0, 0.0)
     assert began[:16].replace("T", " ") in gate["why"]
     assert " minute" in gate["why"]
     then = datetime.fromisoformat(began) - timedelta(hours=13)
     execute(memory_file, "UPDATE runs SET started_at = ?", timestamp(then))
-    assert said_by_gate(cli, *arguments) is None
+    assert gate_of(cli, *arguments) == {}
     execute(memory_file, "UPDATE runs SET started_at = ?, outcome = 'failed'", began)
-    assert said_by_gate(cli, *arguments) is None
+    assert gate_of(cli, *arguments) == {}
     assert cli("maintain", memory_file, "--consolidate", setting("min_interval", "soon")).code == 2
 
 
-def test_with_too_few_new_memories_nothing_is_done_and_the_numbers_are_said(
+def test_a_run_with_too_few_new_memories_does_nothing_and_reports_the_numbers(
     memory_file: Path, cli: Cli
 ) -> None:
     fill(memory_file, ["The office cat is called Pip.", "The tram leaves at noon."])
     arguments = (memory_file, "--consolidate", setting("min_new", "3"))
-    gate = said_by_gate(cli, *arguments)
-    assert gate is not None
+    gate = gate_of(cli, *arguments)
     assert (gate["name"], gate["needed"], gate["found"]) == ("min_new", 3, 2)
     fill(memory_file, ["Ada repairs the mill."])
-    assert said_by_gate(cli, *arguments) is None
-    gate = said_by_gate(cli, *arguments)
-    assert gate is not None
-    assert gate["found"] == 0
+    assert gate_of(cli, *arguments) == {}
+    assert gate_of(cli, *arguments)["found"] == 0
 
 
-def test_what_an_ingest_stored_is_new_until_a_night_has_read_it(
+def test_ingested_memories_are_new_until_a_night_has_read_them(
     memory_file: Path, tmp_path: Path, cli: Cli
 ) -> None:
+    def new(limit: int) -> int | None:
+        """Run a night; return the number of new memories if they are too few."""
+        minimum = setting("min_new", str(limit))
+        return gate_of(cli, memory_file, "--consolidate", minimum).get("found")
+
     chat = tmp_path / "chat.txt"
     chat.write_text("User: I own a red Brompton.\nAssistant: ok\nUser: My locker is 417.\n")
     assert cli("ingest", memory_file, chat).code == 0
-    gate = said_by_gate(cli, memory_file, "--consolidate", setting("min_new", "3"))
-    assert gate is not None
-    assert gate["found"] == 2
-    assert said_by_gate(cli, memory_file, "--consolidate", setting("min_new", "2")) is None
-    gate = said_by_gate(cli, memory_file, "--consolidate", setting("min_new", "1"))
-    assert gate is not None
-    assert gate["found"] == 0
-    # The same where a night wrote something.
+    assert [new(3), new(2), new(1)] == [2, None, 0]
+    # The same if the night writes something.
     fill(memory_file, ["Ada repairs the mill.", "Ada repairs the mill"])
     chat.write_text("User: I teach Spanish in Graz.\nAssistant: ok\n")
     assert cli("ingest", memory_file, chat).code == 0
-    assert said_by_gate(cli, memory_file, "--consolidate", setting("min_new", "3")) is None
-    gate = said_by_gate(cli, memory_file, "--consolidate", setting("min_new", "1"))
-    assert gate is not None
-    assert gate["found"] == 0
+    assert [new(3), new(1)] == [None, 0]
 
 
 # ---- the command ----
@@ -660,7 +614,7 @@ def _check_report_of_all(page: str, night: dict[str, Any]) -> None:
     assert "Take all of it back" not in page
 
 
-def test_what_was_archived_is_told_as_no_conflict(
+def test_a_conflict_with_an_archived_memory_is_not_reported(
     memory_file: Path, embedder: SentenceEmbedder
 ) -> None:
     for number, port in enumerate((8016, 9999)):
@@ -682,14 +636,14 @@ def test_a_dry_run_lists_the_memories_and_why_and_changes_no_byte(lived: Path, c
     assert lived.read_bytes() == before
 
 
-def test_with_verbose_a_purge_says_of_each_memory_why_it_stays(lived: Path, cli: Cli) -> None:
+def test_with_verbose_a_purge_reports_why_each_memory_stays(lived: Path, cli: Cli) -> None:
     execute(lived, "UPDATE memories SET pinned = 1 WHERE id = 'purged'")
     said = cli("maintain", lived, "--phase", "purge", "--verbose").out
     assert "needed since pinned: " in said
     assert "what purged says (purged)" in said
 
 
-def test_a_purge_and_its_dry_run_name_what_goes_and_say_that_it_is_for_good(
+def test_a_purge_and_its_dry_run_name_the_memories_and_warn_that_it_is_permanent(
     lived: Path, cli: Cli
 ) -> None:
     for options, done, went in (
@@ -706,7 +660,7 @@ def test_a_purge_and_its_dry_run_name_what_goes_and_say_that_it_is_for_good(
 # ---- a year, or the beginning of one ----
 
 
-def test_some_weeks_of_nights_keep_their_limits_lose_nothing_and_let_go_what_must_go(
+def test_weeks_of_nights_keep_their_limits_and_lose_nothing(
     tmp_path: Path, embedder: SentenceEmbedder, rounds: Callable[[int, int], int]
 ) -> None:
     year = Year(tmp_path / "year.db", embedder, a_day=6, limit=rounds(45, 150))

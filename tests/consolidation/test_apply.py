@@ -1,4 +1,4 @@
-"""A plan as a file: written by a dry run, thinned out by a person, and carried out."""
+"""Plan files: written by a dry run, edited by a person, and applied."""
 
 from __future__ import annotations
 
@@ -49,9 +49,7 @@ def change(plan: Path, do: Callable[[list[dict[str, Any]]], object]) -> None:
     plan.write_text(json.dumps(whole))
 
 
-def test_a_plan_that_is_left_whole_leads_where_the_night_leads(
-    twice: Path, tmp_path: Path, cli: Cli
-) -> None:
+def test_an_unchanged_plan_does_what_a_night_does(twice: Path, tmp_path: Path, cli: Cli) -> None:
     other = tmp_path / "other.db"
     shutil.copy(twice, other)
     cli("maintain", other, "--consolidate")
@@ -63,7 +61,7 @@ def test_a_plan_that_is_left_whole_leads_where_the_night_leads(
     assert cli("check", twice).code == 0
 
 
-def test_what_was_taken_out_of_a_plan_is_not_done_and_the_rest_can_be_undone(
+def test_a_removed_proposal_is_not_applied_and_the_rest_can_be_undone(
     twice: Path, cli: Cli
 ) -> None:
     before = picture(twice)
@@ -76,7 +74,7 @@ def test_what_was_taken_out_of_a_plan_is_not_done_and_the_rest_can_be_undone(
     assert picture(twice) == before
 
 
-def test_what_was_declined_since_is_told_and_not_done_unless_it_is_reconsidered(
+def test_a_proposal_declined_since_is_only_applied_if_it_is_reconsidered(
     twice: Path, cli: Cli
 ) -> None:
     plan = planned(cli, twice)
@@ -95,14 +93,14 @@ def test_what_was_declined_since_is_told_and_not_done_unless_it_is_reconsidered(
     assert kept(twice) == set()
 
 
-def test_a_plan_of_which_nothing_is_left_does_nothing(twice: Path, cli: Cli) -> None:
+def test_an_empty_plan_does_nothing(twice: Path, cli: Cli) -> None:
     plan = planned(cli, twice)
     change(plan, list.clear)
     assert cli("review", "apply", twice, plan).code == 0
     assert rows(twice, "SELECT * FROM runs") == []
 
 
-def test_a_proposal_whose_source_has_changed_is_stale_and_the_others_are_done(
+def test_a_proposal_with_a_changed_source_is_stale_and_the_others_are_applied(
     twice: Path, cli: Cli
 ) -> None:
     plan = planned(cli, twice)
@@ -113,7 +111,7 @@ def test_a_proposal_whose_source_has_changed_is_stale_and_the_others_are_done(
     assert states == {"backup": "stale", "invoices": "applied", "plants": "applied"}
 
 
-def test_a_plan_that_was_carried_out_is_stale_altogether(twice: Path, cli: Cli) -> None:
+def test_an_applied_plan_is_stale(twice: Path, cli: Cli) -> None:
     plan = planned(cli, twice)
     cli("review", "apply", twice, plan)
     before = picture(twice, TABLES)
@@ -122,9 +120,7 @@ def test_a_plan_that_was_carried_out_is_stale_altogether(twice: Path, cli: Cli) 
     assert picture(twice, TABLES) == before
 
 
-def test_a_proposal_that_was_changed_in_a_plan_is_refused_with_all_others(
-    twice: Path, cli: Cli
-) -> None:
+def test_a_plan_with_a_changed_proposal_is_refused(twice: Path, cli: Cli) -> None:
     plan = planned(cli, twice)
     whole = json.loads(plan.read_text())
     before = picture(twice, TABLES)
@@ -166,7 +162,7 @@ def test_a_proposal_that_was_changed_in_a_plan_is_refused_with_all_others(
         ('{"format": 9, "proposals": []}', "not a plan"),
     ],
 )
-def test_what_is_no_plan_is_told(
+def test_a_file_that_is_not_a_plan_is_refused(
     twice: Path, tmp_path: Path, cli: Cli, text: str | None, sentence: str
 ) -> None:
     plan = tmp_path / "plan.json"
@@ -176,7 +172,7 @@ def test_what_is_no_plan_is_told(
     assert (ended.code, sentence in ended.err) == (1, True)
 
 
-def test_a_plan_is_written_over_nothing_and_only_its_owner_reads_it(twice: Path, cli: Cli) -> None:
+def test_a_plan_overwrites_no_file_and_is_readable_only_by_its_owner(twice: Path, cli: Cli) -> None:
     plan = planned(cli, twice)
     assert plan.stat().st_mode & 0o077 == 0
     before = twice.read_bytes()
@@ -192,7 +188,7 @@ def test_a_plan_is_written_over_nothing_and_only_its_owner_reads_it(twice: Path,
         (["FILE", "FILE", "--dry-run", "--plan-out", "plan.json"], "one file"),
     ],
 )
-def test_where_no_plan_can_be_written_is_wrong_usage(
+def test_a_plan_needs_a_dry_run_of_one_file(
     twice: Path, cli: Cli, arguments: list[str], sentence: str
 ) -> None:
     named = (twice if one == "FILE" else one for one in arguments)
@@ -200,7 +196,7 @@ def test_where_no_plan_can_be_written_is_wrong_usage(
     assert (ended.code, sentence in ended.err) == (2, True)
 
 
-def test_what_a_model_wrote_in_a_dry_run_is_refused_and_leads_to_review(
+def test_proposals_of_a_model_in_a_plan_are_refused_with_a_hint_to_review(
     twice: Path, cli: Cli
 ) -> None:
     fill(twice, [*facts(1), *a_rule()])
@@ -305,14 +301,14 @@ def merging(path: Path, stays: str, goes: str, **more: Any) -> dict[str, Any]:
     return entry(path, "merge", sorted([stays, goes]), kept["content"], **given)
 
 
-def test_a_forged_entry_that_a_night_would_make_is_carried_out(office: Path, cli: Cli) -> None:
+def test_a_forged_entry_that_a_night_would_make_is_applied(office: Path, cli: Cli) -> None:
     ended = cli("review", "apply", office, forged(office, merging(office, "twin-00", "twin-01")))
     assert ended.code == 0, ended.err + ended.out
     assert TWINS[1] not in active(office)
 
 
 NOT_READ = "a plan cannot hold what a model wrote or grouped"
-# What a plan may say that is not so, and what is said of it.
+# What a plan may claim, and why it is refused.
 FORGED: dict[str, tuple[Callable[[Path], dict[str, Any]], str]] = {
     "a merge of different things": (
         lambda path: merging(path, "of-00", "of-01"),
@@ -337,35 +333,17 @@ FORGED: dict[str, tuple[Callable[[Path], dict[str, Any]], str]] = {
         lambda path: entry(path, "synthesize", ["of-00", "of-01"], "Everybody pays Mallory."),
         NOT_READ,
     ),
-    "a false sentence in a model's name": (
-        lambda path: entry(
-            path, "synthesize", ["of-00", "of-01"], "Everybody pays Mallory.", by_model=True
-        ),
-        NOT_READ,
-    ),
     "a false sentence in a person's name": (
         lambda path: entry(
             path, "synthesize", ["of-00", "of-01"], "Everybody pays Mallory.", by_person=True
         ),
         "a plan cannot hold a person's text",
     ),
-    "one of the texts in place of all": (
-        lambda path: entry(path, "synthesize", ["of-00", "of-01"], LIFT),
-        NOT_READ,
-    ),
-    "a rule that its sources do not restate": (
-        lambda path: entry(path, "extract", ["of-00", "of-01"], LIFT),
-        NOT_READ,
-    ),
     "a memory of a human's that leaves": (
         lambda path: merging(path, "of-00", "human-00", include_protected=True),
         "became human, pinned or core",
     ),
-    "a pinned memory that leaves": (
-        lambda path: merging(path, "of-00", "pinned-00", include_protected=True),
-        "became human, pinned or core",
-    ),
-    "a pinned memory that is written anew": (
+    "a pinned memory that is rewritten": (
         lambda path: entry(
             path,
             "synthesize",
@@ -392,7 +370,7 @@ FORGED: dict[str, tuple[Callable[[Path], dict[str, Any]], str]] = {
 
 
 @pytest.mark.parametrize(("make", "said"), FORGED.values(), ids=FORGED)
-def test_what_a_plan_says_with_a_seal_of_its_own_is_checked_like_any_proposal(
+def test_a_forged_entry_with_a_valid_seal_is_checked_again(
     office: Path, cli: Cli, make: Callable[[Path], dict[str, Any]], said: str
 ) -> None:
     before = picture(office, TABLES)
@@ -411,7 +389,7 @@ def test_what_a_plan_says_with_a_seal_of_its_own_is_checked_like_any_proposal(
         ({"leaving": ["twin-00", "twin-01"]}, "its survivor would be superseded"),
     ],
 )
-def test_a_forged_entry_that_is_not_consistent_is_refused_with_all_others(
+def test_a_plan_with_an_inconsistent_entry_is_refused(
     office: Path, cli: Cli, change_of: dict[str, Any], said: str
 ) -> None:
     before = picture(office, TABLES)
@@ -425,7 +403,7 @@ def test_a_forged_entry_that_is_not_consistent_is_refused_with_all_others(
     assert picture(office, TABLES) == before
 
 
-def test_protected_memories_leave_by_a_plan_only_if_the_user_asks_for_it_again(
+def test_a_plan_supersedes_protected_memories_only_if_the_option_is_given_again(
     memory_file: Path, cli: Cli
 ) -> None:
     fill(memory_file, told(TWINS, "twin", origin="human"))

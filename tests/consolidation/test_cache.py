@@ -1,4 +1,4 @@
-"""What texts gave is kept in packs: found again, forgotten with the texts, void with the rules."""
+"""The cache of findings about texts: packs, their sweep, and the version of the code."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LENGTH = Decoder(int)
 
 
 @pytest.mark.parametrize("module", ["thresholds.py", "text/tokens.py", "comparison/vetoes.py"])
-def test_a_rule_that_changes_makes_other_keys(module: str, tmp_path: Path) -> None:
+def test_changed_code_makes_other_keys(module: str, tmp_path: Path) -> None:
     copy = copytree(PACKAGE, tmp_path / "package")
     assert code_version().endswith(hash_of_code(copy))
     (copy / module).write_text(f"{(copy / module).read_text('utf-8')}\n", "utf-8")
@@ -53,54 +53,54 @@ def ask(cache: Cache, texts: Iterable[str]) -> list[str]:
 
 def swept(rows: list[Row], cache: Cache) -> list[Row]:
     """Return the rows of a file as they are once a cache has swept it."""
-    added, outdated = cache.swept()
+    added, outdated = cache.sweep()
     kept = {(kind, key): text for kind, key, text in [*rows, *added]}
     for place in outdated:
         del kept[place]
     return [(*place, text) for place, text in sorted(kept.items())]
 
 
-def test_what_was_worked_out_is_not_worked_out_again_and_is_taken_once() -> None:
+def test_a_finding_is_computed_once_and_taken_once() -> None:
     first = Cache()
     assert ask(first, ["one", "three"]) == ["one", "three"]
-    rows = first.taken()
-    assert (len(rows), first.taken()) == (1, [])
+    rows = first.take_new()
+    assert (len(rows), first.take_new()) == (1, [])
     later = Cache(rows)
     assert ask(later, ["three", "one", "seven"]) == ["seven"]
     assert (later.size, later.new) == (3, 1)
 
 
-def test_a_pack_loses_what_nobody_asked_for_and_keeps_the_rest() -> None:
+def test_a_pack_only_loses_findings_that_were_not_requested() -> None:
     first = Cache()
     ask(first, ["one", "three", "seven"])
-    rows = first.taken()
+    rows = first.take_new()
     later = Cache(rows)
     ask(later, ["one", "seven"])
     rows = swept(rows, later)
     again = Cache(rows)
     assert ask(again, ["one", "seven", "three"]) == ["three"]
-    assert again.swept() == ([], [])
+    assert again.sweep() == ([], [])
 
 
-def test_findings_of_a_kind_that_nobody_asked_for_are_forgotten() -> None:
+def test_findings_of_a_kind_that_was_not_requested_are_deleted() -> None:
     first = Cache()
     ask(first, ["one"])
-    rows = first.taken()
+    rows = first.take_new()
     assert swept(rows, Cache(rows)) == []
 
 
-def test_a_damaged_pack_is_worked_out_anew_and_replaced() -> None:
+def test_a_damaged_pack_is_computed_again_and_replaced() -> None:
     first = Cache()
     ask(first, ["one", "three"])
-    ((kind, key, text),) = first.taken()
+    ((kind, key, text),) = first.take_new()
     damaged = [(kind, key, text.replace("5", "4"))]
     later = Cache(damaged)
     assert ask(later, ["one", "three"]) == ["one", "three"]
-    rows = swept([*damaged, *later.taken()], later)
+    rows = swept([*damaged, *later.take_new()], later)
     assert [text for *_, text in rows] == [text]
 
 
-def test_many_small_packs_become_few(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_small_packs_are_merged(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cache_module, "_MAX_PARTIAL", 3)
     texts = [f"text {number}" for number in range(5)]
     rows: list[Row] = []
@@ -108,27 +108,27 @@ def test_many_small_packs_become_few(monkeypatch: pytest.MonkeyPatch) -> None:
     for night in range(len(texts)):
         cache = Cache(rows)
         ask(cache, texts[: night + 1])
-        rows = swept([*rows, *cache.taken()], cache)
+        rows = swept([*rows, *cache.take_new()], cache)
         packs.append(len(rows))
     assert packs == [1, 2, 3, 1, 2]
     assert ask(Cache(rows), texts) == []
 
 
-def test_what_a_full_pass_finds_again_is_kept_once() -> None:
+def test_findings_of_a_full_pass_are_not_kept_twice() -> None:
     first, full = Cache(), Cache()
     ask(first, ["one", "three"])
     ask(full, ["three", "one", "seven"])
-    rows = [*first.taken(), *full.taken()]
+    rows = [*first.take_new(), *full.take_new()]
     later = Cache(rows)
     assert ask(later, ["one", "three", "seven"]) == []
     rows = swept(rows, later)
     again = Cache(rows)
     assert ask(again, ["one", "three", "seven"]) == []
     assert sum(text.count('["') for *_, text in rows) == 3
-    assert again.swept() == ([], [])
+    assert again.sweep() == ([], [])
 
 
-def test_of_several_that_are_one_only_one_is_worked_out() -> None:
+def test_equal_groups_are_computed_once() -> None:
     seen: list[int] = []
 
     def lengths(places: Sequence[int]) -> list[int]:
@@ -137,16 +137,3 @@ def test_of_several_that_are_one_only_one_is_worked_out() -> None:
 
     found = Cache().compute_unknown("length", [["four"], ["four"]], LENGTH, lengths)
     assert (found, len(seen)) == ([4, 4], 1)
-
-
-def test_only_the_last_note_counts() -> None:
-    first = Cache()
-    first.note("seen", "a", 1)
-    first.note("seen", "b", 2)
-    rows = first.taken()
-    later = Cache(rows)
-    assert later.last("seen", "a", LENGTH) == 1
-    later.note("seen", "a", 3)
-    assert (later.last("seen", "a", LENGTH), later.new) == (3, 1)
-    kept = swept(list({row[:2]: row for row in [*rows, *later.taken()]}.values()), later)
-    assert [Cache(kept).last("seen", one, LENGTH) for one in ("a", "b")] == [3, None]

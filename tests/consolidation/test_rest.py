@@ -1,4 +1,4 @@
-"""A quiet night for free: what earlier nights found out is used, and changes nothing."""
+"""Idle nights: the findings of earlier nights save time, and change no plan."""
 
 from __future__ import annotations
 
@@ -20,16 +20,17 @@ from nights import NOW, execute, fill, night, of_one_thing, picture, rows
 from fixtures.night import load
 from slowwave.cli.app import run
 from slowwave.consolidation.options import CycleOptions
-from slowwave.consolidation.progress import Progress
-from slowwave.consolidation.running import save_findings
-from slowwave.consolidation.running.night_inputs import NightInputs
+from slowwave.consolidation.running import survey
 from slowwave.consolidation.running.outcome import Outcome
-from slowwave.consolidation.running.survey import Surveyor
+from slowwave.consolidation.running.run_in_file import NightInputs
 from slowwave.consolidation.vectors.embedder import Embedder, SentenceEmbedder
 from slowwave.consolidation.writing.writer import BuiltInWriter
 from slowwave.store.errors import ChangedSince
 from slowwave.store.file import create_file, open_writing
 from slowwave.store.undo.undo import undo_runs
+
+# What a newer or broken version may have kept: valid JSON in another form.
+FORMS = ("null", "[1]", '{"names": []}', "[[], true, [], [[]]]")
 
 
 @cache
@@ -130,7 +131,7 @@ def traced(path: Path, embedder: Embedder, **options: Any) -> tuple[Outcome, lis
     return outcome, [one for one in seen if any(word in one for word in words)]
 
 
-def test_a_second_night_reads_no_vector_and_of_memories_the_texts_alone_and_writes_no_byte(
+def test_an_idle_night_reads_only_texts_and_writes_nothing(
     settled: Path,
 ) -> None:
     before = settled.read_bytes()
@@ -144,14 +145,7 @@ def test_a_second_night_reads_no_vector_and_of_memories_the_texts_alone_and_writ
     assert len(read) > 1
 
 
-def test_how_much_a_memory_tells_and_which_one_tells_it_are_kept_for_the_next_night(
-    settled: Path,
-) -> None:
-    kept = {row["kind"] for row in rows(settled, "SELECT DISTINCT kind FROM memos")}
-    assert {"gist", "open", "covered"} <= kept
-
-
-def test_a_night_after_a_change_says_what_a_full_pass_says(
+def test_a_night_after_a_change_plans_what_a_full_pass_plans(
     settled: Path, embedder: SentenceEmbedder
 ) -> None:
     fill(settled, [{"id": f"x-{at}", "content": text} for at, text in enumerate(of_one_thing())])
@@ -182,14 +176,14 @@ def test_a_night_after_a_change_says_what_a_full_pass_says(
         ("DELETE FROM proposals", False),
     ],
 )
-def test_whatever_a_plan_depends_on_ends_the_rest_when_it_changes(
+def test_a_change_that_a_plan_depends_on_invalidates_the_idle_mark(
     settled: Path, statement: str, rests: bool
 ) -> None:
     execute(settled, statement)
     assert standing(settled) == (["default"] if rests else [])
 
 
-def test_an_end_that_comes_by_itself_ends_the_rest(
+def test_a_memory_that_expires_invalidates_the_idle_mark(
     settled: Path, embedder: SentenceEmbedder
 ) -> None:
     text = "The kettle of the third floor is new."
@@ -206,14 +200,14 @@ def test_an_end_that_comes_by_itself_ends_the_rest(
 @pytest.mark.parametrize(
     "options", [{"only": frozenset({"merge"})}, {"include_protected": True}, {"reconsider": True}]
 )
-def test_what_stands_for_some_options_does_not_for_others(
+def test_an_idle_mark_is_only_valid_for_its_options(
     settled: Path, embedder: SentenceEmbedder, options: dict[str, Any]
 ) -> None:
     assert traced(settled, embedder, dry_run=True, **options)[1]
     assert traced(settled, embedder, dry_run=True)[1] == []
 
 
-def test_a_tenant_in_which_nothing_changed_rests_while_another_is_looked_at(
+def test_an_unchanged_tenant_stays_idle_while_another_is_planned(
     settled: Path, embedder: SentenceEmbedder
 ) -> None:
     twins = [memory(text, 500 + at, embedder, tenant="other") for at, text in enumerate(pool())]
@@ -228,17 +222,17 @@ def test_a_tenant_in_which_nothing_changed_rests_while_another_is_looked_at(
     assert standing(settled) == ["default", "other"]
 
 
-def test_a_tenant_with_work_left_does_not_rest(settled: Path, embedder: SentenceEmbedder) -> None:
+def test_a_tenant_with_work_left_is_not_idle(settled: Path, embedder: SentenceEmbedder) -> None:
     fill(settled, [memory(text, 500 + at, embedder) for at, text in enumerate(pool())])
     night(settled, embedder, only=frozenset({"update"}))
     assert standing(settled) == ["default"]
     assert night(settled, embedder, dry_run=True).plan.proposals
 
 
-def test_in_a_large_file_in_which_little_is_new_the_second_look_is_left_to_the_next_night(
+def test_a_large_file_with_few_changes_is_only_surveyed_again_the_next_night(
     settled: Path, embedder: SentenceEmbedder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(save_findings, "_SHORT", 0)
+    monkeypatch.setattr(survey, "_SHORT", 0)
     fill(settled, [memory(pool()[0], 500, embedder)])
     assert night(settled, embedder).states["applied"] == 1
     assert standing(settled) == []
@@ -246,7 +240,7 @@ def test_in_a_large_file_in_which_little_is_new_the_second_look_is_left_to_the_n
     assert standing(settled) == ["default"]
 
 
-def test_what_cannot_be_kept_for_the_next_night_is_told_and_takes_nothing_from_this_one(
+def test_findings_that_cannot_be_saved_are_reported_and_the_night_counts(
     settled: Path, embedder: SentenceEmbedder, capsys: pytest.CaptureFixture[str]
 ) -> None:
     fill(settled, [memory(pool()[0], 500, embedder)])
@@ -263,41 +257,34 @@ def test_what_cannot_be_kept_for_the_next_night_is_told_and_takes_nothing_from_t
     assert standing(settled) == ["default"]
 
 
-@pytest.mark.parametrize("table", ["standing", "neighbours"])
-def test_what_is_kept_for_speed_and_damaged_is_found_out_anew(
-    settled: Path, embedder: SentenceEmbedder, table: str
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE standing SET report = CAST(substr(report, 1, 40) || 'x' AS BLOB)",
+        "UPDATE neighbours SET content = CAST(substr(content, 1, 40) || 'x' AS BLOB)",
+        "UPDATE memos SET value = replace(value, 'e', 'a')",
+        *(f"UPDATE memos SET value = '{crc32(form.encode()):08x}{form}'" for form in FORMS),
+        "DELETE FROM standing",
+        "DELETE FROM neighbours",
+        "DELETE FROM memos",
+    ],
+)
+def test_damaged_findings_are_computed_again(
+    settled: Path, embedder: SentenceEmbedder, statement: str
 ) -> None:
-    column = {"standing": "report", "neighbours": "content"}[table]
-    execute(settled, f"UPDATE {table} SET {column} = CAST(substr({column}, 1, 40) || 'x' AS BLOB)")
-    execute(settled, "UPDATE memos SET value = replace(value, 'e', 'a')")
-    outcome = night(settled, embedder, dry_run=True)
-    assert same(outcome, night(settled, embedder, dry_run=True, full=True))
-
-
-@pytest.mark.parametrize("form", ["null", "[1]", '{"names": []}', "[[], true, [], [[]]]"])
-def test_what_is_kept_in_another_form_is_found_out_anew(
-    settled: Path, embedder: SentenceEmbedder, form: str
-) -> None:
-    fill(settled, [memory(pool()[0], 500, embedder)])
-    for kind in ("gist", "search"):
-        sound = f"{crc32(form.encode()):08x}{form}"
-        execute(settled, "UPDATE memos SET value = ? WHERE kind = ?", sound, kind)
-    outcome = night(settled, embedder, dry_run=True)
-    assert same(outcome, night(settled, embedder, dry_run=True, full=True))
-
-
-def test_what_is_kept_for_speed_may_be_emptied_at_any_time(
-    settled: Path, embedder: SentenceEmbedder
-) -> None:
+    execute(settled, statement)
     before = picture(settled)
-    for table in ("standing", "neighbours", "memos"):
-        execute(settled, f"DELETE FROM {table}")
-    assert night(settled, embedder).run_id is None
-    assert picture(settled) == before
-    assert standing(settled) == ["default"]
+    if "standing" not in statement:
+        fill(settled, [memory(pool()[0], 500, embedder)])
+    outcome = night(settled, embedder, dry_run=True)
+    assert same(outcome, night(settled, embedder, dry_run=True, full=True))
+    if "standing" in statement:
+        assert night(settled, embedder).run_id is None
+        assert picture(settled) == before
+        assert standing(settled) == ["default"]
 
 
-def test_what_was_found_out_about_texts_that_have_gone_is_forgotten(
+def test_findings_about_deleted_texts_are_deleted(
     settled: Path, embedder: SentenceEmbedder
 ) -> None:
     size = "SELECT sum(length(value)) AS n FROM memos"
@@ -363,7 +350,7 @@ def a_history(path: Path, chance: Random, embedder: Embedder) -> None:
         assert same(quick, full)
 
 
-def test_after_any_history_a_night_says_what_a_full_pass_says(
+def test_after_any_history_a_night_plans_what_a_full_pass_plans(
     tmp_path: Path, embedder: SentenceEmbedder, rounds: Callable[[int, int], int]
 ) -> None:
     for seed in range(rounds(3, 20)):
@@ -372,15 +359,13 @@ def test_after_any_history_a_night_says_what_a_full_pass_says(
         a_history(path, Random(seed), embedder)  # noqa: S311 - a history, not a secret
 
 
-def test_what_a_look_read_is_free_as_soon_as_nobody_needs_it(
-    settled: Path, embedder: SentenceEmbedder
-) -> None:
+def test_the_memory_of_a_survey_is_freed_with_it(settled: Path, embedder: SentenceEmbedder) -> None:
     options, writer = CycleOptions(full=True), BuiltInWriter()
-    survey = Surveyor(NightInputs(settled, options, embedder, writer, NOW, Progress())).survey()
-    read = [ref(one) for one in survey.views]
+    found = survey.survey_file(NightInputs(settled, options, embedder, writer, NOW))
+    read = [ref(one) for one in found.views]
     gc.disable()
     try:
-        del survey
+        del found
         assert [one() for one in read] == [None]
     finally:
         gc.enable()

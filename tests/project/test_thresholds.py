@@ -23,7 +23,7 @@ NO_DECISIONS = {
     # When it is quicker to compare all anew. What is found is the same.
     "clustering/stored_graph.py": {0.5},
     # Seconds to wait, and what is worth storing for the next night.
-    "running/save_findings.py": {0.05, 0.1},
+    "running/survey.py": {0.05, 0.1},
     "model/calls.py": {0.1, 2.0, 30.0, 60.0},
     "model/writer.py": {0.2},
     # The temperature at which a model is asked what to remember.

@@ -21,8 +21,7 @@ from builders import NOW, a_memory, all_memories, changing, process, put
 from figures import Figures
 from nights import execute, rows
 
-from slowwave.consolidation.running.preflight import Preflight
-from slowwave.consolidation.running.run_in_file import RunInFile
+from slowwave.consolidation.running.run_in_file import Preflight, RunInFile
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.consolidation.writing.writer import BuiltInWriter
 from slowwave.store import connection, migrations, schema_of_file

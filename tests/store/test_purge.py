@@ -22,7 +22,7 @@ from slowwave.cli.app import run
 from slowwave.consolidation.recall.index import RecallIndex, read_recallable_of
 from slowwave.consolidation.recall.search import SearchQuery, search
 from slowwave.consolidation.running.outcome import Outcome
-from slowwave.consolidation.running.purge import carry_out_purge
+from slowwave.consolidation.running.phases import purge_memories
 from slowwave.consolidation.runtime.interruption import Interruption
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.errors import StoreError
@@ -382,13 +382,13 @@ def test_a_purge_that_is_asked_to_end_deletes_nothing_more_and_a_later_one_finis
     interruption = Interruption()
     interruption.end()
     interruption.ask()
-    ended = carry_out_purge(path, purgeable, ["default"], NOW, interruption)
+    ended = purge_memories(path, purgeable, ["default"], NOW, interruption)
     assert (ended.ids, ended.why) == ((), "the run was interrupted")
     assert rows(path, "SELECT outcome FROM runs WHERE id = ?", ended.run_id) == [
         {"outcome": "interrupted"}
     ]
     assert purged(path)[0] == ("old",)
-    later = carry_out_purge(path, purgeable, ["default"], NOW, Interruption())
+    later = purge_memories(path, purgeable, ["default"], NOW, Interruption())
     assert (later.ids, later.why) == (("old",), None)
 
 

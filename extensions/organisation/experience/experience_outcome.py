@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from slowwave.consolidation.proposals import Usage
-from slowwave.consolidation.running.run_record import Verdict
+from slowwave.consolidation.running.run_in_file import Verdict
 from slowwave.store.errors import StoreError
 
 from .compression import Learned, Task

@@ -14,14 +14,12 @@ from pydantic import ValidationError
 from slowwave.consolidation.model.model_pair import Models
 from slowwave.consolidation.model.writer import ModelWriter
 from slowwave.consolidation.progress import Progress
-from slowwave.consolidation.running.preflight import Preflight
-from slowwave.consolidation.running.run_in_file import RunInFile
-from slowwave.consolidation.running.run_record import run_report
+from slowwave.consolidation.running.run_in_file import Preflight, RunInFile, run_report
 from slowwave.consolidation.runtime.interruption import InterruptedEarly, Interruption, OutOfTime
 from slowwave.consolidation.runtime.threads import run_in_thread
 from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.consolidation.vectors.embedder import Embedder
-from slowwave.consolidation.writing.answer_store import AnswerStore, FileAnswerStore
+from slowwave.consolidation.writing.answer_store import AnswerStore
 from slowwave.consolidation.writing.writer import Writer
 from slowwave.extensions.organisation.store.traces import read_traces
 from slowwave.store.errors import StoreError
@@ -89,7 +87,7 @@ def compress_experiences(
                 return _rehearsed(file, options, embedder, writer, progress)
         with maintenance_lock(path):
             preflight = Preflight(path, None, now)
-            preflight.bring_up_to_date()
+            preflight.migrate()
             preflight.refuse_damaged()
             with open_reading(path) as file:
                 due = _due(file, options.tenants)
@@ -152,7 +150,7 @@ def _rehearsed(
     if isinstance(writer, ModelWriter) and not options.ask:
         tried: Iterator[Compressed] = (_to_be_asked(one, writer) for one in due.tasks)
     else:
-        tried = _tried(due.tasks, embedder, writer, FileAnswerStore(file), progress)
+        tried = _tried(due.tasks, embedder, writer, AnswerStore(file), progress)
     found = {one.task.key: judged(one, options.least_ratio) for one in tried}
     return Compression(tuple(found[one.key] for one in due.tasks), due.unreadable)
 
@@ -224,7 +222,7 @@ class _CarryingOut:
         broken_off: StoreError | None = None
         try:
             with open_writing(run.path) as file:
-                answers = FileAnswerStore(file, now)
+                answers = AnswerStore(file, now)
                 tasks = self._due.tasks
                 for one in _tried(tasks, run.embedder, run.writer, answers, self._progress):
                     self._settle(judged(one, self._options.least_ratio))

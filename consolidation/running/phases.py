@@ -1,0 +1,291 @@
+"""Expire, archive and purge memories: each phase is a journaled run of its own."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from slowwave.consolidation.ageing.choosing import (
+    AgeingChoice,
+    LayerScores,
+    LeavingMemory,
+    choose_excess,
+    choose_expired,
+    scores_by_layer,
+)
+from slowwave.consolidation.proposals import Proposal
+from slowwave.consolidation.runtime.interruption import Interruption, OutOfTime
+from slowwave.consolidation.text.token_count import count_tokens
+from slowwave.store import ageing
+from slowwave.store.ageing import PHASE, STATUS_AFTER, MemoryAge, Phase, retire_memories
+from slowwave.store.errors import FileHeld, StoreError
+from slowwave.store.file import MemoryFile, open_reading, open_writing
+from slowwave.store.journal import journaled_memories
+from slowwave.store.memories import (
+    Counts,
+    count_memories,
+    read_memories,
+    select_consolidated_tenants,
+)
+from slowwave.store.purge import (
+    OPTION,
+    PORTION,
+    Blockers,
+    KeptCounts,
+    Purgeable,
+    purge,
+)
+from slowwave.store.records import new_id, timestamp
+
+from .run_in_file import NightInputs, Preflight, RunRecord, Verdict
+
+
+@dataclass(frozen=True)
+class PhaseRun:
+    """How the run of a phase ended."""
+
+    # None if no run was begun: in a dry run, or without memories to process.
+    run_id: str | None = None
+    # Why some memories were not processed.
+    why: str | None = None
+    interrupted: bool = False
+    # Whether the end was recorded in the file.
+    end_is_kept: bool = True
+
+
+@dataclass(frozen=True)
+class AgeingResult(PhaseRun):
+    """The memories that a phase expired or archived; in a dry run, those that it would."""
+
+    leaving: tuple[LeavingMemory, ...] = ()
+    choice: AgeingChoice = field(default_factory=AgeingChoice)
+
+
+@dataclass(frozen=True)
+class PurgeResult(PhaseRun):
+    """What a purge deleted, or would delete in a dry run, and what stays and why."""
+
+    ids: tuple[str, ...] = ()
+    kept: KeptCounts = field(default_factory=KeptCounts)
+    # What needs it, by the id of each memory that stays.
+    staying: Mapping[str, str] = field(default_factory=dict)
+
+
+def count_now(path: Path, tenants: Sequence[str]) -> Counts:
+    """Return the counts of these tenants' memories. Raises `StoreError`."""
+    with open_reading(path) as file:
+        return count_memories(file, tenants, count_tokens)
+
+
+def read_tenants(night: NightInputs) -> list[str]:
+    """Return the tenants of a night, without shared knowledge. Raises `StoreError`."""
+    with open_reading(night.path) as file:
+        return select_consolidated_tenants(file, night.options.tenants)
+
+
+def choose_expiring(night: NightInputs) -> AgeingChoice | None:
+    """Return the expired memories; None if expiry is off. Raises `StoreError`."""
+    options = night.options
+    if not options.expire:
+        return None
+    ages, now = _read_ages(night)
+    return choose_expired(ages, options.retention, now, options.include_protected)
+
+
+def score_layers(night: NightInputs, gone: Collection[str]) -> tuple[LayerScores, ...] | None:
+    """Return the decay scores by layer; None if they are off.
+
+    gone: the ids of memories that have expired, or will in a dry run. Raises `StoreError`.
+    """
+    return scores_by_layer(*_read_ages(night, gone)) if night.options.decay else None
+
+
+def choose_archived(
+    night: NightInputs, gone: Collection[str], proposals: Sequence[Proposal]
+) -> AgeingChoice | None:
+    """Return the memories above the limit; None if there is no limit.
+
+    gone: as in `score_layers`. proposals: those that will have been applied, in a dry run. Raises
+    `StoreError`.
+    """
+    limit = night.options.limit
+    if limit is None:
+        return None
+    leaving = {memory_id for each in proposals for memory_id in each.leaving}
+    needed = {proposal.survivor for proposal in proposals if proposal.survivor is not None}
+    for proposal in proposals:
+        if proposal.operation == "extract":
+            needed.update(proposal.sources)
+    coming = Counter(
+        proposal.tenant
+        for proposal in proposals
+        if proposal.operation != "merge" and proposal.survivor is None
+    )
+    ages, now = _read_ages(night, leaving.union(gone))
+    return choose_excess(ages, limit, now, needed, coming)
+
+
+def age(
+    night: NightInputs,
+    phase: Phase,
+    choice: AgeingChoice,
+    preflight: Preflight,
+    interruption: Interruption,
+) -> AgeingResult:
+    """Expire or archive the chosen memories that are unchanged; a dry run only returns them.
+
+    An error after the first batch is reported in the result. Raises `StoreError` if nothing was
+    changed.
+    """
+    if night.dry_run or not choice.leaving:
+        return AgeingResult(leaving=choice.leaving, choice=choice)
+    tenants = read_tenants(night)
+    preflight.check_and_back_up()
+    planned = {leaving.id: leaving.memory for leaving in choice.leaving}
+
+    def process(file: MemoryFile, run_id: str, ids: Sequence[str]) -> None:
+        memories = [planned[memory_id] for memory_id in ids]
+        retire_memories(file, run_id, phase, memories, timestamp(night.now))
+
+    def report(done: Collection[str]) -> dict[str, Any]:
+        counts = {"kept": dict(choice.kept), "above": dict(choice.above)}
+        return {STATUS_AFTER[phase]: len(done), **counts}
+
+    shown = {PHASE: phase, "tenant": list(night.options.tenants), **preflight.as_option()}
+    batches = _batches(list(planned), ageing.PORTION)
+    done, run = _run_in_batches(
+        night.path, tenants, night.now, shown, interruption, batches, process, report
+    )
+    leaving = tuple(memory for memory in choice.leaving if memory.id in done)
+    return AgeingResult(**vars(run), leaving=leaving, choice=choice)
+
+
+def purge_memories(
+    path: Path,
+    purgeable: Purgeable,
+    tenants: Sequence[str],
+    now: datetime,
+    interruption: Interruption,
+) -> PurgeResult:
+    """Delete the planned memories that nothing needs meanwhile, in short transactions.
+
+    An error after the first batch is reported in the result. Raises `StoreError` if nothing was
+    deleted.
+    """
+    if not purgeable.ids:
+        return PurgeResult(kept=purgeable.kept, staying=purgeable.staying)
+    needs = Blockers(now)
+
+    def process(file: MemoryFile, run_id: str, ids: Sequence[str]) -> None:
+        purge(file, run_id, ids, needs)
+
+    def report(done: Collection[str]) -> dict[str, Any]:
+        return {"purged": len(done), "kept": asdict(purgeable.kept)}
+
+    options = {OPTION: True, "tenant": list(tenants)}
+    batches = _batches(purgeable.ids, PORTION)
+    done, run = _run_in_batches(path, tenants, now, options, interruption, batches, process, report)
+    gone = tuple(memory_id for memory_id in purgeable.ids if memory_id in done)
+    return PurgeResult(**vars(run), ids=gone, kept=purgeable.kept, staying=purgeable.staying)
+
+
+def counts_without(night: NightInputs, counts: Counts, leaving: Sequence[LeavingMemory]) -> Counts:
+    """Return the counts without these memories. Raises `StoreError`."""
+    if not leaving:
+        return counts
+    layers = Counter(counts.layers)
+    layers.subtract(chosen.memory.layer for chosen in leaving)
+    with open_reading(night.path) as file:
+        memories = read_memories(file, [chosen.id for chosen in leaving])
+        texts = [memory.content for memory in memories]
+    return replace(
+        counts,
+        active=counts.active - len(leaving),
+        layers={layer: layers[layer] for layer in counts.layers},
+        characters=counts.characters - sum(map(len, texts)),
+        tokens=counts.tokens - sum(map(count_tokens, texts)),
+    )
+
+
+def _read_ages(night: NightInputs, gone: Collection[str] = ()) -> tuple[list[MemoryAge], int]:
+    """Return the active memories of a night, without those gone, and its seconds since 1970."""
+    with open_reading(night.path) as file:
+        tenants = select_consolidated_tenants(file, night.options.tenants)
+        ages = [memory for memory in ageing.read_ages(file, tenants) if memory.id not in gone]
+        return ages, ageing.to_epoch_seconds(file, timestamp(night.now))
+
+
+def _batches(ids: Sequence[str], size: int) -> list[Sequence[str]]:
+    return [ids[start : start + size] for start in range(0, len(ids), size)]
+
+
+def _run_in_batches(
+    path: Path,
+    tenants: Sequence[str],
+    now: datetime,
+    options: Mapping[str, Any],
+    interruption: Interruption,
+    batches: Sequence[Sequence[str]],
+    process: Callable[[MemoryFile, str, Sequence[str]], object],
+    report: Callable[[Collection[str]], Mapping[str, Any]],
+) -> tuple[Collection[str], PhaseRun]:
+    """Process memories in a run of its own; return the processed ids and how the run ended.
+
+    process: processes and journals a batch in a transaction of its own. report: returns what the
+    run's report contains about the processed memories, besides the counts.
+
+    An error after the first batch is reported in the result. Raises `StoreError` if nothing was
+    processed.
+    """
+    run = RunRecord(new_id(), now)
+    failure: StoreError | None = None
+    with open_writing(path) as file:
+        before = count_memories(file, tenants, count_tokens)
+        with interruption.limited():
+            run.begin(file, options)
+        try:
+            interrupted = _process_all(file, run.run_id, batches, process, interruption)
+        except KeyboardInterrupt:
+            interruption.close()
+            interrupted = True
+        except StoreError as error:
+            interrupted, failure = False, error
+        done = journaled_memories(file, run.run_id)
+        if failure is not None and not done:
+            run.end(file, "failed", {})
+            raise failure
+        after = count_memories(file, tenants, count_tokens)
+        kept_report = {"before": asdict(before), "after": asdict(after), **report(done)}
+        verdict: Verdict = "interrupted" if interrupted else "partial" if failure else "done"
+        end_is_kept = True
+        try:
+            with interruption.limited():
+                run.end(file, verdict, kept_report)
+        except (OutOfTime, FileHeld):
+            end_is_kept = False
+    why = "the run was interrupted" if interrupted else failure.message if failure else None
+    return done, PhaseRun(run.run_id, why, interrupted, end_is_kept)
+
+
+def _process_all(
+    file: MemoryFile,
+    run_id: str,
+    batches: Sequence[Sequence[str]],
+    process: Callable[[MemoryFile, str, Sequence[str]], object],
+    interruption: Interruption,
+) -> bool:
+    """Process all batches; return whether that was interrupted."""
+    for batch in batches:
+        # Late in a night signals no longer interrupt, so poll.
+        if interruption.asked:
+            return True
+        try:
+            with interruption.limited():
+                process(file, run_id, batch)
+        except OutOfTime:
+            return True
+    return False
