@@ -1,4 +1,4 @@
-"""Options that several commands share, as one dataclass parameter instead of one each."""
+"""Groups of options that commands share: one dataclass parameter instead of many."""
 
 from __future__ import annotations
 

@@ -20,8 +20,8 @@ from slowwave.cli.arguments.options import (
     OnlyOption,
     QuietOption,
     TenantsOption,
+    operations_of,
 )
-from slowwave.cli.arguments.writers import operations_of
 from slowwave.cli.files.places import on_place
 from slowwave.cli.terminal.output import Output
 from slowwave.cli.terminal.progress_bars import shown_progress

@@ -87,8 +87,8 @@ def test_the_memory_file_may_come_from_the_environment(
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("tenannt = 'x'\n", "goes by: tenannt (tenant?).\n"),
-        ("colour = 'x'\n", "Known are: again, all, "),
+        ("tenannt = 'x'\n", "unknown keys: tenannt (tenant?).\n"),
+        ("colour = 'x'\n", "Known keys: again, all, "),
         ("tenant = \n", "not valid TOML"),
         ("concurrency = 'many'\n", "concurrency is 'many'"),
     ],
@@ -233,11 +233,11 @@ def test_no_environment_variable_deletes(
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("limit = true", "takes a whole number"),
-        ("model = 5", "takes a text in quotes"),
+        ("limit = true", "takes an integer"),
+        ("model = 5", "takes a string"),
         ('dry_run = "yes"', "takes true or false"),
         ("dry_run = true\ndry-run = false", "two spellings"),
-        ("frob = 1", "no option goes by: frob"),
+        ("frob = 1", "unknown keys: frob"),
     ],
 )
 def test_what_is_wrong_in_the_config_is_told_with_its_name(

@@ -181,7 +181,7 @@ def test_a_plan_is_written_over_nothing_and_only_its_owner_reads_it(twice: Path,
     assert plan.stat().st_mode & 0o077 == 0
     before = twice.read_bytes()
     ended = cli("maintain", twice, "--consolidate", "--dry-run", "--plan-out", twice)
-    assert (ended.code, "exists already" in ended.err) == (2, True)
+    assert (ended.code, "already exists" in ended.err) == (2, True)
     assert twice.read_bytes() == before
 
 

@@ -255,7 +255,7 @@ def test_what_cannot_be_kept_for_the_next_night_is_told_and_takes_nothing_from_t
         "CREATE TRIGGER no_room BEFORE INSERT ON memos BEGIN SELECT RAISE(ABORT, 'no room'); END",
     )
     assert run(["maintain", str(settled), "--consolidate"]) == 0
-    assert "could not be kept: " in (told := capsys.readouterr().err)
+    assert "Could not store what this run computed: " in (told := capsys.readouterr().err)
     assert "no room" in told
     assert rows(settled, "SELECT id FROM memories WHERE superseded_by = 'm-500'")
     execute(settled, "DROP TRIGGER no_room")
