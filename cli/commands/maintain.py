@@ -197,7 +197,9 @@ def maintain(
         if not dry_run:
             place.refuse_changes()
     if backup and not all(place.is_memory_file for place in places):
-        raise typer.BadParameter("--backup works only with slowwave's own files; undo restores other files.")
+        raise typer.BadParameter(
+            "--backup works only with slowwave's own files; undo restores other files."
+        )
     code = night.on(places)
     if settings.interactive and code in (Code.DONE, Code.PARTLY):
         from slowwave.cli.reviewing.interactive import ask_each
@@ -232,7 +234,9 @@ def _refuse_unwritable(
     paths = {"--report": settings.report, "--wiki": settings.wiki, "--plan-out": plan_out}
     for option, path in paths.items():
         if path is not None and len(files) > 1:
-            raise typer.BadParameter(f"{option} works with one file only: run each file separately.")
+            raise typer.BadParameter(
+                f"{option} works with one file only: run each file separately."
+            )
     if settings.report is not None:
         is_page(settings.report)
         refuse_unwritable(settings.report)

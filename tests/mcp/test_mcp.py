@@ -486,12 +486,12 @@ def test_a_file_that_is_not_there_is_made_only_where_writing_is_allowed(
     ("arguments", "said"),
     [
         (["--host", "127.0.0.1"], "need --http"),
-        (["--http", "0", "--host", "0.0.0.0"], "needs --token"),  # noqa: S104 - it is refused
+        (["--http", "0", "--host", "0.0.0.0"], "specify --token"),  # noqa: S104 - it is refused
         (["--http", "0", "--token", " "], "is blank"),
-        (["--http", "0", "--token", "schlüssel"], "No HTTP header carries that token"),
-        (["--http", "0", "--token", "ключ"], "No HTTP header carries that token"),
-        (["--http", "0", "--token", "key\n"], "No HTTP header carries that token"),
-        (["--http", "0", "--token", "key "], "No HTTP header carries that token"),
+        (["--http", "0", "--token", "schlüssel"], "header cannot carry that token"),
+        (["--http", "0", "--token", "ключ"], "header cannot carry that token"),
+        (["--http", "0", "--token", "key\n"], "header cannot carry that token"),
+        (["--http", "0", "--token", "key "], "header cannot carry that token"),
         (["--http", "70000"], "65535"),
     ],
 )

@@ -669,7 +669,7 @@ def test_what_is_no_conversation_ends_with_a_sentence_and_changes_nothing(
         (("--watch", "."), "--watch cannot be combined with conversations"),
         (("--instructions", "@none.txt"), "cannot read none.txt"),
         (("--min-importance", "6"), "less than or equal to 5"),
-        (("--tenant", "a", "--tenant=b"), "takes --tenant once"),
+        (("--tenant", "a", "--tenant=b"), "--tenant only once"),
         (("--tenant", ""), "--tenant takes a name"),
     ],
 )
@@ -825,8 +825,8 @@ def test_watched_logs_are_read_as_they_grow_each_from_where_it_was_left(
     assert watching.returncode == 143
     # Of a log in which nothing is new, nothing is said.
     assert (out.count(b'"command": "ingest"') >= 2, b'"run": null' in out) == (True, False)
-    assert b"broken.json is left out" in said[0]
-    assert said[1] == f"{logs} is gone: it is read when it is there again.\n".encode()
+    assert b"broken.json is skipped" in said[0]
+    assert said[1] == f"{logs} is gone. Waiting until it exists again.\n".encode()
     assert len(contents(memory_file)) == len(set(contents(memory_file)))
 
 
@@ -854,7 +854,7 @@ def test_a_file_in_which_nobody_speaks_is_named(
     path = tmp_path / "tools.jsonl"
     path.write_text('{"role": "system", "content": "a b"}\n{"role": "tool", "content": "c"}\n')
     ended = cli("ingest", memory_file, path)
-    assert (ended.code, f"{path}: no message of a user" in ended.err) == (0, True)
+    assert (ended.code, f"{path} contains no message of a user" in ended.err) == (0, True)
 
 
 def test_a_format_of_conversations_that_there_is_none_of_is_wrong_usage(

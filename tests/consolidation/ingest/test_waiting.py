@@ -47,7 +47,7 @@ def run_of(cli: Cli, path: Path) -> dict[str, Any]:
 def test_what_waits_is_listed_with_where_it_stands_and_how_it_begins(
     memory_file: Path, chat: Path, cli: Cli
 ) -> None:
-    assert "nothing waits" in cli("ingest", memory_file, "--waiting").out
+    assert "no conversation is queued" in cli("ingest", memory_file, "--waiting").out
     let_wait(cli, memory_file, chat)
     let_wait(cli, memory_file, chat, options=("--tenant", "ines"))
     first, second = waiting(cli, memory_file)
@@ -64,7 +64,7 @@ def test_what_waits_is_listed_with_where_it_stands_and_how_it_begins(
     assert f"--drop {first['id'][:12]}" in told
     # A command for each tenant of which something waits.
     assert f"ingest {memory_file} --model NAME; slowwave ingest {memory_file} --tenant ines" in told
-    assert "no model was asked yet: the budget of 0 calls" in told
+    assert "not tried yet: the budget of 0 calls" in told
 
 
 def test_parts_of_one_conversation_wait_in_their_order(
