@@ -95,8 +95,10 @@ def import_(
     )
     for each in skipped:
         output.note(clean(f"Skipped line {each.line}: {each.reason}."))
-    memories, lines = counted(added, "memory", "memories"), counted(len(skipped), "line", "lines")
-    output.show(clean(f"Imported {memories} into {file}, skipped {lines}."))
+    memories = counted(added, "memory", "memories")
+    output.show(
+        clean(f"Imported {memories} into {file}, skipped {counted(len(skipped), 'line', 'lines')}.")
+    )
 
 
 @contextmanager

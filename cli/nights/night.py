@@ -25,6 +25,7 @@ from slowwave.cli.terminal.progress_bars import shown_progress
 from slowwave.cli.terminal.signals import signals_of_this_command
 from slowwave.cli.terminal.wording import counted
 from slowwave.consolidation.errors import ConsolidationError
+from slowwave.consolidation.proposals import State
 from slowwave.consolidation.runtime.redaction import without_secrets
 from slowwave.store.errors import StoreError
 
@@ -48,7 +49,7 @@ _FROM_BEST_TO_WORST = (
 )
 
 # The states of proposals of which a quiet run reports the number.
-_WRONG = ("failed", "skipped", "rejected")
+_WRONG: tuple[State, ...] = ("failed", "skipped", "rejected")
 
 
 @dataclass(frozen=True)
