@@ -72,7 +72,7 @@ def each_adding_something() -> list[str]:
 
 def fill(path: Path, memories: Sequence[dict[str, Any] | str]) -> None:
     """Import memories, each a text or an object."""
-    rows = [{"content": one} if isinstance(one, str) else one for one in memories]
+    rows = [{"content": memory} if isinstance(memory, str) else memory for memory in memories]
     with open_writing(path) as file:
         import_lines(file, [json.dumps(row).encode() for row in rows], NOW)
 

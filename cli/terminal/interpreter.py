@@ -11,8 +11,8 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-# Libraries read these when they are imported, or later: whatever the user has set, nothing is
-# downloaded at run time, and nothing is sent anywhere.
+# Libraries read these when they are imported, or later: they override what the user
+# has set. Nothing is downloaded at run time, and nothing is sent anywhere.
 _ENVIRONMENT = {
     "HF_HUB_OFFLINE": "1",
     "HF_HUB_DISABLE_TELEMETRY": "1",
@@ -53,7 +53,7 @@ def without_garbage_collection() -> Iterator[None]:
     """Free objects only by reference counts while the block runs.
 
     For work that creates millions of objects and no reference cycles: a run on 50,000 memories
-    takes a tenth less time, and no more memory. Not for a process that does other work meanwhile.
+    takes a tenth less time, and the same memory. Not for a process that does other work meanwhile.
     """
     enabled = gc.isenabled()
     gc.disable()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shutil
-import sqlite3
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,7 @@ from cli_calls import Cli
 from commands import setting
 from model_nights import SMOKE, every_night_asks, write_smoke
 from model_server import answering, approval
-from nights import TWINS, active, fill, rows, told
+from nights import TWINS, active, execute, fill, rows, told
 
 from slowwave.cli.app import run
 
@@ -39,8 +38,8 @@ def run_of(path: Path) -> str:
 
 def test_list_gives_the_active_memories_the_latest_first(night: Path, cli: Cli) -> None:
     listed = cli("list", night, "--json").json
-    assert {one["content"] for one in listed["memories"]} == set(active(night))
-    days = [one["observed_at"] for one in listed["memories"]]
+    assert {memory["content"] for memory in listed["memories"]} == set(active(night))
+    days = [memory["observed_at"] for memory in listed["memories"]]
     assert days == sorted(days, reverse=True)
 
 
@@ -59,7 +58,7 @@ def test_list_takes_what_is_asked_for(
 ) -> None:
     listed = cli("list", night, *arguments, "--json").json
     wanted = {row["id"] for row in rows(night, f"SELECT id FROM memories WHERE {where}")}
-    assert {one["id"] for one in listed["memories"]} == wanted
+    assert {memory["id"] for memory in listed["memories"]} == wanted
     assert listed["count"] == len(wanted)
 
 
@@ -89,15 +88,15 @@ def test_stats_counts_memories_and_tells_how_they_grew(night: Path, cli: Cli) ->
         row["status"]: row["n"]
         for row in rows(night, "SELECT status, count(*) AS n FROM memories GROUP BY 1")
     }
-    assert {name: sum(one.values()) for name, one in found["by_status"].items()} == by_status
+    assert {name: sum(item.values()) for name, item in found["by_status"].items()} == by_status
     (run,) = found["runs"]
     assert (run["active_before"], run["active_after"]) == (9, len(active(night)))
 
 
 def test_diff_shows_what_a_run_took_away_and_wrote(night: Path, cli: Cli) -> None:
     changes = cli("log", "--diff", night, run_of(night), "--json").json["changes"]
-    gone = {one["before"] for one in changes} - {None}
-    come = {one["after"] for one in changes} - {None}
+    gone = {change["before"] for change in changes} - {None}
+    come = {change["after"] for change in changes} - {None}
     superseded = rows(night, "SELECT content FROM memories WHERE status = 'superseded'")
     assert gone == {row["content"] for row in superseded}
     assert come == set(active(night)) - {row["content"] for row in rows(night, NOT_MADE)}
@@ -111,7 +110,7 @@ def test_diff_says_of_a_run_that_was_taken_back_what_it_had_done(night: Path, cl
     before = cli("log", "--diff", night, run, "--json").json["changes"]
     assert cli("undo", night, run).code == 0
     after = cli("log", "--diff", night, run, "--json").json["changes"]
-    assert {one["before"] for one in after} == {one["before"] for one in before}
+    assert {each["before"] for each in after} == {each["before"] for each in before}
 
 
 def test_diff_of_an_early_run_knows_what_a_later_one_changed(night: Path, cli: Cli) -> None:
@@ -158,57 +157,26 @@ def test_log_says_whose_words_a_models_sentences_are(tmp_path: Path, cli: Cli) -
     assert "written by recorded/claude" in cli("log", memories, run_of(memories)).out
 
 
-def test_a_dry_undo_says_whether_it_can_be_done_and_changes_nothing(night: Path, cli: Cli) -> None:
-    before = rows(night, "SELECT * FROM memories")
-    ended = cli("undo", night, run_of(night), "--dry-run", "--json")
-    assert ended.code == 0
-    assert len(ended.json["proposals"]) == 3
-    assert rows(night, "SELECT * FROM memories") == before
-    assert rows(night, "SELECT outcome FROM runs") == [{"outcome": "done"}]
-
-
-def test_a_dry_undo_names_what_stands_in_the_way(night: Path, cli: Cli) -> None:
-    run = run_of(night)
-    made = cli("list", night, "--layer", "stable", "--json").json["memories"]
-    with sqlite3.connect(night) as db:
-        db.execute("UPDATE memories SET content = 'Rewritten.' WHERE id = ?", [made[0]["id"]])
-    ended = cli("undo", night, run, "--dry-run")
-    assert ended.code == 1
-    assert made[0]["id"] in ended.err
-
-
-def test_undo_takes_back_all_runs_since_one(memory_file: Path, cli: Cli) -> None:
-    fill(memory_file, told(TWINS, "twin"))
-    before = set(active(memory_file))
-    cli("maintain", memory_file, "--consolidate")
-    first = run_of(memory_file)
-    cli("add", memory_file, f"{TWINS[0].rstrip('.')} !")
-    cli("maintain", memory_file, "--consolidate")
-    assert run_of(memory_file) != first
-    ended = cli("undo", memory_file, "--since", first, "--json")
-    assert ended.code == 0
-    assert len(ended.json["runs"]) == 2
-    assert before <= set(active(memory_file))
-    assert {row["outcome"] for row in rows(memory_file, "SELECT outcome FROM runs")} == {"undone"}
-    assert cli("undo", memory_file, "--since", first).code == 1
-
-
-def test_undo_since_a_run_goes_by_the_order_of_runs_and_not_by_the_clock(
+def test_undo_since_a_run_undoes_the_later_runs_whatever_the_clock_was(
     memory_file: Path, cli: Cli
 ) -> None:
     fill(memory_file, told(TWINS, "twin"))
-    cli("maintain", memory_file, "--consolidate")
+    before = set(active(memory_file))
+    cli("maintain", memory_file)
     first = run_of(memory_file)
     cli("add", memory_file, f"{TWINS[0].rstrip('.')} !")
-    cli("maintain", memory_file, "--consolidate")
-    with sqlite3.connect(memory_file) as db:
-        db.execute(
-            "UPDATE runs SET started_at = '2020-01-01T00:00:00+00:00' WHERE id <> ?", [first]
-        )
+    cli("maintain", memory_file)
+    execute(
+        memory_file,
+        f"UPDATE runs SET started_at = '2020-01-01T00:00:00+00:00' WHERE id <> '{first}'",
+    )
     log = [run["id"] for run in cli("log", memory_file, "--json").json["runs"]]
     assert log[0] == first
     ended = cli("undo", memory_file, "--since", first, "--json")
     assert (ended.code, ended.json["runs"]) == (0, log[::-1])
+    assert before <= set(active(memory_file))
+    assert {row["outcome"] for row in rows(memory_file, "SELECT outcome FROM runs")} == {"undone"}
+    assert cli("undo", memory_file, "--since", first).code == 1
 
 
 def test_undo_needs_enough_of_an_id_to_mean_one(night: Path, cli: Cli) -> None:
@@ -222,16 +190,16 @@ def test_a_conflict_is_still_listed_when_one_side_of_it_has_gone_into_another_me
     memory_file: Path, cli: Cli
 ) -> None:
     kept = "The log retention configured in Loki is"
-    said = [
+    message = [
         f"{kept} 12 days.",
         f"{kept} 21 days.",
         f"User said that {kept[0].lower()}{kept[1:]} 21 days, as the auditors asked.",
     ]
-    fill(memory_file, told(said, "loki"))
+    fill(memory_file, told(message, "loki"))
 
     def listed() -> set[tuple[str, ...]]:
         found = cli("conflicts", memory_file, "--json").json["conflicts"]
-        return {tuple(one["values"]) for one in found}
+        return {tuple(each["values"]) for each in found}
 
     before = listed()
     assert before

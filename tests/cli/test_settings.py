@@ -47,7 +47,7 @@ def test_a_config_that_is_named_comes_before_the_one_beside_the_file(
     assert tag_of(memory_file, cli, "--config", named) == "named"
     memory_id = cli("add", "--config", named, memory_file, "text", "--json").json["id"]
     exported = [json.loads(line) for line in cli("export", memory_file).out.splitlines()]
-    assert [one["tenant"] for one in exported if one["id"] == memory_id] == ["named"]
+    assert [each["tenant"] for each in exported if each["id"] == memory_id] == ["named"]
 
 
 def test_a_blank_path_is_refused_with_the_name_of_its_option_or_key(
@@ -125,16 +125,16 @@ def test_a_value_of_the_config_that_is_refused_is_told_with_file_and_key(
     assert ("env var" in ended.err, "Input should" in ended.err) == (False, False)
     # Not where the command line says something else that is refused.
     path.write_text("only = 'merge'\n")
-    said = cli("maintain", memory_file, setting("min_new", 0)).err
-    assert str(path) not in said
+    message = cli("maintain", memory_file, setting("min_new", 0)).err
+    assert str(path) not in message
     # Nor where its value is a word of the sentence.
     path.write_text("wiki = 'proposal'\n")
-    said = cli("undo", memory_file, "no-such-one").err
-    assert (" proposal " in said, str(path) in said) == (True, False)
+    message = cli("undo", memory_file, "no-such-one").err
+    assert (" proposal " in message, str(path) in message) == (True, False)
     # Nor where an option is only one of those that there are.
     path.write_text("phase = 'expire'\n")
-    said = cli("maintain", memory_file, "--phase", "sleep").err
-    assert ("--phase" in said, str(path) in said) == (True, False)
+    message = cli("maintain", memory_file, "--phase", "sleep").err
+    assert ("--phase" in message, str(path) in message) == (True, False)
 
 
 @pytest.mark.parametrize(
@@ -158,8 +158,8 @@ def test_a_failure_over_a_value_of_the_config_is_told_with_file_and_key(
     assert (ended.code, ended.err.count(place)) == (1, 1), ended.err
     assert place in json.loads(cli("maintain", memory_file, "--consolidate", "--json").err)["error"]
     # Not where the command line names it.
-    said = cli("maintain", memory_file, setting(key, value)).err
-    assert (place in said, value in said) == (False, True)
+    message = cli("maintain", memory_file, setting(key, value)).err
+    assert (place in message, value in message) == (False, True)
 
 
 @pytest.mark.parametrize("kind", ["a link that leads nowhere", "a folder"])
@@ -187,7 +187,7 @@ def test_the_kill_switch_holds_for_a_fleet_too(memory_file: Path, cli: Cli) -> N
     memory_file.with_name("slowwave.toml").write_text("enabled = false\n")
     ended = cli("fleet", "maintain", memory_file.parent, "--consolidate", "--json")
     assert (ended.code, ended.json["gate"]["name"]) == (0, "enabled")
-    assert sorted(one.name for one in memory_file.parent.glob(".slowwave*")) == []
+    assert sorted(path.name for path in memory_file.parent.glob(".slowwave*")) == []
 
 
 def test_a_config_that_is_named_must_be_there(memory_file: Path, cli: Cli) -> None:
@@ -231,7 +231,7 @@ def test_no_environment_variable_deletes(
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "message"),
     [
         ("limit = true", "takes an integer"),
         ("model = 5", "takes a string"),
@@ -241,7 +241,7 @@ def test_no_environment_variable_deletes(
     ],
 )
 def test_what_is_wrong_in_the_config_is_told_with_its_name(
-    memory_file: Path, cli: Cli, line: str, said: str
+    memory_file: Path, cli: Cli, line: str, message: str
 ) -> None:
     command = ["maintain", memory_file, "--consolidate"]
     if line.startswith("limit"):
@@ -250,7 +250,7 @@ def test_what_is_wrong_in_the_config_is_told_with_its_name(
     ended = cli(*command)
     assert ended.code == 2
     assert "slowwave.toml" in ended.err
-    assert said in ended.err
+    assert message in ended.err
 
 
 def test_the_page_of_the_configuration_has_every_key_and_its_example_is_accepted(

@@ -73,8 +73,7 @@ def fleet_maintain(
         ),
     ],
     consolidate: Annotated[
-        bool,
-        typer.Option("--consolidate", hidden=True, help="The default; scripts may still pass it."),
+        bool, typer.Option("--consolidate", hidden=True, help="The default; has no effect.")
     ] = True,
     dry_run: Annotated[
         bool,
