@@ -37,12 +37,12 @@ def apply(
         Path,
         typer.Argument(
             metavar="PLAN",
-            help="What maintain --dry-run --plan-out wrote, without what is not to be done.",
+            help="A file of maintain --dry-run --plan-out, without the proposals to skip.",
         ),
     ],
     include_protected: IncludeProtectedOption = False,
     reconsider: Annotated[
-        bool, typer.Option("--reconsider", help="Carry out also what was declined since.")
+        bool, typer.Option("--reconsider", help="Also apply proposals that were declined since.")
     ] = False,
     embedder: EmbedderOption = DEFAULT_MODEL,
     wiki: WikiOption = None,
@@ -50,9 +50,9 @@ def apply(
     json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Carry out what is left in a plan, each proposal if it passes the checks of a night again.
+    """Apply the proposals that are left in a plan, each if it passes all checks again.
 
-    Nothing is done of one whose sources have changed since, or whose text cannot be checked.
+    A proposal is skipped if its sources have changed since, or if its text cannot be checked.
     """
     from slowwave.consolidation.running.approval import ReviewResult, carry_out, find_declined
     from slowwave.consolidation.running.plan_file import read_plan

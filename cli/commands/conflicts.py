@@ -27,9 +27,9 @@ def conflicts(
     json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """List memories that give one thing two values.
+    """List memories that contradict each other.
 
-    Only those of which neither plainly replaces the other.
+    Only pairs in which neither memory clearly replaces the other.
     """
     from slowwave.consolidation.planning.conflicts import current_conflicts
     from slowwave.store.records import timestamp

@@ -28,16 +28,16 @@ _Status = Literal["active", "superseded", "archived", "expired", "any"]
 def list_(
     file: FileArgument,
     place: Place,
-    status: Annotated[_Status, typer.Option(help="In which state.")] = "active",
+    status: Annotated[_Status, typer.Option(help="Only in this state.")] = "active",
     layer: LayerOption = None,
     kind: KindOption = None,
     tenant: TenantsOption = None,
     contains: Annotated[
         str | None,
-        typer.Option(metavar="TEXT", help="Only those with this in their text; A to Z as a to z."),
+        typer.Option(metavar="TEXT", help="Only with this text, in upper or lower case."),
     ] = None,
     limit: Annotated[
-        int, typer.Option(metavar="N", min=0, max=10**9, help="At most so many; 0 for all.")
+        int, typer.Option(metavar="N", min=0, max=10**9, help="Maximum memories. 0 for no limit.")
     ] = 50,
     config: ConfigOption = None,
     json: JsonOption = False,

@@ -55,7 +55,7 @@ def log(
     file: FileArgument,
     place: Place,
     run: Annotated[
-        str | None, typer.Argument(metavar="RUN", help="Its id, or a unique prefix.")
+        str | None, typer.Argument(metavar="RUN", help="The id of a run, or a unique prefix.")
     ] = None,
     *,
     diff: Annotated[
@@ -74,7 +74,7 @@ def log(
 ) -> None:
     """List the runs, or show one run with its proposals.
 
-    --diff, --html and --md take the last run unless you name one.
+    --diff, --html and --md show the last run unless you specify one.
     """
     refuse_missing(context, (("tenant", ("stats", "prometheus")),))
     output = Output(json, quiet)

@@ -23,7 +23,7 @@ class ReportOptions:
     md: Annotated[
         Path | None,
         typer.Option(
-            "--md", metavar="PATH", allow_from_autoenv=False, help="Write Markdown; - for stdout."
+            "--md", metavar="PATH", allow_from_autoenv=False, help="Write Markdown. - for stdout."
         ),
     ] = None
 

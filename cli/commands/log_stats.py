@@ -38,7 +38,7 @@ class StatsOptions:
         typer.Option(
             "--stats",
             allow_from_autoenv=False,
-            help="Count memories and tokens, by status and layer, and their growth run by run.",
+            help="Count memories and tokens by status and layer, and how each run changed them.",
         ),
     ] = False
     tenant: TenantsOption = None
@@ -59,7 +59,7 @@ class StatsOptions:
     def refuse_run(self, run: str | None) -> None:
         """Refuse a run: the counts are of the whole file. Raises `typer.BadParameter`."""
         if run is not None:
-            raise typer.BadParameter("--stats counts the whole file: name no run.")
+            raise typer.BadParameter("--stats counts the whole file: omit the run.")
 
 
 def show_stats(place: Place, options: StatsOptions, output: Output) -> None:

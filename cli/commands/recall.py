@@ -49,24 +49,24 @@ def recall(
     context: typer.Context,
     file: FileArgument,
     place: Place,
-    query: Annotated[str, typer.Argument(metavar="QUERY", help="What is asked.")],
+    query: Annotated[str, typer.Argument(metavar="QUERY", help="A question, or words.")],
     limit: LimitOption = 10,
     tenant: TenantsOption = None,
     kind: KindOption = None,
     layer: LayerOption = None,
     tag: Annotated[
-        list[str] | None, typer.Option(metavar="WORD", help="With this tag; again for another.")
+        list[str] | None, typer.Option(metavar="WORD", help="Only with this tag. Repeatable.")
     ] = None,
     since: Annotated[
         str | None,
         typer.Option(
-            metavar="DAY", allow_from_autoenv=False, help="Observed on this day or later."
+            metavar="DAY", allow_from_autoenv=False, help="Only observed on this day or later."
         ),
     ] = None,
     until: Annotated[
         str | None,
         typer.Option(
-            metavar="DAY", allow_from_autoenv=False, help="Observed on this day or earlier."
+            metavar="DAY", allow_from_autoenv=False, help="Only observed on this day or earlier."
         ),
     ] = None,
     as_of: Annotated[
@@ -75,7 +75,7 @@ def recall(
             "--as-of",
             metavar="DAY",
             allow_from_autoenv=False,
-            help="What was true on that day, in the words of that time.",
+            help="Search the memories as they were on that day.",
         ),
     ] = None,
     archived: Annotated[
@@ -91,40 +91,41 @@ def recall(
         typer.Option(
             metavar="RATE",
             min=0,
-            help="Let age count: 0.7 relevance and 0.3 exp(-RATE x hours); 0.01 halves that in "
-            "three days.",
+            help="Prefer recent memories: 0.7 relevance + 0.3 exp(-RATE x hours). 0.01 halves the "
+            "second part in three days.",
         ),
     ] = None,
     diverse: Annotated[
-        bool, typer.Option("--diverse", help="Let what repeats better hits stand back.")
+        bool, typer.Option("--diverse", help="Rank memories lower that repeat better hits.")
     ] = False,
     block: Annotated[
-        bool, typer.Option("--block", help="One block of text for a prompt, of all layers.")
+        bool,
+        typer.Option("--block", help="Compose one block of text for a prompt, from all layers."),
     ] = False,
     budget: Annotated[
         int,
-        typer.Option(metavar="TOKENS", min=1, help="With --block: how long it may be."),
+        typer.Option(metavar="TOKENS", min=1, help="With --block: its maximum length."),
     ] = 4_500,
     worth: Annotated[
         list[str] | None,
         typer.Option(
             metavar="NAME=0..1",
-            help="With --block: what a layer is worth, or kind context; again for more. By "
-            "default core=0.7, stable=0.6, working=0.5, ephemeral=0.4, context=0.4.",
+            help="With --block: the weight of a layer, or of kind context. Repeatable. Default: "
+            "core=0.7, stable=0.6, working=0.5, ephemeral=0.4, context=0.4.",
         ),
     ] = None,
     block_format: Annotated[
         _BlockFormat,
-        typer.Option("--block-format", help="With --block: as text, lines, or a message."),
+        typer.Option("--block-format", help="With --block: its format."),
     ] = "text",
     embedder: EmbedderOption = DEFAULT_MODEL,
     config: ConfigOption = None,
     json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Find what the file remembers of a question, best first, and say why each was found.
+    """Find the memories that answer a question, best first, with the reason for each.
 
-    Superseded texts still find what took their place. Nothing is written.
+    A match in a superseded text finds the memory that replaced it. Writes nothing.
     """
     from slowwave.consolidation.recall.block import BlockOptions, compose_block
     from slowwave.consolidation.recall.filter import Filter
@@ -139,7 +140,7 @@ def recall(
         return
     earliest, latest = start_of(since, "--since"), end_of(until, "--until")
     if earliest is not None and latest is not None and earliest > latest:
-        raise typer.BadParameter(f"Nothing is since {since} and until {until}: swap the two.")
+        raise typer.BadParameter(f"--since {since} is after --until {until}: swap the two.")
     output = Output(json, quiet)
     for one in _OF_A_BLOCK:
         if not block and is_on_command_line(context, one):
@@ -171,8 +172,8 @@ def recall(
             hits = search(index, wish, now)
     if index.without_vector:
         output.note(
-            f"{counted(index.without_vector, 'vector was', 'vectors were')} computed for this and "
-            "not kept; 'slowwave maintain' keeps them."
+            f"{counted(index.without_vector, 'vector was', 'vectors were')} computed, but not "
+            "stored; 'slowwave maintain' stores them."
         )
     about = {"command": "recall", "file": str(file), "query": query}
     if block:

@@ -61,7 +61,7 @@ OperationOption = Annotated[
     typer.Option(allow_from_autoenv=False, help="Only proposals of this operation."),
 ]
 EverythingOption = Annotated[
-    bool, typer.Option("--all", allow_from_autoenv=False, help="All that wait.")
+    bool, typer.Option("--all", allow_from_autoenv=False, help="All pending proposals.")
 ]
 WhichArgument = Annotated[
     list[str] | None,
@@ -80,9 +80,11 @@ class Chosen:
         """Return the choice. Raises `typer.BadParameter` if one is needed and none was made."""
         choice = Choice(tuple(which or ()), self.operation, self.everything)
         if needed and choice.is_empty:
-            raise typer.BadParameter("Name proposals by their ids, or pass --operation or --all.")
+            raise typer.BadParameter(
+                "Specify proposals by their ids, or pass --operation or --all."
+            )
         if choice.everything and choice.ids:
-            raise typer.BadParameter("Name proposals, or pass --all.")
+            raise typer.BadParameter("Specify proposals, or pass --all: not both.")
         return choice
 
 
@@ -98,7 +100,7 @@ def list_waiting(
         typer.Option(
             "--tui",
             allow_from_autoenv=False,
-            help="Decide on a screen, with keys or the mouse; needs slowwave[tui].",
+            help="Decide on a screen, with keys or the mouse. Needs slowwave[tui].",
         ),
     ] = False,
     embedder: EmbedderOption = DEFAULT_MODEL,
@@ -107,7 +109,7 @@ def list_waiting(
     json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """List the proposals that wait. This is what 'slowwave review FILE' does."""
+    """List the pending proposals. Same as 'slowwave review FILE'."""
     choice = chosen.among(which, needed=False)
     output = Output(json, quiet)
     if not tui:
@@ -150,7 +152,7 @@ def approve(
     json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Apply proposals exactly as they were kept. To take one back: slowwave undo FILE PROPOSAL."""
+    """Apply proposals exactly as they are shown. To undo one: slowwave undo FILE PROPOSAL."""
     choice = chosen.among(which, needed=True)
     place.refuse_changes()
     refuse_unwritable_wiki(wiki, file)
@@ -169,7 +171,7 @@ def decline(
         typer.Option(
             metavar="TEXT",
             allow_from_autoenv=False,
-            help="Why; it is kept, and 'slowwave log' shows it.",
+            help="The reason, which 'slowwave log' shows.",
         ),
     ] = None,
     wiki: WikiOption = None,
@@ -177,7 +179,7 @@ def decline(
     json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Decline proposals: they are not proposed again."""
+    """Decline proposals: no later run proposes them again."""
     choice = chosen.among(which, needed=True)
     place.refuse_changes()
     refuse_unwritable_wiki(wiki, file)
@@ -188,13 +190,15 @@ def decline(
 def edit(
     file: FileArgument,
     place: Place,
-    which: Annotated[str, typer.Argument(metavar="PROPOSAL", help="Its id, or a unique prefix.")],
+    which: Annotated[
+        str, typer.Argument(metavar="PROPOSAL", help="The id of a proposal, or a unique prefix.")
+    ],
     text: Annotated[
         str | None,
         typer.Option(
             metavar="TEXT",
             allow_from_autoenv=False,
-            help="The new text; without it $EDITOR opens at a terminal.",
+            help="The new text. Without it, opens $EDITOR at a terminal.",
         ),
     ] = None,
     embedder: EmbedderOption = DEFAULT_MODEL,
@@ -222,7 +226,7 @@ def ask(
     json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Ask about each proposal at the terminal, then carry out all answers together."""
+    """Ask about each proposal at the terminal, then apply all answers together."""
     if json or quiet:
         raise typer.BadParameter("review ask cannot be combined with --json or --quiet.")
     if not sees_questions():
@@ -331,7 +335,7 @@ def _words_of_an_editor(place: Place, choice: Choice, output: Output) -> str:
 
     if not sys.stdin.isatty() or output.json or output.quiet:
         raise typer.BadParameter(
-            "Pass the new text with --text: there is no terminal to open an editor in."
+            "Specify the new text with --text: there is no terminal to open an editor in."
         )
     with place.reading() as memory_file, open_reading(memory_file) as opened:
         (waiting,) = chosen_of(opened, choice)

@@ -39,7 +39,7 @@ class LineageOptions:
         typer.Option(
             "--lineage",
             allow_from_autoenv=False,
-            help="Show what it was made from and what was made from it, to every depth.",
+            help="Show all memories that it was derived from, and that were derived from it.",
         ),
     ] = False
     dot: Annotated[
@@ -47,7 +47,7 @@ class LineageOptions:
         typer.Option(
             "--dot",
             allow_from_autoenv=False,
-            help="Write the lineage as a graph for Graphviz: ... --dot | dot -Tsvg",
+            help="Write the lineage as a Graphviz graph, as in --dot | dot -Tsvg.",
         ),
     ] = False
     mermaid: Annotated[
@@ -57,7 +57,9 @@ class LineageOptions:
         ),
     ] = False
     html: HtmlOption = None
-    tree: Annotated[bool, setting("--tree", allow_from_autoenv=False, help="As --lineage.")] = False
+    tree: Annotated[
+        bool, setting("--tree", allow_from_autoenv=False, help="Same as --lineage.")
+    ] = False
 
     @property
     def wanted(self) -> bool:

@@ -57,12 +57,12 @@ def undo(
         str | None,
         typer.Argument(
             metavar="RUN|PROPOSAL|MEMORY",
-            help=f"Its id, or at least {MIN_PREFIX} characters of its start. By default the last "
-            "run that changed something.",
+            help=f"An id, or at least its first {MIN_PREFIX} characters. Default: the last run "
+            "that changed anything.",
         ),
     ] = None,
     last: Annotated[
-        bool, typer.Option("--last", allow_from_autoenv=False, help="The last run.")
+        bool, typer.Option("--last", allow_from_autoenv=False, help="Undo the last run.")
     ] = False,
     since_run: Annotated[
         str | None,
@@ -70,7 +70,7 @@ def undo(
             "--since",
             metavar="RUN",
             allow_from_autoenv=False,
-            help="This run and all later ones, the latest first.",
+            help="Undo this run and all later ones, the latest first.",
         ),
     ] = None,
     rehearse: Annotated[
@@ -81,21 +81,24 @@ def undo(
             help="Report whether it can be done, and change nothing.",
         ),
     ] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask at a terminal.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
     wiki: WikiOption = None,
     config: ConfigOption = None,
     json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Take back a run or a proposal, or make an inactive memory active again.
+    """Undo a run or a proposal, or make an inactive memory active again.
 
-    Memories are then, to the bit, what they were before the run. A memory keeps its lineage. At a
-    terminal you are asked first if you name no run, or if it applied many proposals.
+    The memories are then exactly what they were before the run. A memory that is made active keeps
+    its lineage. At a terminal, asks for confirmation if you specify no run, or if it applied many
+    proposals.
     """
     from slowwave.store.file import open_reading
 
     if sum((which is not None, since_run is not None, last)) > 1:
-        raise typer.BadParameter("Name one: a run, a proposal or a memory, --last, or --since RUN.")
+        raise typer.BadParameter(
+            "Specify a run, a proposal or a memory, --last, or --since RUN: only one of them."
+        )
     if not rehearse:
         place.refuse_changes()
         refuse_unwritable_wiki(wiki, file)

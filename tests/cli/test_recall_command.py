@@ -113,4 +113,4 @@ def test_a_block_too_small_for_anything_is_empty(filled: Path, cli: Cli) -> None
 
 def test_that_vectors_were_computed_and_not_kept_is_said(memory_file: Path, cli: Cli) -> None:
     fill(memory_file, told(TEXTS, "m"))
-    assert "3 vectors were computed for this and not kept" in cli("recall", memory_file, "x").err
+    assert "3 vectors were computed, but not stored" in cli("recall", memory_file, "x").err
