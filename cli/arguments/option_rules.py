@@ -22,7 +22,7 @@ def refuse_missing(context: typer.Context, needs: Sequence[tuple[str, Sequence[s
     given = given_in(context)
     for option, needed in needs:
         if is_on_command_line(context, option) and option in given and given.isdisjoint(needed):
-            raise typer.BadParameter(f"{spelled(option)} needs {any_of(needed)}.")
+            raise typer.BadParameter(f"{_spelled(option)} needs {_any_of(needed)}.")
 
 
 def without_effect(
@@ -31,7 +31,7 @@ def without_effect(
     """Yield a note for each option on the command line that has no effect alone."""
     for option, needed in needs.items():
         if is_on_command_line(context, option) and given.isdisjoint(needed):
-            yield f"{spelled(option)} has no effect without {any_of(needed)}."
+            yield f"{_spelled(option)} has no effect without {_any_of(needed)}."
 
 
 def overruled(context: typer.Context, overruling: Mapping[str, Sequence[str]]) -> Iterator[str]:
@@ -40,7 +40,7 @@ def overruled(context: typer.Context, overruling: Mapping[str, Sequence[str]]) -
     for option, stronger in overruling.items():
         first = next((name for name in stronger if name in given), None)
         if first is not None and option in given and is_on_command_line(context, option):
-            yield f"{spelled(option)} has no effect with {spelled(first)}."
+            yield f"{_spelled(option)} has no effect with {_spelled(first)}."
 
 
 def given_in(context: typer.Context) -> set[str]:
@@ -48,11 +48,9 @@ def given_in(context: typer.Context) -> set[str]:
     return {name for name, value in context.params.items() if value not in (None, False)}
 
 
-def spelled(option: str) -> str:
-    """Return an option as the command line spells it."""
+def _spelled(option: str) -> str:
     return _OTHER_NAMES.get(option, f"--{option.replace('_', '-')}")
 
 
-def any_of(options: Sequence[str]) -> str:
-    """Return options, of which one is enough, as the command line spells them."""
-    return " or ".join(map(spelled, options))
+def _any_of(options: Sequence[str]) -> str:
+    return " or ".join(map(_spelled, options))

@@ -12,7 +12,7 @@ import typer
 from slowwave.cli.arguments.durations import duration_of, retention_of
 from slowwave.cli.arguments.model_options import RecordableModelOptions
 from slowwave.cli.arguments.night_options import NightSettings, OldPhases, PhaseOption
-from slowwave.cli.arguments.option_rules import ASKING, any_of, given_in, spelled, without_effect
+from slowwave.cli.arguments.option_rules import ASKING, given_in, refuse_missing, without_effect
 from slowwave.cli.arguments.options import (
     ALL_OPERATIONS,
     OUTPUT_PANEL,
@@ -26,7 +26,7 @@ from slowwave.cli.arguments.options import (
     TenantsOption,
     operations_of,
 )
-from slowwave.cli.arguments.settings import is_on_command_line, source_of
+from slowwave.cli.arguments.settings import source_of
 from slowwave.cli.files.places import on_place
 from slowwave.cli.nights.gates import Gates
 from slowwave.cli.nights.night import Night
@@ -44,6 +44,10 @@ from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbed
 from slowwave.store.places import Place
 
 _PROPOSALS = "Proposals"
+_NEEDS = (
+    ("ask", ASKING),
+    *((option, ("dry_run",)) for option in ("ask", "plan_out", "exit_code")),
+)
 # On the command line, these have no effect without one of the options named.
 _NO_EFFECT_WITHOUT = {
     "max_cost": ASKING,
@@ -138,7 +142,12 @@ def maintain(
         raise typer.BadParameter("Specify the memory file, or set SLOWWAVE_FILE.")
     phases = old_phases.phases(context, phase)
     given = given_in(context) | phases
-    _refuse_what_lacks(context, given)
+    # A config file for dry runs may set options that need one together with --no-dry-run.
+    refuse_missing(context, _NEEDS)
+    if {"guard", "dry_run"} <= given and "ask" not in given and not given.isdisjoint(ASKING):
+        raise typer.BadParameter(
+            "In a dry run, --guard needs --ask: measuring recall calls the model."
+        )
     _refuse_unwritable(settings, plan_out, files, dry_run)
     if settings.interactive:
         refuse_to_ask(given, len(files), settings.log_format)
@@ -207,24 +216,6 @@ def maintain(
         code = max(code, ask_each(places[0], SentenceEmbedder(embedder), output))
         code = write_after_change(settings.wiki, places[0]).tell(output, code)
     raise typer.Exit(code)
-
-
-def _refuse_what_lacks(context: typer.Context, given: set[str]) -> None:
-    """Refuse options that lack the options they need."""
-    needs = [("ask", ASKING), ("plan_out", ("dry_run",))]
-    # A config file for dry runs may set these together with --no-dry-run.
-    needs += [
-        (option, ("dry_run",))
-        for option in ("ask", "exit_code")
-        if is_on_command_line(context, option)
-    ]
-    for option, needed in needs:
-        if option in given and given.isdisjoint(needed):
-            raise typer.BadParameter(f"{spelled(option)} needs {any_of(needed)}.")
-    if {"guard", "dry_run"} <= given and "ask" not in given and not given.isdisjoint(ASKING):
-        raise typer.BadParameter(
-            "In a dry run, --guard needs --ask: measuring recall calls the model."
-        )
 
 
 def _refuse_unwritable(

@@ -75,7 +75,7 @@ class Night:
     # Where the wiki of the file is updated afterwards.
     wiki: Path | None = None
     gates: Gates = field(default_factory=Gates)
-    watch: Watch = field(default_factory=lambda: Watch(None))
+    watch: Watch = field(default_factory=Watch)
     # Whether a terminal shows progress, even if questions replace the report.
     shows_progress: bool = True
 

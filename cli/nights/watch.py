@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,18 +24,14 @@ if TYPE_CHECKING:
 _STATES_WITH_REASON = ("failed", "skipped", "stale")
 
 
-@dataclass
 class Watch:
     """Reports the run of each file: its start, its outcome and its end."""
 
-    # Where metrics are written, if anywhere.
-    path: Path | None
-    metrics: Metrics | None = field(init=False)
-    _started: float = field(init=False, default=0.0)
-
-    def __post_init__(self) -> None:
-        """Start without any metrics."""
-        self.metrics = None if self.path is None else Metrics()
+    def __init__(self, path: Path | None = None) -> None:
+        """Watch. path: where metrics are written, if anywhere."""
+        self._path = path
+        self._metrics = None if path is None else Metrics()
+        self._started = 0.0
 
     def begin(self, file: Path, dry_run: bool, model: str | None) -> None:
         """Report that a run starts."""
@@ -70,19 +66,19 @@ class Watch:
             conversations={"read": parts.read, "waiting": parts.waiting},
             model=asdict(outcome.usage),
         )
-        if self.metrics is not None:
+        if self._metrics is not None:
             with suppress(StoreError):  # an agent has locked the file: this one gauge is missing
-                self.metrics.waits(file, pending())
-            self.metrics.did(file, outcome)
+                self._metrics.waits(file, pending())
+            self._metrics.did(file, outcome)
 
     def end(self, file: Path, code: int) -> None:
         """Report how a run ended, and write the metrics. Raises `StoreError`."""
         seconds = round(time.monotonic() - self._started, 3)
         level: Level = "info" if code in (Code.DONE, Code.WORK_TO_DO) else "error"
         log_lines().write(level, "end", file=str(file), code=int(code), seconds=seconds)
-        if self.metrics is not None and self.path is not None:
-            self.metrics.ended(file, time.time(), seconds, code)
-            self.metrics.write(self.path)
+        if self._metrics is not None and self._path is not None:
+            self._metrics.ended(file, time.time(), seconds, code)
+            self._metrics.write(self._path)
 
     def failed(self, file: Path, error: BaseException) -> None:
         """Report that a run ended with an error; the caller reports the error itself."""
