@@ -140,6 +140,16 @@ def execute(path: Path, sql: str, *values: object) -> None:
         db.execute(sql, values)
 
 
+def age_runs(path: Path) -> None:
+    """Date all runs and supersessions back to 2020, so that a purge deletes."""
+    execute(path, "UPDATE runs SET started_at = '2020-01-01T00:00:00.000+00:00'")
+    execute(
+        path,
+        "UPDATE memories SET superseded_at = '2020-01-01T00:00:00.000+00:00' "
+        "WHERE status = 'superseded'",
+    )
+
+
 def picture(path: Path, tables: Sequence[str] = AGENTS_TABLES) -> dict[str, list[dict[str, Any]]]:
     """Return every row of the tables, in a fixed order."""
     return {

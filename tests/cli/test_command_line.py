@@ -12,7 +12,7 @@ import pytest
 from cli_calls import Cli
 from model_nights import GATE
 from model_server import model_server, refuses
-from nights import TWINS, execute, fill, rows, told
+from nights import TWINS, age_runs, execute, fill, rows, told
 from prometheus_client.parser import text_string_to_metric_families
 from readme import every_command
 
@@ -231,12 +231,7 @@ def test_undo_alone_takes_back_the_last_run_that_changed_something_and_names_it(
 
 def test_a_purge_as_the_last_run_is_not_passed_over_by_undo(filled: Path, cli: Cli) -> None:
     cli("maintain", filled)
-    execute(filled, "UPDATE runs SET started_at = '2020-01-01T00:00:00.000+00:00'")
-    execute(
-        filled,
-        "UPDATE memories SET superseded_at = '2020-01-01T00:00:00.000+00:00' "
-        "WHERE status = 'superseded'",
-    )
+    age_runs(filled)
     assert cli("maintain", filled, "--phase", "purge", "--json").json["purged"]
     before = rows(filled, "SELECT * FROM memories")
     ended = cli("undo", filled)
@@ -400,12 +395,7 @@ def test_stats_of_a_tenant_leave_out_runs_on_others(filled: Path, cli: Cli) -> N
 def test_the_log_tells_what_purged_memories_said(filled: Path, cli: Cli) -> None:
     run = cli("maintain", filled, "--consolidate", "--json").json["run"]
     before = cli("log", filled, run).out
-    execute(filled, "UPDATE runs SET started_at = '2020-01-01T00:00:00.000+00:00'")
-    execute(
-        filled,
-        "UPDATE memories SET superseded_at = '2020-01-01T00:00:00.000+00:00' "
-        "WHERE status = 'superseded'",
-    )
+    age_runs(filled)
     purge = cli("maintain", filled, "--phase", "purge", "--json").json
     assert purge["purged"]
     gone = [line.split("  ")[-1] for line in before.splitlines() if line.startswith("  - ")]

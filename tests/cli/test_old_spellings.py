@@ -175,6 +175,13 @@ def test_help_shows_neither_old_commands_nor_old_options_unless_all_is_asked_for
         assert (option in shown, option in whole) == (False, True)
 
 
+def test_only_maintain_shows_the_options_of_other_agents_files(cli: Cli) -> None:
+    for command, is_shown in (("maintain", True), ("log", False), ("review apply", False)):
+        for option in ("--format", "--state"):
+            shown, whole = (cli(*command.split(), way).out for way in ("--help", "--help-all"))
+            assert (option in shown, option in whole) == (is_shown, True)
+
+
 def test_a_config_file_with_the_old_keys_of_phases_still_names_the_phases(
     places: dict[str, str], cli: Cli
 ) -> None:
