@@ -18,8 +18,12 @@ from typer.main import get_command, get_group
 
 from slowwave.store.extension_points import registered
 
-from .arguments.configured import ConfiguredCommand, ConfiguredGroup, VerbGroup
-from .arguments.option_groups import with_groups_expanded
+from .arguments.configured import (
+    ConfiguredCommand,
+    ConfiguredGroup,
+    VerbGroup,
+    with_groups_expanded,
+)
 from .arguments.settings import CONTEXT_SETTINGS, place_of_refused
 from .commands import (
     add,

@@ -1,11 +1,14 @@
-"""The class of every command and group: settings, help in two lengths, old spellings."""
+"""The class of every command and group: settings, help in two lengths, groups of options."""
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable, Iterator
 from copy import copy
-from functools import partial
+from dataclasses import fields, is_dataclass
+from functools import partial, wraps
 from itertools import pairwise
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_type_hints
 
 import typer
 from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
@@ -157,3 +160,38 @@ def _in_its_length(command: _Command, ctx: Any) -> _Command:
     more = old_commands() if isinstance(command, TyperGroup) else ""
     shown.epilog = "\n\n".join(filter(None, (more, EXIT_CODES)))
     return shown
+
+
+def with_groups_expanded(command: Callable[..., None]) -> Callable[..., None]:
+    """Return a command whose dataclass parameters are replaced by an option for each field."""
+    signature = inspect.signature(command, eval_str=True)
+    groups: dict[str, Any] = {
+        name: parameter.annotation
+        for name, parameter in signature.parameters.items()
+        if is_dataclass(parameter.annotation)
+    }
+
+    @wraps(command)
+    def expanded(**values: Any) -> None:
+        for name, group in groups.items():
+            values[name] = group(**{field.name: values.pop(field.name) for field in fields(group)})
+        command(**values)
+
+    parameters = [
+        each
+        for parameter in signature.parameters.values()
+        for each in (_options(parameter.annotation) if parameter.name in groups else [parameter])
+    ]
+    expanded.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]  # what inspect reads
+    return expanded
+
+
+def _options(group: Any) -> Iterator[inspect.Parameter]:
+    annotations = get_type_hints(group, include_extras=True)
+    for field in fields(group):
+        yield inspect.Parameter(
+            field.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=field.default,
+            annotation=annotations[field.name],
+        )
