@@ -9,19 +9,10 @@ import sys
 
 def main() -> None:
     """Run the command line and end the process with its exit code."""
-    # Before and after a command listens, Ctrl-C ends the process without a traceback.
+    # Before and after a command handles signals, Ctrl-C ends the process without a traceback.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    _open_what_is_closed()
-    from .app import main as run
-
-    run()
-
-
-def _open_what_is_closed() -> None:
-    """Replace closed standard streams, so that no file gets their numbers.
-
-    Nothing is read from stdin then, stdout refuses what is written to it, stderr drops it.
-    """
+    # Closed standard streams are replaced, so that no file gets their numbers: stdin is empty,
+    # writing to stdout fails, and stderr discards.
     for name, mode, flags in (
         ("stdin", "r", os.O_RDONLY),
         ("stdout", "w", os.O_RDONLY),
@@ -29,6 +20,9 @@ def _open_what_is_closed() -> None:
     ):
         if getattr(sys, name) is None:
             setattr(sys, name, os.fdopen(os.open(os.devnull, flags), mode))
+    from .app import main as run
+
+    run()
 
 
 if __name__ == "__main__":

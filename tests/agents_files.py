@@ -42,7 +42,7 @@ def consolidated(cli: Cli, name: str, path: Path, *more: str) -> str:
 
 
 def chosen_steps(steps: int, rounds: Callable[[int, int], int]) -> list[int]:
-    """Return at which of so many steps to kill: a late one, in `make test-long` some twenty more.
+    """Return at which of N steps to kill: a late one, in `make test-long` some twenty more.
 
     The last ones write the other file; the night before them is killed in tests/reliability.
     """
@@ -85,7 +85,7 @@ def format_of(name: str) -> str:
 def held(path: Path) -> object:
     """Return what a file or a folder holds: of a database its rows."""
     if path.is_dir():
-        return {one.name: one.read_bytes() for one in path.iterdir()}
+        return {each.name: each.read_bytes() for each in path.iterdir()}
     if not is_database(path):
         return path.read_bytes() if path.exists() else None
     with closing(sqlite3.connect(path)) as db:
@@ -103,9 +103,9 @@ def written(folder: Path) -> dict[str, tuple[bytes, int]]:
     But for the mirror, and the lock that Hermes itself takes.
     """
     return {
-        str(one.relative_to(folder)): (one.read_bytes(), one.stat().st_mtime_ns)
-        for one in folder.rglob("*")
-        if one.is_file() and ".slowwave.db" not in one.name and one.suffix != ".lock"
+        str(path.relative_to(folder)): (path.read_bytes(), path.stat().st_mtime_ns)
+        for path in folder.rglob("*")
+        if path.is_file() and ".slowwave.db" not in path.name and path.suffix != ".lock"
     }
 
 
@@ -128,4 +128,4 @@ def nobody_writes(path: Path) -> Iterator[None]:
 def told_in(name: str, path: Path) -> list[str]:
     """Return the texts that a file holds."""
     with format_named(format_of(name)).opened(path, writes=False) as file:
-        return [one.text for one in file.records]
+        return [each.text for each in file.records]

@@ -30,7 +30,7 @@ _OPTIONS = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"),
     *("--no-first-run", "--remote-debugging-pipe"),
 )
-# It reads from 3 and writes to 4, whatever the pipes are here; first out of the way of both.
+# It reads from 3 and writes to 4: first move the pipes out of the way of both.
 _WITH_PIPES = """
 import fcntl, os, sys
 pipes = [fcntl.fcntl(int(one), fcntl.F_DUPFD, 10) for one in sys.argv[1:3]]
@@ -72,10 +72,10 @@ class Browser:
             asked["sessionId"] = self._session
         os.write(self._to, json.dumps(asked).encode() + b"\0")
         while True:
-            said = self._next()
-            if said.get("id") == self._number:
-                assert "error" not in said, said
-                return said["result"]
+            message = self._next()
+            if message.get("id") == self._number:
+                assert "error" not in message, message
+                return message["result"]
 
     def open(self, path: Path, width: int, height: int = 900) -> None:
         """Show a file at a width in pixels, and wait for it."""
@@ -97,8 +97,8 @@ class Browser:
             more = os.read(self._of, 65_536)
             assert more, "the browser has ended"
             self._rest += more
-        said, _, self._rest = self._rest.partition(b"\0")
-        message = json.loads(said)
+        message_, _, self._rest = self._rest.partition(b"\0")
+        message = json.loads(message_)
         if message.get("method") in _COMPLAINTS:
             self.complaints.append(message)
         if message.get("method") == "Network.requestWillBeSent":

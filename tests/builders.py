@@ -120,13 +120,15 @@ def decide(path: Path, *decisions: Decision) -> None:
 def process(code: str, *arguments: object) -> Iterator[subprocess.Popen[str]]:
     """Run Python until it prints "ready", and kill it in the end, the way a crash would."""
     command = [sys.executable, "-c", code, *(str(argument) for argument in arguments)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as one:
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as each:
         try:
-            assert one.stdout is not None
-            assert one.stdout.readline() == "ready\n"
-            yield one
+            assert each.stdout is not None
+            assert each.stdout.readline() == "ready\n"
+            yield each
         finally:
-            one.kill()
+            each.kill()
 
 
 _ON_A_SMALL_DISK = """

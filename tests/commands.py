@@ -1,4 +1,4 @@
-"""Settings beside the arguments of a command: what the environment says while it runs."""
+"""Settings among the arguments of a command: variables of the environment while it runs."""
 
 from __future__ import annotations
 
@@ -55,6 +55,6 @@ def environment(variables: dict[str, str]) -> Iterator[None]:
 
 
 def configure(memory_file: Path, **settings: object) -> None:
-    """Write the slowwave.toml beside a memory file."""
+    """Write the slowwave.toml next to a memory file."""
     lines = (f"{name} = {json.dumps(value)}\n" for name, value in settings.items())
     memory_file.with_name("slowwave.toml").write_text("".join(lines), "utf-8")

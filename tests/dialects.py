@@ -1,4 +1,4 @@
-"""The protocols of model servers: what each is asked and answers, beside that of OpenAI.
+"""The protocols of model servers other than that of OpenAI: requests and answers.
 
 A dialect turns a request into OpenAI's form, in which tests look at it, and a reply from it. Forms
 as of September 2025: https://docs.anthropic.com/en/api/messages,
@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-# litellm's name of a model, and what stands behind the address of its server.
+# litellm's name of a model, and the path after the address of its server.
 PROVIDERS = {
     "OpenAI": ("openai/gpt-4o-mini", "/v1"),
     "OpenAI, thinking": ("openai/gpt-5-mini", "/v1"),
@@ -47,7 +47,7 @@ class OpenAi:
 
 
 class LlamaCpp(OpenAi):
-    """llama.cpp's server: OpenAI's protocol with more beside it."""
+    """llama.cpp's server: OpenAI's protocol with additions."""
 
     def said(self, body: Body) -> Body:
         return {**body, "system_fingerprint": "b6500-abcdef", "timings": {"predicted_n": 1}}
@@ -69,8 +69,11 @@ class Anthropic(OpenAi):
     def asked(self, path: str, body: Body) -> Body:
         system = "".join(part["text"] for part in body.get("system", []))
         turns = [
-            {"role": one["role"], "content": "".join(part["text"] for part in one["content"])}
-            for one in body["messages"]
+            {
+                "role": message["role"],
+                "content": "".join(part["text"] for part in message["content"]),
+            }
+            for message in body["messages"]
         ]
         tools = [tool["input_schema"] for tool in body.get("tools", [])]
         shape = body.get("output_format", {}).get("schema") or (tools[0] if tools else None)
@@ -102,7 +105,7 @@ class Anthropic(OpenAi):
 
 
 class Gemini(OpenAi):
-    """Gemini: parts of contents, and how to generate apart; the model stands in the path."""
+    """Gemini: parts of contents, and how to generate apart; the path names the model."""
 
     _REASONS: Mapping[str, str] = {
         "stop": "STOP",
@@ -112,14 +115,14 @@ class Gemini(OpenAi):
 
     def asked(self, path: str, body: Body) -> Body:
         how = body.get("generationConfig", {})
-        first, *others = body["contents"]
+        first, *rest = body["contents"]
         # To a model that it does not know litellm gives the system's part with the first question.
         instruction = body.get("system_instruction") or {"parts": first["parts"][:1]}
         if "system_instruction" not in body:
             first = {**first, "parts": first["parts"][1:]}
         turns = [
-            {"role": "assistant" if one["role"] == "model" else "user", "content": _text(one)}
-            for one in (first, *others)
+            {"role": "assistant" if each["role"] == "model" else "user", "content": _text(each)}
+            for each in (first, *rest)
         ]
         found = re.search(r"/models/([^:]+):", path)
         kept = {"max_tokens": how.get("max_output_tokens"), "temperature": how.get("temperature")}
@@ -192,7 +195,9 @@ class OllamaChat(Ollama):
     """Ollama, asked with messages."""
 
     def asked(self, path: str, body: Body) -> Body:
-        turns = [{"role": one["role"], "content": one["content"]} for one in body["messages"]]
+        turns = [
+            {"role": message["role"], "content": message["content"]} for message in body["messages"]
+        ]
         return {**super().asked(path, {**body, "prompt": ""}), "messages": turns}
 
     def _answer(self, text: str) -> Body:

@@ -20,11 +20,11 @@ class Figures:
         """Keep the highest value, such as "longest write lock in ms"."""
         self.highest[name] = max(value, self.highest.get(name, value))
 
-    def include(self, others: Figures) -> None:
+    def include(self, rest: Figures) -> None:
         """Add what another process counted."""
-        for name, count in others.sums.items():
+        for name, count in rest.sums.items():
             self.add(name, count)
-        for name, value in others.highest.items():
+        for name, value in rest.highest.items():
             self.reach(name, value)
 
     def lines(self) -> list[str]:

@@ -122,7 +122,7 @@ def serving(*arguments: object, **environment: str) -> Iterator[tuple[str, subpr
 
 
 async def ask(client: Client, tool: str, **arguments: object) -> Any:
-    """Call a tool and give its answer, which is no error."""
+    """Call a tool and give its answer, which is not an error."""
     result = await client.call_tool(tool, arguments)
     assert not result.is_error, result.content
     return result.structured_content

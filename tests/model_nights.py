@@ -122,7 +122,10 @@ class Agent:
         space = {"embedding_model": self.embedder.name}
         fill(
             self.path,
-            [one | space | {"embedding": self.vectors[one["content"]]} for one in memories],
+            [
+                memory | space | {"embedding": self.vectors[memory["content"]]}
+                for memory in memories
+            ],
         )
 
     def writer(
@@ -268,8 +271,8 @@ def answered(outcome: Outcome) -> dict[str, int]:
 
 def total(agent: Agent) -> tuple[int, int]:
     """Return the tokens of all questions, and of all answers."""
-    asked, said = zip(*agent.server.taken, strict=True)
-    return sum(asked), sum(said)
+    asked, message = zip(*agent.server.taken, strict=True)
+    return sum(asked), sum(message)
 
 
 def undo(agent: Agent, outcome: Outcome) -> None:

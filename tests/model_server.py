@@ -1,4 +1,4 @@
-"""A model server for tests, on loopback: it says what it is told, as OpenAI would.
+"""A model server for tests, on loopback: it answers as scripted, in the form of OpenAI.
 
 By the path that is asked for it speaks as Anthropic, Gemini, Ollama and llama.cpp do, too.
 
@@ -28,7 +28,7 @@ from dialects import OpenAi, dialect_of
 # More than any test asks for: a loop that does not end must not fill the memory.
 MOST_REQUESTS = 200
 MOST_BYTES = 1_000_000
-# How long a silent answer keeps a thread at the most, and a connection may say nothing.
+# The maximum time that a silent answer keeps a thread, and that a connection is idle.
 MOST_SECONDS = 60.0
 _LOADING = threading.Lock()
 # Whose tokens are counted.
@@ -141,7 +141,7 @@ def says(
     prompt_tokens: int | None = None,
     refusal: str | None = None,
 ) -> Reply:
-    """Return a completion with this content; what it took is counted unless it is told."""
+    """Return a completion with this content; its tokens are counted unless specified."""
     text = content if isinstance(content, str) else json.dumps(content)
     choice = {
         "index": 0,
@@ -150,8 +150,8 @@ def says(
         "finish_reason": finish_reason,
     }
     completion = {"id": "chatcmpl-1", "object": "chat.completion", "created": 1}
-    told = {} if prompt_tokens is None else {"usage": {"prompt_tokens": prompt_tokens}}
-    return Reply(completion | {"choices": [choice], **told})
+    output = {} if prompt_tokens is None else {"usage": {"prompt_tokens": prompt_tokens}}
+    return Reply(completion | {"choices": [choice], **output})
 
 
 def group(
@@ -168,7 +168,10 @@ def group(
 
 def groups(*made: dict[str, Any], conflicts: Sequence[Sequence[Shown | str]] = ()) -> Answer:
     """Return an answer of a writer."""
-    return {"groups": list(made), "conflicts": [[_id(one) for one in ids] for ids in conflicts]}
+    return {
+        "groups": list(made),
+        "conflicts": [[_id(memory_id) for memory_id in ids] for ids in conflicts],
+    }
 
 
 def approval(asked: Asked) -> Answer:
@@ -240,7 +243,7 @@ def _litellm() -> Any:
 
 
 def refuses(status: int, message: str = "no", **headers: str) -> Reply:
-    """Return an error in OpenAI's form; underscores of headers stand for hyphens."""
+    """Return an error in OpenAI's form; underscores of headers are hyphens."""
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     return Reply({"error": {"message": message, "type": "test", "code": None}}, status, named)
 
@@ -282,7 +285,7 @@ def write(asked: Asked) -> Answer:
     left = [memory for memory in asked.memories if memory not in demands]
     found = [_told_once(members) for members in _alike(left)]
     if demands:
-        found.append(group("extract", demands, min((one.text for one in demands), key=len)))
+        found.append(group("extract", demands, min((each.text for each in demands), key=len)))
     return groups(*(made for made in found if made is not None))
 
 
@@ -308,7 +311,7 @@ def _read(draft: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _missing(text: str, elsewhere: str) -> set[str]:
-    """Return the values of a text that do not stand elsewhere."""
+    """Return the values of a text that another one lacks."""
     there = {word.lower() for word in _WORD.findall(elsewhere)}
     return {value for value in _values(text) if value.lower() not in there}
 
@@ -344,11 +347,11 @@ def _says(text: str, words: str) -> bool:
     return not _missing(words, text) and len(here & there) >= _SAID * len(there)
 
 
-def _behind_common(text: str, other: str) -> str:
-    """Return what stands in another text behind the words with which both begin."""
-    pairs = zip(text.split(), other.split(), strict=False)
+def _behind_common(text: str, second: str) -> str:
+    """Return the rest of the second text after the words that both begin with."""
+    pairs = zip(text.split(), second.split(), strict=False)
     common = takewhile(lambda pair: pair[0].strip(",.") == pair[1].strip(",."), pairs)
-    return " ".join(other.split()[len(list(common)) :])
+    return " ".join(second.split()[len(list(common)) :])
 
 
 def _alike(memories: Sequence[Shown]) -> Iterator[list[Shown]]:
@@ -435,8 +438,8 @@ class ModelServer:
         choices = None if isinstance(reply.body, str) else reply.body.get("choices")
         if isinstance(reply.body, str) or not isinstance(choices, list) or not choices:
             return reply
-        told = reply.body.get("usage", {}).get("prompt_tokens")
-        prompt = asked.prompt_tokens if told is None else told
+        output = reply.body.get("usage", {}).get("prompt_tokens")
+        prompt = asked.prompt_tokens if output is None else output
         answer = count(choices[0]["message"]["content"])
         with self._lock:
             self.taken.append((prompt, answer))
@@ -489,7 +492,7 @@ class _Handler(BaseHTTPRequestHandler):
         if reply.silent:
             model.closing.wait(MOST_SECONDS)
         elif not reply.hangs_up:
-            # Whoever asked may have given up.
+            # The client may have given up.
             with suppress(ConnectionError):
                 self._send(_in(dialect, reply, asked["model"]))
 
@@ -509,7 +512,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def _in(dialect: OpenAi, reply: Reply, model: str) -> Reply:
-    """Return a reply in a dialect; what is no completion and no error is sent as it is."""
+    """Return a reply in a dialect; only completions and errors are translated."""
     if isinstance(reply.body, str):
         return reply
     body = {"model": model, **reply.body}
@@ -519,7 +522,7 @@ def _in(dialect: OpenAi, reply: Reply, model: str) -> Reply:
 
 
 def _serve_slowly(seconds: float, most_requests: int) -> None:
-    """Answer honestly after so many seconds, until stdin is closed.
+    """Answer honestly after some seconds, until stdin is closed.
 
     Tells where it is, a line of JSON; for each line of stdin how many requests there were, and the
     tokens of questions and of answers; and in the end the first moment, the last one, and the most

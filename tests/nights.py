@@ -72,7 +72,7 @@ def each_adding_something() -> list[str]:
 
 def fill(path: Path, memories: Sequence[dict[str, Any] | str]) -> None:
     """Import memories, each a text or an object."""
-    rows = [{"content": one} if isinstance(one, str) else one for one in memories]
+    rows = [{"content": memory} if isinstance(memory, str) else memory for memory in memories]
     with open_writing(path) as file:
         import_lines(file, [json.dumps(row).encode() for row in rows], NOW)
 
@@ -138,6 +138,16 @@ def execute(path: Path, sql: str, *values: object) -> None:
     """Write with plain SQL, as an agent would."""
     with closing(sqlite3.connect(path)) as db, db:
         db.execute(sql, values)
+
+
+def age_runs(path: Path) -> None:
+    """Date all runs and supersessions back to 2020, so that a purge deletes."""
+    execute(path, "UPDATE runs SET started_at = '2020-01-01T00:00:00.000+00:00'")
+    execute(
+        path,
+        "UPDATE memories SET superseded_at = '2020-01-01T00:00:00.000+00:00' "
+        "WHERE status = 'superseded'",
+    )
 
 
 def picture(path: Path, tables: Sequence[str] = AGENTS_TABLES) -> dict[str, list[dict[str, Any]]]:

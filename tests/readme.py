@@ -56,7 +56,7 @@ ANSWERS = ROOT / "fixtures" / "retold.answers.jsonl"
 
 
 def block(text: str, name: str) -> str:
-    """Return what stands between the comments of this name."""
+    """Return the part between the comments of this name."""
     found = re.search(rf"<!-- {name} -->\n(.*?)<!-- /{name} -->", text, re.DOTALL)
     assert found is not None, f"no part is named {name}"
     return found.group(1)
@@ -84,10 +84,10 @@ def after() -> str:
         path, answers = Path(folder) / "memory.db", Path(folder) / "answers.jsonl"
         shutil.copy(ANSWERS, answers)
         _slowwave(folder, "import", path.name, str(RETOLD))
-        said = _slowwave(folder, "maintain", path.name, SLOWWAVE_REPLAY=str(answers))
+        message = _slowwave(folder, "maintain", path.name, SLOWWAVE_REPLAY=str(answers))
         active = rows(path, _RESULTS.format(", ".join(f"'{memory}'" for memory in SHOWN)))
     lines = [f"{memory['layer']:<8} {memory['content']}\n" for memory in active]
-    return _fenced("text", "".join([said.splitlines()[0], "\n\n", *lines]))
+    return _fenced("text", "".join([message.splitlines()[0], "\n\n", *lines]))
 
 
 def _slowwave(folder: str, *arguments: str, **settings: str) -> str:
@@ -118,7 +118,7 @@ def commands() -> str:
 
 
 def _placeholder(argument: TyperArgument) -> str:
-    """Return what stands for an argument in a table."""
+    """Return an argument as a table shows it."""
     name = (argument.metavar or (argument.name or "").upper()).strip("[]").replace("|", "\\|")
     shown = f"{name}..." if argument.nargs != 1 else name
     return shown if argument.required else f"[{shown}]"
@@ -142,7 +142,7 @@ def help_text() -> str:
 def exits() -> str:
     """Return the table of exit codes."""
     table = "| code | meaning |\n|---|---|\n"
-    return table + "".join(f"| {code.value} | {said} |\n" for code, said in MEANINGS.items())
+    return table + "".join(f"| {code.value} | {item} |\n" for code, item in MEANINGS.items())
 
 
 def every_command() -> dict[str, TyperCommand]:
@@ -152,7 +152,9 @@ def every_command() -> dict[str, TyperCommand]:
     for name in top.list_commands(None):
         command = top.get_command(None, name)
         within = getattr(command, "commands", None)
-        found |= {f"{name} {one}": of for one, of in within.items()} if within else {name: command}
+        found |= (
+            {f"{name} {item}": of for item, of in within.items()} if within else {name: command}
+        )
     return found
 
 
@@ -166,11 +168,11 @@ def keys() -> str:
             for option in command.params
             if isinstance(option, TyperOption) and option.name == key
         ]
-        _, first = next((one for one in found if one[0] == "maintain"), found[0])
+        _, first = next((each for each in found if each[0] == "maintain"), found[0])
         names = [f"`{name}`" for name, _ in found]
         shown = names if len(names) <= MANY else [*names[:2], f"{len(names) - 2} more"]
         cells = (f"`{key}`", ", ".join(shown), _takes(first), _default(first), first.help or "")
-        table += "| " + " | ".join(one.replace("|", "\\|") for one in cells) + " |\n"
+        table += "| " + " | ".join(each.replace("|", "\\|") for each in cells) + " |\n"
     return table
 
 
@@ -178,7 +180,7 @@ def _takes(option: TyperOption) -> str:
     """Return the TOML type of an option, or the strings that it takes."""
     names = {bool: "boolean", int: "integer", float: "number"}
     kind = option.type_descriptor.annotation
-    words = [f'`"{one}"`' for one in get_args(kind) if isinstance(one, str)]
+    words = [f'`"{each}"`' for each in get_args(kind) if isinstance(each, str)]
     what = names.get(kind) or " or ".join(words) or "string"
     return f"{what} or list" if option.multiple else what
 
@@ -203,7 +205,7 @@ def tools() -> str:
         ]
         reads = "yes" if tool.annotations and tool.annotations.read_only_hint else "no"
         cells = (f"`{tool.name}`", does, ", ".join(arguments), reads)
-        table += "| " + " | ".join(one.replace("|", "\\|") for one in cells) + " |\n"
+        table += "| " + " | ".join(each.replace("|", "\\|") for each in cells) + " |\n"
     return table
 
 

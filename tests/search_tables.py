@@ -50,4 +50,4 @@ def visible(path: Path) -> list[str]:
     sql = (
         "SELECT content FROM memories WHERE deleted_at IS NULL AND coalesce(superseded_by, '') = ''"
     )
-    return [one["content"] for one in rows(path, f"{sql} ORDER BY id")]
+    return [row["content"] for row in rows(path, f"{sql} ORDER BY id")]

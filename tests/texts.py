@@ -24,4 +24,4 @@ def sources(*texts: str) -> list[Source]:
 
 def draft(*claims: tuple[str, Sequence[int]]) -> Draft:
     """Return a draft of texts, each with the numbers of the sources that it cites."""
-    return Draft(tuple(Claim(text, tuple(f"m{one}" for one in cited)) for text, cited in claims))
+    return Draft(tuple(Claim(text, tuple(f"m{each}" for each in cited)) for text, cited in claims))

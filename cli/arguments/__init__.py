@@ -1,1 +1,1 @@
-"""What a user writes, read: options, settings, durations, days."""
+"""Arguments, options and settings of the command line."""

@@ -1,4 +1,4 @@
-"""Addresses, such as the URLs of databases, on a command line: shown without what is secret."""
+"""Addresses on a command line, such as the URLs of databases: shown without their secrets."""
 
 from __future__ import annotations
 
@@ -10,60 +10,48 @@ import typer
 from slowwave.store.errors import StoreError
 from slowwave.store.places import Address, address_of
 
-# Under which a command knows the addresses on its command line, by what they are as paths.
+# The key under which the context of a command maps paths to the addresses that they were.
 _ADDRESSES = "slowwave.addresses"
 
 
 def without_secrets(context: typer.Context, args: list[str]) -> tuple[list[str], dict[str, str]]:
-    """Return arguments as they may be shown, and how the addresses among them were spelled.
-
-    A text, such as a memory's, is what was said.
-    """
-    spelled: dict[str, str] = {}
-    shown = [_without_secrets(argument, spelled) for argument in args]
-    context.meta[_ADDRESSES] = {str(Path(name)): address for name, address in spelled.items()}
-    return shown, spelled
+    """Return arguments that may be shown, and the original text of each address among them."""
+    originals: dict[str, str] = {}
+    shown = [_without_secrets(argument, originals) for argument in args]
+    # As a path, an address loses slashes.
+    context.meta[_ADDRESSES] = {str(Path(name)): text for name, text in originals.items()}
+    return shown, originals
 
 
-def named_by(context: typer.Context, value: Path) -> Path:
-    """Return what a name stands for: as a path an address has lost slashes."""
-    spelled = _spelled(context, value)
-    address = None if spelled is None else take_address(context, spelled)
-    return value if address is None else address
+def with_originals(value: Any, originals: dict[str, str]) -> Any:
+    """Return a value, or a list of values, with the original text of each address."""
+    if isinstance(value, list | tuple):
+        return type(value)(with_originals(text, originals) for text in value)
+    return originals.get(value, value) if isinstance(value, str) else value
 
 
-def address_named(context: typer.Context, name: str) -> Address | None:
-    """Return the address that a value of a command stands for; None for a path."""
-    spelled = _spelled(context, Path(name))
-    return None if spelled is None else _parsed(spelled)
+def address_named(context: typer.Context, name: str | Path) -> Address | None:
+    """Return the address that an argument is; None for a path. Raises wrong usage."""
+    originals: dict[str, str] = context.meta[_ADDRESSES]
+    text = originals.get(str(Path(name)))
+    return None if text is None else parse_address(context, text)
 
 
-def take_address(context: typer.Context, text: str) -> Address | None:
+def parse_address(context: typer.Context, text: str) -> Address | None:
     """Return the address that a text is; None for a path.
 
-    Raises wrong usage where a command takes only files.
+    Raises wrong usage for an invalid address, and where a command takes only files.
     """
-    address = _parsed(text)
-    takes_places = any(parameter.name == "format" for parameter in context.command.params)
-    if address is not None and not takes_places:
-        raise typer.BadParameter("This command takes a file, and no database.")
+    try:
+        address = address_of(text)
+    except StoreError as error:
+        raise typer.BadParameter(f"{error.message} {error.hint}") from error
+    if address is not None and all(each.name != "format" for each in context.command.params):
+        raise typer.BadParameter("This command takes a file, not a database.")
     return address
 
 
-def as_spelled(value: Any, spelled: dict[str, str]) -> Any:
-    """Return a text, or several, as they were spelled."""
-    if isinstance(value, list | tuple):
-        return type(value)(as_spelled(text, spelled) for text in value)
-    return spelled.get(value, value) if isinstance(value, str) else value
-
-
-def _spelled(context: typer.Context, value: Path) -> str | None:
-    addresses: dict[str, str] = context.meta[_ADDRESSES]
-    return addresses.get(str(value))
-
-
-def _without_secrets(argument: str, spelled: dict[str, str]) -> str:
-    """Return an argument as it may be shown, and keep how it was spelled."""
+def _without_secrets(argument: str, originals: dict[str, str]) -> str:
     option, is_assigned, value = argument.partition("=")
     if not (option.startswith("--") and is_assigned):
         option, is_assigned, value = "", "", argument
@@ -77,12 +65,5 @@ def _without_secrets(argument: str, spelled: dict[str, str]) -> str:
         shown = str(address)
     except StoreError:
         shown = f"{value.partition('://')[0]}://***"
-    spelled[shown] = value
+    originals[shown] = value
     return f"{option}{is_assigned}{shown}"
-
-
-def _parsed(text: str) -> Address | None:
-    try:
-        return address_of(text)
-    except StoreError as error:
-        raise typer.BadParameter(f"{error.message} {error.hint}") from error

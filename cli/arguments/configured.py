@@ -1,11 +1,14 @@
-"""The class of every command and group: settings, help in two lengths, old spellings."""
+"""The class of every command and group: settings, help in two lengths, groups of options."""
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable, Iterator
 from copy import copy
-from functools import partial
+from dataclasses import fields, is_dataclass
+from functools import partial, wraps
 from itertools import pairwise
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_type_hints
 
 import typer
 from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
@@ -13,7 +16,7 @@ from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 from slowwave.cli.terminal.exits import EXIT_CODES
 from slowwave.cli.terminal.output import PLACE_OF, Output
 
-from .addresses import as_spelled, without_secrets
+from .addresses import with_originals, without_secrets
 from .old_spellings import current_command, hints_of_options, old_commands
 from .settings import is_path, place_named
 
@@ -26,13 +29,13 @@ class ConfiguredCommand(TyperCommand):
     """A command whose options can be set by the environment and by the config file."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Take secrets out of addresses, since arguments may be shown."""
+        """Remove secrets from addresses, since arguments may be shown."""
         if HELP_ALL in args:
             args = _help_for(ctx)
-        shown, spelled = without_secrets(ctx, args)
+        shown, originals = without_secrets(ctx, args)
         self._refuse_misuse(ctx, shown)
         rest = super().parse_args(ctx, shown)
-        ctx.params = {name: as_spelled(value, spelled) for name, value in ctx.params.items()}
+        ctx.params = {name: with_originals(value, originals) for name, value in ctx.params.items()}
         return rest
 
     def _refuse_misuse(self, ctx: Any, args: list[str]) -> None:
@@ -47,9 +50,7 @@ class ConfiguredCommand(TyperCommand):
                     raise typer.BadParameter("it is blank.", ctx=ctx, param=parameter)
             is_repeated = parameter.name == "tenant" and order.count(parameter) > 1
             if is_repeated and not getattr(parameter, "multiple", False):
-                raise typer.BadParameter(
-                    "Name one tenant: this command takes --tenant once.", ctx=ctx
-                )
+                raise typer.BadParameter("Specify --tenant only once.", ctx=ctx)
 
     def make_parser(self, ctx: Any) -> Any:
         """Add a --no-... for each flag that the environment or the config file can set."""
@@ -82,10 +83,10 @@ class ConfiguredCommand(TyperCommand):
 
 
 class ConfiguredGroup(TyperGroup):
-    """A group of commands, which also takes the old spellings of them."""
+    """A group of commands, which also takes their old spellings."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Take --help-all."""
+        """Accept --help-all."""
         return super().parse_args(ctx, _help_for(ctx) if args[:1] == [HELP_ALL] else args)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
@@ -93,7 +94,7 @@ class ConfiguredGroup(TyperGroup):
         if ctx.parent is None:
             args, hint = current_command(args)
             if hint is not None:
-                _keep_hint(ctx, hint)
+                _add_hint(ctx, hint)
         return super().resolve_command(ctx, args)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
@@ -105,7 +106,7 @@ class VerbGroup(ConfiguredGroup):
     """Sub-commands, the first of which needs no name: `review FILE` lists."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Put the verb in front; it may follow FILE, as earlier versions had it."""
+        """Put the verb first; it may follow FILE, as in earlier versions."""
         asks_for_help = args[:1] in ([HELP_ALL], *([name] for name in ctx.help_option_names))
         if not asks_for_help and not ctx.resilient_parsing:  # that is a completion
             args = self._with_verb_first(ctx, args)
@@ -114,27 +115,27 @@ class VerbGroup(ConfiguredGroup):
     def _with_verb_first(self, ctx: Any, args: list[str]) -> list[str]:
         if args and args[0] in self.commands:
             return args
-        options = [each for command in self.commands.values() for each in command.params]
         with_value = {
             name
-            for option in options
+            for command in self.commands.values()
+            for option in command.params
             if isinstance(option, TyperOption) and not option.is_flag
             for name in option.opts
         }
         for place, (before, word) in enumerate(pairwise(args), start=1):
             if word in self.commands and before not in with_value:
                 path = ctx.command_path
-                _keep_hint(ctx, f"Deprecated: '{path} FILE {word}' is now '{path} {word} FILE'.")
+                _add_hint(ctx, f"Deprecated: '{path} FILE {word}' is now '{path} {word} FILE'.")
                 return [word, *args[:place], *args[place + 1 :]]
         return [next(iter(self.commands)), *args]
 
 
-def _keep_hint(ctx: Any, hint: str) -> None:
+def _add_hint(ctx: Any, hint: str) -> None:
     ctx.meta.setdefault(_HINTS, []).append(hint)
 
 
 def _help_for(ctx: Any) -> list[str]:
-    """Return the arguments that show help, and let it be the long one."""
+    """Return the arguments that show help, and make it the long one."""
     ctx.meta[_SHOWS_ALL] = True
     return ["--help"]
 
@@ -144,10 +145,10 @@ def _no_type(ctx: object) -> str:
 
 
 def _in_its_length(command: _Command, ctx: Any) -> _Command:
-    """Return a command as its help shows it: in short, or with all that there is to know."""
+    """Return a command as its help shows it: in short, or with everything."""
     shown: _Command = copy(command)
     shown.params = [copy(parameter) for parameter in command.params]
-    parameter: Any  # the type that help would show of a flag is <bool>, of FILE <list[Path]>
+    parameter: Any  # help would show the type <bool> of a flag, and <list[Path]> of FILE
     for parameter in (*shown.params, shown.get_help_option(ctx)):
         if isinstance(parameter, TyperArgument) or getattr(parameter, "is_flag", False):
             parameter.display_type_rich = _no_type
@@ -159,3 +160,38 @@ def _in_its_length(command: _Command, ctx: Any) -> _Command:
     more = old_commands() if isinstance(command, TyperGroup) else ""
     shown.epilog = "\n\n".join(filter(None, (more, EXIT_CODES)))
     return shown
+
+
+def with_groups_expanded(command: Callable[..., None]) -> Callable[..., None]:
+    """Return a command whose dataclass parameters are replaced by an option for each field."""
+    signature = inspect.signature(command, eval_str=True)
+    groups: dict[str, Any] = {
+        name: parameter.annotation
+        for name, parameter in signature.parameters.items()
+        if is_dataclass(parameter.annotation)
+    }
+
+    @wraps(command)
+    def expanded(**values: Any) -> None:
+        for name, group in groups.items():
+            values[name] = group(**{field.name: values.pop(field.name) for field in fields(group)})
+        command(**values)
+
+    parameters = [
+        each
+        for parameter in signature.parameters.values()
+        for each in (_options(parameter.annotation) if parameter.name in groups else [parameter])
+    ]
+    expanded.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]  # what inspect reads
+    return expanded
+
+
+def _options(group: Any) -> Iterator[inspect.Parameter]:
+    annotations = get_type_hints(group, include_extras=True)
+    for field in fields(group):
+        yield inspect.Parameter(
+            field.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=field.default,
+            annotation=annotations[field.name],
+        )

@@ -14,76 +14,72 @@ from slowwave.consolidation.ageing.retention import Retention, Rule
 from slowwave.store.records import LAYERS, Kind
 
 _UNITS = {"h": "hours", "d": "days", "w": "weeks"}
-_FORM = re.compile(r"(\d{1,6})([hdw])")
-_TOO_LONG = re.compile(r"\d{7,}[hdw]")
 _KEYS = ("tenant", "kind", "layer", "keep")
 _VALUES: dict[str, tuple[str, ...]] = {"kind": get_args(Kind), "layer": LAYERS}
 FOREVER = "forever"
 
 
 def duration_of(text: str | None) -> timedelta | None:
-    """Return a duration; None where none is given. Raises `typer.BadParameter`."""
+    """Return a duration; None for None. Raises `typer.BadParameter`."""
     if text is None:
         return None
-    found = _FORM.fullmatch(text.strip())
-    if found is None and _TOO_LONG.fullmatch(text.strip()):
-        raise typer.BadParameter(f"'{text}' is too long: it takes at most six digits.")
+    found = re.fullmatch(r"(\d+)([hdw])", text.strip())
     if found is None:
-        raise typer.BadParameter(f"'{text}' is no duration such as 12h, 30d or 2w.")
+        raise typer.BadParameter(f"'{text}' is not a duration such as 12h, 30d or 2w.")
+    if len(found[1]) > 6:
+        raise typer.BadParameter(f"'{text}' is too long: use at most six digits.")
     return timedelta(**{_UNITS[found[2]]: int(found[1])})
 
 
 def check_duration(text: str | None) -> str | None:
-    """Refuse what is no duration, where an option is read."""
+    """Return the text, if it is a duration. Raises `typer.BadParameter`."""
     duration_of(text)
     return text
 
 
 def retention_of(rules: Sequence[str]) -> Retention:
-    """Return the rules that texts give, such as kind=context,keep=30d.
+    """Return the rules that texts are, such as kind=context,keep=30d.
 
     Raises `typer.BadParameter`.
     """
-    read = list(map(_rule, rules))
-    for one in read:
-        if sum(other.names == one.names for other in read) > 1:
-            raise typer.BadParameter(f"two rules are about the same: {one.text} and another.")
-    return Retention(tuple(read))
+    found: dict[object, Rule] = {}
+    for rule in map(_rule, rules):
+        if found.setdefault(rule.names, rule) is not rule:
+            raise typer.BadParameter(f"two rules match the same memories: {rule.text} and another.")
+    return Retention(tuple(found.values()))
 
 
 def check_rules(texts: list[str] | None) -> list[str] | None:
-    """Refuse what are no retention rules, where an option is read."""
+    """Return the texts, if they are retention rules. Raises `typer.BadParameter`."""
     retention_of(texts or ())
     return texts
 
 
 def _rule(text: str) -> Rule:
-    # A value with a comma in it stands in quotes, as in any CSV.
+    # As in any CSV, a value that contains a comma is quoted.
     parts = next(csv.reader([text], skipinitialspace=True), [])
-    given: dict[str, str] = {}
+    values: dict[str, str] = {}
     for part in parts:
-        name, equals, value = (one.strip() for one in part.partition("="))
-        if name not in _KEYS or not equals or not value:
-            raise typer.BadParameter(
-                f"'{text}' is no rule: it takes {', '.join(f'{one}=...' for one in _KEYS)}, "
-                "such as kind=context,keep=30d."
-            )
-        if name in given:
-            raise typer.BadParameter(f"'{text}' is no rule: it says {name} twice.")
-        if value not in _VALUES.get(name, (value,)):
-            raise typer.BadParameter(
-                f"'{text}' is no rule: {name} is one of {', '.join(_VALUES[name])}."
-            )
-        given[name] = value
-    keep = given.pop("keep", None)
+        key, equals, value = (word.strip() for word in part.partition("="))
+        if key not in _KEYS or not equals or not value:
+            forms = ", ".join(f"{each}=..." for each in _KEYS)
+            raise _not_a_rule(text, f"use {forms}, as in kind=context,keep=30d")
+        if key in values:
+            raise _not_a_rule(text, f"it has {key} twice")
+        if value not in _VALUES.get(key, (value,)):
+            raise _not_a_rule(text, f"{key} must be one of {', '.join(_VALUES[key])}")
+        values[key] = value
+    keep = values.pop("keep", None)
     if keep is None:
-        raise typer.BadParameter(
-            f"'{text}' is no rule: it does not say keep=..., for how long or {FOREVER}."
-        )
-    rule = Rule(**given, keep=None if keep == FOREVER else duration_of(keep))
+        raise _not_a_rule(text, f"keep=... is missing: how long, or {FOREVER}")
+    rule = Rule(**values, keep=None if keep == FOREVER else duration_of(keep))
     if rule.keep == timedelta() and rule.kind is None and rule.layer is None:
-        whose = "memory" if rule.tenant is None else f"memory of {rule.tenant}"
+        whose = "" if rule.tenant is None else f" of {rule.tenant}"
         raise typer.BadParameter(
-            f"'{text}' would end every {whose} at once: to keep them all, say {FOREVER}."
+            f"'{text}' would expire every memory{whose} at once; to keep them all, use {FOREVER}."
         )
     return rule
+
+
+def _not_a_rule(text: str, why: str) -> typer.BadParameter:
+    return typer.BadParameter(f"'{text}' is not a retention rule: {why}.")

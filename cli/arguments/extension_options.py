@@ -1,4 +1,4 @@
-"""Options whose work an extension does."""
+"""Options that an extension implements."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from slowwave.store.extension_points import registered
 
 
 def worker_of(option: str) -> Any:
-    """Return what an extension registers for an option. Raises wrong usage where none does."""
+    """Return what an extension registers for an option. Raises wrong usage if none does."""
     found = dict(registered("options"))
     if option not in found:
         raise typer.BadParameter(f"--{option} needs an extension that is not installed.")

@@ -1,56 +1,61 @@
-"""Options of every command that can ask a model: which one, and within which limits."""
+"""Options of every command that can call a model: which one, and within which limits."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from slowwave.cli.terminal.interpreter import shorten_turns_of_threads
+
 from .options import setting
-from .writers import make_recordings, make_writer
 
 if TYPE_CHECKING:
+    from slowwave.consolidation.model.calls import Endpoint
+    from slowwave.consolidation.model.portions import BudgetOwner
     from slowwave.consolidation.model.recording import Recordings
     from slowwave.consolidation.writing.writer import Writer
 
 ModelOption = Annotated[
     str | None,
-    typer.Option(metavar="NAME", help="The model, by its litellm name; by default none is asked."),
+    typer.Option(metavar="NAME", help="The model, by its litellm name. Default: no model."),
 ]
 AskOption = Annotated[
-    bool, typer.Option("--ask", help="With --dry-run: ask the model all the same.")
+    bool, typer.Option("--ask", help="With --dry-run: call the model, as a real run would.")
 ]
 MaxCostOption = Annotated[
     float | None,
     typer.Option(
         metavar="USD",
         min=0,
-        help="Maximum spend in USD. A model whose price is unknown is not asked.",
+        help="Maximum spend in USD. Refuses to call a model whose price is unknown.",
     ),
 ]
-ApiBaseOption = Annotated[str | None, setting(metavar="URL", help="Where the model is served.")]
+ApiBaseOption = Annotated[
+    str | None, setting(metavar="URL", help="Base URL of the model's server.")
+]
 CheckerOption = Annotated[
     str | None,
     setting(
         metavar="NAME|none",
-        help="The model that checks a text against its sources (default: the same model, in a "
-        "separate call); none checks by program only.",
+        help="The model that checks drafts against their sources. Default: the same model, in a "
+        "separate call. none: check by program only.",
     ),
 ]
 ConcurrencyOption = Annotated[
-    int, setting(metavar="N", min=1, max=64, help="Model calls in flight at once.")
+    int, setting(metavar="N", min=1, max=64, help="Maximum concurrent model calls.")
 ]
 RecordOption = Annotated[
     Path | None,
-    setting(metavar="PATH", help="Append each prompt and its answer to a file, as JSON lines."),
+    setting(metavar="PATH", help="Append each prompt and its answer to a JSON Lines file."),
 ]
 ReplayOption = Annotated[
     Path | None,
     setting(
         metavar="PATH",
-        help="Answer from a recording, without network or key. Prompts that it lacks go to "
+        help="Answer from a recording, without network or key. Prompts not in it go to "
         "PATH.missing, or to the model if record is set.",
     ),
 ]
@@ -58,21 +63,22 @@ MaxCallsOption = Annotated[
     int | None, setting(metavar="N", min=0, help="Maximum model requests, including retries.")
 ]
 MaxTokensOption = Annotated[
-    int | None, setting(metavar="N", min=0, help="Maximum tokens: no call may exceed them.")
+    int | None,
+    setting(metavar="N", min=0, help="Maximum tokens. Skips calls that could exceed it."),
 ]
 MaxTimeOption = Annotated[
     float | None,
     setting(
         metavar="SECONDS",
         min=0,
-        help="Stop starting calls after this many seconds; calls in flight finish.",
+        help="Start no model call after this many seconds. Calls in progress finish.",
     ),
 ]
 
 
 @dataclass(frozen=True)
 class ModelOptions:
-    """The model to ask, and its limits."""
+    """The model to call, and its limits."""
 
     model: ModelOption = None
     max_cost: MaxCostOption = None
@@ -98,11 +104,62 @@ class RecordableModelOptions(ModelOptions):
     record: RecordOption = None
     replay: ReplayOption = None
 
-    @property
-    def asks(self) -> bool:
-        """Whether a model or a recording answers."""
-        return self.model is not None or self.replay is not None
-
     def recordings(self, dry_run: bool) -> Recordings | None:
         """Open the recordings; a dry run writes to none of them."""
         return make_recordings(self.record, self.replay, dry_run)
+
+
+def make_writer(
+    model: str | None,
+    api_base: str | None,
+    checker: str | None,
+    concurrency: int,
+    limits: tuple[int | None, int | None, float | None, float | None],
+    recordings: Recordings | None,
+    owner: BudgetOwner | None = None,
+) -> Writer:
+    """Return a writer that calls the model that is named or recorded, or else the built-in one.
+
+    limits: maximum calls, tokens, USD and seconds. owner: grants them, if several runs share them.
+    Raises `typer.BadParameter`.
+    """
+    for option, name in (("--model", model), ("--checker", checker)):
+        if name is not None and not name.strip():
+            raise typer.BadParameter(f"{option} takes the name of a model, not a blank.")
+    if model is None and recordings is not None and recordings.recording is not None:
+        model = recordings.recording.model
+    if model is None:
+        from slowwave.consolidation.writing.writer import BuiltInWriter
+
+        return BuiltInWriter()
+    from slowwave.consolidation.model.calls import Endpoint
+    from slowwave.consolidation.model.usage_limits import UsageLimits
+    from slowwave.consolidation.model.writer import ModelWriter
+
+    shorten_turns_of_threads()
+    # An answer from a recording costs only time.
+    asks = recordings is None or recordings.asks
+    usage = UsageLimits(*limits) if asks else UsageLimits(seconds=limits[-1])
+    endpoint = Endpoint(model, api_base)
+    return ModelWriter(endpoint, concurrency, usage, recordings, _checker(checker, endpoint), owner)
+
+
+def _checker(name: str | None, endpoint: Endpoint) -> Endpoint | Literal["same", "none"]:
+    """Return who checks; the address of a provider is not used for another one."""
+    if name is None or name == endpoint.model:
+        return "same"
+    if name == "none":
+        return "none"
+    is_same_provider = name.partition("/")[0] == endpoint.model.partition("/")[0]
+    return replace(endpoint, model=name, api_base=endpoint.api_base if is_same_provider else None)
+
+
+def make_recordings(record: Path | None, replay: Path | None, dry_run: bool) -> Recordings | None:
+    """Open the recordings; a dry run writes to none of them."""
+    if record is None and replay is None:
+        return None
+    from slowwave.consolidation.model.recording import Recordings, open_recordings, read_recording
+
+    if dry_run:
+        return Recordings(recording=None if replay is None else read_recording(replay))
+    return open_recordings(record, replay)

@@ -1,4 +1,4 @@
-"""What a night does, and the settings of `maintain` that belong in slowwave.toml."""
+"""What a run of `maintain` does, and its settings that belong in slowwave.toml."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ PhaseOption = Annotated[
     typer.Option(
         metavar="PHASES",
         allow_from_autoenv=False,
-        help="What to do, separated by commas; by default consolidate. expire: memories past "
-        "their end; decay: report how much age and disuse leave of them; consolidate: the dream "
-        "cycle; limit: archive what a tenant has above max_active; purge: delete what was "
-        f"superseded over {KEPT_DAYS} days ago; all: each of these.",
+        help="What to do, comma-separated. Default: consolidate. expire: expire memories past "
+        "their retention; decay: report how age and disuse weaken memories; consolidate: merge, "
+        "synthesize and update; limit: archive memories above max_active of a tenant; purge: "
+        f"delete memories superseded over {KEPT_DAYS} days ago; all: every phase.",
     ),
 ]
 
 
-def _old(flag: str, from_environment: bool = True) -> Any:
-    help = f"As --phase {flag}."
-    return setting(f"--{flag}", allow_from_autoenv=from_environment, help=help)
+def _old(phase: str, from_environment: bool = True) -> Any:
+    help = f"Same as --phase {phase}."
+    return setting(f"--{phase}", allow_from_autoenv=from_environment, help=help)
 
 
 @dataclass(frozen=True)
@@ -51,27 +51,26 @@ class OldPhases:
             "--limit",
             metavar="N",
             min=1,
-            help="How many active memories --phase limit leaves a tenant, the most used.",
+            help="With --phase limit: how many active memories each tenant keeps, the most used.",
         ),
     ] = None
 
-    def phases(self, context: typer.Context, named: str | None) -> frozenset[str]:
+    def phases(self, context: typer.Context, phase: str | None) -> frozenset[str]:
         """Return what --phase and the old options choose; by default `consolidate`.
 
-        Next to --phase, an old option counts only on the command line. Raises
-        `typer.BadParameter`.
+        With --phase, an old option counts only on the command line. Raises `typer.BadParameter`.
         """
-        chosen = frozenset() if named is None else frozenset(map(str.strip, named.split(",")))
+        chosen = frozenset() if phase is None else frozenset(map(str.strip, phase.split(",")))
         if unknown := sorted(chosen - {*PHASES, "all"}):
             raise typer.BadParameter(
-                f"--phase takes some of {','.join(PHASES)}, or all, not '{','.join(unknown)}'."
+                f"--phase takes {','.join(PHASES)} or all, not '{','.join(unknown)}'."
             )
         for field in fields(self):
             on_command_line = is_on_command_line(context, field.name)
             if field.name == "max_active":
-                # As a setting it is a number for the phase, and no phase.
+                # As a setting it is only the number for the phase.
                 chosen |= {"limit"} if on_command_line and self.max_active else set()
-            elif getattr(self, field.name) and (on_command_line or named is None):
+            elif getattr(self, field.name) and (on_command_line or phase is None):
                 chosen |= {"all" if field.name == "all_phases" else field.name}
         if "limit" in chosen and self.max_active is None:
             raise typer.BadParameter(
@@ -84,7 +83,7 @@ class OldPhases:
 
 @dataclass(frozen=True)
 class NightSettings:
-    """Gates, retention, backups and monitoring: the same for each night of a file."""
+    """Gates, retention, backups and monitoring: the same for each run on a file."""
 
     enabled: EnabledOption = True
     min_interval: Annotated[
@@ -97,26 +96,26 @@ class NightSettings:
     ] = None
     min_new: Annotated[
         int | None,
-        setting(metavar="N", min=1, help="Skip if fewer memories are new since the last night."),
+        setting(metavar="N", min=1, help="Skip if fewer memories were added since the last run."),
     ] = None
     retain: Annotated[
         list[str] | None,
         setting(
             metavar="RULE",
             callback=check_rules,
-            help="With --phase expire: how long memories are kept, such as kind=context,keep=30d "
-            "or tenant=ops,layer=working,keep=2w; repeat for more.",
+            help="With --phase expire: how long to keep memories, as in kind=context,keep=30d or "
+            "tenant=ops,layer=working,keep=2w. Repeatable.",
         ),
     ] = None
     keep_backups: Annotated[
-        int, setting(metavar="N", min=1, help="With --backup: how many are kept, the latest.")
+        int, setting(metavar="N", min=1, help="With --backup: how many backups to keep.")
     ] = 7
     guard: Annotated[
         str | None,
         setting(
             metavar="QUESTIONS|self|none",
             help="Measure recall on a copy first, by questions (see 'slowwave eval') or by the "
-            "memories' own words, and leave out what would lower it.",
+            "memories' own words, and skip proposals that would lower it.",
         ),
     ] = None
     guard_limit: Annotated[
@@ -124,24 +123,24 @@ class NightSettings:
     ] = 0.01
     report: Annotated[
         Path | None,
-        setting(metavar="PATH", help="Write a report of the night (.html or .md)."),
+        setting(metavar="PATH", help="Write a report of the run (.html or .md)."),
     ] = None
     wiki: Annotated[
         Path | None,
-        setting(metavar="DIR", help="Afterwards, update the wiki in DIR: see 'slowwave export'."),
+        setting(metavar="DIR", help="Update the wiki in DIR afterwards: see 'slowwave export'."),
     ] = None
     log_format: Annotated[
         LogFormat,
         setting(
             callback=write_in,
-            help="Write stderr as sentences, or as a JSON object a line (even with --quiet).",
+            help="Format of stderr: sentences, or a JSON object per line (even with --quiet).",
         ),
     ] = "text"
     metrics_file: Annotated[
         Path | None,
         setting(
             metavar="PATH",
-            help="Write Prometheus metrics for node_exporter's textfile collector (.prom); not in "
+            help="Write Prometheus metrics for node_exporter's textfile collector (.prom). Not in "
             "a dry run.",
         ),
     ] = None

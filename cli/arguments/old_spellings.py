@@ -32,12 +32,12 @@ _OPTIONS = {
     "report": "'slowwave log FILE --html PATH' (or --md) after the run",
     "tree": "--lineage",
 }
-# `maintain` does this anyway; scripts may keep it, without a hint.
-_KEPT = frozenset({"consolidate"})
+# Hidden options that are neither old nor settings.
+_CURRENT = frozenset({"consolidate", "format", "state"})
 
 
 def current_command(args: list[str]) -> tuple[list[str], str | None]:
-    """Return the arguments in the current spelling, and a hint if they were in an old one."""
+    """Return the arguments in the current spelling, and a hint if it was an old one."""
     for old, new in _COMMANDS.items():
         length = len(old.split())
         if args[:length] == old.split():
@@ -55,7 +55,7 @@ def old_commands() -> str:
 def hints_of_options(context: typer.Context) -> Iterator[str]:
     """Yield a hint for each hidden option on the command line."""
     for option in context.command.params:
-        if not isinstance(option, TyperOption) or not option.hidden or option.name in _KEPT:
+        if not isinstance(option, TyperOption) or not option.hidden or option.name in _CURRENT:
             continue
         if is_on_command_line(context, option.name):
             yield f"Deprecated: {option.opts[0]} is now {_replacement(option)}."

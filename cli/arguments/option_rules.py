@@ -1,4 +1,4 @@
-"""Options that need others: refused, or passed with a note that they have no effect."""
+"""Options that need other options: refused, or accepted with a note."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import typer
 
 from .settings import is_on_command_line
 
-# With one of these a model answers, or a recording does.
+# With one of these, a model or a recording answers.
 ASKING = ("model", "replay")
-# Without an answering model these have no effect; a config file for other runs may set them.
+# These have no effect without a model; a config file for other runs may set them.
 ABOUT_ASKING: dict[str, tuple[str, ...]] = dict.fromkeys(
     ("concurrency", "max_calls", "max_tokens", "max_cost", "max_time"), ASKING
 )
@@ -18,41 +18,39 @@ _OTHER_NAMES = {"consolidate": "--phase consolidate"}
 
 
 def refuse_missing(context: typer.Context, needs: Sequence[tuple[str, Sequence[str]]]) -> None:
-    """Refuse options on the command line that need one of some others."""
+    """Refuse options on the command line that lack the options they need."""
     given = given_in(context)
     for option, needed in needs:
         if is_on_command_line(context, option) and option in given and given.isdisjoint(needed):
-            raise typer.BadParameter(f"{spelled(option)} needs {any_of(needed)}.")
+            raise typer.BadParameter(f"{_spelled(option)} needs {_any_of(needed)}.")
 
 
 def without_effect(
     context: typer.Context, given: Set[str], needs: Mapping[str, Sequence[str]]
 ) -> Iterator[str]:
-    """Yield a note for each option on the command line that has no effect without others."""
+    """Yield a note for each option on the command line that has no effect alone."""
     for option, needed in needs.items():
         if is_on_command_line(context, option) and given.isdisjoint(needed):
-            yield f"{spelled(option)} has no effect without {any_of(needed)}."
+            yield f"{_spelled(option)} has no effect without {_any_of(needed)}."
 
 
 def overruled(context: typer.Context, overruling: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    """Yield a note for each option on the command line that another one overrules."""
+    """Yield a note for each option on the command line that another option overrules."""
     given = given_in(context)
-    for option, others in overruling.items():
-        other = next((name for name in others if name in given), None)
-        if other is not None and option in given and is_on_command_line(context, option):
-            yield f"{spelled(option)} has no effect with {spelled(other)}."
+    for option, stronger in overruling.items():
+        first = next((name for name in stronger if name in given), None)
+        if first is not None and option in given and is_on_command_line(context, option):
+            yield f"{_spelled(option)} has no effect with {_spelled(first)}."
 
 
 def given_in(context: typer.Context) -> set[str]:
-    """Return the options that have a value, wherever it comes from."""
+    """Return the options that have a value, from any source."""
     return {name for name, value in context.params.items() if value not in (None, False)}
 
 
-def spelled(option: str) -> str:
-    """Return an option as the command line spells it."""
+def _spelled(option: str) -> str:
     return _OTHER_NAMES.get(option, f"--{option.replace('_', '-')}")
 
 
-def any_of(options: Sequence[str]) -> str:
-    """Return options, one of which is enough, as the command line spells them."""
-    return " or ".join(map(spelled, options))
+def _any_of(options: Sequence[str]) -> str:
+    return " or ".join(map(_spelled, options))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, cast
 
 import typer
 
-from slowwave.consolidation.proposals import OPERATIONS
+from slowwave.consolidation.proposals import OPERATIONS, Operation
 from slowwave.store.records import Kind, Layer
 
 from .settings import CONFIG_NAME, FILE_VARIABLE, beside_file, beside_files, read_named
@@ -28,14 +28,14 @@ FileArgument = Annotated[
         is_eager=True,
         callback=beside_file,
         show_default=False,
-        readable=False,  # whether it can be read is for the store to say, with its own code
+        readable=False,  # the store refuses an unreadable file, with its own exit code
     ),
 ]
 FilesArgument = Annotated[
     list[Path] | None,
     typer.Argument(
         metavar="FILE",
-        help="The memory file, or more than one.",
+        help="The memory files.",
         envvar=FILE_VARIABLE,
         show_envvar=True,
         is_eager=True,
@@ -45,16 +45,19 @@ FilesArgument = Annotated[
     ),
 ]
 TenantsOption = Annotated[
-    list[str] | None, typer.Option(metavar="NAME", help="Only this tenant; repeat for more.")
+    list[str] | None, typer.Option(metavar="NAME", help="Only this tenant. Repeatable.")
 ]
 EmbedderOption = Annotated[
     str,
-    typer.Option(metavar="NAME|PATH", help="A sentence-transformers model on this machine."),
+    typer.Option(
+        metavar="NAME|PATH",
+        help="The embedding model: a sentence-transformers model on this machine.",
+    ),
 ]
 IncludeProtectedOption = Annotated[
     bool,
     typer.Option(
-        "--include-protected", help="Allow human, pinned and core memories to be superseded."
+        "--include-protected", help="Allow superseding memories that are human, pinned or core."
     ),
 ]
 ConfigOption = Annotated[
@@ -65,12 +68,12 @@ ConfigOption = Annotated[
         is_eager=True,
         callback=read_named,
         rich_help_panel=OUTPUT_PANEL,
-        help=f"Read settings from this file, not from {CONFIG_NAME} beside FILE.",
+        help=f"Read settings from this file, not from {CONFIG_NAME} next to FILE.",
     ),
 ]
 JsonOption = Annotated[
     bool,
-    typer.Option("--json", rich_help_panel=OUTPUT_PANEL, help="Write one JSON object to stdout."),
+    typer.Option("--json", rich_help_panel=OUTPUT_PANEL, help="Print one JSON object."),
 ]
 QuietOption = Annotated[
     bool,
@@ -78,46 +81,42 @@ QuietOption = Annotated[
         "--quiet",
         "-q",
         rich_help_panel=OUTPUT_PANEL,
-        help="Write only errors (and, with --json, the JSON).",
+        help="Print only errors (and the JSON of --json).",
     ),
 ]
 # What --limit 0 means.
 NO_LIMIT = 10**9
 MemoryArgument = Annotated[
-    str, typer.Argument(metavar="MEMORY", help="Its id, or a unique prefix.")
+    str, typer.Argument(metavar="MEMORY", help="The id of a memory, or a unique prefix.")
 ]
 KindOption = Annotated[Kind | None, typer.Option(help="Only this kind.")]
 LayerOption = Annotated[Layer | None, typer.Option(help="Only this layer.")]
 LimitOption = Annotated[
-    int, typer.Option(metavar="N", min=0, help="Maximum results; 0 for no limit.")
+    int, typer.Option(metavar="N", min=0, help="Maximum results. 0 for no limit.")
 ]
 HtmlOption = Annotated[
     Path | None,
     typer.Option(
-        "--html", metavar="PATH", allow_from_autoenv=False, help="Write an HTML page; - for stdout."
+        "--html", metavar="PATH", allow_from_autoenv=False, help="Write an HTML page. - for stdout."
     ),
 ]
 EnabledOption = Annotated[
     bool,
-    setting("--enabled/--no-enabled", help="The kill switch: if false, nothing is done."),
-]
-ConsolidateOption = Annotated[
-    bool,
-    typer.Option("--consolidate", help="Merge, synthesize and extract: the dream cycle."),
-]
-FleetMetricsOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--metrics",
-        metavar="PATH",
-        help="Write the totals as a Prometheus textfile, for node_exporter's textfile collector.",
-    ),
+    setting("--enabled/--no-enabled", help="The kill switch: with false, do nothing."),
 ]
 OnlyOption = Annotated[
     str,
     typer.Option(
         metavar="OPERATIONS",
         show_default=False,
-        help=f"Only these operations, separated by commas: {ALL_OPERATIONS}.",
+        help=f"Only these operations, comma-separated: {ALL_OPERATIONS}.",
     ),
 ]
+
+
+def operations_of(only: str) -> frozenset[Operation]:
+    """Return the operations of --only. Raises `typer.BadParameter`."""
+    chosen = frozenset(map(str.strip, only.split(",")))
+    if unknown := sorted(chosen - {*OPERATIONS}):
+        raise typer.BadParameter(f"--only takes {ALL_OPERATIONS}, not '{','.join(unknown)}'.")
+    return cast("frozenset[Operation]", chosen)

@@ -1,7 +1,7 @@
 """Where the value of an option comes from.
 
 1. the command line; 2. the environment, SLOWWAVE_ and the option's name (Click's
-`auto_envvar_prefix`); 3. slowwave.toml, named by --config or beside the memory file (Click's
+`auto_envvar_prefix`); 3. slowwave.toml, named by --config or next to the memory file (Click's
 `default_map`); 4. the default.
 """
 
@@ -19,9 +19,7 @@ from typing import Any, NoReturn
 import typer
 from typer.core import TyperOption
 
-from slowwave.store.places import Address
-
-from .addresses import address_named, named_by, take_address
+from .addresses import address_named, parse_address
 
 CONFIG_NAME = "slowwave.toml"
 FILE_VARIABLE = "SLOWWAVE_FILE"
@@ -33,11 +31,14 @@ DELETING = frozenset({"phase", "purge", "all_phases"})
 _TYPES: dict[object, tuple[str, tuple[type, ...]]] = {
     bool: ("true or false", (bool,)),
     float: ("a number", (int, float)),
-    int: ("a whole number", (int,)),
+    int: ("an integer", (int,)),
 }
 # Options that take several values as one text, separated by commas.
 _WITH_COMMAS = frozenset({"only", "phase"})
+# Metavars of texts that are paths, or may be.
+_PATHS = frozenset({"NAME|PATH", "WHERE", "SOURCE", "RECEIPTS"})
 _CONFIG = "slowwave.config"
+_SOURCES = {"COMMANDLINE": "the command line", "ENVIRONMENT": "SLOWWAVE_{}"}
 
 
 def keys_of(command: Any) -> frozenset[str]:
@@ -55,31 +56,34 @@ def keys_of(command: Any) -> frozenset[str]:
 
 
 def beside_file(context: typer.Context, value: Path | None) -> Path | None:
-    """Read the config file beside the memory file, unless --config names one."""
-    if value is None or isinstance(named := named_by(context, value), Address):
-        return None if value is None else named
-    _read_beside(context, named)
-    return named
+    """Return FILE or its address; read the config file next to it, unless --config names one."""
+    if value is None:
+        return None
+    address = address_named(context, value)
+    path = value.parent / CONFIG_NAME
+    # A dangling link is an error, not an absent file.
+    if address is None and _CONFIG not in context.meta and os.path.lexists(path):
+        _read(context, path)
+    return address or value
 
 
 def beside_files(context: typer.Context, values: list[Path] | None) -> list[Path] | None:
-    """Read the config file beside the first memory file, unless --config names one."""
-    variable = os.environ.get(FILE_VARIABLE, "")
+    """Do the same for the first of several files."""
     if _source(context, "files") == "ENVIRONMENT":
-        address = take_address(context, variable)
+        # Click would split a URL at its colons.
+        address = parse_address(context, os.environ[FILE_VARIABLE])
         if address is not None:
-            return [address]  # Click would split a URL at its colons
-    named = [named_by(context, value) for value in values or ()]
-    if named and not isinstance(named[0], Address):
-        _read_beside(context, named[0])
-    return named or None
+            return [address]
+    if not values:
+        return None
+    beside_file(context, values[0])
+    return [address_named(context, value) or value for value in values]
 
 
 def beside_source(context: typer.Context, value: str) -> str:
-    """Read the config file in a folder of memory files, or beside a list of them."""
+    """Do the same for a folder of memory files, or for a list of them."""
     path = Path(value)
-    if address_named(context, value) is None:
-        _read_beside(context, path / "memory.db" if path.is_dir() else path)
+    beside_file(context, path / "memory.db" if path.is_dir() else path)
     return value
 
 
@@ -90,20 +94,12 @@ def read_named(context: typer.Context, value: Path | None) -> Path | None:
     return value
 
 
-def _read_beside(context: typer.Context, memory_file: Path) -> None:
-    beside = memory_file.parent / CONFIG_NAME
-    # A link that leads nowhere is an error, not an absent file.
-    if _CONFIG not in context.meta and os.path.lexists(beside):
-        _read(context, beside)
-
-
 def _read(context: typer.Context, path: Path) -> None:
     """Make the values of a config file the defaults of a command."""
     context.meta[_CONFIG] = path
-    keys = keys_of(context.find_root().command)
-    values = _values(path, keys)
+    values = _values(path, keys_of(context.find_root().command))
     context.default_map = {
-        option.name: _fitting(values[option.name], option, path)
+        option.name: _to_default(values[option.name], option, path)
         for option in context.command.params
         if isinstance(option, TyperOption) and option.name in values
     }
@@ -131,18 +127,18 @@ def _unknown_keys(unknown: list[str], keys: list[str]) -> str:
     """Return a sentence about unknown keys, with the nearest known ones, or all."""
     near = {key: get_close_matches(key, keys, n=2, cutoff=0.7) for key in unknown}
     named = [f"{key} ({' or '.join(near[key])}?)" if near[key] else key for key in unknown]
-    sentence = f"it has keys that no option goes by: {', '.join(named)}."
-    return sentence if all(near.values()) else f"{sentence} Known are: {', '.join(keys)}."
+    sentence = f"it has unknown keys: {', '.join(named)}."
+    return sentence if all(near.values()) else f"{sentence} Known keys: {', '.join(keys)}."
 
 
-def _fitting(value: Any, option: TyperOption, path: Path) -> Any:
+def _to_default(value: Any, option: TyperOption, path: Path) -> Any:
     """Return a value in the form that an option takes: a list, a text with commas, or one value."""
     values = value if isinstance(value, list) else [value]
-    what, types = _TYPES.get(option.type_descriptor.annotation, ("a text in quotes", (str,)))
+    expected, types = _TYPES.get(option.type_descriptor.annotation, ("a string", (str,)))
     for each in values:
-        if type(each) not in types:  # Typer would make 1 of true, and "5" of 5
-            spelled = str(each).lower() if isinstance(each, bool) else repr(each)
-            raise _wrong(path, f"{option.name} is {spelled}, but takes {what}.")
+        if type(each) not in types:  # Typer would convert true to 1, and 5 to "5"
+            shown = str(each).lower() if isinstance(each, bool) else repr(each)
+            raise _wrong(path, f"{option.name} is {shown}, but takes {expected}.")
     if is_path(option) and any(not str(each).strip() for each in values):
         return partial(_refuse, f"{path}, {option.name}: it is blank.")
     if option.multiple:
@@ -153,22 +149,18 @@ def _fitting(value: Any, option: TyperOption, path: Path) -> Any:
         return values[0]
     return partial(
         _refuse,
-        f"{path} has {len(values)} values for {option.name}, and this command takes one: name it "
-        f"with {option.opts[0]}.",
+        f"{path} has {len(values)} values for {option.name}, and this command takes one: specify "
+        f"it with {option.opts[0]}.",
     )
 
 
 def _refuse(sentence: str) -> NoReturn:
-    """Refuse a value; Click asks for it only if no other source has one."""
+    """Refuse a value; Click calls this only if no other source has one."""
     raise typer.BadParameter(sentence)
 
 
-def _wrong(path: Path, what: str) -> typer.BadParameter:
-    return typer.BadParameter(what, param_hint=f"'{path}'")
-
-
-# How help calls texts that are paths, or may be.
-_PATHS = frozenset({"NAME|PATH", "WHERE", "SOURCE", "RECEIPTS"})
+def _wrong(path: Path, problem: str) -> typer.BadParameter:
+    return typer.BadParameter(problem, param_hint=f"'{path}'")
 
 
 def is_path(parameter: Any) -> bool:
@@ -184,14 +176,10 @@ def is_on_command_line(context: typer.Context, name: str) -> bool:
 
 def source_of(context: typer.Context, name: str) -> str:
     """Return in words where the value of an option comes from."""
-    match _source(context, name):
-        case "COMMANDLINE":
-            return "the command line"
-        case "ENVIRONMENT":
-            return f"SLOWWAVE_{name.upper()}"
-        case "DEFAULT_MAP":
-            return f"{name} in {context.meta[_CONFIG]}"
-    return "default"
+    source = _source(context, name)
+    if source == "DEFAULT_MAP":
+        return f"{name} in {context.meta[_CONFIG]}"
+    return _SOURCES.get(source, "default").format(name.upper())
 
 
 def _source(context: typer.Context, name: str) -> str:
@@ -200,15 +188,12 @@ def _source(context: typer.Context, name: str) -> str:
 
 
 def place_of_refused(error: typer.TyperException) -> str | None:
-    """Return where in the config file a refused value is; None if it came from elsewhere.
-
-    A command that refuses values itself names the option, or the value.
-    """
+    """Return where in the config file a refused value is; None if it came from elsewhere."""
     context: typer.Context | None = getattr(error, "ctx", None)
     if context is None:
         return None
     parameter = getattr(error, "param", None)
-    if parameter is None:
+    if parameter is None:  # the command refused it, and names the option or the value
         return place_named(context, error.format_message())
     return _place(context, [parameter])
 
@@ -226,11 +211,11 @@ def _place(context: typer.Context, options: Iterable[Any]) -> str | None:
 
 def _is_named(parameter: Any, context: typer.Context, sentence: str) -> bool:
     """Whether a sentence names an option before any other, or quotes its value."""
-    value = context.params.get(parameter.name)
-    values = value if isinstance(value, list | tuple) else [value]
     first = re.search(r"(?<![\w-])--[a-z][\w-]*", sentence)
     if first is not None and first[0] in parameter.opts:
         return True
+    value = context.params.get(parameter.name)
+    values = value if isinstance(value, list | tuple) else [value]
     return any(
         f"'{each}'" in sentence or (isinstance(each, str | Path) and _has_path(sentence, str(each)))
         for each in values

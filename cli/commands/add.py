@@ -15,25 +15,25 @@ from slowwave.store.records import Kind, Layer, Origin
 
 def add(
     file: FileArgument,
-    text: Annotated[str, typer.Argument(metavar="TEXT", help="What is to be remembered.")],
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="The memory.")],
     tenant: Annotated[
-        str, typer.Option(metavar="NAME", help="The partition that it lives in.")
+        str, typer.Option(metavar="NAME", help="The tenant to add it to.")
     ] = "default",
     kind: Annotated[Kind, typer.Option(help="What it is.")] = "fact",
-    layer: Annotated[Layer, typer.Option(help="How settled it is.")] = "working",
-    origin: Annotated[Origin, typer.Option(help="Who says it.")] = "agent",
+    layer: Annotated[Layer, typer.Option(help="How established it is.")] = "working",
+    origin: Annotated[Origin, typer.Option(help="Who states it.")] = "agent",
     trust: Annotated[
-        float, typer.Option(metavar="0..1", min=0, max=1, help="How far it is trusted.")
+        float, typer.Option(metavar="0..1", min=0, max=1, help="How reliable it is.")
     ] = 0.5,
     importance: Annotated[
-        int, typer.Option(metavar="1..5", min=1, max=5, help="How much it matters.")
+        int, typer.Option(metavar="1..5", min=1, max=5, help="How important it is.")
     ] = 3,
     tag: Annotated[
-        list[str] | None, typer.Option(metavar="WORD", help="A tag; again for more.")
+        list[str] | None, typer.Option(metavar="WORD", help="Add a tag. Repeatable.")
     ] = None,
     source: Annotated[str | None, typer.Option(metavar="NAME", help="Where it comes from.")] = None,
     session: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The session it was said in.")
+        str | None, typer.Option(metavar="NAME", help="The session it comes from.")
     ] = None,
     pin: Annotated[bool, typer.Option("--pin", help="Never supersede it.")] = False,
     config: ConfigOption = None,
@@ -48,22 +48,19 @@ def add(
 
     refuse_foreign(file)
     refuse_unpublished(tenant)
-    memory = memory_from_text(
-        text,
-        {
-            "tenant": tenant,
-            "kind": kind,
-            "layer": layer,
-            "origin": origin,
-            "trust": trust,
-            "importance": importance,
-            "tags": tag or [],
-            "source": source,
-            "session": session,
-            "pinned": pin,
-        },
-        datetime.now(UTC),
-    )
+    fields = {
+        "tenant": tenant,
+        "kind": kind,
+        "layer": layer,
+        "origin": origin,
+        "trust": trust,
+        "importance": importance,
+        "tags": tag or [],
+        "source": source,
+        "session": session,
+        "pinned": pin,
+    }
+    memory = memory_from_text(text, fields, datetime.now(UTC))
     with open_writing(file) as opened, opened.transaction():
         add_memories(opened, [memory])
     output = Output(json, quiet)

@@ -1,6 +1,8 @@
-"""slowwave check: whether the file is whole."""
+"""slowwave check: whether the file is intact."""
 
 from __future__ import annotations
+
+from dataclasses import asdict
 
 import typer
 
@@ -20,9 +22,9 @@ def check(
     json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Check whether the file is whole.
+    """Check that the file is intact.
 
-    Integrity, references, lineage, hashes, vectors.
+    Checks integrity, references, lineage, hashes and vectors.
     """
     from slowwave.store.check import check_file
     from slowwave.store.file import open_reading
@@ -39,21 +41,21 @@ def check(
             "memories": health.memories,
             "embeddings": health.embeddings,
             "edges": health.edges,
-            "problems": [{"name": one.name, "detail": one.detail} for one in health.problems],
+            "problems": [asdict(problem) for problem in health.problems],
         }
     )
     if not health.problems:
-        output.show(
-            clean(
-                f"{file} is whole: schema version {health.schema_version}, "
-                f"{counted(health.memories, 'memory', 'memories')}, "
-                f"{counted(health.embeddings, 'embedding', 'embeddings')}, "
-                f"{counted(health.edges, 'edge', 'edges')} of lineage."
+        counts = ", ".join(
+            (
+                counted(health.memories, "memory", "memories"),
+                counted(health.embeddings, "embedding", "embeddings"),
+                counted(health.edges, "lineage edge", "lineage edges"),
             )
         )
+        output.show(clean(f"{file} is intact: schema version {health.schema_version}, {counts}."))
         return
     for problem in health.problems:
         output.show(clean(f"{problem.name}: {problem.detail}"))
-    count = len(health.problems)
-    output.note(clean(f"{file} is not whole: {count} problem{'s' if count > 1 else ''}."))
+    problems = counted(len(health.problems), "problem", "problems")
+    output.note(clean(f"{file} is not intact: {problems}."))
     raise typer.Exit(Code.UNUSABLE_FILE)

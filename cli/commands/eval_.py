@@ -1,4 +1,4 @@
-"""slowwave eval: what the file finds before and after the night that would run now."""
+"""slowwave eval: recall from the file before and after the run that `maintain` would do now."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from slowwave.cli.arguments.options import (
     OnlyOption,
     QuietOption,
     TenantsOption,
+    operations_of,
 )
-from slowwave.cli.arguments.writers import operations_of
 from slowwave.cli.files.places import on_place
 from slowwave.cli.terminal.output import Output
 from slowwave.cli.terminal.progress_bars import shown_progress
@@ -43,14 +43,12 @@ def eval_(
     place: Place,
     questions: Annotated[
         Path | None,
-        typer.Argument(metavar="QUESTIONS.jsonl", help="Questions with ids of the evidence."),
+        typer.Argument(metavar="QUESTIONS.jsonl", help="Questions with the ids of their evidence."),
     ] = None,
     self_: Annotated[
         bool,
         typer.Option(
-            "--self",
-            allow_from_autoenv=False,
-            help="Ask for each memory by its own rarest words.",
+            "--self", allow_from_autoenv=False, help="Query each memory by its own rarest words."
         ),
     ] = False,
     *,
@@ -60,22 +58,20 @@ def eval_(
     embedder: EmbedderOption = DEFAULT_MODEL,
     ask: Annotated[
         bool,
-        typer.Option(
-            "--ask", help="Ask the --model, as the night would; by default none is asked."
-        ),
+        typer.Option("--ask", help="Call --model, as a run would. Default: call no model."),
     ] = False,
     asking: RecordableModelOptions,
     config: ConfigOption = None,
     json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Measure recall before and after a night, on a copy: FILE itself is only read.
+    """Measure recall before and after a run, on a copy: FILE is only read.
 
-    Each line of QUESTIONS is {"id", "question", "evidence_ids"}, and may have "tenant", "type" and
-    "stale_ids", the memories that hold an old value.
+    Each line of QUESTIONS is {"id", "question", "evidence_ids"}, with optional "tenant", "type" and
+    "stale_ids", the memories that contain an outdated value.
     """
     if (questions is None) == (not self_):
-        raise typer.BadParameter("Name a file of questions, or pass --self: one of the two.")
+        raise typer.BadParameter("Specify a file of questions, or --self.")
     if ask and asking.model is None:
         raise typer.BadParameter("--ask needs --model.")
     from slowwave.consolidation.evaluation.evaluate import evaluate
@@ -84,9 +80,9 @@ def eval_(
     from slowwave.consolidation.evaluation.trial import Trials
     from slowwave.consolidation.options import CycleOptions
 
-    asked = None if questions is None else read_questions(questions)
+    queries = None if questions is None else read_questions(questions)
     output = Output(json, quiet)
-    # Nothing is recorded: the night is tried on a copy.
+    # Nothing is recorded: the run is on a copy.
     asking = replace(asking, model=asking.model if ask or asking.replay else None, record=None)
     writer = asking.writer(asking.recordings(dry_run=False))
     signals = signals_of_this_command()
@@ -96,7 +92,7 @@ def eval_(
     )
     with place.reading() as memory_file, shown_progress(quiet) as progress:
         trials = Trials(
-            memory_file, asked, SentenceEmbedder(embedder), datetime.now(UTC), tenants, progress
+            memory_file, queries, SentenceEmbedder(embedder), datetime.now(UTC), tenants, progress
         )
         refuse_unanswerable(file, trials)
         signals.open()
@@ -104,35 +100,12 @@ def eval_(
         signals.close()
         found = evaluate(trials, trial)
     output.result({"command": "eval", "file": str(file), **evaluation_as_json(found)})
-    output.show(_summary(found), _table(found), _EXPLAINED)
+    output.show(_summary(found), _table(found), _FOOTNOTE)
 
 
-def evaluation_as_json(found: Evaluation) -> dict[str, Any]:
-    """Return an evaluation in the form that `eval --json` has."""
-    return {
-        "questions": found.questions,
-        "left_out": found.without_evidence,
-        "unknown_evidence": found.unknown,
-        "before": {
-            "memories": found.memories_before,
-            **_measures_as_json(found.before),
-            "by_lineage": _measures_as_json(found.before_by_lineage),
-        },
-        "after": {
-            "memories": found.memories_after,
-            **_measures_as_json(found.after),
-            "by_lineage": _measures_as_json(found.by_lineage),
-        },
-        "difference": {
-            _LABELS[name]: {key: round(value, 4) for key, value in asdict(one).items()}
-            for name, one in found.differences.items()
-        },
-    }
-
-
-_EXPLAINED = (
-    "after: a derived memory holds a source's facts if they stand in its text; by lineage: it "
-    "holds those of all its sources."
+_FOOTNOTE = (
+    "after: a derived memory counts as a source if it contains the source's facts; by lineage: it "
+    "counts as all its sources."
 )
 _LABELS = {
     "recall_at_5": "recall@5",
@@ -147,23 +120,43 @@ _LABELS = {
 }
 
 
-def _measures_as_json(measures: Measures) -> dict[str, float]:
-    return {_LABELS[name]: round(value, 4) for name, value in asdict(measures).items()}
+def evaluation_as_json(found: Evaluation) -> dict[str, Any]:
+    """Return an evaluation for programs, as `eval --json` shows it."""
+
+    def side(memories: int, measures: Measures, by_lineage: Measures) -> dict[str, Any]:
+        return {
+            "memories": memories,
+            **_rounded(asdict(measures)),
+            "by_lineage": _rounded(asdict(by_lineage)),
+        }
+
+    differences = {name: asdict(difference) for name, difference in found.differences.items()}
+    return {
+        "questions": found.questions,
+        "left_out": found.without_evidence,
+        "unknown_evidence": found.unknown,
+        "before": side(found.memories_before, found.before, found.before_by_lineage),
+        "after": side(found.memories_after, found.after, found.by_lineage),
+        "difference": {_LABELS[name]: _rounded(values) for name, values in differences.items()},
+    }
+
+
+def _rounded(values: dict[str, float]) -> dict[str, float]:
+    return {_LABELS.get(name, name): round(value, 4) for name, value in values.items()}
 
 
 def _summary(found: Evaluation) -> str:
-    missing = (
-        f", {found.without_evidence} more have no evidence in it" if found.without_evidence else ""
+    text = (
+        f"{counted(found.questions, 'question', 'questions')}; active memories: "
+        f"{found.memories_before:,} before the run, {found.memories_after:,} after."
     )
-    unknown = (
-        f" Of the evidence {counted(found.unknown, 'id is', 'ids are')} unknown there."
-        if found.unknown
-        else ""
-    )
-    return (
-        f"{counted(found.questions, 'question', 'questions')}{missing}; active memories "
-        f"{found.memories_before:,} before the night, {found.memories_after:,} after.{unknown}"
-    )
+    if found.without_evidence:
+        skipped = counted(found.without_evidence, "question", "questions")
+        text += f" Skipped {skipped} without evidence in the file."
+    if found.unknown:
+        ids = counted(found.unknown, "id", "ids")
+        text += f" The file does not have {ids} of the evidence."
+    return text
 
 
 def _table(found: Evaluation) -> Table:
@@ -176,8 +169,8 @@ def _table(found: Evaluation) -> Table:
     for name, label in _LABELS.items():
         gain = found.differences[name]
         digits = 0 if name == "tokens_at_10" else 3
-        ways = (found.before, found.after, found.before_by_lineage, found.by_lineage)
-        before, after, *by_lineage = (f"{getattr(one, name):.{digits}f}" for one in ways)
+        measures = (found.before, found.after, found.before_by_lineage, found.by_lineage)
+        before, after, *by_lineage = (f"{getattr(each, name):.{digits}f}" for each in measures)
         interval = f"{gain.mean:+.{digits}f} [{gain.low:+.{digits}f}, {gain.high:+.{digits}f}]"
         table.add_row(label, before, after, interval, *by_lineage)
     return table

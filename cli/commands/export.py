@@ -28,10 +28,10 @@ def export(
     place: Place,
     all: Annotated[
         bool,
-        typer.Option("--all", help="Everything, runs too: an import gives the same file."),
+        typer.Option("--all", help="Write everything, also runs: enough to recreate the file."),
     ] = False,
     vectors: Annotated[
-        bool, typer.Option("--vectors", help="With their vectors; an import computes them anew.")
+        bool, typer.Option("--vectors", help="Include vectors; an import can compute them again.")
     ] = False,
     wiki_folder: Annotated[
         Path | None,
@@ -39,18 +39,18 @@ def export(
             "--wiki",
             metavar="DIR",
             allow_from_autoenv=False,
-            help="As Markdown pages in a folder instead; later exports change what has changed.",
+            help="Write Markdown pages to a folder instead; later exports update changed pages.",
         ),
     ] = None,
     config: ConfigOption = None,
     json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Write the active memories as JSON lines to stdout, or as a wiki into a folder.
+    """Write the active memories as JSON Lines to stdout, or as a wiki to a folder.
 
-    --json changes nothing about them. With --all also the others, their vectors, and what runs did
-    and decided, so that a run can be undone in the file that an import makes. Of a damaged file
-    what can be read is written, and the exit code is 10.
+    --all adds all other memories, vectors, and what each run did and decided: after an import, runs
+    can still be undone. Of a damaged file, the readable part is written, with exit code 10. --json
+    has no effect.
     """
     from slowwave.store.check import count_corrupt, refuse_unreadable
     from slowwave.store.exchange import export_lines
@@ -59,7 +59,9 @@ def export(
 
     output = Output(json, quiet)
     if wiki_folder is not None:
-        _refuse_lines(context)
+        for name in ("all", "vectors"):
+            if is_on_command_line(context, name):
+                raise typer.BadParameter(f"--{name} has no effect with --wiki: omit one of them.")
         _write_wiki(place, wiki_folder, output)
         return
     try:
@@ -71,24 +73,17 @@ def export(
                     history_lines(opened) if all else (),
                 )
             )
-            spoiled = count_corrupt(opened)
+            corrupt = count_corrupt(opened)
     except UnusableFile as error:
         _salvage(file, all, output, error)
         raise typer.Exit(Code.UNUSABLE_FILE) from None
-    if spoiled:
+    if corrupt:
         output.error(
-            f"The texts of {spoiled} memories are damaged; what can be read of them is written.",
-            "'slowwave check' names them.",
+            f"The texts of {corrupt} memories are damaged; the readable part was written.",
+            "'slowwave check' lists them.",
             Code.UNUSABLE_FILE,
         )
         raise typer.Exit(Code.UNUSABLE_FILE)
-
-
-def _refuse_lines(context: typer.Context) -> None:
-    """Refuse what is said about lines where none are written."""
-    for name in ("all", "vectors"):
-        if is_on_command_line(context, name):
-            raise typer.BadParameter(f"--{name} does not go with --wiki: every memory has a page.")
 
 
 def _write_wiki(place: Place, folder: Path, output: Output) -> None:
@@ -107,7 +102,7 @@ def _write(lines: Iterable[str]) -> None:
 
 
 def _salvage(file: Path, everything: bool, output: Output, error: UnusableFile) -> None:
-    """Write what can be read. Raises `error` if that is nothing."""
+    """Write what is readable. Raises an error if nothing is."""
     from slowwave.store.salvage import Salvaged, salvage_lines
 
     count = Salvaged()
@@ -120,16 +115,16 @@ def _salvage(file: Path, everything: bool, output: Output, error: UnusableFile) 
     output.error(
         error.message,
         clean(
-            f"Saved what can be read: {count.saved} memories, {count.partly} of them not whole; "
-            f"{count.lost} more cannot be read, nor can {count.loose} rows of lineage, vectors and "
-            "names. Take them into a new file with: slowwave import"
+            f"Saved {count.saved} memories, {count.partly} of them incomplete. Not readable: "
+            f"{count.lost} memories, and {count.loose} rows of lineage, vectors and names. Put the "
+            "saved memories into a new file with: slowwave import"
         ),
         Code.UNUSABLE_FILE,
     )
 
 
 def _without_export(error: UnusableFile) -> UnusableFile:
-    """Return an error that does not advise what was just tried."""
+    """Return the error without the advice to do what just failed."""
     if "'slowwave export" not in error.hint:
         return error
-    return UnusableFile(error.message, "No memory in it can be read. Restore it from a backup.")
+    return UnusableFile(error.message, "No memory in it is readable. Restore a backup.")

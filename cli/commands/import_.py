@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import SpooledTemporaryFile
@@ -22,7 +22,7 @@ from slowwave.store.errors import StoreError
 from slowwave.store.opening import open_text
 from slowwave.store.places import lines_of
 
-# So much of what comes through a pipe is kept in memory, the rest on the disk.
+# How many bytes of a pipe are buffered in memory; the rest are on disk.
 _IN_MEMORY = 16 * 1024 * 1024
 
 
@@ -35,27 +35,27 @@ def import_(
     empty: Annotated[
         bool,
         typer.Option(
-            "--empty", allow_from_autoenv=False, help="Make FILE, new and empty, without a SOURCE."
+            "--empty", allow_from_autoenv=False, help="Create FILE, empty, without a SOURCE."
         ),
     ] = False,
     skip_invalid: Annotated[
-        bool, typer.Option("--skip-invalid", help="Skip lines that are not valid, and report them.")
+        bool, typer.Option("--skip-invalid", help="Skip and report invalid lines.")
     ] = False,
     from_format: Annotated[
         str | None,
         typer.Option(
             "--from",
             metavar="FORMAT",
-            help="SOURCE is another agent's file: see 'slowwave formats'.",
+            help="The format of another agent's SOURCE: see 'slowwave formats'.",
         ),
     ] = None,
     config: ConfigOption = None,
     json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Add memories from JSON lines, in one transaction; FILE is made if it does not exist.
+    """Add memories from JSON Lines in one transaction; create FILE if it does not exist.
 
-    With --from they come from the memory file of another agent, which is only read.
+    With --from, import the memory file of another agent, which is only read.
     """
     from slowwave.store.exchange import import_lines
     from slowwave.store.file import create_file, open_or_create
@@ -66,15 +66,15 @@ def import_(
             raise typer.BadParameter("--empty takes no SOURCE.")
         create_file(file)
         output.result({"command": "init", "file": str(file)})
-        output.show(clean(f"Made {file}."))
+        output.show(clean(f"Created {file}."))
         return
     if source is None:
-        raise typer.BadParameter("Name a SOURCE, - for stdin, or pass --empty.")
+        raise typer.BadParameter("Specify a SOURCE, - for stdin, or pass --empty.")
     refuse_foreign(file)
     with (
         reading(source)
         if from_format is None
-        else lines_of(source, from_format, lambda said: output.note(clean(said))) as lines,
+        else lines_of(source, from_format, lambda note: output.note(clean(note))) as lines,
         open_or_create(file) as opened,
         shown_progress(quiet) as progress,
     ):
@@ -90,40 +90,33 @@ def import_(
             "command": "import",
             "file": str(file),
             "imported": added,
-            "skipped": [{"line": one.line, "reason": one.reason} for one in skipped],
+            "skipped": [{"line": each.line, "reason": each.reason} for each in skipped],
         }
     )
-    for one in skipped:
-        output.note(clean(f"Line {one.line} left out: {one.reason}."))
+    for each in skipped:
+        output.note(clean(f"Skipped line {each.line}: {each.reason}."))
     memories = counted(added, "memory", "memories")
-    output.show(clean(f"Imported {memories} into {file}, left out {len(skipped)}."))
+    output.show(
+        clean(f"Imported {memories} into {file}, skipped {counted(len(skipped), 'line', 'lines')}.")
+    )
 
 
 @contextmanager
 def reading(source: Path) -> Iterator[Iterator[bytes]]:
     """Provide the lines of a file, or of stdin. Raises `StoreError`."""
-    if str(source) == "-":
-        with _all_of(sys.stdin.buffer, source) as whole:
-            yield _lines(whole, source)
-        return
+    is_stdin = str(source) == "-"
     with _readable(source):
-        stream = open_text(source)
-    with stream:
-        if source.is_file():
+        opened = nullcontext(sys.stdin.buffer) if is_stdin else open_text(source)
+    with opened as stream:
+        if source.is_file() and not is_stdin:
             yield _lines(stream, source)
             return
-        with _all_of(stream, source) as whole:
-            yield _lines(whole, source)
-
-
-@contextmanager
-def _all_of(stream: IO[bytes], source: Path) -> Iterator[IO[bytes]]:
-    """Wait for all that a pipe brings: a slow writer must not keep the file locked."""
-    with SpooledTemporaryFile(_IN_MEMORY) as whole:
-        with _readable(source):
-            shutil.copyfileobj(stream, whole)
-            whole.seek(0)
-        yield whole
+        # A slow writer to a pipe must not keep the memory file locked.
+        with SpooledTemporaryFile(_IN_MEMORY) as buffer:
+            with _readable(source):
+                shutil.copyfileobj(stream, buffer)
+                buffer.seek(0)
+            yield _lines(buffer, source)
 
 
 def _lines(stream: IO[bytes], source: Path) -> Iterator[bytes]:

@@ -1,4 +1,4 @@
-"""What waits in a file for a model: listed, and thrown away."""
+"""Conversation parts that are queued in a file for a model: listed, and dropped."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from slowwave.cli.views.ingest import reading_what_waits
 if TYPE_CHECKING:
     from slowwave.consolidation.ingest.waiting import Dropped, Waiting
 
-# So much of what was said first is shown, and so much of an id.
-_MOST_SHOWN = 100
-_SHORT = 12
+# Maximum characters shown of the first message, and of an id.
+_MAX_SHOWN = 100
+_MAX_ID = 12
 
 
 def show_waiting(file: Path, tenants: Sequence[str], output: Output) -> None:
@@ -27,21 +27,20 @@ def show_waiting(file: Path, tenants: Sequence[str], output: Output) -> None:
 
     with open_reading(file) as opened:
         waiting = list_waiting(opened, tenants)
-    parts = [_as_json(one) for one in waiting]
+    parts = list(map(_as_json, waiting))
     output.result({"command": "ingest", "file": str(file), "waiting": len(parts), "parts": parts})
-    named = shlex.quote(str(file))
     if not waiting:
-        output.show(clean(f"{file}: nothing waits for a model."))
+        output.show(clean(f"{file}: no conversation is queued."))
         return
-    lines = [line for one in waiting for line in _lines(one)]
-    count = counted(len(waiting), "part waits", "parts wait")
-    commands = dict.fromkeys(reading_what_waits(file, one.row.tenant) for one in waiting)
-    lines.append(f"{count} for a model: {'; '.join(commands)}")
-    lines.append(f"Throw one away: slowwave ingest {named} --drop {waiting[0].row.id[:_SHORT]}")
+    lines = [line for part in waiting for line in _lines(part)]
+    commands = dict.fromkeys(reading_what_waits(file, part.row.tenant) for part in waiting)
+    lines.append(f"{_queued(len(waiting))}. Read them: {'; '.join(commands)}")
+    first = waiting[0].row.id[:_MAX_ID]
+    lines.append(f"Drop one: slowwave ingest {shlex.quote(str(file))} --drop {first}")
     output.show("\n".join(map(clean, lines)))
 
 
-def throw_away(
+def drop(
     file: Path, which: Sequence[str], tenants: Sequence[str], dry_run: bool, output: Output
 ) -> None:
     """Throw away what is named of what waits, and tell that."""
@@ -54,54 +53,57 @@ def throw_away(
             "file": str(file),
             "dry_run": dry_run,
             "run": dropped.run_id,
-            "dropped": [_as_json(one) for one in dropped.parts],
+            "dropped": list(map(_as_json, dropped.parts)),
             "waiting": dropped.left,
         }
     )
-    output.show("\n".join(map(clean, _told(dropped, file, dry_run))))
+    output.show("\n".join(map(clean, _report(dropped, file, dry_run))))
 
 
-def _told(dropped: Dropped, file: Path, dry_run: bool) -> Iterator[str]:
+def _report(dropped: Dropped, file: Path, dry_run: bool) -> Iterator[str]:
     if dry_run:
         yield "Dry run: nothing was written."
     if not dropped.parts:
-        yield f"{file}: nothing waits for a model."
+        yield f"{file}: no conversation is queued."
         return
-    for one in dropped.parts:
-        yield from _lines(one)
+    for part in dropped.parts:
+        yield from _lines(part)
     count = counted(len(dropped.parts), "part", "parts")
-    done = "Would throw away" if dry_run else "Threw away"
-    left = counted(dropped.left, "other part", "other parts") if dropped.left else "nothing"
-    waits = "would wait then" if dry_run else "wait now" if dropped.left > 1 else "waits now"
-    yield f"{done} {count}: read by nobody, and not read again but with --again; {left} {waits}."
+    done = "Would drop" if dry_run else "Dropped"
+    yield f"{done} {count}; only --again reads them. {_queued(dropped.left)}."
     if dropped.run_id is not None:
-        yield f"Take it back: slowwave undo {shlex.quote(str(file))} {dropped.run_id}"
+        yield f"Undo: slowwave undo {shlex.quote(str(file))} {dropped.run_id}"
 
 
-def _lines(one: Waiting) -> Iterator[str]:
-    row, new = one.row, one.part.new
-    places = f", messages {new[0].place} to {new[-1].place}" if new else ""
+def _queued(count: int) -> str:
+    return f"Queued: {counted(count, 'part', 'parts')}"
+
+
+def _lines(part: Waiting) -> Iterator[str]:
+    row, new, tries = part.row, part.part.new, part.tries
+    messages = f", messages {new[0].place} to {new[-1].place}" if new else ""
     tenant = "" if row.tenant == "default" else f" of tenant {row.tenant}"
-    yield f"{row.id[:_SHORT]}  {row.conversation}{places}{tenant}, since {day_of(row.queued_at)}"
+    since = day_of(row.queued_at)
+    yield f"{row.id[:_MAX_ID]}  {row.conversation}{messages}{tenant}, since {since}"
     if new:
-        yield f"    {shortened(new[0].message.text, _MOST_SHOWN)}"
-    if one.tries is None:
-        yield f"    no model was asked yet: {row.why}"
+        yield f"    {shortened(new[0].message.text, _MAX_SHOWN)}"
+    if tries is None:
+        yield f"    not tried yet: {row.why}"
     else:
-        tries = counted(one.tries.count, "try", "tries")
-        yield f"    {tries}, the last on {day_of(one.tries.last_at)}: {one.tries.why}"
+        count = counted(tries.count, "try", "tries")
+        yield f"    {count}, the last on {day_of(tries.last_at)}: {tries.why}"
 
 
-def _as_json(one: Waiting) -> dict[str, Any]:
-    row, tries = one.row, one.tries
+def _as_json(part: Waiting) -> dict[str, Any]:
+    row, new, tries = part.row, part.part.new, part.tries
     return {
         "id": row.id,
         "tenant": row.tenant,
         "conversation": row.conversation,
-        "format": one.part.format,
-        "session": one.part.session,
-        "messages": [said.place for said in one.part.new],
-        "begins": one.part.new[0].message.text[:_MOST_SHOWN] if one.part.new else "",
+        "format": part.part.format,
+        "session": part.part.session,
+        "messages": [message.place for message in new],
+        "begins": new[0].message.text[:_MAX_SHOWN] if new else "",
         "since": row.queued_at,
         "tries": 0 if tries is None else tries.count,
         "last_tried_at": None if tries is None else tries.last_at,

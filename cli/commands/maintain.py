@@ -12,7 +12,7 @@ import typer
 from slowwave.cli.arguments.durations import duration_of, retention_of
 from slowwave.cli.arguments.model_options import RecordableModelOptions
 from slowwave.cli.arguments.night_options import NightSettings, OldPhases, PhaseOption
-from slowwave.cli.arguments.option_rules import ASKING, any_of, given_in, spelled, without_effect
+from slowwave.cli.arguments.option_rules import ASKING, given_in, refuse_missing, without_effect
 from slowwave.cli.arguments.options import (
     ALL_OPERATIONS,
     OUTPUT_PANEL,
@@ -24,9 +24,9 @@ from slowwave.cli.arguments.options import (
     OnlyOption,
     QuietOption,
     TenantsOption,
+    operations_of,
 )
-from slowwave.cli.arguments.settings import is_on_command_line, source_of
-from slowwave.cli.arguments.writers import operations_of
+from slowwave.cli.arguments.settings import source_of
 from slowwave.cli.files.places import on_place
 from slowwave.cli.nights.gates import Gates
 from slowwave.cli.nights.night import Night
@@ -42,7 +42,11 @@ from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbed
 from slowwave.store.places import Place
 
 _PROPOSALS = "Proposals"
-# On the command line these do nothing without one of the others.
+_NEEDS = (
+    ("ask", ASKING),
+    *((option, ("dry_run",)) for option in ("ask", "plan_out", "exit_code")),
+)
+# On the command line, these have no effect without one of the options named.
 _NO_EFFECT_WITHOUT = {
     "max_cost": ASKING,
     **dict.fromkeys(("review", "reconsider", "full"), ("consolidate",)),
@@ -57,24 +61,24 @@ def maintain(
     places: Sequence[Place] = (),
     phase: PhaseOption = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show the plan and stop; the file is only read.")
+        bool, typer.Option("--dry-run", help="Show the plan, and change nothing.")
     ] = False,
     ask: Annotated[
         bool,
         typer.Option(
-            "--ask", help="With --dry-run: ask the model, and show what a real run would do."
+            "--ask", help="With --dry-run: call the model, and show what a real run would do."
         ),
     ] = False,
     asking: RecordableModelOptions,
     tenant: TenantsOption = None,
     embedder: EmbedderOption = DEFAULT_MODEL,
     full: Annotated[
-        bool, typer.Option("--full", help="Examine everything again, whatever earlier runs found.")
+        bool, typer.Option("--full", help="Compare all memories again, not only changed ones.")
     ] = False,
     backup: Annotated[
         bool,
         typer.Option(
-            "--backup", help="Make a verified backup beside FILE before the first change."
+            "--backup", help="Create a verified backup next to FILE before the first change."
         ),
     ] = False,
     only: OnlyOption = ALL_OPERATIONS,
@@ -82,7 +86,7 @@ def maintain(
         Review,
         typer.Option(
             rich_help_panel=_PROPOSALS,
-            help="Which proposals wait for 'slowwave review': all, the riskier ones (updates, "
+            help="Which proposals to queue for 'slowwave review': all, the risky ones (updates, "
             "rules, protected or loosely connected memories, a model's own words), or none.",
         ),
     ] = "never",
@@ -92,8 +96,8 @@ def maintain(
             metavar="PATH",
             allow_from_autoenv=False,
             rich_help_panel=_PROPOSALS,
-            help="With --dry-run: write the plan to a new file; edit it, then run 'slowwave "
-            "review apply'.",
+            help="With --dry-run: write the plan to a new file, to edit and apply with "
+            "'slowwave review apply'.",
         ),
     ] = None,
     include_protected: IncludeProtectedOption = False,
@@ -110,7 +114,7 @@ def maintain(
         typer.Option(
             "--verbose",
             rich_help_panel=OUTPUT_PANEL,
-            help="Show all conflicts, and all pairs that were kept apart.",
+            help="Show every conflict, and every pair that was not merged.",
         ),
     ] = False,
     exit_code: Annotated[
@@ -118,7 +122,7 @@ def maintain(
         typer.Option(
             "--exit-code",
             rich_help_panel=OUTPUT_PANEL,
-            help="With --dry-run: exit with 4 if there is work to do.",
+            help="With --dry-run: exit with 4 if there is something to do.",
         ),
     ] = False,
     old_phases: OldPhases,
@@ -127,16 +131,21 @@ def maintain(
     json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Maintain memory files: merge duplicates, join related memories, replace old values.
+    """Consolidate memory files: merge duplicates, join related memories, replace old values.
 
-    Each file is maintained by itself with a budget of its own; the worst exit code is returned. A
-    slowwave.toml beside the first file applies to all.
+    Every file has its own budget; the worst exit code is returned. The slowwave.toml next to the
+    first file applies to all files.
     """
     if not files:
-        raise typer.BadParameter("Name the memory file, or set SLOWWAVE_FILE.")
+        raise typer.BadParameter("Specify the memory file, or set SLOWWAVE_FILE.")
     phases = old_phases.phases(context, phase)
     given = given_in(context) | phases
-    _refuse_what_lacks(context, given)
+    # A config file for dry runs may set options that need one together with --no-dry-run.
+    refuse_missing(context, _NEEDS)
+    if {"guard", "dry_run"} <= given and "ask" not in given and not given.isdisjoint(ASKING):
+        raise typer.BadParameter(
+            "In a dry run, --guard needs --ask: measuring recall calls the model."
+        )
     _refuse_unwritable(settings, plan_out, files, dry_run)
     if settings.interactive:
         refuse_to_ask(given, len(files), settings.log_format)
@@ -177,10 +186,10 @@ def maintain(
         verbose,
         guard_of(settings.guard, settings.guard_limit) if "consolidate" in phases else None,
         settings.report,
-        # The questions show what a report would.
+        # The questions show what the report would.
         Output(json, quiet or settings.interactive),
         plan_out,
-        # With questions the wiki is written after the answers.
+        # With questions, the wiki is written after the answers.
         None if settings.interactive else settings.wiki,
         Gates(
             None if settings.enabled else source_of(context, "enabled"),
@@ -195,7 +204,9 @@ def maintain(
         if not dry_run:
             place.refuse_changes()
     if backup and not all(place.is_memory_file for place in places):
-        raise typer.BadParameter("--backup is for slowwave's own files: undo restores others.")
+        raise typer.BadParameter(
+            "--backup works only with slowwave's own files; undo restores other files."
+        )
     code = night.on(places)
     if settings.interactive and code in (Code.DONE, Code.PARTLY):
         from slowwave.cli.reviewing.interactive import ask_each
@@ -205,37 +216,21 @@ def maintain(
     raise typer.Exit(code)
 
 
-def _refuse_what_lacks(context: typer.Context, given: set[str]) -> None:
-    """Refuse options that make no sense without others."""
-    needs = [("ask", ASKING), ("plan_out", ("dry_run",))]
-    # A config file for dry runs may set these together with --no-dry-run.
-    needs += [
-        (option, ("dry_run",))
-        for option in ("ask", "exit_code")
-        if is_on_command_line(context, option)
-    ]
-    for option, needed in needs:
-        if option in given and given.isdisjoint(needed):
-            raise typer.BadParameter(f"{spelled(option)} needs {any_of(needed)}.")
-    if {"guard", "dry_run"} <= given and "ask" not in given and not given.isdisjoint(ASKING):
-        raise typer.BadParameter(
-            "--guard needs --ask in a dry run, because measuring recall calls the model."
-        )
-
-
 def _refuse_unwritable(
     settings: NightSettings, plan_out: Path | None, files: Sequence[Path], dry_run: bool
 ) -> None:
-    """Refuse what could not be written, before a night is spent on it."""
+    """Refuse paths that cannot be written, before the run."""
     paths = {"--report": settings.report, "--wiki": settings.wiki, "--plan-out": plan_out}
     for option, path in paths.items():
         if path is not None and len(files) > 1:
-            raise typer.BadParameter(f"{option} works with one file only: run each by itself.")
+            raise typer.BadParameter(
+                f"{option} works with one file only: run each file separately."
+            )
     if settings.report is not None:
         is_page(settings.report)
         refuse_unwritable(settings.report)
     if plan_out is not None and plan_out.exists():
-        raise typer.BadParameter(f"{plan_out} exists already.")
+        raise typer.BadParameter(f"{plan_out} already exists.")
     if not dry_run:
         refuse_unwritable_wiki(settings.wiki, files[0])
         if settings.metrics_file is not None:

@@ -1,4 +1,4 @@
-"""slowwave mcp: the memory file as tools of an agent, by the Model Context Protocol."""
+"""slowwave mcp: the memory file as tools of an agent, over the Model Context Protocol."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def mcp(
     context: typer.Context,
     file: FileArgument,
     tenant: Annotated[
-        str, typer.Option(metavar="NAME", help="The only tenant whose memories the agent sees.")
+        str, typer.Option(metavar="NAME", help="The tenant whose memories the agent sees.")
     ] = "default",
     *,
     allow_writes: Annotated[
@@ -43,7 +43,7 @@ def mcp(
         typer.Option(
             "--allow-writes",
             allow_from_autoenv=False,
-            help="Let the agent remember, consolidate, judge and undo; FILE is made if needed.",
+            help="Let the agent add, consolidate, rate and undo. Creates FILE if needed.",
         ),
     ] = False,
     http: Annotated[
@@ -53,7 +53,7 @@ def mcp(
             min=0,
             max=65_535,
             allow_from_autoenv=False,
-            help="Serve streamable HTTP instead of stdin and stdout; 0 takes any free port.",
+            help="Serve streamable HTTP instead of stdin and stdout. 0 chooses a free port.",
         ),
     ] = None,
     host: Annotated[
@@ -61,7 +61,7 @@ def mcp(
         typer.Option(
             metavar="ADDRESS",
             allow_from_autoenv=False,
-            help="Where --http listens; beyond loopback it needs --token.",
+            help="With --http: the address to listen at. Other than loopback, it needs --token.",
         ),
     ] = "127.0.0.1",
     token: Annotated[
@@ -70,8 +70,8 @@ def mcp(
             metavar="SECRET",
             envvar=_TOKEN,
             allow_from_autoenv=False,
-            help="What each HTTP request must carry; better in the environment, since other users "
-            "can see a command line.",
+            help="With --http: the token that requests must carry. Prefer the environment: other "
+            "users can see a command line.",
         ),
     ] = None,
     embedder: EmbedderOption = DEFAULT_MODEL,
@@ -80,17 +80,17 @@ def mcp(
     json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Serve the memory file to an agent by the Model Context Protocol, on stdin and stdout.
+    """Serve the memory file to an agent over the Model Context Protocol, on stdin and stdout.
 
-    Only tools that read are offered, unless you pass --allow-writes. Only consolidate_run asks the
-    model, within the limits of one run. The server ends when the agent does.
+    Without --allow-writes, all tools are read-only. Only consolidate_run calls the model, within
+    the limits of one run. The server ends when the agent closes the connection.
     """
     if http is None and any(is_on_command_line(context, name) for name in ("host", "token")):
         raise typer.BadParameter("--host and --token need --http.")
     if asking.model is None and is_on_command_line(context, "max_cost"):
         raise typer.BadParameter("--max-cost needs --model.")
     if not allow_writes and is_on_command_line(context, "model"):
-        raise typer.BadParameter("--model needs --allow-writes: only consolidate_run asks it.")
+        raise typer.BadParameter("--model needs --allow-writes: only consolidate_run calls it.")
     _refuse_open_door(http, host, token)
     refuse_foreign(file)
     try:
@@ -105,19 +105,19 @@ def mcp(
 
 
 def _refuse_open_door(http: int | None, host: str, token: str | None) -> None:
-    """Refuse to serve everybody who reaches this machine, and a token that no request can bring."""
+    """Refuse to serve other machines without a token, and a token that no request can carry."""
     if token is not None and not token.strip():
-        raise typer.BadParameter(f"The token is blank: see --token, and {_TOKEN}.")
+        raise typer.BadParameter(f"The token is blank: see --token and {_TOKEN}.")
     if token is not None and (
         token != token.strip() or not token.isascii() or not token.isprintable()
     ):
         raise typer.BadParameter(
-            "No HTTP header carries that token as it is: choose one of printable ASCII characters "
-            f"without blanks around them (see --token, and {_TOKEN})."
+            "An HTTP header cannot carry that token: choose printable ASCII characters, without "
+            f"spaces around them (see --token and {_TOKEN})."
         )
     if http is not None and token is None and not _is_loopback(host):
         raise typer.BadParameter(
-            f"{host} is reached from elsewhere: that needs --token, or {_TOKEN} set."
+            f"Other machines can reach {host}: specify --token, or set {_TOKEN}."
         )
 
 
@@ -129,7 +129,7 @@ def _is_loopback(host: str) -> bool:
 
 
 def _opened(file: Path, tenant: str, embedder: str, writes: bool) -> AgentMemory:
-    """Return the memories to serve. Raises `StoreError` at once if the file is none."""
+    """Return the memories to serve. Raises `StoreError` if the file is not a memory file."""
     from slowwave.consolidation.agent import AgentMemory
     from slowwave.store.file import migrate_file, open_reading
 

@@ -1,4 +1,4 @@
-"""FILE on the command line, resolved to the place that it is before a command runs."""
+"""FILE on the command line, resolved to its place before a command runs."""
 
 from __future__ import annotations
 
@@ -13,34 +13,38 @@ import typer
 from slowwave.store.places import place_kinds, place_of
 from slowwave.store.validate import is_foreign_file
 
-FormatOption = Annotated[
-    str | None,
-    typer.Option(
+
+def _options(hidden: bool) -> dict[str, Any]:
+    """Return --format and --state; hidden options are only in --help-all."""
+    format_option = typer.Option(
         "--format",
         metavar="NAME",
-        help="Of which format FILE is, if it is another agent's: see 'slowwave formats'.",
-    ),
-]
-StateOption = Annotated[
-    Path | None,
-    typer.Option(
+        hidden=hidden,
+        help="The format of another agent's FILE: see 'slowwave formats'.",
+    )
+    state_option = typer.Option(
         "--state",
         metavar="PATH",
-        help="Where the mirror of another agent's file lies; by default beside it.",
-    ),
-]
+        hidden=hidden,
+        help="The mirror of another agent's file. Default: next to it.",
+    )
+    return {
+        "format": Annotated[str | None, format_option],
+        "state": Annotated[Path | None, state_option],
+    }
 
 
 def on_place(command: Callable[..., None]) -> Callable[..., None]:
-    """Provide a command that has a `file` with its `place`, or one that has `files` with `places`.
+    """Pass a command that takes `file` its `place`, and one that takes `files` their `places`.
 
-    Users get --format and --state before its --config. Places are found before the command runs.
+    Adds --format and --state before --config; only the help of `maintain`, which takes `files`,
+    shows them.
     """
     signature = inspect.signature(command, eval_str=True)
     parameters: list[inspect.Parameter] = []
     for parameter in signature.parameters.values():
         if parameter.name == "config":
-            for name, option in (("format", FormatOption), ("state", StateOption)):
+            for name, option in _options(hidden="files" not in signature.parameters).items():
                 parameters.append(parameter.replace(name=name, annotation=option))
         if parameter.name not in ("place", "places"):
             parameters.append(parameter)
@@ -54,14 +58,14 @@ def on_place(command: Callable[..., None]) -> Callable[..., None]:
             values["place"] = place_of(values["file"], format, state)
         command(**values)
 
-    # What Typer reads to make the options.
+    # Typer creates the options from these.
     wrapped.__dict__["__signature__"] = signature.replace(parameters=parameters)
     wrapped.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return wrapped
 
 
 def refuse_foreign(file: Path) -> None:
-    """Refuse another agent's file where only one of slowwave's own makes sense."""
+    """Refuse another agent's file where the command needs one of slowwave's own."""
     if is_foreign_file(file):
         for kind in place_kinds():
             kind.refuse_to_add(file)

@@ -1,4 +1,4 @@
-"""How far a survey or a run is, told to the MCP client that waits for it."""
+"""Progress of a long tool call, reported to the MCP client that waits for it."""
 
 from __future__ import annotations
 
@@ -16,50 +16,50 @@ from mcp.server.mcpserver import Context
 from slowwave.cli.terminal.progress_bars import STAGES
 from slowwave.consolidation.progress import Progress
 
-# How often a client hears that it goes on: many give up after a minute of silence.
+# How often a client gets a report: many give up after a minute of silence.
 _INTERVAL_S = 2.0
-# What it means that nobody listens any more.
+# What is raised if the client is gone.
 _GONE = (anyio.ClosedResourceError, anyio.BrokenResourceError, CancelledError, RuntimeError)
 
 
 @contextmanager
 def told_progress(context: Context) -> Iterator[Progress]:
-    """Provide something to tell progress to, and tell the client as long as the block lasts.
+    """Provide a `Progress`, and report it to the client while the block runs.
 
-    The block runs in a thread that anyio started, as tools do. Nothing is told to a client that
-    has not asked for it.
+    The block runs in a thread that anyio started, as tools do. A client that has not asked for
+    progress gets none.
     """
-    said = _Said()
+    latest = _Latest()
     ended = Event()
     token = from_thread.run_sync(current_token)
 
-    def tell() -> None:
+    def report() -> None:
         began = time.monotonic()
         while True:
-            # What goes up from one to the next, as the protocol wants it, are the seconds.
+            # The protocol wants a number that rises: the seconds.
             seconds = round(time.monotonic() - began, 3)
             try:
-                from_thread.run(context.report_progress, seconds, None, said.words, token=token)
+                from_thread.run(context.report_progress, seconds, None, latest.words, token=token)
             except _GONE:
                 return
             if ended.wait(_INTERVAL_S):
                 return
 
-    teller = Thread(target=tell, daemon=True)
-    teller.start()
+    reporter = Thread(target=report, daemon=True)
+    reporter.start()
     try:
-        yield said
+        yield latest
     finally:
         ended.set()
-        teller.join()
+        reporter.join()
 
 
-class _Said(Progress):
-    """Keeps in words what was heard last."""
+class _Latest(Progress):
+    """Keeps the latest stage in words."""
 
     def __init__(self) -> None:
         self.words = "reading the file"
 
     def stage(self, name: str, done: int, total: int) -> None:
-        """Hear how far a stage is."""
+        """Set how far a stage is."""
         self.words = f"{STAGES[name]}: {done:,} of {total:,}" if total else STAGES[name]

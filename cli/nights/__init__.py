@@ -1,1 +1,1 @@
-"""The night of one file or of several, as `slowwave maintain` runs it."""
+"""The run of `slowwave maintain` on one file or on several."""

@@ -1,11 +1,11 @@
-"""What monitoring gets of a night: lines on stderr, and metrics."""
+"""What monitoring gets of a run: lines on stderr, and metrics."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,43 +20,40 @@ from .metrics import Metrics
 if TYPE_CHECKING:
     from slowwave.consolidation.running.outcome import Outcome
 
-# Of these the lines say why; of others that could tell what memories say.
-_WHY_IS_SAID = ("failed", "skipped", "stale")
+# Lines give the reason of these states; the reasons of the rest could quote memories.
+_STATES_WITH_REASON = ("failed", "skipped", "stale")
 
 
-@dataclass
 class Watch:
-    """Is told of each file when its night begins, what came of it, and how it ended."""
+    """Reports the run of each file: its start, its outcome and its end."""
 
-    # Where metrics are written, if anywhere.
-    path: Path | None
-    metrics: Metrics | None = field(init=False)
-    _began: float = field(init=False, default=0.0)
-
-    def __post_init__(self) -> None:
-        """Begin without any metrics."""
-        self.metrics = None if self.path is None else Metrics()
+    def __init__(self, path: Path | None = None) -> None:
+        """Watch. path: where metrics are written, if anywhere."""
+        self._path = path
+        self._metrics = None if path is None else Metrics()
+        self._started = 0.0
 
     def begin(self, file: Path, dry_run: bool, model: str | None) -> None:
-        """Say that a night begins."""
-        self._began = time.monotonic()
+        """Report that a run starts."""
+        self._started = time.monotonic()
         log_lines().write("info", "begin", file=str(file), dry_run=dry_run, model=model)
 
-    def came_of_it(self, file: Path, outcome: Outcome, waiting: Callable[[], int]) -> None:
-        """Say what a night did: of each proposal its id and state, and no text of a memory."""
+    def did(self, file: Path, outcome: Outcome, pending: Callable[[], int]) -> None:
+        """Report what a run did: the id and state of each proposal, and no text of a memory."""
         lines = log_lines()
-        for one in outcome.results:
-            well = one.state in ("applied", "planned", "pending")
+        for result in outcome.results:
+            is_well = result.state in ("applied", "planned", "pending")
             lines.write(
-                "info" if well else "warning",
+                "info" if is_well else "warning",
                 "proposal",
-                id=one.proposal.id,
-                operation=one.proposal.operation,
-                tenant=one.proposal.tenant,
-                sources=len(one.proposal.sources),
-                state=one.state,
-                **({"why": one.why} if one.state in _WHY_IS_SAID else {}),
+                id=result.proposal.id,
+                operation=result.proposal.operation,
+                tenant=result.proposal.tenant,
+                sources=len(result.proposal.sources),
+                state=result.state,
+                **({"why": result.why} if result.state in _STATES_WITH_REASON else {}),
             )
+        parts = outcome.waiting_parts
         lines.write(
             "info",
             "outcome",
@@ -66,35 +63,30 @@ class Watch:
             active={"before": outcome.before.active, "after": outcome.after.active},
             conflicts=len(outcome.conflicts),
             purged=len(outcome.purged.ids),
-            conversations={
-                "read": outcome.waiting_parts.read,
-                "waiting": outcome.waiting_parts.waiting,
-            },
+            conversations={"read": parts.read, "waiting": parts.waiting},
             model=asdict(outcome.usage),
         )
-        if self.metrics is not None:
-            with suppress(StoreError):  # an agent holds the file: this one gauge is missing
-                self.metrics.waits(file, waiting())
-            self.metrics.did(file, outcome)
+        if self._metrics is not None:
+            with suppress(StoreError):  # an agent has locked the file: this one gauge is missing
+                self._metrics.waits(file, pending())
+            self._metrics.did(file, outcome)
 
     def end(self, file: Path, code: int) -> None:
-        """Say how a night ended, and write the metrics. Raises `StoreError`."""
-        seconds = round(time.monotonic() - self._began, 3)
+        """Report how a run ended, and write the metrics. Raises `StoreError`."""
+        seconds = round(time.monotonic() - self._started, 3)
         level: Level = "info" if code in (Code.DONE, Code.WORK_TO_DO) else "error"
         log_lines().write(level, "end", file=str(file), code=int(code), seconds=seconds)
-        if self.metrics is not None and self.path is not None:
-            self.metrics.ended(file, time.time(), seconds, code)
-            self.metrics.write(self.path)
+        if self._metrics is not None and self._path is not None:
+            self._metrics.ended(file, time.time(), seconds, code)
+            self._metrics.write(self._path)
 
     def failed(self, file: Path, error: BaseException) -> None:
-        """Say that a night ended with an error, which itself is said by others."""
+        """Report that a run ended with an error; the caller reports the error itself."""
+        if isinstance(error, StoreError | ConsolidationError):
+            code: int = code_of(error)
+        elif isinstance(error, Exception):
+            code = Code.DEFECT
+        else:
+            code = signals_of_this_command().code or Code.INTERRUPTED
         with suppress(StoreError):  # one error is enough
-            self.end(file, _code_of(error))
-
-
-def _code_of(error: BaseException) -> int:
-    if isinstance(error, StoreError | ConsolidationError):
-        return code_of(error)
-    if isinstance(error, Exception):
-        return Code.DEFECT
-    return signals_of_this_command().code or Code.INTERRUPTED
+            self.end(file, code)

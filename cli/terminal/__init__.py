@@ -1,1 +1,1 @@
-"""What goes to a terminal or a pipe and comes from it: output, exit codes, signals, progress."""
+"""Output, exit codes, signals and progress: what a terminal or a pipe gets and sends."""

@@ -1,4 +1,4 @@
-"""Which words of a text stand in another one, and which do not."""
+"""Which words of a text are in another text, and which are not."""
 
 from __future__ import annotations
 
@@ -7,38 +7,39 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import groupby
+from operator import itemgetter
 
-# Words, signs and the room between them: put together they are the text again.
+# Words, signs and the spaces between them: joined, they are the text again.
 _PIECES = re.compile(r"\w+|[^\w\s]|\s+")
-# How many pairs of words are compared at the most; longer texts are shown without marks.
-_MOST_COMPARED = 1_000_000
+# Maximum pairs of words that are compared; longer texts are shown without marks.
+_MAX_PAIRS = 1_000_000
 
 
 @dataclass(frozen=True)
 class Span:
-    """A part of a text, and whether the other text has it, too."""
+    """A part of a text, and whether the other text lacks it."""
 
     text: str
     differs: bool
 
 
 def mark_differences(sources: Sequence[str], result: str) -> tuple[list[list[Span]], list[Span]]:
-    """Return each source with what the result lacks of it, and the result with what is new."""
+    """Return each source with its words that the result lacks, and the result with its new ones."""
     result_pieces = _PIECES.findall(result)
     words = [piece for piece in result_pieces if not piece.isspace()]
     new = set(range(len(words)))
     marked = []
     for source in sources:
         pieces = _PIECES.findall(source)
-        lacking, found = _compared([one for one in pieces if not one.isspace()], words)
+        lacking, found = _compared([piece for piece in pieces if not piece.isspace()], words)
         new -= found
         marked.append(_spans(pieces, lacking))
     return marked, _spans(result_pieces, new if sources else set())
 
 
 def _compared(source: Sequence[str], result: Sequence[str]) -> tuple[set[int], set[int]]:
-    """Return which words of the source the result lacks, and which of the result are its own."""
-    if len(source) * len(result) > _MOST_COMPARED:
+    """Return the words of the source that the result lacks, and those of the result it shares."""
+    if len(source) * len(result) > _MAX_PAIRS:
         return set(), set(range(len(result)))
     lacking, found = set(range(len(source))), set()
     matcher = SequenceMatcher(None, source, result, autojunk=False)
@@ -49,7 +50,7 @@ def _compared(source: Sequence[str], result: Sequence[str]) -> tuple[set[int], s
 
 
 def _spans(pieces: Sequence[str], differing: set[int]) -> list[Span]:
-    """Return pieces joined as far as they are of one kind; room between two goes with both."""
+    """Join adjacent pieces of the same kind; a space takes the kind of its neighbours."""
     kinds: list[bool | None] = []
     word = 0
     for piece in pieces:
@@ -57,9 +58,9 @@ def _spans(pieces: Sequence[str], differing: set[int]) -> list[Span]:
         word += not piece.isspace()
     for at, kind in enumerate(kinds):
         if kind is None:
-            beside = kinds[max(at - 1, 0)], kinds[min(at + 1, len(kinds) - 1)]
-            kinds[at] = beside == (True, True)
+            neighbours = kinds[max(at - 1, 0)], kinds[min(at + 1, len(kinds) - 1)]
+            kinds[at] = neighbours == (True, True)
     return [
-        Span("".join(piece for piece, _ in some), bool(kind))
-        for kind, some in groupby(zip(pieces, kinds, strict=True), key=lambda one: one[1])
+        Span("".join(piece for piece, _ in group), bool(kind))
+        for kind, group in groupby(zip(pieces, kinds, strict=True), key=itemgetter(1))
     ]

@@ -1,4 +1,4 @@
-"""Exit codes, and the one place where an error becomes one."""
+"""Exit codes, and the one place that maps errors to them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Parameters = ParamSpec("Parameters")
 
 
 class Code(IntEnum):
-    """What each exit code means; a program must treat an unknown one as a failure."""
+    """Exit codes; a program must treat an unknown one as a failure."""
 
     DONE = 0
     FAILED = 1
@@ -40,7 +40,7 @@ class Code(IntEnum):
     TERMINATED = 143
 
 
-# By how a run ended, in a word.
+# By the verdict of a run.
 OF_VERDICT = {
     "done": Code.DONE,
     "partial": Code.PARTLY,
@@ -52,13 +52,13 @@ MEANINGS = {
     Code.FAILED: "failed; nothing was changed",
     Code.USAGE: "wrong usage",
     Code.PARTLY: "partly done: some proposals failed, a budget ran out, or the disk failed",
-    Code.WORK_TO_DO: "only with --dry-run --exit-code: there is something to do",
+    Code.WORK_TO_DO: "with --dry-run --exit-code: there is something to do",
     Code.UNUSABLE_FILE: "no such file, not a memory file, damaged, or of a newer schema",
-    Code.HELD: "another maintenance run holds the file",
+    Code.HELD: "another run has locked the file",
     Code.DEFECT: "a defect of slowwave",
-    Code.OUTPUT: "stdout could not be written; the file is as the report would have said",
-    Code.INTERRUPTED: "interrupted; what was applied stays whole",
-    Code.TERMINATED: "terminated; what was applied stays whole",
+    Code.OUTPUT: "stdout could not be written; the command itself is done",
+    Code.INTERRUPTED: "interrupted; applied changes are complete",
+    Code.TERMINATED: "terminated; applied changes are complete",
 }
 
 # Shown at the end of --help-all.
@@ -67,14 +67,14 @@ EXIT_CODES = "Exit codes: " + "; ".join(
 )
 
 
-# Whether a defect shows where it happened; --debug says so, or SLOWWAVE_DEBUG.
+# Whether a defect is shown with its traceback: --debug, or SLOWWAVE_DEBUG.
 SHOWS_TRACEBACKS: ContextVar[bool] = ContextVar("shows_tracebacks", default=False)
 
 
 def reporting(command: Callable[Parameters, None]) -> Callable[Parameters, None]:
-    """Turn the errors of a command, which takes `json` and `quiet`, into a sentence and a code.
+    """Return a command that ends with an exit code, and reports errors, signals and a lost stdout.
 
-    So do signals, and a stdout that nothing can be written to, whatever the command is about.
+    The command takes `json` and `quiet`.
     """
 
     @functools.wraps(command)
@@ -88,7 +88,7 @@ def reporting(command: Callable[Parameters, None]) -> Callable[Parameters, None]
 
 
 def _ended(command: Callable[[], None], output: Output, caught: CaughtSignals) -> int:
-    """Run a command and give its exit code; wrong usage is left to the caller."""
+    """Run a command and return its exit code; wrong usage is raised."""
     try:
         command()
     except typer.Exit as end:
@@ -108,13 +108,11 @@ def _ended(command: Callable[[], None], output: Output, caught: CaughtSignals) -
         return code
     except Exception as error:  # noqa: BLE001 - the last line of defence: no traceback is shown
         if caught.code is not None:
-            # A library made an error of its own of the interruption.
+            # A library has replaced the interruption by an error of its own.
             return _interrupted(error, caught, output)
         if SHOWS_TRACEBACKS.get():
             sys.stderr.write(without_secrets(traceback.format_exc()))
-        output.error(
-            describe_defect(error), "Please report it, with what --debug shows.", Code.DEFECT
-        )
+        output.error(describe_defect(error), "Report it, with the output of --debug.", Code.DEFECT)
         return Code.DEFECT
     return Code.DONE
 
@@ -131,24 +129,19 @@ def _lost(error: OSError | None, output: Output) -> int:
     """Return the code of a command whose output was lost; `head` may stop reading at any time."""
     if error is None or isinstance(error, BrokenPipeError):
         return Code.DONE
-    output.error(unwritable(error), "What the command did is done.", Code.OUTPUT)
+    output.error(unwritable(error), "The command itself is done.", Code.OUTPUT)
     return Code.OUTPUT
 
 
 def code_of(error: Exception) -> Code:
-    """Return the exit code of an error of ours."""
-    if isinstance(error, UnusableFile):
-        return Code.UNUSABLE_FILE
-    if isinstance(error, FileHeld):
-        return Code.HELD
-    if isinstance(error, RecordingError):
-        return Code.USAGE
-    return Code.FAILED
+    """Return the exit code of a slowwave error."""
+    codes = {UnusableFile: Code.UNUSABLE_FILE, FileHeld: Code.HELD, RecordingError: Code.USAGE}
+    return next((code for kind, code in codes.items() if isinstance(error, kind)), Code.FAILED)
 
 
 def describe_defect(error: Exception) -> str:
-    """Say what went wrong within slowwave, and where."""
+    """Return what went wrong within slowwave, and where."""
     frame = traceback.extract_tb(error.__traceback__)[-1]
     place = f"{Path(frame.filename).name}:{frame.lineno}"
-    said = without_secrets(f"{type(error).__name__}: {error}")
-    return f"slowwave has a defect: {said} ({place})."
+    problem = without_secrets(f"{type(error).__name__}: {error}")
+    return f"slowwave has a defect: {problem} ({place})."

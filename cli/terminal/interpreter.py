@@ -1,7 +1,6 @@
 """Settings of the interpreter and of its environment: made once, before a command runs.
 
-They belong to the process and not to a night: a program that imports the other
-folders keeps its own.
+They belong to the process and not to a run: a program that imports the other folders keeps its own.
 """
 
 from __future__ import annotations
@@ -9,51 +8,66 @@ from __future__ import annotations
 import gc
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 
-# What libraries read when they are imported, or later: whatever the user's environment says,
-# nothing is fetched at run time, and nothing is sent to anybody.
+# Libraries read these when they are imported, or later: they override what the user
+# has set. Nothing is downloaded at run time, and nothing is sent anywhere.
 _ENVIRONMENT = {
     "HF_HUB_OFFLINE": "1",
     "HF_HUB_DISABLE_TELEMETRY": "1",
-    # onnxruntime 1.29, should it be there after all, would tell its maker about each session.
+    # onnxruntime 1.29, if it is installed after all, would report each session.
     "ORT_DISABLE_TELEMETRY": "1",
-    # Otherwise litellm fetches a price list and reads any .env that it finds.
+    # Otherwise litellm downloads a price list and reads any .env that it finds.
     "LITELLM_LOCAL_MODEL_COST_MAP": "True",
     "LITELLM_LOCAL_ANTHROPIC_BETA_HEADERS": "True",
     "LITELLM_MODE": "PRODUCTION",
-    # Otherwise it logs each call, to nobody, in threads of its own: a tenth of what a call takes.
+    # Otherwise it logs each call in threads of its own, for a tenth of the time of a call.
     "LOGGING_EXECUTOR_MAX_PENDING_TASKS": "0",
 }
-# The logs of litellm and openai show whole requests, with the headers that hold the key.
+# The logs of litellm and openai show whole requests, with the headers that contain the key.
 _LOGS = ("LITELLM_LOG", "LITELLM_SET_VERBOSE", "OPENAI_LOG")
-
-# How long a thread may run before another has its turn. A model's call needs some ten turns on its
+# How long a thread may run before another has its turn. A model call needs some ten turns on its
 # way out and back; with Python's own 5 ms each of them waits while drafts are checked.
 _TURN_S = 0.001
-
-
-# SQLite takes JSON whose values lie up to 2,000 levels deep within each other, and Python, which
-# calls itself for each level, ends at 1,000 by itself.
+# SQLite takes JSON nested up to 2,000 levels deep; Python recurses for each level, and its own
+# limit is 1,000.
 _LEVELS = 5_000
 
 
 def tune_interpreter() -> None:
-    """Set how often Python looks for garbage, and how deep it may call itself."""
+    """Set how often Python collects garbage, and how deep it may recurse."""
     sys.setrecursionlimit(_LEVELS)
-    # A night makes many objects and lets few go: with Python's own thresholds the search for
-    # garbage among them took a third of the processor time of a survey of 10,000 memories.
+    # A run creates many objects and frees few: with Python's own thresholds, garbage collection
+    # took a third of the processor time of a dry run on 10,000 memories.
     gc.set_threshold(100_000, 20, 100)
 
 
 def shorten_turns_of_threads() -> None:
-    """Let threads take turns more often than Python has them do by itself: for calls of a model."""
+    """Let threads take turns more often than by default: for calls of a model."""
     sys.setswitchinterval(_TURN_S)
 
 
+@contextmanager
+def without_garbage_collection() -> Iterator[None]:
+    """Free objects only by reference counts while the block runs.
+
+    For work that creates millions of objects and no reference cycles: a run on 50,000 memories
+    takes a tenth less time, and the same memory. Not for a process that does other work meanwhile.
+    """
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
 def keep_libraries_quiet() -> None:
-    """Set what libraries read from the environment; to be called before they are imported."""
+    """Set what libraries read from the environment; call it before they are imported."""
     os.environ.update(_ENVIRONMENT)
-    # tokenizers would warn if a process forked after it was used.
+    # tokenizers would warn if a process forked after using it.
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     for name in _LOGS:
         os.environ.pop(name, None)

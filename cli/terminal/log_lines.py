@@ -1,4 +1,4 @@
-"""What a command says on stderr as JSON, a line an event: for containers and journals."""
+"""Events of a command on stderr as JSON Lines: for containers and journals."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ _OPTION, _VARIABLE = "--log-format", "SLOWWAVE_LOG_FORMAT"
 
 @dataclass
 class LogLines:
-    """Writes lines, once somebody wants them."""
+    """Writes lines, if they are wanted."""
 
     wanted: bool
 
     def write(self, level: Level, event: str, **fields: Any) -> None:
-        """Write one line; nothing where none are wanted, or nobody reads them any more."""
+        """Write one line, if lines are wanted and somebody reads them."""
         if not self.wanted:
             return
         time = datetime.now(UTC).isoformat(timespec="milliseconds")
         line = {"time": time, "level": level, "event": event, **fields}
-        # ASCII alone: control codes of whatever it says are escapes.
+        # Only ASCII: control codes are escapes.
         try:
             sys.stderr.write(f"{json.dumps(line, ensure_ascii=True)}\n")
             sys.stderr.flush()
         except OSError:
-            # The night goes on; what is left in the buffer must not fail at the end.
+            # The run goes on; the rest of the buffer must not fail at its end.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
 
 
@@ -44,9 +44,9 @@ _LINES: ContextVar[LogLines | None] = ContextVar("log_lines", default=None)
 
 @contextmanager
 def log_lines_of_this_command(arguments: Sequence[str]) -> Iterator[None]:
-    """Provide what writes the lines of the command that runs in the block.
+    """Provide the `LogLines` of the command that runs in the block.
 
-    arguments: of the command line; a mistake in them is said as a line, too, if they want that.
+    arguments: of the command line, which may want lines also for an error in them.
     """
     token = _LINES.set(LogLines(_are_wanted(arguments)))
     try:
@@ -56,7 +56,7 @@ def log_lines_of_this_command(arguments: Sequence[str]) -> Iterator[None]:
 
 
 def log_lines() -> LogLines:
-    """Return what writes the lines of the command that is running."""
+    """Return the `LogLines` of the command that is running."""
     return _LINES.get() or LogLines(wanted=False)
 
 
@@ -67,10 +67,10 @@ def write_in(format: LogFormat) -> LogFormat:
 
 
 def _are_wanted(arguments: Sequence[str]) -> bool:
-    """Whether lines are wanted, as far as that shows before a command reads its options."""
-    said = [os.environ.get(_VARIABLE, "")]
-    for one, following in pairwise([*arguments, ""]):
-        name, equals, value = one.partition("=")
+    """Whether lines are wanted, before a command reads its options."""
+    format = os.environ.get(_VARIABLE, "")
+    for argument, following in pairwise([*arguments, ""]):
+        name, equals, value = argument.partition("=")
         if name == _OPTION:
-            said.append(value if equals else following)
-    return said[-1] == "json"
+            format = value if equals else following
+    return format == "json"

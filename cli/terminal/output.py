@@ -1,4 +1,4 @@
-"""What goes to stdout and what to stderr, for people and for programs."""
+"""stdout and stderr, for people and for programs."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 _WIDTH = 120
-# How many obstacles are written for people; programs get them all.
-_SHOWN_FIRST = 10
+# Maximum obstacles written for people; programs get them all.
+_MAX_OBSTACLES = 10
 
 
 class _Escapes(dict[int, str]):
-    """What a character is written as, looked up when it first comes.
+    """The text that is written for a character: an escape for one that no reader sees.
 
-    What no reader sees is shown as an escape, and never sent to a terminal.
+    Computed at the first lookup.
     """
 
     def __init__(self, escape: Callable[[str], str], plain: dict[int, str]) -> None:
@@ -61,15 +61,15 @@ def _json_escape(letter: str) -> str:
 
 
 _SHOWN = _Escapes(_escape, dict.fromkeys(map(ord, "\n\t\r"), " "))
-# The ends of lines between values stay; inside strings there are none.
+# Line ends between values stay; strings have none.
 _IN_JSON = _Escapes(_json_escape, {ord("\n"): "\n"})
 
 
 @dataclass
 class Stdout:
-    """Whether what a command wrote to stdout got there."""
+    """Whether stdout was written."""
 
-    # Why it did not; None as long as it did.
+    # Why it was not; None if it was.
     error: OSError | None = None
 
     @contextmanager
@@ -80,7 +80,7 @@ class Stdout:
             sys.stdout.flush()
         except OSError as error:
             self.error = error
-            # What is left in the buffer, too; otherwise Python complains when it flushes that.
+            # The rest of the buffer is discarded; otherwise Python fails when it flushes it.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
@@ -89,7 +89,7 @@ _STDOUT: ContextVar[Stdout] = ContextVar("stdout")
 
 @contextmanager
 def stdout_of_this_command() -> Iterator[Stdout]:
-    """Provide a record of whether the output of the command in the block was written."""
+    """Provide the `Stdout` of the command that runs in the block."""
     token = _STDOUT.set(Stdout())
     try:
         yield _STDOUT.get()
@@ -98,7 +98,7 @@ def stdout_of_this_command() -> Iterator[Stdout]:
 
 
 def writing_to_stdout() -> AbstractContextManager[None]:
-    """Run a block that writes to stdout; a failure is reported when the command has ended."""
+    """Return a block that writes to stdout; a failure is reported at the end of the command."""
     return _STDOUT.get().writing()
 
 
@@ -108,7 +108,7 @@ def unwritable(error: OSError) -> str:
 
 
 def escape_what_stdout_cannot_spell() -> None:
-    """Write letters that the terminal's encoding lacks as escapes that JSON has, too."""
+    """Write letters that the encoding of stdout lacks as JSON escapes."""
     codecs.register_error("slowwave", _spelled)
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="slowwave")
@@ -120,18 +120,18 @@ def _spelled(error: UnicodeError) -> tuple[str, int]:
     return _json_escape(error.object[error.start : error.end]), error.end
 
 
-def _no_place(said: str) -> str | None:
+def _no_place(message: str) -> str | None:
     """Return no place: no config file was read."""
     return None
 
 
-# Where in a config file a value stands that a sentence names, while a command runs that read one.
+# Returns where in the config file of the running command the value is that a message names.
 PLACE_OF: ContextVar[Callable[[str], str | None]] = ContextVar("place_of", default=_no_place)
 
 
 @dataclass(frozen=True)
 class Output:
-    """Where a command's words go: the result alone to stdout, all else to stderr."""
+    """The output of a command: only the result to stdout, everything else to stderr."""
 
     json: bool
     quiet: bool
@@ -155,7 +155,7 @@ class Output:
                     console.print(part, markup=False, highlight=False, soft_wrap=is_text)
 
     def note(self, text: str) -> None:
-        """Write a remark to stderr; not with --quiet, but where it is a line of the log."""
+        """Write a note to stderr; with --quiet only as a log line."""
         if (lines := log_lines()).wanted:
             lines.write("info", "note", message=text)
         elif not self.quiet:
@@ -172,15 +172,15 @@ class Output:
         if self.json:
             value = {"format": FORMAT, "error": message, "hint": hint, "code": int(code)}
             if obstacles:
-                value["obstacles"] = [asdict(one) for one in obstacles]
+                value["obstacles"] = list(map(asdict, obstacles))
             lines = [jsonlib.dumps(value, ensure_ascii=True)]
         else:
             lines = [f"Error: {clean(message)}"]
             if len(obstacles) > 1:  # the message names it if there is only one
-                lines += [f"- {clean(one.why)}" for one in obstacles[:_SHOWN_FIRST]]
-            if len(obstacles) > _SHOWN_FIRST:
-                more = len(obstacles) - _SHOWN_FIRST
-                lines.append(f"- and {more} more: --json gives them all.")
+                lines += [f"- {clean(each.why)}" for each in obstacles[:_MAX_OBSTACLES]]
+            if len(obstacles) > _MAX_OBSTACLES:
+                more = len(obstacles) - _MAX_OBSTACLES
+                lines.append(f"- and {more} more: --json shows all.")
             if hint:
                 lines.append(clean(hint))
         with _writing_to_stderr():
@@ -190,7 +190,7 @@ class Output:
 
 @contextmanager
 def _writing_to_stderr() -> Iterator[None]:
-    """Run a block that writes to stderr; if nobody reads that, the exit code alone has to tell."""
+    """Run a block that writes to stderr; if nobody reads it, there is still the exit code."""
     try:
         yield
     except OSError:
@@ -198,30 +198,30 @@ def _writing_to_stderr() -> Iterator[None]:
 
 
 def clean(text: str) -> str:
-    """Return a text on one line, with control codes shown and not sent to the terminal."""
+    """Return a text on one line, with control codes escaped."""
     return _SHOWN.write(text)
 
 
 def harmless_json(text: str) -> str:
-    """Return JSON of the same value in which control codes are escapes: it may meet a terminal."""
+    """Return JSON of the same value with control codes escaped, since a terminal may show it."""
     return _IN_JSON.write(text)
 
 
-def shortened(text: str, most: int) -> str:
-    """Return at most so many characters of a text, on one line."""
-    line = clean(text[: most + 1])  # of a text of megabytes no more is needed
-    return line if len(line) <= most else f"{line[: most - 1]}…"
+def shortened(text: str, limit: int) -> str:
+    """Return a text on one line, with at most `limit` characters."""
+    line = clean(text[: limit + 1])  # the text may be megabytes long
+    return line if len(line) <= limit else f"{line[: limit - 1]}…"
 
 
 def console_for(stream: Any) -> Console:
-    """Return a rich console for stdout or stderr as they are now; NO_COLOR is respected."""
+    """Return a rich console for the current stdout or stderr; respects NO_COLOR."""
     from rich.console import Console
 
     class _Console(Console):
         def on_broken_pipe(self) -> None:
-            """Raise, so that the command decides how it ends: rich would exit with 1."""
+            """Raise, so that the command chooses the exit code: rich would exit with 1."""
             raise
 
-    # A file or a pipe has no width of its own: one that tables can be read in.
+    # A file or a pipe has no width: this one is enough for tables.
     width = None if stream.isatty() else _WIDTH
     return _Console(file=stream, highlight=False, markup=False, emoji=False, width=width)

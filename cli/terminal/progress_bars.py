@@ -1,4 +1,4 @@
-"""Progress on stderr, and on a terminal only: a log should not be full of bars."""
+"""Progress on stderr: bars on a terminal, or log lines."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def shown_progress(quiet: bool) -> Iterator[Progress]:
-    """Provide something to tell progress to, and show it as long as the block lasts."""
+    """Provide a `Progress`, and show it while the block runs."""
     if log_lines().wanted:
         yield LoggedProgress()
         return
@@ -36,7 +36,7 @@ def shown_progress(quiet: bool) -> Iterator[Progress]:
         yield _Shown(bars)
 
 
-# What is being waited for, in words.
+# Each stage in words.
 STAGES = {
     "importing": "reading lines",
     "embedding": "computing vectors",
@@ -57,21 +57,21 @@ class _Shown(Progress):
         self._tasks: dict[str, TaskID] = {}
 
     def stage(self, name: str, done: int, total: int) -> None:
-        """Show it as one bar a stage; without a total the bar only moves."""
+        """Show a bar per stage; without a total the bar only moves."""
         if name not in self._tasks:
             self._tasks[name] = self._bars.add_task(STAGES[name])
         self._bars.update(self._tasks[name], completed=done, total=total or None)
 
 
 class LoggedProgress(Progress):
-    """Says once of each stage that it begins."""
+    """Logs the start of each stage."""
 
     def __init__(self) -> None:
-        """Begin before the first stage."""
+        """Start before the first stage."""
         self._stages: set[str] = set()
 
     def stage(self, name: str, done: int, total: int) -> None:
-        """Hear how far a stage is."""
+        """Log a stage the first time."""
         if name not in self._stages:
             self._stages.add(name)
             log_lines().write("info", "stage", stage=name, total=total or None)

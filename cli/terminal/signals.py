@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: they end a command at once, and a run with its report."""
+"""SIGINT and SIGTERM: they end a command at once, and a run after its report."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ from types import FrameType
 
 from slowwave.consolidation.runtime.interruption import Interruption
 
-# How often an interrupted command is reminded that it was to end.
+# How often an interrupted command is reminded to end.
 _EVERY_S = 0.25
 
 
 class CaughtSignals(Interruption):
-    """Knows the signal that came first, as a number; None if none did."""
+    """An interruption by a signal. `number`: the first signal; None if there was none."""
 
     number: int | None = None
 
     @property
     def code(self) -> int | None:
-        """The exit code that says so; None, too, if the run had ended by then."""
+        """The exit code of the signal; None if there was none, or the run had ended before."""
         return 128 + self.number if self.number is not None and self.counts else None
 
     def hear(self, number: int, frame: FrameType | None) -> None:
-        """Handle a signal. The first one decides about the exit code."""
+        """Handle a signal. The first one determines the exit code."""
         if self.number is None:
             self.number = number
             signal.setitimer(signal.ITIMER_REAL, _EVERY_S, _EVERY_S)
         self.ask()
 
     def handle_timer(self, number: int, frame: FrameType | None) -> None:
-        """Handle the timer that the first signal has started."""
+        """Handle the timer that the first signal started."""
         self.remind()
 
 
@@ -42,7 +42,7 @@ _CAUGHT: ContextVar[CaughtSignals] = ContextVar("caught")
 
 @contextmanager
 def caught_signals() -> Iterator[CaughtSignals]:
-    """Turn SIGINT and SIGTERM into KeyboardInterrupt, once, and remember which it was."""
+    """Raise KeyboardInterrupt once for SIGINT or SIGTERM, and record which it was."""
     caught = CaughtSignals()
     handlers = {
         signal.SIGINT: caught.hear,
@@ -60,16 +60,16 @@ def caught_signals() -> Iterator[CaughtSignals]:
         _CAUGHT.reset(token)
         sys.unraisablehook = previous_hook
         for number, handler in before.items():
-            # After one signal the process is about to end; a second one must not change the code.
+            # After a signal, the process is about to end; another one must not change the code.
             signal.signal(number, handler if caught.number is None else signal.SIG_IGN)
 
 
-def _report_unraisable(one: sys.UnraisableHookArgs) -> None:
-    """Keep quiet about an interruption that Python dropped within a destructor: it comes again."""
-    if not isinstance(one.exc_value, KeyboardInterrupt):
-        sys.__unraisablehook__(one)
+def _report_unraisable(dropped: sys.UnraisableHookArgs) -> None:
+    """Ignore an interruption that Python dropped within a destructor: it is raised again."""
+    if not isinstance(dropped.exc_value, KeyboardInterrupt):
+        sys.__unraisablehook__(dropped)
 
 
 def signals_of_this_command() -> CaughtSignals:
-    """Return what the signals to the command that is running are reported to."""
+    """Return the interruption by signals of the command that is running."""
     return _CAUGHT.get()

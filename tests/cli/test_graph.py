@@ -1,4 +1,4 @@
-"""Lineage as a graph: what Graphviz and Mermaid are given, whatever memories say."""
+"""Lineage as a graph for Graphviz and Mermaid, with any text of a memory."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def derived(path: Path) -> tuple[str, set[str]]:
     """Return a memory that was made of others, and those."""
     edges = rows(path, "SELECT derived_id, source_id FROM synthesized_from")
     found = edges[0]["derived_id"]
-    return found, {one["source_id"] for one in edges if one["derived_id"] == found}
+    return found, {edge["source_id"] for edge in edges if edge["derived_id"] == found}
 
 
 @pytest.mark.parametrize("form", ["--dot", "--mermaid"])
@@ -51,8 +51,8 @@ def test_a_graph_has_each_memory_once_and_an_edge_from_each_source(
 ) -> None:
     memory, sources = derived(made)
     text = cli("show", "--lineage", made, memory, form).out
-    for one in (memory, *sources):
-        assert len(re.findall(rf'"{one}\b', text)) == 1
+    for source in (memory, *sources):
+        assert len(re.findall(rf'"{source}\b', text)) == 1
     assert len(re.findall(r"^  n\d+ -.*> n0", text, re.MULTILINE)) == len(sources)
     # From a source one sees what it became.
     text = cli("show", "--lineage", made, next(iter(sources)), form).out
@@ -66,16 +66,16 @@ def test_a_memory_without_lineage_is_a_graph_of_one(memory_file: Path, cli: Cli)
 
 
 def test_a_graph_comes_in_one_form_at_a_time(made: Path, cli: Cli) -> None:
-    several = ("--dot", "--mermaid"), ("--dot", "--json"), ("--html", "-", "--json")
+    items = ("--dot", "--mermaid"), ("--dot", "--json"), ("--html", "-", "--json")
     with_tree = ("--tree", "--dot"), ("--tree", "--json"), ("--tree", "--html", "-")
-    for others in (*several, *with_tree):
-        assert cli("show", "--lineage", made, "oncall-00", *others).code == 2
+    for rest in (*items, *with_tree):
+        assert cli("show", "--lineage", made, "oncall-00", *rest).code == 2
 
 
 def test_without_a_form_a_lineage_is_shown_as_a_tree(made: Path, cli: Cli) -> None:
     memory, sources = derived(made)
     tree = cli("show", "--lineage", made, memory, "--tree").out
-    assert all(one in tree for one in (memory, *sources))
+    assert all(source in tree for source in (memory, *sources))
     assert tree == cli("show", "--lineage", made, memory).out
 
 
@@ -100,4 +100,4 @@ def test_no_sign_of_a_memory_means_anything_to_mermaid(odd: Path, cli: Cli) -> N
     for row in rows(odd, "SELECT id FROM memories WHERE status = 'active'"):
         first, *lines = cli("show", "--lineage", odd, row["id"], "--mermaid").out.splitlines()
         assert first == "flowchart LR"
-        assert [one for one in lines if not re.fullmatch(f"{node}|{edge}|{style}", one)] == []
+        assert [line for line in lines if not re.fullmatch(f"{node}|{edge}|{style}", line)] == []

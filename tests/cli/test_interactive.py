@@ -114,7 +114,7 @@ def test_other_words_are_checked_and_written_and_asked_for_again_if_they_are_fal
     assert code == 0, shown
     assert "15:00" in shown
     assert IN_ONE in active(smoke)
-    assert not any("15:00" in one for one in active(smoke))
+    assert not any("15:00" in each for each in active(smoke))
     assert set(states(smoke).values()) == {"applied"}
     # The night, and all that was said.
     assert len(rows(smoke, "SELECT id FROM runs")) == 2

@@ -26,7 +26,7 @@ def loaded(arguments: Sequence[object], names: set[str]) -> set[str]:
     """Return which of the modules a command had loaded when it ended."""
     code = (
         "import sys\nfrom slowwave.cli.app import run\n"
-        f"code = run({[str(one) for one in arguments]!r})\n"
+        f"code = run({[str(each) for each in arguments]!r})\n"
         f"print('LOADED', *[n for n in {sorted(names)!r} if n in sys.modules])\n"
         "sys.exit(code)"
     )

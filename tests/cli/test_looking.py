@@ -37,8 +37,8 @@ def run_of(path: Path) -> str:
 
 def test_list_gives_the_active_memories_the_latest_first(night: Path, cli: Cli) -> None:
     listed = cli("list", night, "--json").json
-    assert {one["content"] for one in listed["memories"]} == set(active(night))
-    days = [one["observed_at"] for one in listed["memories"]]
+    assert {memory["content"] for memory in listed["memories"]} == set(active(night))
+    days = [memory["observed_at"] for memory in listed["memories"]]
     assert days == sorted(days, reverse=True)
 
 
@@ -57,7 +57,7 @@ def test_list_takes_what_is_asked_for(
 ) -> None:
     listed = cli("list", night, *arguments, "--json").json
     wanted = {row["id"] for row in rows(night, f"SELECT id FROM memories WHERE {where}")}
-    assert {one["id"] for one in listed["memories"]} == wanted
+    assert {memory["id"] for memory in listed["memories"]} == wanted
     assert listed["count"] == len(wanted)
 
 
@@ -84,15 +84,15 @@ def test_stats_counts_memories_and_tells_how_they_grew(night: Path, cli: Cli) ->
         row["status"]: row["n"]
         for row in rows(night, "SELECT status, count(*) AS n FROM memories GROUP BY 1")
     }
-    assert {name: sum(one.values()) for name, one in found["by_status"].items()} == by_status
+    assert {name: sum(item.values()) for name, item in found["by_status"].items()} == by_status
     (run,) = found["runs"]
     assert (run["active_before"], run["active_after"]) == (9, len(active(night)))
 
 
 def test_diff_shows_what_a_run_took_away_and_wrote(night: Path, cli: Cli) -> None:
     changes = cli("log", "--diff", night, run_of(night), "--json").json["changes"]
-    gone = {one["before"] for one in changes} - {None}
-    come = {one["after"] for one in changes} - {None}
+    gone = {change["before"] for change in changes} - {None}
+    come = {change["after"] for change in changes} - {None}
     superseded = rows(night, "SELECT content FROM memories WHERE status = 'superseded'")
     assert gone == {row["content"] for row in superseded}
     assert come == set(active(night)) - {row["content"] for row in rows(night, NOT_MADE)}
@@ -113,7 +113,7 @@ def test_diff_says_what_a_run_had_done_that_a_later_one_changed_or_an_undo(
     assert cli("log", "--diff", night, run, "--json").json["changes"] == before
     assert cli("undo", night, "--since", run).code == 0
     after = cli("log", "--diff", night, run, "--json").json["changes"]
-    assert {one["before"] for one in after} == {one["before"] for one in before}
+    assert {each["before"] for each in after} == {each["before"] for each in before}
 
 
 def test_log_shows_each_proposal_and_its_tokens_as_the_night_did(tmp_path: Path, cli: Cli) -> None:
@@ -185,16 +185,16 @@ def test_a_conflict_is_still_listed_when_one_side_of_it_has_gone_into_another_me
     memory_file: Path, cli: Cli
 ) -> None:
     kept = "The log retention configured in Loki is"
-    said = [
+    message = [
         f"{kept} 12 days.",
         f"{kept} 21 days.",
         f"User said that {kept[0].lower()}{kept[1:]} 21 days, as the auditors asked.",
     ]
-    fill(memory_file, told(said, "loki"))
+    fill(memory_file, told(message, "loki"))
 
     def listed() -> set[tuple[str, ...]]:
         found = cli("conflicts", memory_file, "--json").json["conflicts"]
-        return {tuple(one["values"]) for one in found}
+        return {tuple(each["values"]) for each in found}
 
     before = listed()
     assert before

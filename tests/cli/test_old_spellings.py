@@ -95,7 +95,7 @@ def test_an_old_command_does_what_its_replacement_does_and_names_it(
 ) -> None:
     before = {path: Path(path).read_bytes() for path in (places["FILE"], places["WAITING"])}
     ended = cli(*words(old, places))
-    hint, *others = ended.err.splitlines()
+    hint, *rest_ = ended.err.splitlines()
     for path, content in before.items():
         Path(path).write_bytes(content)
         for rest in (f"{path}-wal", f"{path}-shm"):
@@ -104,7 +104,7 @@ def test_an_old_command_does_what_its_replacement_does_and_names_it(
     current = cli(*words(new, places))
     assert hint.startswith("Deprecated: ")
     assert named in hint
-    assert (ended.code, others) == (current.code, current.err.splitlines())
+    assert (ended.code, rest_) == (current.code, current.err.splitlines())
     if "run" not in ended.out:  # a new run has an id of its own
         assert outcome(ended.out) == outcome(current.out)
 
@@ -157,7 +157,7 @@ def test_maintain_alone_consolidates_and_takes_the_flag_without_a_hint(
     fill(memory_file, told(TWINS, "twin"))
     plans = [cli("maintain", memory_file, *flag, "--dry-run", "--json")
              for flag in ((), ("--consolidate",), ("--phase", "consolidate"))]  # fmt: skip
-    assert [one.err for one in plans] == ["", "", ""]
+    assert [ended.err for ended in plans] == ["", "", ""]
     assert plans[0].json["proposals"]
     assert plans[0].json == plans[1].json == plans[2].json
 
@@ -173,6 +173,13 @@ def test_help_shows_neither_old_commands_nor_old_options_unless_all_is_asked_for
     shown, whole = (cli("maintain", way).out for way in ("--help", "--help-all"))
     for option in ("--purge", "--api-base", "--min-new", "SLOWWAVE_MODEL"):
         assert (option in shown, option in whole) == (False, True)
+
+
+def test_only_maintain_shows_the_options_of_other_agents_files(cli: Cli) -> None:
+    for command, is_shown in (("maintain", True), ("log", False), ("review apply", False)):
+        for option in ("--format", "--state"):
+            shown, whole = (cli(*command.split(), way).out for way in ("--help", "--help-all"))
+            assert (option in shown, option in whole) == (is_shown, True)
 
 
 def test_a_config_file_with_the_old_keys_of_phases_still_names_the_phases(

@@ -20,10 +20,10 @@ _PR_CAPBSET_DROP, _CAP_DAC_OVERRIDE = 24, 1
 
 @pytest.fixture
 def closed(memory_file: Path) -> Iterator[Path]:
-    """Provide a memory file in a folder that is closed to whoever runs the command."""
+    """Provide a memory file in a folder that the command cannot write to."""
     fill(memory_file, told(TWINS, "twin"))
-    others = [one for one in memory_file.parent.iterdir() if one != memory_file]
-    assert others == []
+    rest = [path for path in memory_file.parent.iterdir() if path != memory_file]
+    assert rest == []
     memory_file.chmod(0o444)
     memory_file.parent.chmod(0o555)
     yield memory_file
@@ -57,7 +57,7 @@ def slowwave(*arguments: object) -> subprocess.CompletedProcess[str]:
 def test_what_writes_says_that_it_cannot(command: str, closed: Path) -> None:
     before = closed.read_bytes()
     paths = {"CHAT": "conversations/team-chat.txt", "TRACES": "experience.jsonl"}
-    words = [str(FIXTURES / paths[one]) if one in paths else one for one in command.split()]
+    words = [str(FIXTURES / paths[each]) if each in paths else each for each in command.split()]
     name, *options = words
     ended = slowwave(name, closed, *options)
     # A run has no lock there; what needs none finds that the file cannot be written.
@@ -76,10 +76,10 @@ def test_an_undo_is_rehearsed_in_a_folder_that_cannot_be_written(memory_file: Pa
     memory_file.chmod(0o444)
     memory_file.parent.chmod(0o555)
     try:
-        beside = {one.name for one in memory_file.parent.iterdir()}
+        beside = {path.name for path in memory_file.parent.iterdir()}
         rehearsed = slowwave("undo", memory_file, done["run"], "--dry-run")
         nothing = slowwave("undo", memory_file, "no-such-run", "--dry-run")
-        assert {one.name for one in memory_file.parent.iterdir()} == beside
+        assert {path.name for path in memory_file.parent.iterdir()} == beside
     finally:
         memory_file.parent.chmod(0o755)
     assert (rehearsed.returncode, rehearsed.stderr) == (0, "")

@@ -51,16 +51,16 @@ def test_json_has_the_memory_its_ranks_and_its_sources_and_nothing_is_written(
 
 
 def test_a_day_means_all_of_that_day(filled: Path, cli: Cli) -> None:
-    for day, said in (("2026-02-01", TEXTS[0]), ("2026-02-02", TEXTS[1])):
+    for day, message in (("2026-02-01", TEXTS[0]), ("2026-02-02", TEXTS[1])):
         found = cli("recall", filled, "wiki backup", "--as-of", day, "--json").json
-        assert found["hits"][0]["memory"]["content"] == said
+        assert found["hits"][0]["memory"]["content"] == message
     assert cli("recall", filled, "wiki", "--until", "2026-01-31").out.endswith(
         "nothing was found.\n"
     )
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["wiki", "--as-of", "soon"], "--as-of takes a day"),
         (["wiki", "--since", "2026-02-30"], "--since takes a day"),
@@ -75,11 +75,11 @@ def test_a_day_means_all_of_that_day(filled: Path, cli: Cli) -> None:
     ],
 )
 def test_what_cannot_be_meant_is_wrong_usage(
-    arguments: list[str], said: str, filled: Path, cli: Cli
+    arguments: list[str], message: str, filled: Path, cli: Cli
 ) -> None:
     ended = cli("recall", filled, *arguments)
     assert (ended.code, ended.out) == (2, "")
-    assert said in ended.err
+    assert message in ended.err
 
 
 def test_a_tenant_that_does_not_exist_is_named(filled: Path, cli: Cli) -> None:
@@ -94,7 +94,7 @@ def test_a_block_is_text_lines_or_a_message_or_empty_if_nothing_fits(
     text = cli(*block).out
     assert text.startswith("<memories>\n")
     lines = json.loads(cli(*block, "--block-format", "json").out)
-    assert [one["label"] for one in lines] == ["stable", "working"]
+    assert [line["label"] for line in lines] == ["stable", "working"]
     (message,) = json.loads(cli(*block, "--block-format", "messages").out)
     assert message == {"role": "system", "content": text.rstrip("\n")}
     assert cli(*block, "--json").json["block"]["text"] == text.rstrip("\n")

@@ -1,4 +1,4 @@
-"""What cron, containers and Prometheus are told of a night: JSON lines, and a file of metrics."""
+"""What cron, containers and Prometheus get of a run: JSON Lines, and a file of metrics."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _PINNED = ("Helvi backs the wiki up at 02:30.", "Helvi backs the wiki up at 02:3
 
 @pytest.fixture
 def filled(memory_file: Path) -> Path:
-    """Provide three memories that are told twice each, one of them pinned: a risk."""
+    """Provide three pairs of duplicates, one with a pinned memory: a risk."""
     fill(memory_file, [*told(_TWINS, "twin"), *told(_PINNED[:1], "pinned", pinned=True)])
     fill(memory_file, told(_PINNED[1:], "again"))
     return memory_file
@@ -148,7 +148,7 @@ def test_the_metrics_say_what_the_night_did_as_a_collector_reads_them(
     assert cli(*arguments).code == 0
     assert metrics(path)["slowwave_proposals"][("applied",)] == 0
     assert metrics(path)["slowwave_waiting_for_review"] == {(): 1}
-    assert [one.name for one in tmp_path.glob("slowwave.prom*")] == ["slowwave.prom"]
+    assert [path.name for path in tmp_path.glob("slowwave.prom*")] == ["slowwave.prom"]
 
 
 def test_a_night_that_fails_leaves_its_code_in_the_metrics(
@@ -159,10 +159,10 @@ def test_a_night_that_fails_leaves_its_code_in_the_metrics(
     ended = cli("maintain", there, missing, "--consolidate", setting("metrics_file", path))
     assert ended.code == 10
     codes = {
-        one.labels["file"]: one.value
+        each.labels["file"]: each.value
         for family in text_string_to_metric_families(path.read_text("utf-8"))
-        for one in family.samples
-        if one.name == "slowwave_run_exit_code"
+        for each in family.samples
+        if each.name == "slowwave_run_exit_code"
     }
     assert codes == {there: 0, missing: 10}
 
@@ -191,7 +191,7 @@ def test_metrics_that_cannot_be_written_in_the_end_are_an_error_and_the_night_st
 ) -> None:
     path = tmp_path / "metrics" / "slowwave.prom"
     path.parent.mkdir()
-    # A folder in place of what is written beside it.
+    # A folder has the name of the temporary file.
     execute(filled, "SELECT 1")
     import threading
 

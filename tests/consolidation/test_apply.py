@@ -177,7 +177,7 @@ def test_a_plan_overwrites_no_file_and_is_readable_only_by_its_owner(twice: Path
     assert plan.stat().st_mode & 0o077 == 0
     before = twice.read_bytes()
     ended = cli("maintain", twice, "--consolidate", "--dry-run", "--plan-out", twice)
-    assert (ended.code, "exists already" in ended.err) == (2, True)
+    assert (ended.code, "already exists" in ended.err) == (2, True)
     assert twice.read_bytes() == before
 
 

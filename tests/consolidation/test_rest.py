@@ -249,7 +249,7 @@ def test_findings_that_cannot_be_saved_are_reported_and_the_night_counts(
         "CREATE TRIGGER no_room BEFORE INSERT ON memos BEGIN SELECT RAISE(ABORT, 'no room'); END",
     )
     assert run(["maintain", str(settled), "--consolidate"]) == 0
-    assert "could not be kept: " in (told := capsys.readouterr().err)
+    assert "Could not store what this run computed: " in (told := capsys.readouterr().err)
     assert "no room" in told
     assert rows(settled, "SELECT id FROM memories WHERE superseded_by = 'm-500'")
     execute(settled, "DROP TRIGGER no_room")

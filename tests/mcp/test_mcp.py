@@ -87,8 +87,8 @@ def test_without_leave_to_write_only_what_reads_is_offered(filled: Path) -> None
 def test_with_leave_to_write_each_tool_says_what_it_does(filled: Path) -> None:
     offered = in_this_process(hints, filled, "--allow-writes")
     assert offered.keys() == READING | WRITING
-    assert not any(offered[one][0] for one in WRITING)
-    takes_away = {one for one, (_, destroys, _) in offered.items() if destroys}
+    assert not any(offered[each][0] for each in WRITING)
+    takes_away = {item for item, (_, destroys, _) in offered.items() if destroys}
     assert takes_away == {"consolidate_run", "consolidate_apply", "feedback", "undo"}
     assert not offered["remember"][2]
 
@@ -119,14 +119,14 @@ def test_an_agent_recalls_what_it_remembered(memory_file: Path) -> None:
 def test_of_a_cycle_one_proposal_is_approved_and_another_declined(filled: Path, cli: Cli) -> None:
     async def conversation(client: Client) -> str:
         plan = (await ask(client, "consolidate_pending"))["proposals"]
-        twins, joined = sorted(plan, key=lambda one: min(one["leaving"]))
-        assert [one["operation"] for one in plan] == ["merge", "merge"]
-        assert {one["content"] for one in joined["sources"]} == set(WIKI)
+        twins, joined = sorted(plan, key=lambda each: min(each["leaving"]))
+        assert [proposal["operation"] for proposal in plan] == ["merge", "merge"]
+        assert {source["content"] for source in joined["sources"]} == set(WIKI)
         assert joined["tokens_before"] > joined["tokens_after"]
         assert joined["draft"] and joined["reason"] and joined["state"] == "planned"
 
         done = await ask(client, "consolidate_apply", proposal_id=joined["id"])
-        assert [(one["id"], one["state"]) for one in done["proposals"]] == [
+        assert [(proposal["id"], proposal["state"]) for proposal in done["proposals"]] == [
             (joined["id"], "applied")
         ]
         declined = await ask(
@@ -134,9 +134,9 @@ def test_of_a_cycle_one_proposal_is_approved_and_another_declined(filled: Path, 
         )
         assert declined["state"] == "declined"
         assert (await ask(client, "consolidate_pending"))["proposals"] == []
-        for one, state in ((twins, "declined"), (joined, "applied")):
-            said = await refusal(client, "consolidate_apply", proposal_id=one["id"])
-            assert f"was decided already: it is {state}." in said
+        for each, state in ((twins, "declined"), (joined, "applied")):
+            message = await refusal(client, "consolidate_apply", proposal_id=each["id"])
+            assert f"was decided already: it is {state}." in message
         again = await ask(client, "consolidate_run")
         assert again["proposals"] == []
 
@@ -148,11 +148,11 @@ def test_of_a_cycle_one_proposal_is_approved_and_another_declined(filled: Path, 
     fill(filled, told(WIKI, "wiki"))
     applied = over_a_pipe(conversation, filled, "--allow-writes")
     twins = rows(filled, "SELECT status FROM memories WHERE id LIKE 'twin-%'")
-    assert {one["status"] for one in twins} == {"active"}
-    # No later night proposes it, unless it is told to.
+    assert {each["status"] for each in twins} == {"active"}
+    # No later run proposes it, unless it must reconsider.
     assert cli("maintain", filled, "--consolidate", "--json").json["proposals"] == []
     again = cli("maintain", filled, "--consolidate", "--reconsider", "--dry-run", "--json").json
-    assert [one["operation"] for one in again["proposals"]] == ["merge"]
+    assert [proposal["operation"] for proposal in again["proposals"]] == ["merge"]
     assert cli("check", filled).code == 0
     assert cli("undo", filled, applied).code == 0
 
@@ -166,11 +166,17 @@ def test_what_waits_for_review_is_listed_and_decided_without_a_survey(
     async def conversation(client: Client) -> None:
         shown = await ask(client, "consolidate_pending")
         assert (shown["surveyed"], shown["in_all"]) == (False, 2)
-        assert [one["id"] for one in shown["proposals"]] == [one["id"] for one in waiting]
-        joined = next(one for one in shown["proposals"] if one["operation"] == "synthesize")
-        twins = next(one for one in shown["proposals"] if one["operation"] == "merge")
+        assert [proposal["id"] for proposal in shown["proposals"]] == [
+            proposal["id"] for proposal in waiting
+        ]
+        joined = next(
+            proposal for proposal in shown["proposals"] if proposal["operation"] == "synthesize"
+        )
+        twins = next(
+            proposal for proposal in shown["proposals"] if proposal["operation"] == "merge"
+        )
         assert list(joined)[:6] == ["id", "operation", "sources", "leaving", "draft", "reason"]
-        assert {one["content"] for one in joined["sources"]} == set(texts_of(LEASE))
+        assert {source["content"] for source in joined["sources"]} == set(texts_of(LEASE))
         assert joined["tokens_before"] > joined["tokens_after"] > 0
         assert (joined["state"], joined["draft"]) == ("pending", waiting_draft(waiting, joined))
         second = await ask(client, "consolidate_pending", limit=1, offset=1)
@@ -178,17 +184,17 @@ def test_what_waits_for_review_is_listed_and_decided_without_a_survey(
         surveyed = await ask(client, "consolidate_pending", survey=True)
         assert (surveyed["surveyed"], surveyed["proposals"]) == (True, [])
         rehearsed = await ask(client, "consolidate_run", dry_run=True)
-        assert [one["waiting"] for one in (surveyed, rehearsed)] == [2, 2]
+        assert [each["waiting"] for each in (surveyed, rehearsed)] == [2, 2]
 
         done = await ask(client, "consolidate_apply", proposal_id=joined["id"])
-        assert [one["state"] for one in done["proposals"]] == ["applied"]
+        assert [proposal["state"] for proposal in done["proposals"]] == ["applied"]
         declined = await ask(
             client, "consolidate_decline", proposal_id=twins["id"], reason="They are two."
         )
         assert (declined["state"], declined["run"]) == ("declined", None)
-        for one in (joined, twins):
-            said = await refusal(client, "consolidate_apply", proposal_id=one["id"])
-            assert "decided already" in said
+        for each in (joined, twins):
+            message = await refusal(client, "consolidate_apply", proposal_id=each["id"])
+            assert "decided already" in message
         assert (await ask(client, "consolidate_pending"))["surveyed"]
         await ask(client, "undo", run_or_proposal=joined["id"])
         again = await ask(client, "consolidate_pending")
@@ -200,7 +206,7 @@ def test_what_waits_for_review_is_listed_and_decided_without_a_survey(
 
 
 def waiting_draft(waiting: list[dict[str, Any]], proposal: dict[str, Any]) -> str:
-    return next(str(one["draft"]) for one in waiting if one["id"] == proposal["id"])
+    return next(str(each["draft"]) for each in waiting if each["id"] == proposal["id"])
 
 
 def test_what_waits_and_is_stale_is_told_and_not_carried_out(filled: Path, cli: Cli) -> None:
@@ -209,7 +215,7 @@ def test_what_waits_and_is_stale_is_told_and_not_carried_out(filled: Path, cli: 
 
     async def conversation(client: Client) -> None:
         shown = (await ask(client, "consolidate_pending"))["proposals"]
-        (stale,) = [one for one in shown if one["state"] == "stale"]
+        (stale,) = [shown_memory for shown_memory in shown if shown_memory["state"] == "stale"]
         assert "was changed since the plan was made" in stale["why"]
         answer = await ask(client, "consolidate_apply", proposal_id=stale["id"])
         assert (answer["run"], answer["proposals"][0]["state"]) == (None, "stale")
@@ -225,8 +231,8 @@ def test_an_agent_is_not_shown_what_waits_of_another_tenant(filled: Path, cli: C
 
     async def conversation(client: Client) -> None:
         assert (await ask(client, "consolidate_pending"))["in_all"] == 0
-        said = await refusal(client, "consolidate_apply", proposal_id=waiting)
-        assert (f"There is no proposal '{waiting}'" in said, "stale" in said) == (True, False)
+        message = await refusal(client, "consolidate_apply", proposal_id=waiting)
+        assert (f"There is no proposal '{waiting}'" in message, "stale" in message) == (True, False)
 
     in_this_process(conversation, filled, "--tenant", "other", "--allow-writes")
     assert len(cli("review", filled, "--json").json["proposals"]) == 2
@@ -240,14 +246,14 @@ def test_a_client_hears_how_far_a_survey_and_a_run_are(filled: Path) -> None:
             async def hear(
                 progress: float,
                 total: float | None,
-                said: str | None,
+                message: str | None,
                 heard: list[tuple[float, str | None]] = heard,
             ) -> None:
-                heard.append((progress, said))
+                heard.append((progress, message))
 
             await client.call_tool(tool, {}, progress_callback=hear)
             assert heard[0][1] == "reading the file"
-            assert heard == sorted(heard, key=lambda one: one[0])
+            assert heard == sorted(heard, key=lambda each: each[0])
 
     in_this_process(conversation, filled, "--allow-writes")
 
@@ -261,18 +267,20 @@ def test_a_run_is_shown_carried_out_traced_and_taken_back(
         shown = await ask(client, "consolidate_run", dry_run=True)
         assert shown["run"] is None
         done = await ask(client, "consolidate_run")
-        merges = [one["id"] for one in done["proposals"] if one["operation"] == "merge"]
-        assert merges == [one["id"] for one in shown["proposals"]]
+        merges = [
+            proposal["id"] for proposal in done["proposals"] if proposal["operation"] == "merge"
+        ]
+        assert merges == [proposal["id"] for proposal in shown["proposals"]]
         assert done["after"]["active"] < done["before"]["active"]
         (hit,) = (await ask(client, "recall", query="Who renews the job lock?", layer="stable"))[
             "hits"
         ]
         traced = await ask(client, "trace", memory_id=hit["id"])
-        assert {one["content"] for one in traced["sources"]} == set(texts_of(LEASE))
+        assert {source["content"] for source in traced["sources"]} == set(texts_of(LEASE))
         stats = await ask(client, "memory_stats")
         assert stats["last_run"]["id"] == done["run"]
         taken = await ask(client, "undo", run_or_proposal=done["run"])
-        assert sorted(taken["undone"]) == sorted(one["id"] for one in done["proposals"])
+        assert sorted(taken["undone"]) == sorted(proposal["id"] for proposal in done["proposals"])
 
     in_this_process(conversation, filled, "--allow-writes", *model)
     assert picture(filled, ["memories"]) == before
@@ -290,11 +298,11 @@ def test_a_memory_that_a_run_made_and_that_misleads_is_undone(
         assert praised["trust"] == pytest.approx(hit["trust"] + 0.05)
         source = await ask(client, "feedback", memory_id="lease-00", helpful=False)
         assert source["trust"] == pytest.approx(0.4)
-        assert [one["id"] for one in source["made_from_it"]] == [hit["id"]]
+        assert [each["id"] for each in source["made_from_it"]] == [hit["id"]]
         answers = [
             await ask(client, "feedback", memory_id=hit["id"], helpful=False) for _ in range(4)
         ]
-        assert [bool(one["undone"]) for one in answers] == [False, False, False, True]
+        assert [bool(answer["undone"]) for answer in answers] == [False, False, False, True]
         assert answers[-1]["trust"] < 0.2
         assert "was undone" in answers[-1]["said"]
         assert "no memory" in await refusal(client, "trace", memory_id=hit["id"])
@@ -317,17 +325,17 @@ def test_errors_are_sentences_with_what_can_be_done(filled: Path) -> None:
             await refusal(client, "remember", content="Plants need light."),
         ]
 
-    said = in_this_process(conversation, filled, "--allow-writes")
-    assert "There is no memory 'nobody'" in said[0]
-    assert "slowwave list" in said[0]
-    assert "not 'yesterday'" in said[1]
-    assert said[2] == "limit: Input should be greater than or equal to 1."
-    assert "its text is blank" in said[3]
-    assert "There is no run or proposal" in said[4]
-    assert "There is no memory" in said[5]
-    assert "There is no proposal 'none'" in said[6]
-    assert said[7] == "text: Field required."
-    assert not any("Traceback" in one for one in said)
+    message = in_this_process(conversation, filled, "--allow-writes")
+    assert "There is no memory 'nobody'" in message[0]
+    assert "slowwave list" in message[0]
+    assert "not 'yesterday'" in message[1]
+    assert message[2] == "limit: Input should be greater than or equal to 1."
+    assert "its text is blank" in message[3]
+    assert "There is no run or proposal" in message[4]
+    assert "There is no memory" in message[5]
+    assert "There is no proposal 'none'" in message[6]
+    assert message[7] == "text: Field required."
+    assert not any("Traceback" in each for each in message)
 
 
 def test_a_file_that_goes_away_is_an_error_of_the_call_and_not_of_the_server(filled: Path) -> None:
@@ -348,7 +356,7 @@ def test_a_memory_that_commands_its_reader_is_marked_and_in_no_block(memory_file
         assert made["tries_to_command"] == ORDER
         await ask(client, "remember", text="The wiki moved to Bergen.")
         hits = (await ask(client, "recall", query="Where is the wiki?"))["hits"]
-        assert {one["id"] for one in hits if "tries_to_command" in one} == {made["id"]}
+        assert {hit["id"] for hit in hits if "tries_to_command" in hit} == {made["id"]}
         block = await ask(client, "memory_block", query="Where is the wiki?")
         assert "Bergen" in block["text"]
         assert "Oslo" not in block["text"]
@@ -363,17 +371,17 @@ def test_a_memory_that_commands_its_reader_is_marked_and_in_no_block(memory_file
 def test_an_agent_sees_and_changes_one_tenant_alone(filled: Path, cli: Cli) -> None:
     fill(filled, told(TWINS, "other", tenant="other"))
     run = cli("maintain", filled, "--consolidate", "--json").json
-    theirs = next(one["id"] for one in run["proposals"] if one["tenant"] == "other")
+    theirs = next(proposal["id"] for proposal in run["proposals"] if proposal["tenant"] == "other")
     before = picture(filled, ["memories"])
 
     async def conversation(client: Client) -> None:
         hits = (await ask(client, "recall", query="lock", limit=50))["hits"]
-        assert not any(one["id"].startswith("other") for one in hits)
+        assert not any(hit["id"].startswith("other") for hit in hits)
         assert "of tenant 'default'" in await refusal(client, "trace", memory_id="other-00")
         answer = await refusal(client, "feedback", memory_id="other-00", helpful=False)
         assert "of tenant 'default'" in answer
-        said = await refusal(client, "undo", run_or_proposal=run["run"])
-        assert "was not for tenant 'default' alone" in said
+        message = await refusal(client, "undo", run_or_proposal=run["run"])
+        assert "was not for tenant 'default' alone" in message
         assert "no run or proposal" in await refusal(client, "undo", run_or_proposal=theirs)
         report = await client.read_resource("slowwave://report/last")
         assert "other-" not in report.contents[0].text
@@ -397,8 +405,8 @@ def test_an_agent_sees_no_counts_of_an_expiry_of_all_tenants_and_cannot_undo_it(
         assert (last["id"], last["before"], last["after"]) == (run["id"], None, None)
         report = await client.read_resource("slowwave://report/last")
         assert json.loads(report.contents[0].text)["run"] == last
-        said = await refusal(client, "undo", run_or_proposal=run["id"])
-        assert "was not for tenant 'default' alone" in said
+        message = await refusal(client, "undo", run_or_proposal=run["id"])
+        assert "was not for tenant 'default' alone" in message
 
     in_this_process(conversation, filled, "--allow-writes")
     assert picture(filled, ["memories", "runs"]) == before
@@ -411,11 +419,11 @@ def test_a_run_for_another_tenant_is_to_an_agent_as_if_it_were_not(filled: Path,
 
     async def conversation(client: Client) -> None:
         assert (await ask(client, "memory_stats"))["last_run"] is None
-        said = [
-            await refusal(client, "undo", run_or_proposal=one) for one in (run, run[:8], missing)
+        message = [
+            await refusal(client, "undo", run_or_proposal=each) for each in (run, run[:8], missing)
         ]
-        hidden = [one.replace(run, "ID").replace(run[:8], "ID") for one in said[:2]]
-        assert hidden == [said[2].replace(missing, "ID")] * 2
+        hidden = [each.replace(run, "ID").replace(run[:8], "ID") for each in message[:2]]
+        assert hidden == [message[2].replace(missing, "ID")] * 2
 
     in_this_process(conversation, filled, "--allow-writes")
     assert rows(filled, "SELECT outcome FROM runs") == [{"outcome": "done"}]
@@ -431,11 +439,11 @@ def test_a_short_id_tells_an_agent_nothing_of_other_tenants(filled: Path, cli: C
         assert traced["memory"]["id"] == "pair-of-00"
         for tool, more in (("trace", {}), ("feedback", {"helpful": True})):
             # Of the first there are several, of the second one, of the third none.
-            said = [
-                (await refusal(client, tool, memory_id=one, **more)).replace(one, "ID")
-                for one in ("theirs", "theirs-00", "nobody's")
+            message = [
+                (await refusal(client, tool, memory_id=each, **more)).replace(each, "ID")
+                for each in ("theirs", "theirs-00", "nobody's")
             ]
-            assert said == [said[0]] * 3
+            assert message == [message[0]] * 3
 
     in_this_process(conversation, filled, "--allow-writes")
 
@@ -483,24 +491,24 @@ def test_a_file_that_is_not_there_is_made_only_where_writing_is_allowed(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["--host", "127.0.0.1"], "need --http"),
-        (["--http", "0", "--host", "0.0.0.0"], "needs --token"),  # noqa: S104 - it is refused
+        (["--http", "0", "--host", "0.0.0.0"], "specify --token"),  # noqa: S104 - it is refused
         (["--http", "0", "--token", " "], "is blank"),
-        (["--http", "0", "--token", "schlüssel"], "No HTTP header carries that token"),
-        (["--http", "0", "--token", "ключ"], "No HTTP header carries that token"),
-        (["--http", "0", "--token", "key\n"], "No HTTP header carries that token"),
-        (["--http", "0", "--token", "key "], "No HTTP header carries that token"),
+        (["--http", "0", "--token", "schlüssel"], "header cannot carry that token"),
+        (["--http", "0", "--token", "ключ"], "header cannot carry that token"),
+        (["--http", "0", "--token", "key\n"], "header cannot carry that token"),
+        (["--http", "0", "--token", "key "], "header cannot carry that token"),
         (["--http", "70000"], "65535"),
     ],
 )
 def test_a_door_that_would_stand_open_is_wrong_usage(
-    arguments: list[str], said: str, memory_file: Path, cli: Cli
+    arguments: list[str], message: str, memory_file: Path, cli: Cli
 ) -> None:
     ended = cli("mcp", memory_file, *arguments)
     assert (ended.code, ended.out) == (2, "")
-    assert said in ended.err
+    assert message in ended.err
 
 
 def test_without_the_package_the_command_says_how_to_install_it(memory_file: Path) -> None:
@@ -541,7 +549,7 @@ def test_between_calls_the_file_is_not_open(filled: Path) -> None:
         await ask(client, "remember", text="Plants need light.")
         # That of the listing itself is closed by the time when they are looked at.
         opened = map(os.path.realpath, Path("/proc/self/fd").iterdir())
-        return [one for one in opened if str(filled) in one]
+        return [each for each in opened if str(filled) in each]
 
     assert in_this_process(conversation, filled, "--allow-writes") == []
 
@@ -574,7 +582,7 @@ def test_with_a_token_each_request_must_bring_it(way: str, filled: Path) -> None
             http.delete(local),
             http.get(local.replace("/mcp", "/anything")),
         ]
-        assert [one.status_code for one in answers] == [401] * 5
+        assert [answer.status_code for answer in answers] == [401] * 5
         assert over_http(hints, local, TOKEN).keys() == READING
 
 
@@ -612,7 +620,7 @@ def test_with_a_model_the_night_asks_it_and_says_what_that_took(memory_file: Pat
     with model_server() as server:
         done = in_this_process(conversation, memory_file, "--allow-writes", *model_of(server))
     assert done["model"]["name"] == "openai/scripted"
-    assert any(one["state"] == "applied" for one in done["proposals"])
+    assert any(proposal["state"] == "applied" for proposal in done["proposals"])
     assert picture(memory_file, ["memories"]) == before
 
 

@@ -32,9 +32,9 @@ def test_the_quality_benchmark_needs_nothing_but_the_repository(tmp_path: Path) 
 
 
 def test_no_two_flavours_share_a_memory_or_a_fact() -> None:
-    told = [one for flavour in fixture.FLAVOURS for one in fixture.load(flavour).told]
-    assert len({one.id for one in told}) == len(told) == 3_000
-    groups = [{one.group for one in fixture.load(name).told} for name in fixture.FLAVOURS]
+    output = [each for flavour in fixture.FLAVOURS for each in fixture.load(flavour).told]
+    assert len({each.id for each in output}) == len(output) == 3_000
+    groups = [{each.group for each in fixture.load(name).told} for name in fixture.FLAVOURS]
     assert len(set.union(*groups)) == sum(map(len, groups))
 
 
@@ -65,7 +65,7 @@ def test_a_stage_is_not_counted_for_the_one_around_it() -> None:
         sum(range(1_000_000))
     figures = clock.total()
     assert set(figures["stages"]) == {REST, "outer", "inner"}
-    parts = [one["processor"] for one in figures["stages"].values()]
+    parts = [value["processor"] for value in figures["stages"].values()]
     assert figures["processor"] == pytest.approx(sum(parts))
     inner, outer = (figures["stages"][name]["processor"] for name in ("inner", "outer"))
     assert inner > outer

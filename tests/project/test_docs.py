@@ -46,17 +46,17 @@ def test_each_promise_on_the_page_on_reliability_names_a_test_that_make_test_lon
     rows = [line for line in RELIABILITY.read_text("utf-8").splitlines() if "`tests/" in line]
     assert rows
     for row in rows:
-        named = [ROOT / one for one in re.findall(r"`(tests/[a-z_/]+\.py)`", row)]
-        assert all(one.is_file() for one in named), row
+        named = [ROOT / each for each in re.findall(r"`(tests/[a-z_/]+\.py)`", row)]
+        assert all(each.is_file() for each in named), row
         # As the Makefile finds them.
         assert any(
-            "reliability" in one.parts or re.search("rounds|long_only", one.read_text("utf-8"))
-            for one in named
+            "reliability" in each.parts or re.search("rounds|long_only", each.read_text("utf-8"))
+            for each in named
         ), row
 
 
 @pytest.mark.parametrize("page", [ROOT / "README.md", *sorted(PAGE.parent.glob("*.md"))])
 def test_every_file_of_the_project_that_a_page_names_is_there(page: Path) -> None:
     named = set(re.findall(r"`((?:[a-z_]+/)+[a-z_]+\.[a-z]+)`", page.read_text("utf-8")))
-    made = {one for one in named if one.startswith("build/")}
-    assert [one for one in sorted(named - made) if not (ROOT / one).is_file()] == []
+    made = {each for each in named if each.startswith("build/")}
+    assert [each for each in sorted(named - made) if not (ROOT / each).is_file()] == []

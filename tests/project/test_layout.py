@@ -17,7 +17,7 @@ LAYOUT = (ROOT / "docs" / "layout.md").read_text("utf-8")
 
 
 def strings(path: Path) -> set[str]:
-    """Return the texts of a program that stand by themselves."""
+    """Return the string constants of a module."""
     tree = ast.parse(path.read_text("utf-8"))
     return {
         node.value
@@ -43,24 +43,24 @@ def test_every_module_that_the_layout_names_by_itself_is_there() -> None:
 
 @pytest.mark.parametrize("package", ["cli", "consolidation"])
 def test_every_folder_of_a_package_stands_in_the_layout(package: str) -> None:
-    folders = {one.parent.name for one in (ROOT / package).glob("*/__init__.py")}
-    assert {one for one in folders if f"`{one}/`" not in LAYOUT} == set()
+    folders = {path.parent.name for path in (ROOT / package).glob("*/__init__.py")}
+    assert {each for each in folders if f"`{each}/`" not in LAYOUT} == set()
 
 
 def test_beside_the_folders_of_the_command_line_stands_only_the_way_in() -> None:
-    files = {one.name for one in (ROOT / "cli").glob("*.py")}
+    files = {path.name for path in (ROOT / "cli").glob("*.py")}
     assert files == {"__init__.py", "__main__.py", "app.py"}
 
 
 def test_beside_the_folders_of_consolidation_stand_six_files_at_most() -> None:
-    files = {one.name for one in (ROOT / "consolidation").glob("*.py")} - {"__init__.py"}
+    files = {path.name for path in (ROOT / "consolidation").glob("*.py")} - {"__init__.py"}
     assert len(files) <= 6
 
 
 def test_consolidation_names_no_table_of_the_file() -> None:
-    tables = {one.split()[1] for one in fresh_parts() if one.startswith("table ")}
+    tables = {each.split()[1] for each in fresh_parts() if each.startswith("table ")}
     # The others have names that are words of ours, too.
-    named = {one for one in tables if "_" in one} | {"embeddings", "journal", "derivations"}
+    named = {each for each in tables if "_" in each} | {"embeddings", "journal", "derivations"}
     assert len(named & tables) > 5
     for path in (ROOT / "consolidation").rglob("*.py"):
         assert not strings(path) & named, path

@@ -45,7 +45,7 @@ def edges(derived: str, sources: str, operation: str = "synthesize") -> list[Edg
     return [Edge(derived, source, operation) for source in sources.split()]
 
 
-# A fact told three times, a rule twice, an update, and one memory more, each of ten characters.
+# A fact three times, a rule twice, an update, and one more memory, each of ten characters.
 BEFORE = [
     told("f1", "port 8080."),
     told("f2", "8080 port.", 2),
@@ -71,14 +71,18 @@ def figures(
     gold: Gold = GOLD,
 ) -> LifeFigures:
     """Compute the figures of a night after which these rows are as given, the others as before."""
-    rows = {one.id: one for one in [*BEFORE, *after]}
+    rows = {each.id: each for each in [*BEFORE, *after]}
     return life_figures(Life(BEFORE, list(rows.values()), lineage, conflicts, gold))
 
 
 def perfect() -> tuple[list[Stored], list[Edge]]:
     """Return a night as it should be: 12 characters for the fact, 10 for the rule, 15, and 10."""
     f1, f2, f3, r1, r2, u1, u2, _ = BEFORE
-    rows = [gone(one, "F") for one in (f1, f2, f3)] + [gone(r1, "r2"), gone(u1, "U"), gone(u2, "U")]
+    rows = [gone(each, "F") for each in (f1, f2, f3)] + [
+        gone(r1, "r2"),
+        gone(u1, "U"),
+        gone(u2, "U"),
+    ]
     rows += [made("F", "port is 8080"), r2, made("U", "node is 22, 20.")]
     lineage = edges("F", "f1 f2 f3") + edges("r2", "r1", "merge") + edges("U", "u1 u2", "update")
     return rows, lineage
@@ -93,7 +97,7 @@ def test_a_perfect_night_removes_all_that_is_redundant() -> None:
     assert found.rightly == ("f1", "f2", "f3", "r1", "u1", "u2")
     assert not any(found.joined.values())
     shares = (found.told_once, found.stated_once, found.updated)
-    assert [(len(one.right), one.total) for one in shares] == [(1, 1)] * 3
+    assert [(len(each.right), each.total) for each in shares] == [(1, 1)] * 3
     assert not found.text_grows
 
 
@@ -102,7 +106,7 @@ def test_a_night_that_does_nothing_removes_nothing() -> None:
     assert found.memories.removed == found.characters.removed == 0.0
     assert (found.rightly, found.wrongly, found.lost) == ((), (), ())
     shares = (found.told_once, found.stated_once, found.updated)
-    assert [(len(one.right), one.total) for one in shares] == [(0, 1)] * 3
+    assert [(len(each.right), each.total) for each in shares] == [(0, 1)] * 3
     assert found.details == 2
 
 
@@ -125,7 +129,7 @@ def test_nothing_redundant_is_no_share() -> None:
 )
 def test_a_pair_that_is_to_stay_apart_is_joined(into: dict[str, str], lineage: list[Edge]) -> None:
     rows = [*BEFORE, made("A", "a"), made("B", "b")]
-    found = figures([gone(one, into[one.id]) if one.id in into else one for one in rows], lineage)
+    found = figures([gone(row, into[row.id]) if row.id in into else row for row in rows], lineage)
     assert found.joined == {"apart": (("f1", "x"),), "traps": (), "contradictions": ()}
     assert len(found.glued) == 1
     assert {"f1", "x"} <= set(found.glued[0].ids)
@@ -137,7 +141,7 @@ def test_all_that_went_with_something_else_is_folded_wrongly() -> None:
         [gone(f1, "A"), gone(f2, "A"), gone(x, "A"), made("A", "8080 port, tea, no co")]
     )
     assert (found.rightly, found.wrongly) == ((), ("f1", "f2", "x"))
-    assert [(one.into, one.ids) for one in found.wrong_folds] == [("A", ("f1", "f2", "x"))]
+    assert [(each.into, each.ids) for each in found.wrong_folds] == [("A", ("f1", "f2", "x"))]
 
 
 def test_what_a_rule_only_cites_did_not_go_with_the_others() -> None:
@@ -145,7 +149,7 @@ def test_what_a_rule_only_cites_did_not_go_with_the_others() -> None:
     rows = [gone(f1, "A"), gone(f2, "A"), made("A", "8080 port")]
     found = figures(rows, edges("A", "f1 f2 x"))
     assert found.rightly == ("f1", "f2")
-    assert [one.ids for one in found.glued] == [("f1", "f2", "x")]
+    assert [each.ids for each in found.glued] == [("f1", "f2", "x")]
 
 
 def test_a_memory_that_went_for_nothing_is_folded_wrongly() -> None:
@@ -154,14 +158,14 @@ def test_a_memory_that_went_for_nothing_is_folded_wrongly() -> None:
 
 def test_a_detail_without_any_of_its_wordings_is_lost() -> None:
     f1, f2, f3, *_ = BEFORE
-    rows = [gone(one, "F") for one in (f1, f2, f3)]
+    rows = [gone(each, "F") for each in (f1, f2, f3)]
     assert figures([*rows, made("F", "8080")]).lost == (("f1", ("Port", "socket")),)
     assert figures([*rows, made("F", "socket 8080")]).lost == ()
 
 
 def test_a_detail_in_another_tenant_is_lost_and_one_that_never_stood_is_not() -> None:
     f1, f2, f3, *_ = BEFORE
-    rows = [gone(one, "F") for one in (f1, f2, f3)]
+    rows = [gone(each, "F") for each in (f1, f2, f3)]
     elsewhere = replace(made("F", "port 8080"), tenant="other")
     assert len(figures([*rows, elsewhere]).lost) == 2
     never = Gold(facts=(ToldFact(("f1", "f2"), (("9090",),)),))
@@ -199,7 +203,7 @@ def test_conflicts_are_right_by_what_their_memories_say() -> None:
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "so"),
+    ("first", "second", "contradict"),
     [
         ("The proxy listens on port 3000.", "The proxy listens on port `3128`.", True),
         ("Deploy on Mondays.", "Do not deploy on Mondays.", True),
@@ -209,8 +213,8 @@ def test_conflicts_are_right_by_what_their_memories_say() -> None:
         ("Ida pays Bo.", "Bo pays Ida.", False),
     ],
 )
-def test_two_texts_seem_to_give_one_thing_two_values(one: str, other: str, so: bool) -> None:
-    assert two_values(one, other) is so
+def test_two_texts_can_give_one_thing_two_values(first: str, second: str, contradict: bool) -> None:
+    assert two_values(first, second) is contradict
 
 
 def test_the_gold_is_read_with_pairs_as_lists_or_as_objects() -> None:
@@ -231,10 +235,10 @@ def test_the_gold_is_read_with_pairs_as_lists_or_as_objects() -> None:
 def test_every_memory_of_a_night_has_its_place_in_the_gold() -> None:
     known = load("lab")
     gold = gold_of_night(known)
-    groups = [one["ids"] for name in ("facts", "rules", "updates") for one in gold[name]]
-    ids = [one for group in groups for one in group] + gold["single"]
-    assert sorted(ids) == sorted(one.id for one in known.told)
-    assert {one for pair in gold["apart"] for one in pair} <= set(ids)
+    groups = [each["ids"] for name in ("facts", "rules", "updates") for each in gold[name]]
+    ids = [each for group in groups for each in group] + gold["single"]
+    assert sorted(ids) == sorted(each.id for each in known.told)
+    assert {each for pair in gold["apart"] for each in pair} <= set(ids)
 
 
 def test_the_command_prints_the_main_figures_last(tmp_path: Path) -> None:

@@ -25,9 +25,9 @@ def needed_by(name: str) -> set[str]:
         return set()
     here = {"extra": ""}
     return {
-        canonicalize_name(one.name)
-        for one in found
-        if one.marker is None or one.marker.evaluate(here)
+        canonicalize_name(each.name)
+        for each in found
+        if each.marker is None or each.marker.evaluate(here)
     }
 
 

@@ -35,7 +35,7 @@ class Evening:
 
     def after(self, start: str) -> tuple[str, Path]:
         """Return what the command that begins so wrote, and the file that it left."""
-        (command,) = (one for one in self.said if one.startswith(f"slowwave {start}"))
+        (command,) = (each for each in self.said if each.startswith(f"slowwave {start}"))
         return self.said[command], self.files[command]
 
 
@@ -51,7 +51,7 @@ def evening(tmp_path_factory: pytest.TempPathFactory) -> Evening:
     (programs / "slowwave").chmod(0o755)
     kept = {name: value for name, value in os.environ.items() if not name.startswith("SLOWWAVE_")}
     environment = {**kept, "PATH": f"{programs}:{os.environ['PATH']}"}
-    said: dict[str, str] = {}
+    message: dict[str, str] = {}
     notes: dict[str, str] = {}
     files: dict[str, Path] = {}
     for command in commands_of(readme.example("review")):
@@ -64,29 +64,29 @@ def evening(tmp_path_factory: pytest.TempPathFactory) -> Evening:
             check=False,
         )
         assert ended.returncode == 0, (command, ended.stderr)
-        said[command] = ended.stdout
+        message[command] = ended.stdout
         notes[command] = ended.stderr
         files[command] = Path(shutil.copy(folder / "review.db", folder / f"{len(files)}.db"))
-    return Evening(folder, said, notes, files)
+    return Evening(folder, message, notes, files)
 
 
 def test_a_night_in_review_mode_leaves_all_as_it_is_and_lists_what_waits(evening: Evening) -> None:
-    said, path = evening.after("maintain")
-    assert "2 pending. Decide what waits with: slowwave review review.db" in said
+    message, path = evening.after("maintain")
+    assert "2 pending. Decide what waits with: slowwave review review.db" in message
     assert len(active(path)) == 11
     assert evening.said["slowwave review review.db"].count("(pending)") == 2
 
 
 def test_one_proposal_is_approved_and_its_duplicate_is_gone_then(evening: Evening) -> None:
-    said, path = evening.after("review approve")
-    assert "Take it back with: slowwave undo review.db" in said
+    message, path = evening.after("review approve")
+    assert "Take it back with: slowwave undo review.db" in message
     assert states(path) == {INVOICES: "applied", PLANTS: "pending"}
     assert SAID_AGAIN not in active(path)
 
 
 def test_one_proposal_is_declined_and_its_reason_is_kept(evening: Evening) -> None:
-    said, path = evening.after("review decline")
-    assert "Declined 1 proposal." in said
+    message, path = evening.after("review decline")
+    assert "Declined 1 proposal." in message
     (declined,) = rows(path, "SELECT why FROM proposals WHERE state = 'declined'")
     assert declined["why"] == "declined by a person: the plants move next week"
     assert "User said that Ines waters the office plants on Mondays." in active(path)
@@ -103,14 +103,14 @@ def test_the_report_opens_in_a_browser_and_shows_each_proposal(
         items = shown.value("[...document.querySelectorAll('.item')].map((one) => one.textContent)")
         assert shown.complaints == []
     proposals = "\n".join(items)
-    for one in ("Ines waters the office plants on Mondays.", INVOICES, PLANTS):
-        assert one in proposals
+    for each in ("Ines waters the office plants on Mondays.", INVOICES, PLANTS):
+        assert each in proposals
 
 
 def test_a_memory_is_followed_to_its_sources(evening: Evening) -> None:
-    said, _ = evening.after("show")
-    assert said.startswith("smoke-03 (working, superseded) User said that Helvi settles")
-    assert "made into" in said
+    message, _ = evening.after("show")
+    assert message.startswith("smoke-03 (working, superseded) User said that Helvi settles")
+    assert "made into" in message
 
 
 def test_one_approval_is_taken_back_and_the_decision_not_to_stays(evening: Evening) -> None:

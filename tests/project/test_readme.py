@@ -46,8 +46,8 @@ def test_the_commands_for_another_agents_file_work_one_after_the_other(
     assert (program, to) == ("cp", ".")
     shutil.copy(ROOT / source, tmp_path)
     before = (tmp_path / Path(source).name).read_bytes()
-    ended = [cli(*shlex.split(one)[1:]) for one in commands]
-    assert [one.code for one in ended] == [0, 0, 0]
+    ended = [cli(*shlex.split(command)[1:]) for command in commands]
+    assert [each.code for each in ended] == [0, 0, 0]
     assert len((tmp_path / Path(source).name).read_bytes()) < len(before)
 
 
@@ -58,8 +58,8 @@ def test_the_commands_of_a_review_work_one_after_the_other(
     shutil.copy(SMOKE, tmp_path / "fixtures")
     monkeypatch.chdir(tmp_path)
     commands = commands_of(readme.example("review"))
-    ended = [cli(*shlex.split(one)[1:]) for one in commands]
-    assert [one.code for one in ended] == [0] * len(commands)
+    ended = [cli(*shlex.split(command)[1:]) for command in commands]
+    assert [each.code for each in ended] == [0] * len(commands)
 
 
 def test_the_smoke_fixture_of_ci_has_something_to_do(tmp_path: Path, cli: Cli) -> None:
@@ -75,14 +75,14 @@ def test_the_recorded_night_of_ci_goes_a_models_way_without_one(tmp_path: Path, 
     maintained = ("maintain", memories, "--consolidate", setting("replay", answers), "--json")
     night = cli(*maintained)
     assert (night.code, night.err) == (0, "")
-    by_model = [one for one in night.json["proposals"] if one["by_model"]]
-    assert {one["operation"] for one in by_model} == {"merge", "synthesize", "extract", "update"}
-    assert {one["state"] for one in by_model} == {"applied"}
+    by_model = [proposal for proposal in night.json["proposals"] if proposal["by_model"]]
+    assert {each["operation"] for each in by_model} == {"merge", "synthesize", "extract", "update"}
+    assert {each["state"] for each in by_model} == {"applied"}
     (conflict,) = night.json["conflicts"]
     assert conflict["slot"] == "statement"
     listed = cli("conflicts", memories, "--json").json["conflicts"]
-    assert [one["sources"] for one in listed] == [conflict["sources"]]
-    # Each detail still stands in an active memory.
+    assert [each["sources"] for each in listed] == [conflict["sources"]]
+    # Each detail is still in an active memory.
     exported = cli("export", memories).out
     for detail in ("25 minutes", "03:00", "!418", "Tove", "fixtures", "Imke", "1 April"):
         assert detail in exported
@@ -98,7 +98,11 @@ def test_a_dry_run_that_asks_the_record_plans_what_the_night_then_does(
     night = ("maintain", memories, "--consolidate", setting("replay", answers), "--json")
     planned, done = cli(*night, "--dry-run", "--ask"), cli(*night)
     drafts = [
-        {(one["operation"], one["draft"]) for one in ended.json["proposals"] if one["by_model"]}
+        {
+            (proposal["operation"], proposal["draft"])
+            for proposal in ended.json["proposals"]
+            if proposal["by_model"]
+        }
         for ended in (planned, done)
     ]
     assert drafts[0] == drafts[1]

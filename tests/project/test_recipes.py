@@ -32,7 +32,7 @@ def commands_in(page: str) -> list[list[str]]:
     """Return each call of slowwave on a page, as words from the name of its command on."""
     examples = "\n".join(re.findall(r"```\w+\n(.*?)```", page, re.DOTALL))
     found = re.findall(r"(?:/|\s|\()slowwave ([a-z]+ [^\n)>|]*)", examples)
-    return [shlex.split(one, comments=True) for one in found]
+    return [shlex.split(each, comments=True) for each in found]
 
 
 @pytest.fixture
@@ -66,7 +66,7 @@ def test_every_option_of_a_recipe_is_known() -> None:
     found = commands_in(PAGE)
     assert len(found) > 12
     for name, *words in found:
-        known = {option for one in commands[name].params for option in one.opts}
+        known = {option for parameter in commands[name].params for option in parameter.opts}
         assert {word for word in words if word.startswith("-")} <= known, name
 
 
@@ -80,7 +80,7 @@ def test_the_property_list_of_launchd_is_one() -> None:
 
 
 def test_the_check_for_ci_goes_through(tmp_path: Path, programs: Path) -> None:
-    script = next(one for one in blocks(PAGE, "sh") if "smoke.jsonl" in one)
+    script = next(each for each in blocks(PAGE, "sh") if "smoke.jsonl" in each)
     (tmp_path / "fixtures").mkdir()
     shutil.copy(ROOT / "fixtures" / "smoke.jsonl", tmp_path / "fixtures")
     ended = shell(script, tmp_path, programs)
@@ -98,14 +98,14 @@ def test_the_mail_says_how_the_night_ended(
     fill(memory_file, told(TWINS, "twin"))
     if not there:
         memory_file.unlink()
-    script = next(one for one in blocks(PAGE, "sh") if "mail -s" in one)
+    script = next(each for each in blocks(PAGE, "sh") if "mail -s" in each)
     ended = shell(
         script.replace("/var/lib/agent/memory.db", str(memory_file)), memory_file.parent, programs
     )
     assert str(ended.returncode) == subject.split()[-1]
     assert memory_file.with_name("subject").read_text().strip() == subject
-    said = memory_file.with_name("mail").read_text()
-    assert ("slowwave undo" if there else "There is no file") in said
+    message = memory_file.with_name("mail").read_text()
+    assert ("slowwave undo" if there else "There is no file") in message
 
 
 @pytest.mark.parametrize("config", blocks(MCP, "json"))
@@ -118,8 +118,8 @@ def test_a_client_that_is_told_so_has_the_tools_of_the_page(config: str, tmp_pat
 
     async def conversation(client: Client) -> list[tuple[str, str]]:
         return [
-            (one.name, "yes" if one.annotations and one.annotations.read_only_hint else "no")
-            for one in (await client.list_tools()).tools
+            (tool.name, "yes" if tool.annotations and tool.annotations.read_only_hint else "no")
+            for tool in (await client.list_tools()).tools
         ]
 
     assert in_this_process(conversation, tmp_path / Path(path).name, *options) == tools

@@ -1,4 +1,4 @@
-"""Every number that a decision turns on stands in thresholds.py, with where it comes from."""
+"""Every number that a decision depends on is in thresholds.py, with its source."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NO_DECISIONS = {
     "clustering/neighbours.py": {1e-4, 2e-6, 0.5},
     # How much more than its first question a window takes: of tokens, not of memories.
     "planning/estimates.py": {2.5},
-    # When it is quicker to compare all anew. What is found is the same.
+    # When it is quicker to compare everything again. The result is the same.
     "clustering/stored_graph.py": {0.5},
     # Seconds to wait, and what is worth storing for the next night.
     "running/survey.py": {0.05, 0.1},

@@ -78,7 +78,7 @@ def test_the_wheel_brings_the_prompts(installed: Path) -> None:
 def test_the_wheel_brings_the_command_and_no_tests(installed: Path) -> None:
     (entry,) = installed.glob("slowwave-*.dist-info/entry_points.txt")
     assert "slowwave = slowwave.cli" in entry.read_text("utf-8")
-    assert {one.name for one in (installed / "slowwave").iterdir()} - {"__pycache__"} == {
+    assert {path.name for path in (installed / "slowwave").iterdir()} - {"__pycache__"} == {
         "cli",
         "consolidation",
         "extensions",

@@ -255,7 +255,7 @@ def test_many_changes_are_shown_in_part_and_given_whole_to_programs(
     lines = capsys.readouterr().err.splitlines()
     assert lines[0] == "Error: 12 later changes prevent the undo."
     assert len([line for line in lines if line.startswith("- Memory")]) == 10
-    assert lines[11] == "- and 2 more: --json gives them all."
+    assert lines[11] == "- and 2 more: --json shows all."
     assert run(["undo", str(memory_file), run_id, "--json"]) == 1
     assert len(json.loads(capsys.readouterr().err)["obstacles"]) == 12
 

@@ -24,17 +24,16 @@ from slowwave.cli.arguments.model_options import (
 from slowwave.cli.arguments.options import (
     ALL_OPERATIONS,
     ConfigOption,
-    ConsolidateOption,
     EmbedderOption,
     EnabledOption,
     IncludeProtectedOption,
     JsonOption,
     OnlyOption,
     QuietOption,
+    operations_of,
 )
 from slowwave.cli.arguments.settings import beside_source, is_on_command_line
 from slowwave.cli.arguments.settings import source_of as option_source
-from slowwave.cli.arguments.writers import operations_of
 from slowwave.cli.nights.gates import Gates
 from slowwave.cli.terminal.exits import Code
 from slowwave.cli.terminal.output import Output, clean
@@ -73,7 +72,9 @@ def fleet_maintain(
             show_default=False,
         ),
     ],
-    consolidate: ConsolidateOption = False,
+    consolidate: Annotated[
+        bool, typer.Option("--consolidate", hidden=True, help="The default; has no effect.")
+    ] = True,
     dry_run: Annotated[
         bool,
         typer.Option("--dry-run", help="Say what would be done; nothing is written anywhere."),
@@ -153,8 +154,6 @@ def fleet_maintain(
     they lie; objects are replaced only if they are still what was read. 'slowwave log', 'undo' and
     all else work on each file by itself.
     """
-    if not consolidate:
-        raise typer.BadParameter("Say what is to be done: --consolidate.")
     output = Output(json, quiet)
     closed = Gates(None if enabled else option_source(context, "enabled")).switch()
     if closed is not None:

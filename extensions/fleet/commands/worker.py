@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from slowwave.cli.arguments.writers import make_writer
+from slowwave.cli.arguments.model_options import make_writer
 from slowwave.cli.terminal.interpreter import keep_libraries_quiet, tune_interpreter
 
 if TYPE_CHECKING:

@@ -20,6 +20,8 @@ from slowwave.cli.arguments.model_options import (
     ModelOption,
     RecordOption,
     ReplayOption,
+    make_recordings,
+    make_writer,
 )
 from slowwave.cli.arguments.option_rules import (
     ABOUT_ASKING,
@@ -36,7 +38,6 @@ from slowwave.cli.arguments.options import (
     QuietOption,
 )
 from slowwave.cli.arguments.settings import is_on_command_line
-from slowwave.cli.arguments.writers import make_recordings, make_writer
 from slowwave.cli.commands.import_ import reading
 from slowwave.cli.files.places import refuse_foreign
 from slowwave.cli.terminal.exits import OF_VERDICT

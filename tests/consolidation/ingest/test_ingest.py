@@ -598,7 +598,7 @@ def test_a_file_that_is_not_a_conversation_is_refused_with_the_reason(
         (("--watch", "."), "--watch cannot be combined with conversations"),
         (("--instructions", "@none.txt"), "cannot read none.txt"),
         (("--min-importance", "6"), "less than or equal to 5"),
-        (("--tenant", "a", "--tenant=b"), "takes --tenant once"),
+        (("--tenant", "a", "--tenant=b"), "--tenant only once"),
         (("--tenant", ""), "--tenant takes a name"),
         (("--from", "foo"), "Known formats: chatgpt"),
     ],
@@ -743,8 +743,8 @@ def test_watched_logs_are_read_as_they_grow_from_where_each_was_left(
     assert watching.returncode == 143
     # A log without anything new is not reported.
     assert (out.count(b'"command": "ingest"') >= 2, b'"run": null' in out) == (True, False)
-    assert b"broken.json is left out" in notes[0]
-    assert notes[1] == f"{logs} is gone: it is read when it is there again.\n".encode()
+    assert b"broken.json is skipped" in notes[0]
+    assert notes[1] == f"{logs} is gone. Waiting until it exists again.\n".encode()
     assert len(contents(memory_file)) == len(set(contents(memory_file)))
 
 
@@ -778,4 +778,4 @@ def test_a_file_without_messages_of_people_is_named(tmp_path: Path, ingest: Cli)
     path = tmp_path / "tools.jsonl"
     path.write_text('{"role": "system", "content": "a b"}\n{"role": "tool", "content": "c"}\n')
     ended = ingest(path)
-    assert (ended.code, f"{path}: no message of a user" in ended.err) == (0, True)
+    assert (ended.code, f"{path} contains no message of a user" in ended.err) == (0, True)

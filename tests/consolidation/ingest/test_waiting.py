@@ -45,7 +45,7 @@ def waiting(ingest: Cli, *more: object) -> list[dict[str, Any]]:
 def test_waiting_parts_are_listed_with_their_messages_and_the_commands_that_read_them(
     memory_file: Path, chat: Path, queue: Queue, ingest: Cli, cli: Cli
 ) -> None:
-    assert "nothing waits" in cli("ingest", memory_file, "--waiting").out
+    assert "no conversation is queued" in cli("ingest", memory_file, "--waiting").out
     queue()
     queue(chat, "--tenant", "ines")
     first, second = waiting(ingest)
@@ -60,7 +60,7 @@ def test_waiting_parts_are_listed_with_their_messages_and_the_commands_that_read
     # A command for each tenant that has waiting parts.
     commands = f"ingest {memory_file} --model NAME; slowwave ingest {memory_file} --tenant ines"
     assert commands in shown
-    assert "no model was asked yet: the budget of 0 calls" in shown
+    assert "not tried yet: the budget of 0 calls" in shown
 
 
 def test_parts_of_one_conversation_wait_in_their_order(

@@ -511,7 +511,7 @@ def test_a_file_of_several_names_has_one_night(source: str, tmp_path: Path, cli:
     (path.parent / "same.db").symlink_to("one.db")
     listed = tmp_path / "these.txt"
     listed.write_text(f"agents/one.db\n./agents/one.db\n{path}\nagents/same.db\n")
-    found = cli("fleet", "maintain", tmp_path / source, "--consolidate", "--workers", 1, "--json")
+    found = cli("fleet", "maintain", tmp_path / source, "--workers", 1, "--json")
     assert found.code == 0
     assert found.json["became"] == {"done": 1}
 
@@ -519,7 +519,6 @@ def test_a_file_of_several_names_has_one_night(source: str, tmp_path: Path, cli:
 @pytest.mark.parametrize(
     ("arguments", "code", "sentence"),
     [
-        (("SOURCE",), 2, "--consolidate"),
         (("SOURCE", "--consolidate", "--shard", "2/2"), 2, "counts from 0"),
         (("SOURCE", "--consolidate", "--shard", "first"), 2, "takes I/N"),
         (("SOURCE", "--consolidate", "--checker", "none"), 2, "goes with --model"),

@@ -1,0 +1,196 @@
+"""A run of `slowwave ingest`, and the conversations that it reads: files, or a folder of logs."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+import typer
+
+from slowwave.cli.terminal.exits import OF_VERDICT, Code
+from slowwave.cli.terminal.output import Output, clean
+from slowwave.cli.terminal.progress_bars import shown_progress
+from slowwave.cli.terminal.signals import signals_of_this_command
+from slowwave.cli.views.ingest import as_json, as_text
+from slowwave.cli.views.problems import tell_problems
+from slowwave.cli.views.wiki import write_after_run
+from slowwave.store.errors import FileHeld, StoreError
+from slowwave.store.opening import open_text
+
+if TYPE_CHECKING:
+    from slowwave.consolidation.ingest.ingest_outcome import IngestOutcome
+    from slowwave.consolidation.ingest.options import IngestOptions
+    from slowwave.consolidation.model.recording import Recordings
+    from slowwave.consolidation.vectors.embedder import Embedder
+    from slowwave.consolidation.writing.writer import Writer
+    from slowwave.store.conversations.messages import Conversation
+
+_ENDINGS = frozenset({".jsonl", ".json", ".txt", ".md", ".log"})
+# The state of a file: its size, its time of change, and its inode.
+_State = tuple[int, int, int]
+
+
+@dataclass(frozen=True)
+class IngestRun:
+    """How conversations are read into one file and reported."""
+
+    file: Path
+    options: IngestOptions
+    embedder: Embedder
+    # Creates a writer for each run: budgets are per run.
+    writer: Callable[[], Writer]
+    recordings: Recordings | None
+    dry_run: bool
+    # Where the wiki of the file is updated afterwards.
+    wiki: Path | None
+    output: Output
+
+    def on(self, conversations: Sequence[Conversation]) -> int:
+        """Read conversations, report the outcome, and return the exit code."""
+        writer = self.writer()
+        return self._report(self._run(conversations, writer), writer)
+
+    def on_log(self, conversations: Sequence[Conversation]) -> None:
+        """Read a log, and report the outcome if anything in it is new."""
+        writer = self.writer()
+        outcome = self._run(conversations, writer)
+        if outcome.run_id is not None or outcome.unread:
+            self._report(outcome, writer)
+
+    def _run(self, conversations: Sequence[Conversation], writer: Writer) -> IngestOutcome:
+        from slowwave.consolidation.ingest.ingest import ingest as run_ingest
+
+        signals = signals_of_this_command()
+        signals.open()
+        with shown_progress(self.output.quiet) as progress:
+            outcome = run_ingest(
+                self.file,
+                conversations,
+                self.options,
+                self.embedder,
+                writer,
+                datetime.now(UTC),
+                self.dry_run,
+                progress,
+                signals,
+            )
+        signals.close()
+        return outcome
+
+    def _report(self, outcome: IngestOutcome, writer: Writer) -> int:
+        pages = write_after_run(self.wiki, self.file, self.file)
+        self.output.result(
+            {"command": "ingest", "file": str(self.file), "dry_run": self.dry_run}
+            | as_json(outcome, writer)
+            | pages.as_json()
+        )
+        self.output.show(*as_text(outcome, self.file, self.options.tenant, self.dry_run, writer))
+        # A part that failed is queued: that is partly done, and reported by each run.
+        verdict = "partial" if outcome.verdict == "failed" else outcome.verdict
+        code: int = signals_of_this_command().code or OF_VERDICT[verdict]
+        failed = sum(part.state != "planned" for part in outcome.unread)
+        summary = (
+            f"{self.file}: conversation parts queued for a model: {failed}, unreadable answers: "
+            f"{len(outcome.of('raw'))}."
+        )
+        broken_off = outcome.broken_off
+        code = tell_problems(self.output, code, writer, self.recordings, broken_off, summary)
+        return pages.tell(self.output, code)
+
+
+def read_files(paths: Sequence[Path], format: str | None, output: Output) -> list[Conversation]:
+    """Return the conversations in files; note each file without any. Raises `StoreError`."""
+    found = []
+    for path in paths:
+        conversations = _read_file(path, format)
+        if not conversations:
+            output.note(clean(f"{path} contains no message of a user or an assistant."))
+        found += conversations
+    return found
+
+
+def _read_file(path: Path, format: str | None) -> list[Conversation]:
+    """Return the conversations in a file; "-" is stdin. Raises `StoreError`."""
+    from slowwave.store.conversations.conversation_formats import read_conversations
+
+    is_stdin = str(path) == "-"
+    try:
+        with nullcontext(sys.stdin.buffer) if is_stdin else open_text(path) as stream:
+            raw = stream.read()
+    except OSError as error:
+        raise StoreError(
+            f"Cannot read {path}: {error.strerror}.", "Nothing was ingested."
+        ) from error
+    return read_conversations(raw, "stdin" if is_stdin else path.name, format)
+
+
+def watch_logs(
+    folder: Path,
+    interval_s: float,
+    format: str | None,
+    read: Callable[[Sequence[Conversation]], object],
+    output: Output,
+) -> NoReturn:
+    """Read each log in a folder, and below, once it has been quiet, until interrupted.
+
+    interval_s: how often to look, and how long a log must be quiet. The memory file records which
+    messages were read, so that the next watch continues where this one ends.
+    """
+    if not folder.is_dir():
+        raise typer.BadParameter(f"--watch takes a folder, and {folder} is not one.")
+    signals = signals_of_this_command()
+    states: dict[Path, _State] = {}
+    exists = True
+    while True:
+        if folder.is_dir() != exists:
+            exists = not exists
+            if not exists:
+                output.note(clean(f"{folder} is gone. Waiting until it exists again."))
+        for path, state in _quiet(folder, interval_s):
+            if states.get(path) != state and _is_read(path, format, read, output):
+                states[path] = state
+            if signals.asked:
+                raise typer.Exit(signals.code or Code.INTERRUPTED)
+            # A signal that ends a run must also end the wait for the next one.
+            signals.open()
+        time.sleep(interval_s)
+
+
+def _is_read(
+    path: Path,
+    format: str | None,
+    read: Callable[[Sequence[Conversation]], object],
+    output: Output,
+) -> bool:
+    """Read a log; return whether it need not be read again before it changes."""
+    try:
+        conversations = _read_file(path, format)
+    except StoreError as error:
+        output.note(clean(f"{path} is skipped: {error.message}"))
+        return True
+    try:
+        if conversations:
+            read(conversations)
+    except FileHeld as error:
+        output.note(clean(f"{error.message} Retrying."))
+        return False
+    return True
+
+
+def _quiet(folder: Path, interval_s: float) -> Iterator[tuple[Path, _State]]:
+    """Yield the logs that did not change in the last seconds, each with its state."""
+    for path in sorted(folder.rglob("*")):
+        if path.suffix not in _ENDINGS:
+            continue
+        try:
+            found = path.stat()
+        except OSError:
+            continue  # it is gone, or unreadable
+        if path.is_file() and time.time() - found.st_mtime >= interval_s:
+            yield path, (found.st_size, found.st_mtime_ns, found.st_ino)
