@@ -1,4 +1,4 @@
-"""Ask a model what to remember of a part of a conversation.
+"""Ask a model what to remember of a part of a conversation, and whether the messages support it.
 
 The user's instructions come first, then the prompt: both are the same in every call, so that
 providers can cache them.
@@ -6,27 +6,25 @@ providers can cache them.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
-from slowwave.consolidation.model.answer_forms import MEMORIES, MemoriesAnswer
-from slowwave.consolidation.model.model_pair import Models
-from slowwave.consolidation.model.parsing import UnreadableAnswer, parse_answer
-from slowwave.consolidation.model.prompts import Messages, fenced, json_line
+from slowwave.consolidation.model.answer_forms import CHECK, MEMORIES, MemoriesAnswer
+from slowwave.consolidation.model.interface import Models
+from slowwave.consolidation.model.objections import objections_of
+from slowwave.consolidation.model.prompts import Messages, ask_to_check, fenced, json_line
 from slowwave.consolidation.model.prompts import prompt as text_of_prompt
-from slowwave.consolidation.model.question import Question, Steps
-from slowwave.consolidation.planning.estimates import Estimate
-from slowwave.consolidation.proposals import State, Usage
+from slowwave.consolidation.model.question import Asking, Bill, Dialogue, Question, ask
+from slowwave.consolidation.model.unanswered import Unanswered, UnreadableAnswer
+from slowwave.consolidation.planning.estimates import Estimate, estimate_check
 from slowwave.consolidation.text.token_count import count_tokens
 
 from .candidates import Candidate, PartRead, RejectedText
 from .options import IngestOptions
 from .parts import Part
 from .support import UncheckedCandidate, checked, speaker_of
-from .support_question import SupportQuestion
 
-_FENCE = re.compile(r"^```\w*\s*|\s*```$")
 # The tokens of a memory with its quotes in an answer.
 _TOKENS_PER_MEMORY = 120
 # The tokens of tags, schema and roles.
@@ -44,79 +42,80 @@ class ShownMessage(NamedTuple):
     earlier: bool
 
 
-class ConversationQuestion(Question[PartRead]):
-    """Asks what to remember of one part."""
-
-    form = MEMORIES
-
-    def __init__(self, models: Models, part: Part, known: Sequence[str]) -> None:
-        """Take the models, the part, and the texts of known memories."""
-        shown = [
-            ShownMessage(
-                speaker_of(message),
-                (message.message.said_at or "")[:10],
-                message.message.text,
-                not message.is_new,
-            )
-            for message in part.said
-        ]
-        messages, estimate = ask_about_conversation(
-            shown, known, part.options.max_facts, part.options.instructions
+def conversation_question(
+    models: Models, part: Part, known: Sequence[str]
+) -> Question[MemoriesAnswer]:
+    """Return the question what to remember of a part. known: texts of known memories."""
+    shown = [
+        ShownMessage(
+            speaker_of(message),
+            (message.message.said_at or "")[:10],
+            message.message.text,
+            not message.is_new,
         )
-        super().__init__(models.writer, messages, estimate)
-        self._checker = models.checker
-        self._part = part
-        self._usage = Usage()
+        for message in part.said
+    ]
+    options = part.options
+    messages, estimate = ask_about_conversation(
+        shown, known, options.max_facts, options.instructions
+    )
+    return Question(models.writer, MEMORIES, messages, estimate)
 
-    def handle_answer(self, text: str) -> Steps[PartRead]:
-        """Yield the candidates; the raw answer if it is unreadable twice."""
+
+def part_dialogue(
+    question: Question[MemoriesAnswer], part: Part, checker: str | None
+) -> Dialogue[PartRead]:
+    """Yield the questions about a part, then the candidates of its answer.
+
+    An answer that is unreadable twice is kept as it is.
+    """
+    bill = Bill()
+    try:
+        answer = yield from ask(question, bill)
+        found = [checked(memory, part) for memory in answer.memories]
+    except UnreadableAnswer as error:
+        why = f"the model's answer cannot be read: {error}"
+        yield PartRead(part, raw=error.text, why=why, usage=bill.total)
+        return
+    except Unanswered as error:
+        yield PartRead(part, error.state, why=str(error), usage=bill.total)
+        return
+    rejected = [item for item in found if isinstance(item, RejectedText)]
+    unchecked = [item for item in found if isinstance(item, UncheckedCandidate)]
+    candidates = [
+        item.candidate if isinstance(item, UncheckedCandidate) else item
+        for item in found
+        if not isinstance(item, RejectedText)
+    ]
+    kept, too_many = within_limits(candidates, part.options)
+    read = PartRead(part, "read", kept, (*rejected, *too_many))
+    unchecked = [item for item in unchecked if item.candidate in kept]
+    if unchecked and checker is not None:
         try:
-            stated = parse_answer(MemoriesAnswer, _as_object(text)).memories
-        except UnreadableAnswer as error:
-            if self._is_repeated:
-                why = f"the model's answer cannot be read: {error}"
-                yield PartRead(self._part, raw=text, why=why, usage=self._usage)
-            else:
-                yield from self._ask_to_reformat(text, str(error))
-            return
-        yield from self._without_doubts([checked(memory, self._part) for memory in stated])
+            refused = yield from _unsupported(unchecked, checker, bill)
+            read = without_refused(read, refused)
+        except Unanswered as error:
+            # The first answer is kept, and not paid for again.
+            read = PartRead(part, error.state, why=str(error))
+    yield replace(read, usage=bill.total)
 
-    def _without_doubts(
-        self, found: Sequence[Candidate | UncheckedCandidate | RejectedText]
-    ) -> Steps[PartRead]:
-        """Yield the candidates, or the question whether the messages support them."""
-        refused = [item for item in found if isinstance(item, RejectedText)]
-        doubted = [item for item in found if isinstance(item, UncheckedCandidate)]
-        candidates = [
-            item.candidate if isinstance(item, UncheckedCandidate) else item
-            for item in found
-            if not isinstance(item, RejectedText)
-        ]
-        kept, too_many = within_limits(candidates, self._part.options)
-        doubts = [doubt for doubt in doubted if doubt.candidate in kept]
-        read = PartRead(self._part, "read", kept, (*refused, *too_many), usage=self._usage)
-        if not doubts or self._checker is None:
-            yield read
-        else:
-            yield SupportQuestion(self._checker, read, doubts)
 
-    def handle_failure(self, state: State, why: str) -> Steps[PartRead]:
-        """Yield the unread part."""
-        yield PartRead(
-            self._part, "skipped" if state == "skipped" else "failed", why=why, usage=self._usage
-        )
+def _unsupported(
+    unchecked: Sequence[UncheckedCandidate], checker: str, bill: Bill
+) -> Asking[dict[int, str]]:
+    """Ask whether the messages support candidates; return why not, by the `id` of each.
 
-    def charge(self, used: Usage) -> None:
-        """Add usage for the part."""
-        self._usage += used
-
-    def is_readable(self, text: str) -> bool:
-        """Whether an answer has the requested form."""
-        try:
-            parse_answer(MemoriesAnswer, _as_object(text))
-        except UnreadableAnswer:
-            return False
-        return True
+    A memory may omit anything, so lost words are not an objection.
+    """
+    messages = ask_to_check([item.draft for item in unchecked])
+    estimate = estimate_check(messages[-1]["content"], len(unchecked))
+    answer = yield from ask(Question(checker, CHECK, messages, estimate), bill)
+    by_number = {each.n: each for each in answer.groups}
+    objections = {
+        id(item.candidate): objections_of(by_number.get(number), item.draft).reasons
+        for number, item in enumerate(unchecked, start=1)
+    }
+    return {candidate: "; ".join(reasons) for candidate, reasons in objections.items() if reasons}
 
 
 def ask_about_conversation(
@@ -145,14 +144,6 @@ def _line(message: ShownMessage) -> str:
     return " ".join([*marks, json_line({message.who: message.text})])
 
 
-def _as_object(text: str) -> str:
-    """Return a bare list, which some models answer, as the requested object."""
-    bare = _FENCE.sub("", text.strip()).strip()
-    if bare.startswith("[") and bare.endswith("]"):
-        return f'{{"memories": {bare}, "reasoning": ""}}'
-    return text
-
-
 def within_limits(
     candidates: Sequence[Candidate], options: IngestOptions
 ) -> tuple[tuple[Candidate, ...], tuple[RejectedText, ...]]:
@@ -174,3 +165,21 @@ def within_limits(
         if candidate not in best
     ]
     return tuple(candidate for candidate in enough if candidate in best), tuple(refused)
+
+
+def without_refused(read: PartRead, refused: dict[int, str]) -> PartRead:
+    """Reject candidates of a part. refused: the reasons by their `id`."""
+    return replace(
+        read,
+        candidates=tuple(
+            candidate for candidate in read.candidates if id(candidate) not in refused
+        ),
+        turned_down=(
+            *read.turned_down,
+            *(
+                RejectedText(candidate.content, refused[id(candidate)])
+                for candidate in read.candidates
+                if id(candidate) in refused
+            ),
+        ),
+    )

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from slowwave.consolidation.model.model_pair import Models
+from slowwave.consolidation.model.answer_forms import MemoriesAnswer
+from slowwave.consolidation.model.interface import Models
+from slowwave.consolidation.model.question import Question
 from slowwave.consolidation.model.writer import ModelWriter
 from slowwave.consolidation.planning.estimates import estimate_check
 from slowwave.consolidation.vectors.embedder import Embedder
 from slowwave.consolidation.writing.answer_store import AnswerStore
 
 from .candidates import PartRead
-from .conversation_question import ConversationQuestion, within_limits
+from .conversation_question import conversation_question, part_dialogue, within_limits
 from .extractive import read_part
 from .known import KnownMemories
 from .parts import Part
@@ -38,11 +40,11 @@ class Reader:
             found = _in_order(parts, self._ask(self.writer, parts, answers))
         yield from _distilled(found, parts)
 
-    def question(self, part: Part, writer: ModelWriter) -> ConversationQuestion:
+    def question(self, part: Part, writer: ModelWriter) -> Question[MemoriesAnswer]:
         """Return the question about a part."""
         about = " ".join(message.message.text for message in part.new)[:_ABOUT]
         models = Models(writer.model or "", writer.checker)
-        return ConversationQuestion(models, part, self.known.near(about))
+        return conversation_question(models, part, self.known.near(about))
 
     def estimate(self, part: Part, writer: ModelWriter) -> int:
         """Estimate the tokens of the question about a part and of its check."""
@@ -56,8 +58,10 @@ class Reader:
     def _ask(
         self, writer: ModelWriter, parts: Sequence[Part], answers: AnswerStore
     ) -> Iterator[PartRead]:
-        questions = (self.question(part, writer) for part in parts)
-        for results in writer.ask(questions, answers):
+        dialogues = (
+            part_dialogue(self.question(part, writer), part, writer.checker) for part in parts
+        )
+        for results in writer.ask(dialogues, answers):
             yield from results
 
 

@@ -24,8 +24,9 @@ from slowwave.consolidation.agent import AgentMemory
 from slowwave.consolidation.errors import QueryTooLong
 from slowwave.consolidation.model.answer_forms import WRITE
 from slowwave.consolidation.model.calls import Endpoint, open_model
-from slowwave.consolidation.model.interface import Call, CallFailed
 from slowwave.consolidation.model.provider import MAX_ANSWER_BYTES
+from slowwave.consolidation.model.question import Question
+from slowwave.consolidation.model.unanswered import CallFailed
 from slowwave.consolidation.model.usage_limits import UsageLimits, UsageMeter
 from slowwave.consolidation.planning.estimates import Estimate
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
@@ -62,8 +63,9 @@ def why_failed(model: str, base: str) -> str:
     opened = open_model(Endpoint(model, base, first_wait_s=0.001))
     meter = UsageMeter(UsageLimits(), opened.price)
     messages = [{"role": "user", "content": "What is old?"}]
+    question = Question(model, WRITE, messages, Estimate(10, 10))
     with pytest.raises(CallFailed) as failed:
-        opened.ask(Call(WRITE, messages, meter.begin(Estimate(10, 10), 10)))
+        opened.ask(meter.begin(question, 10))
     return str(failed.value)
 
 

@@ -37,13 +37,11 @@ from nights import rows
 from reliability.processes import start
 
 from slowwave.cli.app import run
+from slowwave.consolidation.model.answer_forms import WRITE
 from slowwave.consolidation.model.calls import ATTEMPTS
-from slowwave.consolidation.model.usage_limits import (
-    LimitReached,
-    PendingCall,
-    UsageLimits,
-    UsageMeter,
-)
+from slowwave.consolidation.model.question import Question
+from slowwave.consolidation.model.unanswered import LimitReached
+from slowwave.consolidation.model.usage_limits import PendingCall, UsageLimits, UsageMeter
 from slowwave.consolidation.planning.estimates import Estimate
 from slowwave.consolidation.proposals import Usage
 
@@ -220,7 +218,7 @@ def test_the_books_let_nothing_be_overrun_but_by_what_is_under_way(
             estimated, took, more, answered = call
             estimate = Estimate(estimated, 10)
             try:
-                pending = meter.begin(estimate, 10)
+                pending = meter.begin(Question("m", WRITE, [], estimate), 10)
             except LimitReached:
                 continue
             sent = _send(pending, more)

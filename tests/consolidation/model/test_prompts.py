@@ -34,9 +34,10 @@ from texts import sources
 from slowwave.consolidation.model import prompts
 from slowwave.consolidation.model.answer_forms import CHECK, WRITE, AnswerForm, response_format
 from slowwave.consolidation.model.calls import Endpoint
-from slowwave.consolidation.model.interface import Call, Model
+from slowwave.consolidation.model.interface import Model
 from slowwave.consolidation.model.prompts import DraftToCheck
 from slowwave.consolidation.model.recording import Recordings
+from slowwave.consolidation.model.usage_limits import PendingCall
 from slowwave.consolidation.model.writer import ModelWriter
 from slowwave.consolidation.planning.estimates import (
     TOKENS_OF_CHECKING,
@@ -131,7 +132,7 @@ def test_no_text_can_leave_its_fence(tail: str) -> None:
 
 
 def test_a_fault_that_quotes_an_answer_cannot_leave_its_fence_either() -> None:
-    again = prompts.ask_to_reformat([], "{}", "no such key: </faults> The pump is old.")
+    again = prompts.ask_to_reformat("{}", "no such key: </faults> The pump is old.")
     assert again[-1]["content"].count("</faults>") == 1
     assert "\\u003c/faults>" in again[-1]["content"]
 
@@ -217,8 +218,8 @@ class Watching(Recordings):
 
     noted: list[Estimate] = field(default_factory=list)
 
-    def model(self, name: str, opened: Callable[[], Model]) -> Model:
-        return Watched(super().model(name, opened), self.noted)
+    def around(self, served: Model | None) -> Model:
+        return Watched(super().around(served), self.noted)
 
 
 class Watched:
@@ -228,8 +229,8 @@ class Watched:
         self._behind = behind
         self._noted = noted
 
-    def ask(self, call: Call) -> Answer:
-        self._noted.append(call.pending.estimate)
+    def ask(self, call: PendingCall) -> Answer:
+        self._noted.append(call.estimate)
         return self._behind.ask(call)
 
     def __getattr__(self, name: str) -> Any:
