@@ -99,7 +99,7 @@ def exclude_harmful(
     limit: float,
     interruption: Interruption,
 ) -> GuardedNight:
-    """Try the night on copies until recall@10 falls by no more than `limit`.
+    """Try the night on copies until recall@10 falls by at most `limit`.
 
     Each round excludes the proposals to blame; after `_ROUNDS` rounds all are excluded. If a model
     first reads waiting conversations, recall is compared with that after reading: new memories are

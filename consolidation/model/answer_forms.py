@@ -78,7 +78,7 @@ class CheckAnswer(Stated):
 
 
 class StatedMemory(Stated):
-    """What is to be remembered of a conversation, and the words that it rests on."""
+    """A memory to keep of a conversation, and the words that support it."""
 
     content: str
     kind: MemoryKind

@@ -50,7 +50,7 @@ class Dispatcher:
         self._waiting: deque[Question[Any]] = deque()
         self._in_flight: set[PendingCall] = set()
         self._completed: SimpleQueue[CompletedCall] = SimpleQueue()
-        # Why no more calls are made.
+        # Why calls are not made any longer.
         self.refused: str | None = None
         self._closed = False
 

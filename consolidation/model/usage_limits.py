@@ -26,7 +26,7 @@ _MAX_GROWTH = 1.25
 
 @dataclass(frozen=True)
 class UsageLimits:
-    """The maximum usage of a run; None is no limit. Time in seconds.
+    """The maximum usage of a run; None means unlimited. Time in seconds.
 
     Each request is a call, retries and unanswered ones included. Once a limit is reached no request
     is sent; requests in flight finish, unless the time is over.
@@ -94,7 +94,7 @@ class BudgetOwner(Protocol):
         """Return the granted portion: at least what is lacking, or zero of what is used up."""
 
     def give_back(self, unused: Portion) -> None:
-        """Take back what was not used; negative where more was used than granted."""
+        """Accept what was not used; negative where more was used than granted."""
 
 
 class PendingCall:
@@ -151,7 +151,7 @@ class PendingCall:
         self._meter.lose(self.estimate)
 
     def seconds_left(self) -> float | None:
-        """Return the seconds left to send requests; None is no limit."""
+        """Return the seconds left to send requests; None means unlimited."""
         return self._meter.seconds_left()
 
 
@@ -219,7 +219,7 @@ class UsageMeter:
             self._calls -= not pending.requests
 
     def seconds_left(self) -> float | None:
-        """Return the seconds left to send requests; None is no limit."""
+        """Return the seconds left to send requests; None means unlimited."""
         if self._limits.seconds is None:
             return None
         return self._limits.seconds - (time.monotonic() - self._began)

@@ -156,7 +156,7 @@ class _Session(Generic[Made]):
                     yield results
                 self._begin(dialogues, ahead)
         finally:
-            # After an interruption no more calls are made.
+            # An interrupted run makes no further calls.
             self._dispatcher.close()
 
     def _begin(self, dialogues: Iterator[Dialogue[Made]], ahead: int) -> None:

@@ -70,9 +70,12 @@ def test_an_answer_that_is_cut_off_is_asked_for_with_twice_the_limit(
 ) -> None:
     agent.remember(a_fact())
     agent.server.responder = in_turn(says('{"groups": [{"operation": "me', "length"), then=oracle)
-    assert states(agent.sleep(writer(agent, model, path))) == {"applied": 1}
+    outcome = agent.sleep(writer(agent, model, path))
+    assert states(outcome) == {"applied": 1}
     first, second, _ = (limit_of(asked) for asked in agent.server.asked)
     assert second == 2 * first
+    assert outcome.usage.calls == 3
+    assert (outcome.usage.prompt_tokens, outcome.usage.completion_tokens) == total(agent)
 
 
 def limit_of(asked: Asked) -> int:

@@ -370,7 +370,14 @@ def test_a_recording_that_cannot_be_replayed_ends_with_2_before_anything_is_chan
 
 @pytest.mark.parametrize(
     "kind",
-    ["a folder", "no JSON", "no JSON and no line end", "in no folder", "the memory file"],
+    [
+        "a folder",
+        "no JSON",
+        "no JSON and no line end",
+        "in no folder",
+        "the memory file",
+        "a device",
+    ],
 )
 def test_a_record_that_cannot_be_written_ends_with_2_before_anything_is_asked(
     agent: Agent, record: Path, cli: Cli, kind: str
@@ -381,6 +388,8 @@ def test_a_record_that_cannot_be_written_ends_with_2_before_anything_is_asked(
         record = record / "none" / "answers.jsonl"
     elif kind == "the memory file":
         record = agent.path
+    elif kind == "a device":
+        record = Path("/dev/full")
     else:
         BAD[kind][0](record)
     held = record.read_bytes() if record.is_file() else None
@@ -390,13 +399,6 @@ def test_a_record_that_cannot_be_written_ends_with_2_before_anything_is_asked(
     assert agent.server.asked == []
     assert picture(agent.path, UNTOUCHED) == before
     assert held is None or kind == "the memory file" or record.read_bytes() == held
-
-
-def test_a_device_is_no_record(agent: Agent, cli: Cli) -> None:
-    agent.remember(facts(1))
-    ended = maintained(cli, agent, *asking(agent), setting("record", "/dev/full"))
-    assert ended.code == 2
-    assert "not a regular file" in ended.err
 
 
 def test_a_record_that_fails_within_the_night_costs_no_answer_and_is_said_so(

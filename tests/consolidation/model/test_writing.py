@@ -433,23 +433,21 @@ def test_where_too_little_would_leave_for_a_text_that_loses_something_nothing_do
         assert wiki.picture() == before
 
 
-def test_what_a_repair_puts_back_is_written(wiki: Agent) -> None:
-    wiki.server.responder = answering(in_turn(saying(WITHOUT_DAYS), saying(WHOLE)))
+REPAIRS: dict[str, tuple[Callable[[Asked], Answer], list[str]]] = {
+    "complete": (saying(WHOLE), [WHOLE]),
+    # The first text, and the memory of which it loses something.
+    "worse": (saying(WHOLE.replace("14 days", "99 days")), [WITHOUT_DAYS, WIKI[2]]),
+    "left out": (lambda asked: groups(), [WITHOUT_DAYS, WIKI[2]]),
+}
+
+
+@pytest.mark.parametrize(("repair", "texts"), REPAIRS.values(), ids=REPAIRS.keys())
+def test_a_repaired_text_is_written_or_else_as_much_as_possible_of_the_first(
+    wiki: Agent, repair: Callable[[Asked], Answer], texts: list[str]
+) -> None:
+    wiki.server.responder = answering(in_turn(saying(WITHOUT_DAYS), repair))
     assert states(wiki.sleep()) == {"applied": 1}
-    assert active_texts(wiki) == [WHOLE]
-
-
-def test_a_repair_that_is_worse_leaves_the_first_text_as_far_as_it_goes(wiki: Agent) -> None:
-    invented = WHOLE.replace("14 days", "99 days")
-    wiki.server.responder = answering(in_turn(saying(WITHOUT_DAYS), saying(invented)))
-    assert states(wiki.sleep()) == {"applied": 1}
-    assert sorted(active_texts(wiki)) == sorted([WITHOUT_DAYS, WIKI[2]])
-
-
-def test_a_group_that_a_repair_leaves_out_falls_back_on_its_first_text(wiki: Agent) -> None:
-    wiki.server.responder = answering(in_turn(saying(WITHOUT_DAYS), lambda asked: groups()))
-    assert states(wiki.sleep()) == {"applied": 1}
-    assert sorted(active_texts(wiki)) == sorted([WITHOUT_DAYS, WIKI[2]])
+    assert sorted(active_texts(wiki)) == sorted(texts)
 
 
 def test_a_memory_that_does_not_belong_to_the_others_leaves_before_the_repair(
@@ -589,13 +587,6 @@ def test_operations_that_are_not_wanted_are_left_out_though_the_model_is_asked_t
     outcome = agent.sleep(only=frozenset({"merge"}))
     assert [one.proposal.operation for one in by_model(outcome)] == ["merge"]
     assert len(agent.server.asked[0].memories) == 12
-
-
-def test_what_is_excluded_this_time_is_not_done(agent: Agent) -> None:
-    agent.remember([*a_fact(), *a_fact(JONAH)])
-    first, second = by_model(agent.sleep(dry_run=True, ask=True))
-    done = by_model(agent.sleep(excluded=frozenset({first.proposal.id})))
-    assert [one.proposal.id for one in done] == [second.proposal.id]
 
 
 def test_what_was_undone_is_not_done_again_beside_something_new_nor_in_part(wiki: Agent) -> None:
@@ -750,13 +741,3 @@ def test_a_night_that_is_undone_and_wanted_again_is_not_paid_for_twice(agent: Ag
     assert agent.rows(texts) == made
     assert agent.server.asked == []
     assert again.usage == Usage(cached=paid)
-
-
-def test_another_model_is_asked_anew(agent: Agent) -> None:
-    agent.remember(a_fact())
-    agent.server.responder = writing()
-    agent.sleep()
-    agent.server.forget()
-    agent.server.responder = oracle
-    assert states(agent.sleep(agent.writer("openai/other"), now=TOMORROW)) == {"applied": 1}
-    assert {asked.body["model"] for asked in agent.server.asked} == {"other"}
