@@ -133,7 +133,7 @@ def _night(endpoint: Endpoint, view: TenantView, concurrency: int, embedder: Emb
 def _ask_alone(endpoint: Endpoint, view: TenantView, concurrency: int) -> None:
     """Ask the same questions, and do nothing with the answers."""
     model = open_model(endpoint)
-    meter = UsageMeter(UsageLimits(), model.price)
+    meter = UsageMeter(UsageLimits(), model.terms.price)
     dispatcher = Dispatcher(model, meter, concurrency)
     left = 0
     for one in _windows(view):

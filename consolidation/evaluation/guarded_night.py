@@ -158,6 +158,10 @@ def _blamed(
             yield from took
             continue
         known = {hit.memory.id for hit in before.hits[at][:MANY]}
-        new = [hit for hit in trial.after.hits[at][:MANY] if hit.memory.id not in known]
-        made_of = {source for hit in new for source in (hit.memory.id, *hit.sources)}
+        made_of = {
+            source
+            for hit in trial.after.hits[at][:MANY]
+            if hit.memory.id not in known
+            for source in (hit.memory.id, *hit.sources)
+        }
         yield from (proposal for proposal in _applied(trial) if made_of & set(proposal.sources))

@@ -10,14 +10,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from slowwave.consolidation.model.answer_forms import CHECK, MEMORIES, MemoriesAnswer
-from slowwave.consolidation.model.interface import Models
-from slowwave.consolidation.model.objections import objections_of
-from slowwave.consolidation.model.prompts import Messages, ask_to_check, fenced, json_line
+from slowwave.consolidation.model.answer_forms import MEMORIES, MemoriesAnswer
+from slowwave.consolidation.model.objections import check_drafts
+from slowwave.consolidation.model.prompts import Messages, fenced, json_line
 from slowwave.consolidation.model.prompts import prompt as text_of_prompt
 from slowwave.consolidation.model.question import Asking, Bill, Dialogue, Question, ask
 from slowwave.consolidation.model.unanswered import Unanswered, UnreadableAnswer
-from slowwave.consolidation.planning.estimates import Estimate, estimate_check
+from slowwave.consolidation.planning.estimates import Estimate
 from slowwave.consolidation.text.token_count import count_tokens
 
 from .candidates import Candidate, PartRead, RejectedText
@@ -42,9 +41,7 @@ class ShownMessage(NamedTuple):
     earlier: bool
 
 
-def conversation_question(
-    models: Models, part: Part, known: Sequence[str]
-) -> Question[MemoriesAnswer]:
+def conversation_question(model: str, part: Part, known: Sequence[str]) -> Question[MemoriesAnswer]:
     """Return the question what to remember of a part. known: texts of known memories."""
     shown = [
         ShownMessage(
@@ -59,7 +56,7 @@ def conversation_question(
     messages, estimate = ask_about_conversation(
         shown, known, options.max_facts, options.instructions
     )
-    return Question(models.writer, MEMORIES, messages, estimate)
+    return Question(model, MEMORIES, messages, estimate)
 
 
 def part_dialogue(
@@ -107,15 +104,12 @@ def _unsupported(
 
     A memory may omit anything, so lost words are not an objection.
     """
-    messages = ask_to_check([item.draft for item in unchecked])
-    estimate = estimate_check(messages[-1]["content"], len(unchecked))
-    answer = yield from ask(Question(checker, CHECK, messages, estimate), bill)
-    by_number = {each.n: each for each in answer.groups}
-    objections = {
-        id(item.candidate): objections_of(by_number.get(number), item.draft).reasons
-        for number, item in enumerate(unchecked, start=1)
+    objections = yield from check_drafts(checker, [item.draft for item in unchecked], bill)
+    return {
+        id(item.candidate): "; ".join(found.reasons)
+        for item, found in zip(unchecked, objections, strict=True)
+        if found.reasons
     }
-    return {candidate: "; ".join(reasons) for candidate, reasons in objections.items() if reasons}
 
 
 def ask_about_conversation(

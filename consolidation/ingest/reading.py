@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from slowwave.consolidation.model.answer_forms import MemoriesAnswer
-from slowwave.consolidation.model.interface import Models
 from slowwave.consolidation.model.question import Question
 from slowwave.consolidation.model.writer import ModelWriter
 from slowwave.consolidation.planning.estimates import estimate_check
@@ -43,8 +42,7 @@ class Reader:
     def question(self, part: Part, writer: ModelWriter) -> Question[MemoriesAnswer]:
         """Return the question about a part."""
         about = " ".join(message.message.text for message in part.new)[:_ABOUT]
-        models = Models(writer.model or "", writer.checker)
-        return conversation_question(models, part, self.known.near(about))
+        return conversation_question(writer.models.writer, part, self.known.near(about))
 
     def estimate(self, part: Part, writer: ModelWriter) -> int:
         """Estimate the tokens of the question about a part and of its check."""

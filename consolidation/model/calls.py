@@ -11,6 +11,7 @@ from slowwave.consolidation.runtime.redaction import without_secrets
 from slowwave.store.model_answers import Answer
 
 from .answer_forms import RequestStyle, response_format
+from .interface import Terms
 from .parsing import breaks_off
 from .provider import load_litellm, status_of, why_unreadable
 from .responses import (
@@ -103,19 +104,20 @@ class ServedModel:
         self._style = RequestStyle(has_temperature=not self._reasons)
         self._timeout_s = endpoint.timeout_s * (_REASONING_FACTOR if self._reasons else 1)
         # Looked up once: it takes as long as a price.
-        self._has_price = self._price(1, 1) is not None
+        self._has_price = self._litellm_price(1, 1) is not None
 
     @property
-    def patience_s(self) -> float:
-        """The longest that a call may take: a server may send a byte at a time."""
+    def terms(self) -> Terms:
+        """The prices that litellm knows, if any, and the limits."""
         waiting = min(LONGEST_WAIT_S, 2**ATTEMPTS * self._endpoint.first_wait_s)
-        return float(ATTEMPTS * (self._timeout_s + waiting) + _OVERHEAD_S)
-
-    def price(self, prompt_tokens: int, answer_tokens: int) -> float | None:
-        """Return the price of these tokens in USD; None if litellm does not know it."""
-        return self._price(prompt_tokens, answer_tokens) if self._has_price else None
+        # A server may send a byte at a time.
+        patience_s = ATTEMPTS * (self._timeout_s + waiting) + _OVERHEAD_S
+        return Terms(self._price, self._limit, patience_s)
 
     def _price(self, prompt_tokens: int, answer_tokens: int) -> float | None:
+        return self._litellm_price(prompt_tokens, answer_tokens) if self._has_price else None
+
+    def _litellm_price(self, prompt_tokens: int, answer_tokens: int) -> float | None:
         try:
             prompt, answer = self._litellm.cost_per_token(
                 model=self._endpoint.model,
@@ -127,8 +129,7 @@ class ServedModel:
             return None
         return float(prompt + answer)
 
-    def limit(self, answer_tokens: int) -> int:
-        """Return the token limit for an answer of this length: more for a reasoning model."""
+    def _limit(self, answer_tokens: int) -> int:
         if not self._reasons:
             return answer_tokens
         return max(_REASONING_FACTOR * answer_tokens, answer_tokens + _MIN_REASONING)
@@ -277,7 +278,7 @@ class ServedModel:
 
         By the requested model: a server may answer under the name of a cheaper one.
         """
-        known = self.price(prompt_tokens, answer_tokens)
+        known = self._price(prompt_tokens, answer_tokens)
         if known is not None:
             return known
         try:

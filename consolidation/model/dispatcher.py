@@ -43,7 +43,9 @@ class Dispatcher:
 
     def __init__(self, model: Model, meter: UsageMeter, max_calls: int) -> None:
         """Take the maximum number of calls in flight."""
-        self._model = model
+        self._ask = model.ask
+        self._limit = model.terms.limit
+        self._patience_s = model.terms.patience_s
         self._meter = meter
         self._max_calls = max_calls
         self._lock = Lock()
@@ -102,7 +104,7 @@ class Dispatcher:
             try:
                 if self.refused is not None:
                     raise LimitReached(_REFUSED_BEFORE)
-                pending = self._meter.begin(question, self._model.limit(question.max_tokens))
+                pending = self._meter.begin(question, self._limit(question.max_tokens))
             except LimitReached as spent:
                 # Calls in flight count with their maximum, so they may leave room.
                 if self._in_flight:
@@ -120,7 +122,7 @@ class Dispatcher:
         while pending is not None:
             outcome: Answer | BaseException
             try:
-                outcome = self._model.ask(pending)
+                outcome = self._ask(pending)
             except BaseException as error:  # noqa: BLE001 - it is reported in place of the answer
                 outcome = error
             with self._lock:
@@ -154,7 +156,6 @@ class Dispatcher:
         out_of_time = self._meter.out_of_time()
         if out_of_time is not None:
             return LimitReached(out_of_time)
-        patience_s = self._model.patience_s
-        if pending.seconds > patience_s:
-            return CallFailed(f"the model did not answer within {patience_s:g} seconds")
+        if pending.seconds > self._patience_s:
+            return CallFailed(f"the model did not answer within {self._patience_s:g} seconds")
         return None

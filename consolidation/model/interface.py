@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
 from slowwave.store.model_answers import Answer
 
-from .usage_limits import PendingCall
+from .usage_limits import PendingCall, Price
 
 
 @dataclass(frozen=True)
@@ -18,18 +19,23 @@ class Models:
     checker: str | None
 
 
+@dataclass(frozen=True)
+class Terms:
+    """The prices and limits of a model's calls."""
+
+    price: Price
+    # Returns the token limit, reasoning included, for an answer of a length.
+    limit: Callable[[int], int]
+    # The longest that a call may take, in seconds.
+    patience_s: float
+
+
 class Model(Protocol):
     """Answers calls: a served model, or a recording of one. Thread-safe."""
 
     @property
-    def patience_s(self) -> float:
-        """The longest that a call may take."""
-
-    def price(self, prompt_tokens: int, answer_tokens: int) -> float | None:
-        """Return the price of these tokens in USD; None if it is unknown."""
-
-    def limit(self, answer_tokens: int) -> int:
-        """Return the token limit, reasoning included, for an answer of this length."""
+    def terms(self) -> Terms:
+        """The prices and limits."""
 
     def ask(self, call: PendingCall) -> Answer:
         """Ask a call's question. Raises `CallFailed`, and what `PendingCall.permit` raises."""
@@ -43,19 +49,20 @@ class ModelWithChecker:
     checker: Model
 
     @property
-    def patience_s(self) -> float:
-        """The longest that a call may take."""
-        return max(self.writer.patience_s, self.checker.patience_s)
+    def terms(self) -> Terms:
+        """The higher prices and limits."""
+        writer, checker = self.writer.terms, self.checker.terms
 
-    def price(self, prompt_tokens: int, answer_tokens: int) -> float | None:
-        """Return the higher price; None if either is unknown."""
-        price = self.writer.price(prompt_tokens, answer_tokens)
-        checker_price = self.checker.price(prompt_tokens, answer_tokens)
-        return None if price is None or checker_price is None else max(price, checker_price)
+        def price(prompt_tokens: int, answer_tokens: int) -> float | None:
+            prices = [terms.price(prompt_tokens, answer_tokens) for terms in (writer, checker)]
+            known = [price for price in prices if price is not None]
+            return max(known) if len(known) == len(prices) else None
 
-    def limit(self, answer_tokens: int) -> int:
-        """Return the higher token limit for an answer of this length."""
-        return max(self.writer.limit(answer_tokens), self.checker.limit(answer_tokens))
+        return Terms(
+            price,
+            lambda answer_tokens: max(writer.limit(answer_tokens), checker.limit(answer_tokens)),
+            max(writer.patience_s, checker.patience_s),
+        )
 
     def ask(self, call: PendingCall) -> Answer:
         """Ask the model that the question is for. Raises what that model raises."""

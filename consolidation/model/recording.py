@@ -25,7 +25,7 @@ from slowwave.store.model_answers import Answer
 from slowwave.store.opening import open_text, refuse_database
 from slowwave.store.records import json_text
 
-from .interface import Model
+from .interface import Model, Terms
 from .prompts import Messages
 from .question import Question
 from .unanswered import CallFailed
@@ -33,6 +33,7 @@ from .usage_limits import PendingCall
 
 # Prompts contain memories, so only the owner may read them.
 _MODE = 0o600
+_FREE = Terms(lambda prompt_tokens, answer_tokens: 0.0, lambda tokens: tokens, float("inf"))
 # The beginning of each line that is written here.
 _HEAD = b'{"key":"'
 
@@ -253,17 +254,9 @@ class RecordedModel:
     served: Model | None
 
     @property
-    def patience_s(self) -> float:
-        """The longest that a call may take."""
-        return float("inf") if self.served is None else self.served.patience_s
-
-    def price(self, prompt_tokens: int, answer_tokens: int) -> float | None:
-        """Return the served model's price; a recording costs nothing."""
-        return 0.0 if self.served is None else self.served.price(prompt_tokens, answer_tokens)
-
-    def limit(self, answer_tokens: int) -> int:
-        """Return the token limit for an answer of this length."""
-        return answer_tokens if self.served is None else self.served.limit(answer_tokens)
+    def terms(self) -> Terms:
+        """Those of the served model; a recording costs nothing."""
+        return _FREE if self.served is None else self.served.terms
 
     def ask(self, call: PendingCall) -> Answer:
         """Return the recorded or served answer. Raises `CallFailed` if there is none."""

@@ -12,20 +12,16 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
-from slowwave.consolidation.planning.estimates import (
-    estimate_check,
-    estimate_repair,
-    estimate_window,
-)
+from slowwave.consolidation.planning.estimates import estimate_repair, estimate_window
 from slowwave.consolidation.proposals import AskedWindow, Conflict, Proposal, Result, State
 from slowwave.consolidation.writing.program_check import find_faults, find_hints
 from slowwave.consolidation.writing.writer import Job
 
 from . import prompts
-from .answer_forms import CHECK, WRITE, StatedGroup
+from .answer_forms import WRITE, StatedGroup
 from .groups import Group, Unusable, WindowGroups
 from .interface import Models
-from .objections import Objections, objections_of
+from .objections import Objections, check_drafts
 from .prompts import DraftToCheck
 from .question import Asking, Bill, Dialogue, Question, ask
 from .unanswered import Unanswered
@@ -193,15 +189,7 @@ class WindowDialogue:
             for ids in written.conflicts:
                 self._add_conflicts(ids)
             return list(written.candidates)
-        messages = prompts.ask_to_check(drafts)
-        estimate = estimate_check(messages[-1]["content"], len(drafts))
-        question = Question(self._models.checker, CHECK, messages, estimate)
-        answer = yield from ask(question, self._bill)
-        by_number = {each.n: each for each in answer.groups}
-        objections = [
-            objections_of(by_number.get(number), draft)
-            for number, draft in enumerate(drafts, start=1)
-        ]
+        objections = yield from check_drafts(self._models.checker, drafts, self._bill)
         count = len(written.candidates)
         for ids, found in zip(written.conflicts, objections[count:], strict=True):
             if not found.reasons:

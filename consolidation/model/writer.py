@@ -71,6 +71,11 @@ class ModelWriter:
         return None if self._checker == "none" else self.model
 
     @property
+    def models(self) -> Models:
+        """The names of both models."""
+        return Models(self._endpoint.model, self.checker)
+
+    @property
     def refused(self) -> str | None:
         """Why the model refuses every call; None if it has not refused."""
         return None if self._dispatcher is None else self._dispatcher.refused
@@ -105,8 +110,7 @@ class ModelWriter:
         self, jobs: Sequence[Job], answers: AnswerStore
     ) -> Iterator[Sequence[Result | AskedWindow]]:
         """Yield the results of the windows as answers arrive. Raises `ModelError`."""
-        models = Models(self._endpoint.model, self.checker)
-        dialogues = (WindowDialogue(job, self.key, models).run() for job in jobs)
+        dialogues = (WindowDialogue(job, self.key, self.models).run() for job in jobs)
         return self.ask(dialogues, answers) if jobs else iter(())
 
     def ask(
@@ -117,7 +121,7 @@ class ModelWriter:
         assert self._opened is not None  # noqa: S101 - make_ready has set it
         if self._meter is None:
             # One for this writer: a trial night counts, too.
-            self._meter = UsageMeter(self._limits, self._opened.price, self._owner)
+            self._meter = UsageMeter(self._limits, self._opened.terms.price, self._owner)
         self._dispatcher = Dispatcher(self._opened, self._meter, self._concurrency)
         session = _Session[Made](self._dispatcher, answers, self._recordings)
         # Enough questions are queued that no call waits for the results of others.

@@ -64,7 +64,7 @@ def six_tenants() -> list[dict[str, Any]]:
 
 
 def with_usage(**usage: object) -> Reply:
-    """Return an answer whose usage is none; as text, or the server would count it anew."""
+    """Return an answer with an impossible usage; as text, or the server would count it again."""
     choice = {
         "index": 0,
         "message": {"role": "assistant", "content": "{}"},
@@ -158,8 +158,8 @@ def test_a_usage_that_cannot_be_frees_no_budget(agent: Agent, reply: Reply) -> N
     planned = agent.sleep(dry_run=True).plan.windows
     agent.server.responder = lambda _: reply
     # Room for two questions, and not for three.
-    one = max(window.tokens for window in planned)
-    outcome = agent.sleep(agent.writer(limits=UsageLimits(tokens=2 * one + one // 2)))
+    size = max(window.tokens for window in planned)
+    outcome = agent.sleep(agent.writer(limits=UsageLimits(tokens=2 * size + size // 2)))
     assert len(agent.server.asked) <= 2
     assert "skipped" in answered(outcome)
 
@@ -240,7 +240,7 @@ def test_the_books_let_nothing_be_overrun_but_by_what_is_under_way(
     for worker in workers:
         worker.join()
     assert most_calls is None or sum(requests) <= most_calls
-    # What was under way when the budget ran out: no more calls than threads.
+    # Calls in flight when the budget ran out: at most one per thread.
     beyond = sum(sorted(overrun)[-threads:])
     assert most_tokens is None or sum(taken) <= most_tokens + beyond
     assert most_cost is None or sum(taken) * price <= most_cost + beyond * price + 1e-12
@@ -276,7 +276,7 @@ def test_a_budget_of_time_ends_a_call_under_way(agent: Agent) -> None:
 
 
 def maintain(path: Path, server: ModelServer, **settings: object) -> list[str]:
-    """Return the arguments of a night with a model, whose settings are beside the file."""
+    """Return the arguments of a night with a model, with settings next to the file."""
     configure(path, api_base=server.base, checker="none", concurrency=1, **settings)
     return ["maintain", str(path), "--model", "openai/scripted", "--json"]
 
@@ -285,8 +285,8 @@ def test_a_budget_that_ran_out_is_said_so(agent: Agent, capfd: pytest.CaptureFix
     agent.remember(six_tenants())
     assert run(maintain(agent.path, agent.server, max_calls=2)) == 3
     report = json.loads(capfd.readouterr().out)
-    told = [(one["state"], one["why"]) for one in report["questions"]]
-    assert told.count(("skipped", "the budget of 2 calls is used up")) == 4
+    questions = [(each["state"], each["why"]) for each in report["questions"]]
+    assert questions.count(("skipped", "the budget of 2 calls is used up")) == 4
     assert report["model"]["calls"] == 2
 
 
@@ -303,18 +303,18 @@ def test_a_run_in_which_every_call_failed_does_not_look_as_if_nothing_was_to_do(
     assert "nothing to do" not in capfd.readouterr().out
 
 
-@pytest.mark.parametrize("status", [401, 404])
+@pytest.mark.parametrize("status", [401, 403, 404])
 def test_a_refused_key_or_an_unknown_model_is_one_line_even_if_quiet_is_asked_for(
     agent: Agent, status: int, capfd: pytest.CaptureFixture[str]
 ) -> None:
     agent.remember(six_tenants())
     agent.server.responder = lambda _: refuses(status, "not for you")
     code = run([*maintain(agent.path, agent.server)[:-1], "--quiet"])
-    told = capfd.readouterr()
-    assert (code, told.out) == (1, "")
-    assert "not for you" in told.err
-    assert told.err.count("\n") == 1
-    assert told.err.startswith("Error: The model refuses every call: ")
+    shown = capfd.readouterr()
+    assert (code, shown.out) == (1, "")
+    assert "not for you" in shown.err
+    assert shown.err.count("\n") == 1
+    assert shown.err.startswith("Error: The model refuses every call: ")
     assert len(agent.server.asked) == 1
 
 

@@ -359,7 +359,7 @@ def test_a_redirect_is_not_followed_and_said_so(model: str, status: int) -> None
         with recorder(lambda _: Response(status, "", to)) as one:
             endpoint = Endpoint(model, one.address + PROVIDERS[model], first_wait_s=0.001)
             opened = open_model(endpoint)
-            meter = UsageMeter(UsageLimits(), opened.price)
+            meter = UsageMeter(UsageLimits(), opened.terms.price)
             messages = [{"role": "user", "content": "The user's secret."}]
             question = Question(model, WRITE, messages, Estimate(10, 10))
             with pytest.raises(ModelRefuses, match=rf"redirects \(HTTP {status}\)"):

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from slowwave.consolidation.model.answer_forms import CHECK
 from slowwave.consolidation.model.interface import Models
-from slowwave.consolidation.model.objections import objections_of
-from slowwave.consolidation.model.prompts import DraftToCheck, ask_to_check
+from slowwave.consolidation.model.objections import check_drafts
+from slowwave.consolidation.model.prompts import DraftToCheck
 from slowwave.consolidation.model.question import Asking, Bill, Dialogue, Question, ask
 from slowwave.consolidation.model.unanswered import Unanswered
-from slowwave.consolidation.planning.estimates import Estimate, estimate_check
+from slowwave.consolidation.planning.estimates import Estimate
 from slowwave.consolidation.proposals import Claim, Source
 from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.consolidation.thresholds import WINDOW_TOKENS
@@ -37,12 +36,12 @@ _ANSWER_TOKENS = 600
 
 
 def experience_question(
-    models: Models, task: Task, shown: Sequence[Source]
+    model: str, task: Task, shown: Sequence[Source]
 ) -> Question[ExperienceAnswer]:
     """Return the question what the traces of a task teach. shown: of the traces."""
     messages = ask_about_traces(task.name, shown)
     prompt = sum(count_tokens(message["content"]) for message in messages)
-    return Question(models.writer, EXPERIENCE, messages, Estimate(prompt, _ANSWER_TOKENS))
+    return Question(model, EXPERIENCE, messages, Estimate(prompt, _ANSWER_TOKENS))
 
 
 def experience_dialogue(
@@ -51,7 +50,7 @@ def experience_dialogue(
     """Yield the questions about the traces of a task, then what was learned from them."""
     bill = Bill()
     try:
-        stated = yield from ask(experience_question(models, task, shown), bill)
+        stated = yield from ask(experience_question(models.writer, task, shown), bill)
         learned = _learned(stated, task, shown, models.writer)
         unread = [claim for claim in learned.claims if claim.written_by is not None]
         if unread and models.checker is not None:
@@ -77,15 +76,12 @@ def _unsupported(
         )
         for claim in claims
     ]
-    messages = ask_to_check(drafts)
-    estimate = estimate_check(messages[-1]["content"], len(drafts))
-    answer = yield from ask(Question(checker, CHECK, messages, estimate), bill)
-    stated = {each.n: each for each in answer.groups}
-    reasons = [
-        objections_of(stated.get(number), draft).reasons
-        for number, draft in enumerate(drafts, start=1)
-    ]
-    return {claim: "; ".join(why) for claim, why in zip(claims, reasons, strict=True) if why}
+    objections = yield from check_drafts(checker, drafts, bill)
+    return {
+        claim: "; ".join(found.reasons)
+        for claim, found in zip(claims, objections, strict=True)
+        if found.reasons
+    }
 
 
 def _without(learned: Learned, refused: Mapping[Claim, str], checker: str) -> Learned:

@@ -11,7 +11,6 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from slowwave.consolidation.model.interface import Models
 from slowwave.consolidation.model.writer import ModelWriter
 from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.running.preflight import Preflight
@@ -161,7 +160,7 @@ def _to_be_asked(task: Task, writer: ModelWriter) -> Compressed:
     shown = shown_to_a_model(task)
     if not shown:
         return Compressed(task, "planned", learned=Learned(task, (), (), facts_of(task)))
-    question = experience_question(Models(writer.model or "", None), task, shown)
+    question = experience_question(writer.models.writer, task, shown)
     return Compressed(task, "planned", tokens=question.estimate.total)
 
 
@@ -190,8 +189,9 @@ def _portions(
     shown = [(one, shown_to_a_model(one)) for one in tasks]
     nothing = [Learned(task, (), (), facts_of(task)) for task, sources in shown if not sources]
     yield [Compressed(one.task, "planned", learned=one) for one in nothing]
-    models = Models(writer.model or "", writer.checker)
-    dialogues = (experience_dialogue(models, task, sources) for task, sources in shown if sources)
+    dialogues = (
+        experience_dialogue(writer.models, task, sources) for task, sources in shown if sources
+    )
     yield from writer.ask(dialogues, answers)
 
 

@@ -27,8 +27,7 @@ class AnsweredByHand(ModelWriter):
     def write(
         self, jobs: Sequence[Job], answers: AnswerStore
     ) -> Iterator[Sequence[Result | AskedWindow]]:
-        models = Models("openai/scripted", self.checker)
-        dialogues = [WindowDialogue(job, self.key, models).run() for job in jobs]
+        dialogues = [WindowDialogue(job, self.key, self.models).run() for job in jobs]
         asked = [(dialogue, resume(dialogue)[1]) for dialogue in dialogues]
         while asked:
             dialogue, question = asked.pop()
