@@ -69,7 +69,7 @@ Faulty = CheckedGroup | Unproposed
 
 
 @dataclass(frozen=True)
-class Written:
+class WrittenGroups:
     """An answer of the writing model, checked by program."""
 
     candidates: tuple[CheckedGroup, ...]
@@ -128,7 +128,7 @@ class WindowDialogue:
         self._turned_down += [each.why for each in second.unproposed]
         yield from self._settle(self._after_repair(repaired, before))
 
-    def _write(self, faulty: Sequence[Faulty] = ()) -> Asking[Written]:
+    def _write(self, faulty: Sequence[Faulty] = ()) -> Asking[WrittenGroups]:
         """Ask to write all groups, or to repair faulty ones, and check them by program."""
         derived, sources = self._window.derived, self._job.sources
         if faulty:
@@ -151,7 +151,7 @@ class WindowDialogue:
             if not faulty
         )
         candidates, unproposed = self._propose(answer.groups, ids)
-        return Written(
+        return WrittenGroups(
             tuple(candidates),
             tuple(unproposed),
             tuple(found for found in conflicts if len(found) > 1 and "" not in found),
@@ -179,7 +179,7 @@ class WindowDialogue:
                 candidates.append(CheckedGroup(group, proposal, faults))
         return candidates, unproposed
 
-    def _check(self, written: Written) -> Asking[list[CheckedGroup]]:
+    def _check(self, written: WrittenGroups) -> Asking[list[CheckedGroup]]:
         """Ask whether drafts say what their sources say, and return them with the objections."""
         drafts = [self._to_check(each) for each in written.candidates]
         drafts += [
