@@ -21,21 +21,18 @@ from pathlib import Path
 from benchmarks.scripted_model import ScriptedModel, scripted_model
 from fixtures.night import FLAVOURS, load
 from slowwave.consolidation.model.calls import Endpoint, open_model
-from slowwave.consolidation.model.dialogue import WindowDialogue
 from slowwave.consolidation.model.dispatcher import Dispatcher
-from slowwave.consolidation.model.groups import WindowGroups
-from slowwave.consolidation.model.model_pair import Models
+from slowwave.consolidation.model.interface import Models
+from slowwave.consolidation.model.question import resume
 from slowwave.consolidation.model.usage_limits import UsageLimits, UsageMeter
-from slowwave.consolidation.model.window_questions import WriteQuestion
+from slowwave.consolidation.model.window_dialogue import WindowDialogue
 from slowwave.consolidation.model.writer import ModelWriter
 from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.planning.estimates import estimate_window
 from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.proposals import (
     OPERATIONS,
-    AskedWindow,
     Plan,
-    Result,
     Window,
     join_plans,
 )
@@ -140,15 +137,17 @@ def _night(endpoint: Endpoint, view: TenantView, concurrency: int, embedder: Emb
 def _ask_alone(endpoint: Endpoint, view: TenantView, concurrency: int) -> None:
     """Ask the same questions, and do nothing with the answers."""
     model = open_model(endpoint)
-    meter = UsageMeter(UsageLimits(), model.price)
-    dispatcher = Dispatcher[Result | AskedWindow](model, meter, concurrency)
+    meter = UsageMeter(UsageLimits(), model.terms.price)
+    dispatcher = Dispatcher(model, meter, concurrency)
+    left = 0
     for one in _windows(view):
         job = Job(one, tuple(view.sources(one.memories)))
-        models = Models(endpoint.model, None)
-        groups = WindowGroups(one, job.sources, "", models)
-        dispatcher.ask(WriteQuestion(WindowDialogue(job, groups, models)))
-    while not dispatcher.is_idle:
-        list(dispatcher.completed(seconds=0.1))
+        _, question = resume(WindowDialogue(job, "", Models(endpoint.model, None)).run())
+        assert question is not None  # noqa: S101 - each window begins with one
+        dispatcher.ask(question)
+        left += 1
+    while left:
+        left -= len(list(dispatcher.completed(seconds=0.1)))
 
 
 def _windows(view: TenantView) -> Iterator[Window]:

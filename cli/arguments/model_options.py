@@ -14,8 +14,8 @@ from .options import setting
 
 if TYPE_CHECKING:
     from slowwave.consolidation.model.calls import Endpoint
-    from slowwave.consolidation.model.portions import BudgetOwner
     from slowwave.consolidation.model.recording import Recordings
+    from slowwave.consolidation.model.usage_limits import BudgetOwner
     from slowwave.consolidation.writing.writer import Writer
 
 ModelOption = Annotated[

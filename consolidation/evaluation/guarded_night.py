@@ -99,7 +99,7 @@ def exclude_harmful(
     limit: float,
     interruption: Interruption,
 ) -> GuardedNight:
-    """Try the night on copies until recall@10 falls by no more than `limit`.
+    """Try the night on copies until recall@10 falls by at most `limit`.
 
     Each round excludes the proposals to blame; after `_ROUNDS` rounds all are excluded. If a model
     first reads waiting conversations, recall is compared with that after reading: new memories are
@@ -158,6 +158,10 @@ def _blamed(
             yield from took
             continue
         known = {hit.memory.id for hit in before.hits[at][:MANY]}
-        new = [hit for hit in trial.after.hits[at][:MANY] if hit.memory.id not in known]
-        made_of = {source for hit in new for source in (hit.memory.id, *hit.sources)}
+        made_of = {
+            source
+            for hit in trial.after.hits[at][:MANY]
+            if hit.memory.id not in known
+            for source in (hit.memory.id, *hit.sources)
+        }
         yield from (proposal for proposal in _applied(trial) if made_of & set(proposal.sources))

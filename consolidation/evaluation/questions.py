@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from hashlib import sha256
-from math import log
 from pathlib import Path
 from typing import Annotated
 
@@ -77,30 +76,27 @@ def make_questions(memories: Sequence[Memory]) -> list[RecallQuestion]:
     texts: dict[tuple[str, str], list[Memory]] = {}
     for memory in memories:
         texts.setdefault((memory.tenant, memory.content_hash), []).append(memory)
-    firsts = [twins[0] for twins in texts.values()]
-    counts = Counter(word for memory in firsts for word in set(_stems(memory.content)))
-    drawn = sorted(firsts, key=lambda memory: sha256(memory.content_hash.encode()).digest())
+    duplicates = sorted(
+        texts.values(), key=lambda group: sha256(group[0].content_hash.encode()).digest()
+    )
+    counts = Counter(
+        word for group in duplicates for word in set(map(stem, words_of(group[0].content)))
+    )
     return [
         RecallQuestion(
-            id=memory.id,
+            id=group[0].id,
             question=phrase,
-            evidence_ids=tuple(twin.id for twin in texts[memory.tenant, memory.content_hash]),
-            tenant=memory.tenant,
+            evidence_ids=tuple(memory.id for memory in group),
+            tenant=group[0].tenant,
             type="self",
         )
-        for memory in drawn[:MAX_QUESTIONS]
-        for phrase in _phrase(memory.content, counts, len(firsts))
+        for group in duplicates[:MAX_QUESTIONS]
+        if (phrase := _phrase(group[0].content, counts))
     ]
 
 
-def _phrase(text: str, counts: Counter[str], total: int) -> Iterator[str]:
-    """Yield the rarest words of a text, in their order, if it has any."""
+def _phrase(text: str, counts: Counter[str]) -> str:
+    """Return the rarest words of a text, in their order. counts: of stems, by memory."""
     words = words_of(text)
-    rarity = {word: log(total / counts[stem(word)]) for word in words if counts[stem(word)]}
-    chosen = set(sorted(rarity, key=lambda word: (-rarity[word], word))[:_WORDS_ASKED])
-    if chosen:
-        yield " ".join(word for word in words if word in chosen)
-
-
-def _stems(text: str) -> Iterator[str]:
-    return map(stem, words_of(text))
+    rarest = sorted(set(words), key=lambda word: (counts[stem(word)], word))[:_WORDS_ASKED]
+    return " ".join(word for word in words if word in rarest)

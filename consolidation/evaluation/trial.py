@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -92,21 +92,18 @@ class Trials:
             texts = {memory.id: memory.content for memory in index.memories}
             self._tenant_of = {memory.id: memory.tenant for memory in index.memories}
             wanted = make_questions(_active(index, timestamp(now))) if asked is None else asked
-            gone = {memory_id for each in wanted for memory_id in each.evidence_ids} - texts.keys()
             with open_reading(copy) as file:
-                self._texts: Mapping[str, str] = texts | read_source_texts(file, sorted(gone))
-            self.questions = [
-                known
+                gone = read_source_texts(file, sorted(_evidence(wanted) - texts.keys()))
+            self._texts: Mapping[str, str] = texts | gone
+            answerable = [
+                question.model_copy(update={"evidence_ids": self._known_evidence(question)})
                 for question in wanted
                 if question.tenant is None or not tenants or question.tenant in tenants
-                for known in self._answerable(question)
             ]
+            self.questions = [question for question in answerable if question.evidence_ids]
             self.without_evidence = len(wanted) - len(self.questions)
             # Evidence ids that are not in the file, or of other tenants.
-            named = {memory_id for each in wanted for memory_id in each.evidence_ids}
-            self.unknown = len(
-                named - {memory_id for each in self.questions for memory_id in each.evidence_ids}
-            )
+            self.unknown = len(_evidence(wanted) - _evidence(self.questions))
             self.before = self._searched(index)
 
     def night(
@@ -152,15 +149,13 @@ class Trials:
         recallable = read_recallable_of(copy, self._tenants, self._embedder.name)
         return RecallIndex(recallable, self._embedder, self._progress)
 
-    def _answerable(self, question: RecallQuestion) -> Iterator[RecallQuestion]:
-        known = tuple(
+    def _known_evidence(self, question: RecallQuestion) -> tuple[str, ...]:
+        return tuple(
             memory_id
             for memory_id in question.evidence_ids
             if memory_id in self._texts
             and question.tenant in (None, self._tenant_of.get(memory_id, question.tenant))
         )
-        if known:
-            yield question.model_copy(update={"evidence_ids": known})
 
     def _searched(self, index: RecallIndex) -> SearchResults:
         now = timestamp(self._now)
@@ -174,14 +169,14 @@ class Trials:
             # Only the first hits: comparing 200 with each other takes long.
             first = demote_outdated(found[:MANY], index.disputes)
             found = [*first, *found[MANY:]]
-            by_text.append(self._measured(question, found, self._holds_its_facts))
-            by_lineage.append(self._measured(question, found, lambda _, __: True))
+            by_text.append(self._measured(question, found, must_keep_facts=True))
+            by_lineage.append(self._measured(question, found, must_keep_facts=False))
             hits.append(found[: self._kept_hits])
             self._progress.stage("searching", len(hits), len(self.questions))
         return SearchResults(len(_active(index, now)), hits, by_text, by_lineage)
 
     def _measured(
-        self, question: RecallQuestion, found: Sequence[Hit], holds: Callable[[str, Hit], bool]
+        self, question: RecallQuestion, found: Sequence[Hit], must_keep_facts: bool
     ) -> Measures:
         wanted = set(question.evidence_ids)
         answers = [
@@ -190,16 +185,15 @@ class Trials:
                 frozenset(
                     memory_id
                     for memory_id in wanted & {hit.memory.id, *hit.sources}
-                    if memory_id == hit.memory.id or holds(memory_id, hit)
+                    if memory_id == hit.memory.id
+                    or not must_keep_facts
+                    or keeps_facts(self._texts[memory_id], hit.memory.content)
                 ),
                 is_stale(hit, question),
             )
             for hit in found
         ]
         return measure(answers, wanted)
-
-    def _holds_its_facts(self, source: str, hit: Hit) -> bool:
-        return keeps_facts(self._texts[source], hit.memory.content)
 
 
 class _CachingEmbedder:
@@ -220,6 +214,10 @@ class _CachingEmbedder:
         if new:
             self._known.update(zip(new, self._embedder.encode(new), strict=True))
         return np.stack([self._known[text] for text in texts])
+
+
+def _evidence(questions: Sequence[RecallQuestion]) -> set[str]:
+    return {memory_id for question in questions for memory_id in question.evidence_ids}
 
 
 def is_stale(hit: Hit, question: RecallQuestion) -> bool:

@@ -35,6 +35,7 @@ from .known import KnownMemories
 from .memory_writer import MemoryWriter
 from .options import IngestOptions
 from .parts import Cut, Part, chains_of, cut
+from .questions import estimate_tokens
 from .reading import question_about, read_parts
 from .waiting import read_parts_to_read
 
@@ -106,7 +107,9 @@ def preview(inputs: IngestInputs) -> IngestOutcome:
         outcome = intake.outcome
         if model is not None and not inputs.options.ask:
             for part in intake.parts:
-                tokens = question_about(part, model, intake.known).tokens
+                tokens = estimate_tokens(
+                    question_about(part, model, intake.known), part, model.checker
+                )
                 outcome.unread.append(PartRead(part, "planned", tokens=tokens))
             return outcome
         for read in read_parts(intake.parts, model, intake.known, AnswerStore(file)):

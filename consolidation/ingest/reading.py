@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 
+from slowwave.consolidation.model.answer_forms import MemoriesAnswer
+from slowwave.consolidation.model.question import Question
 from slowwave.consolidation.model.writer import ModelWriter
 from slowwave.consolidation.writing.answer_store import AnswerStore
 
@@ -14,7 +16,7 @@ from .candidates import PartRead, within_limits
 from .extractive import read_part
 from .known import KnownMemories
 from .parts import Part
-from .questions import ConversationQuestion
+from .questions import conversation_question, part_dialogue
 
 # The length of the part's beginning, in characters, that known memories are searched with.
 _ABOUT = 2_000
@@ -31,16 +33,20 @@ def read_parts(
     if model is None:
         read = map(read_part, parts)
     else:
-        questions = (question_about(part, model, known) for part in parts)
-        batches = model.ask(questions, answers)
+        dialogues = (
+            part_dialogue(question_about(part, model, known), part, model.checker) for part in parts
+        )
+        batches = model.ask(dialogues, answers)
         read = _in_order(parts, (result for batch in batches for result in batch))
     yield from _distilled(read, parts)
 
 
-def question_about(part: Part, model: ModelWriter, known: KnownMemories) -> ConversationQuestion:
+def question_about(
+    part: Part, model: ModelWriter, known: KnownMemories
+) -> Question[MemoriesAnswer]:
     """Return the question about a part."""
     about = " ".join(message.message.text for message in part.new)[:_ABOUT]
-    return ConversationQuestion(model.model or "", model.checker, part, known.near(about))
+    return conversation_question(model.models.writer, part, known.near(about))
 
 
 def _in_order(parts: Sequence[Part], found: Iterator[PartRead]) -> Iterator[PartRead]:

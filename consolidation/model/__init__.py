@@ -1,1 +1,6 @@
-"""The optional model."""
+"""The optional model.
+
+What is asked: `prompts/`, `window_dialogue.py`. What an answer must be: `answer_forms.py`,
+`groups.py`, `objections.py`. Who answers: `writer.py` (kept answers, else a call), `dispatcher.py`
+(calls at a time), `recording.py`, `calls.py` (HTTP). Which limits hold: `usage_limits.py`.
+"""

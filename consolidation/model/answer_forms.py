@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
@@ -79,7 +78,7 @@ class CheckAnswer(Stated):
 
 
 class StatedMemory(Stated):
-    """What is to be remembered of a conversation, and the words that it rests on."""
+    """A memory to keep of a conversation, and the words that support it."""
 
     content: str
     kind: MemoryKind
@@ -96,20 +95,25 @@ class MemoriesAnswer(Stated):
     reasoning: str = ""
 
 
+Shape = TypeVar("Shape", bound=Stated)
+
+
 @dataclass(frozen=True)
-class AnswerForm:
+class AnswerForm(Generic[Shape]):
     """The form of an answer, by the name under which a provider is sent its schema."""
 
     name: str
-    shape: type[Stated]
+    shape: type[Shape]
     # The temperature at which the model is asked.
     temperature: float = 0
+    # The key of the list that some models answer without the object around it.
+    list_key: str | None = None
 
 
 WRITE = AnswerForm("write", WriteAnswer)
 CHECK = AnswerForm("check", CheckAnswer)
 # What is worth remembering is not a matter of one right answer.
-MEMORIES = AnswerForm("memories", MemoriesAnswer, temperature=0.2)
+MEMORIES = AnswerForm("memories", MemoriesAnswer, temperature=0.2, list_key="memories")
 # The kinds of structured output, in the order in which they are tried.
 Output = Literal["json_schema", "json_object", "none"]
 OUTPUTS: tuple[Output, ...] = ("json_schema", "json_object", "none")
@@ -118,65 +122,54 @@ OUTPUTS: tuple[Output, ...] = ("json_schema", "json_object", "none")
 _NOT_IN_STRICT = ("title", "description", "default", "minLength", "maxLength")
 
 
-@functools.cache
-def _schema(form: AnswerForm) -> dict[str, Any]:
-    schema = form.shape.model_json_schema()
-    inlined: dict[str, Any] = _inline(schema, schema.pop("$defs", {}))
-    return inlined
-
-
-def _inline(shape: Any, parts: dict[str, Any]) -> Any:
-    """Replace references by the parts that they refer to."""
-    if isinstance(shape, list):
-        return [_inline(item, parts) for item in shape]
-    if not isinstance(shape, dict):
-        return shape
-    if "$ref" in shape:
-        return _inline(parts[shape["$ref"].rpartition("/")[2]], parts)
-    return {name: _inline(value, parts) for name, value in shape.items()}
-
-
 @dataclass(frozen=True)
 class RequestStyle:
     """The parameters of a request that a server accepts."""
 
     output: Output = OUTPUTS[0]
-    # None: the server's default, since reasoning models refuse any other.
-    temperature: int | None = 0
+    # Reasoning models refuse any temperature but their own.
+    has_temperature: bool = True
 
     def simpler(self, refusal: str) -> RequestStyle | None:
         """Return the style to try after a refusal; None if there is no simpler one."""
-        if self.temperature is not None and "temperature" in refusal.lower():
-            return replace(self, temperature=None)
+        if self.has_temperature and "temperature" in refusal.lower():
+            return replace(self, has_temperature=False)
         left = OUTPUTS[OUTPUTS.index(self.output) + 1 :]
         return replace(self, output=left[0]) if left else None
 
 
-def temperature_of(style: RequestStyle, form: AnswerForm) -> float | None:
-    """Return the temperature of a question; None for the server's default."""
-    return None if style.temperature is None else form.temperature
-
-
-def response_format(output: Output, form: AnswerForm) -> dict[str, Any]:
+def response_format(output: Output, form: AnswerForm[Any]) -> dict[str, Any]:
     """Return the request parameters for a form of answer; {} for "none"."""
     if output == "none":
         return {}
-    shape = _strict(_schema(form))
     if output == "json_object":  # the spelling of llama.cpp's server
-        return {"response_format": {"type": "json_object", "schema": shape}}
-    named = {"name": form.name, "schema": shape, "strict": True}
+        return {"response_format": {"type": "json_object", "schema": schema_of(form)}}
+    named = {"name": form.name, "schema": schema_of(form), "strict": True}
     return {"response_format": {"type": "json_schema", "json_schema": named}}
 
 
-def _strict(schema: Any) -> Any:
-    """Return a strict schema: every property required, no additional ones allowed."""
-    if isinstance(schema, list):
-        return [_strict(item) for item in schema]
-    if not isinstance(schema, dict):
-        return schema
-    made = {name: _strict(value) for name, value in schema.items() if name not in _NOT_IN_STRICT}
-    if isinstance(schema.get("properties"), dict):
+def schema_of(form: AnswerForm[Any]) -> dict[str, Any]:
+    """Return the strict JSON schema of a form: all properties required, no additional ones."""
+    shape = form.shape.model_json_schema()
+    strict: dict[str, Any] = _strict(shape, shape.pop("$defs", {}))
+    return strict
+
+
+def _strict(shape: Any, parts: dict[str, Any]) -> Any:
+    """Return a part of a schema in strict form, with the parts that it refers to."""
+    if isinstance(shape, list):
+        return [_strict(item, parts) for item in shape]
+    if not isinstance(shape, dict):
+        return shape
+    if "$ref" in shape:
+        return _strict(parts[shape["$ref"].rpartition("/")[2]], parts)
+    made = {
+        name: _strict(value, parts) for name, value in shape.items() if name not in _NOT_IN_STRICT
+    }
+    if "properties" in shape:
         # Its keys are property names, and may be "title".
-        made["properties"] = {name: _strict(value) for name, value in schema["properties"].items()}
+        made["properties"] = {
+            name: _strict(value, parts) for name, value in shape["properties"].items()
+        }
         made |= {"required": list(made["properties"]), "additionalProperties": False}
     return made

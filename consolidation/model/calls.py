@@ -7,14 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from slowwave.consolidation.errors import ModelError
-from slowwave.consolidation.proposals import Usage
 from slowwave.consolidation.runtime.redaction import without_secrets
 from slowwave.store.model_answers import Answer
 
-from .answer_forms import RequestStyle, response_format, temperature_of
-from .interface import Call, CallFailed, ModelRefuses
+from .answer_forms import RequestStyle, response_format
+from .interface import Terms
 from .parsing import breaks_off
-from .prompts import Messages
 from .provider import load_litellm, status_of, why_unreadable
 from .responses import (
     is_beyond_style,
@@ -25,6 +23,8 @@ from .responses import (
     token_count_of,
     why_unusable,
 )
+from .unanswered import CallFailed, ModelRefuses
+from .usage_limits import PendingCall
 
 if TYPE_CHECKING:
     import tenacity
@@ -48,15 +48,6 @@ _MIN_REASONING = 4_000
 _MIN_WINDOW = 8_192
 # More than the average token of an answer.
 _MAX_LETTERS_PER_TOKEN = 16
-
-
-@dataclass(frozen=True)
-class _Response:
-    """A server's response to one request."""
-
-    answer: Answer
-    # Whether its end is missing.
-    cut_off: bool
 
 
 @dataclass(frozen=True)
@@ -107,23 +98,26 @@ class ServedModel:
         self._litellm = litellm
         # None: litellm finds the provider's key in the environment.
         self._key = key
-        self._reasons = _is_reasoning(endpoint.model, litellm)
-        self._style = RequestStyle(temperature=None if self._reasons else 0)
+        # Whether it reasons before it answers, by default; Claude only does so on request.
+        is_claude = "claude" in endpoint.model
+        self._reasons = not is_claude and bool(litellm.supports_reasoning(endpoint.model))
+        self._style = RequestStyle(has_temperature=not self._reasons)
         self._timeout_s = endpoint.timeout_s * (_REASONING_FACTOR if self._reasons else 1)
         # Looked up once: it takes as long as a price.
-        self._has_price = self._price(1, 1) is not None
+        self._has_price = self._litellm_price(1, 1) is not None
 
     @property
-    def patience_s(self) -> float:
-        """The longest that a call may take: a server may send a byte at a time."""
+    def terms(self) -> Terms:
+        """The prices that litellm knows, if any, and the limits."""
         waiting = min(LONGEST_WAIT_S, 2**ATTEMPTS * self._endpoint.first_wait_s)
-        return float(ATTEMPTS * (self._timeout_s + waiting) + _OVERHEAD_S)
-
-    def price(self, prompt_tokens: int, answer_tokens: int) -> float | None:
-        """Return the price of these tokens in USD; None if litellm does not know it."""
-        return self._price(prompt_tokens, answer_tokens) if self._has_price else None
+        # A server may send a byte at a time.
+        patience_s = ATTEMPTS * (self._timeout_s + waiting) + _OVERHEAD_S
+        return Terms(self._price, self._limit, patience_s)
 
     def _price(self, prompt_tokens: int, answer_tokens: int) -> float | None:
+        return self._litellm_price(prompt_tokens, answer_tokens) if self._has_price else None
+
+    def _litellm_price(self, prompt_tokens: int, answer_tokens: int) -> float | None:
         try:
             prompt, answer = self._litellm.cost_per_token(
                 model=self._endpoint.model,
@@ -135,16 +129,12 @@ class ServedModel:
             return None
         return float(prompt + answer)
 
-    def limit(self, answer_tokens: int) -> int:
-        """Return the token limit for an answer of this length: more for a reasoning model."""
+    def _limit(self, answer_tokens: int) -> int:
         if not self._reasons:
             return answer_tokens
         return max(_REASONING_FACTOR * answer_tokens, answer_tokens + _MIN_REASONING)
 
-    def note_kept(self, messages: Messages, answer: Answer) -> None:
-        """Ignore kept answers."""
-
-    def ask(self, call: Call) -> Answer:
+    def ask(self, call: PendingCall) -> Answer:
         """Ask, with retries. Raises `CallFailed`, and what `permit` raises."""
         # The base of all of litellm's errors; the class of that name in litellm is not.
         from openai import OpenAIError
@@ -164,31 +154,32 @@ class ServedModel:
             kind = ModelRefuses if refuses_all(error) else CallFailed
             raise kind(f"the model could not be asked: {self._message_of(error)}") from error
 
-    def _whole_answer(self, call: Call) -> Answer:
+    def _whole_answer(self, call: PendingCall) -> Answer:
         """Ask, and again with twice the limit if the answer is cut off."""
         # Refused styles are not tried again for this call.
         styles = [self._style]
-        response = self._retrying(call)(self._ask_in_any_style, call, styles)
-        if response.cut_off:
-            call.pending.waste(_usage(response.answer))
-            call.pending.raise_limit()
-            response = self._retrying(call)(self._ask_in_any_style, call, styles)
-        if response.cut_off:
-            call.pending.waste(_usage(response.answer))
-            most = call.pending.most_tokens
-            raise CallFailed(f"the answer is cut off, even with the doubled limit of {most} tokens")
-        return response.answer
+        answer, is_cut_off = self._retrying(call)(self._ask_in_any_style, call, styles)
+        if is_cut_off:
+            call.waste(answer)
+            call.raise_limit()
+            answer, is_cut_off = self._retrying(call)(self._ask_in_any_style, call, styles)
+        if is_cut_off:
+            call.waste(answer)
+            raise CallFailed(
+                f"the answer is cut off, even with the doubled limit of {call.max_tokens} tokens"
+            )
+        return answer
 
-    def _retrying(self, call: Call) -> tenacity.Retrying:
+    def _retrying(self, call: PendingCall) -> tenacity.Retrying:
         import tenacity
 
         errors = self._litellm.exceptions
         growing = tenacity.wait_exponential(multiplier=self._endpoint.first_wait_s)
 
         def waiting(state: tenacity.RetryCallState) -> float:
-            asked_for = retry_after(state.outcome.exception() if state.outcome else None)
-            seconds = growing(state) if asked_for is None else min(asked_for, LONGEST_WAIT_S)
-            left = call.pending.seconds_left()
+            requested = retry_after(state.outcome.exception() if state.outcome else None)
+            seconds = growing(state) if requested is None else min(requested, LONGEST_WAIT_S)
+            left = call.seconds_left()
             # Do not wait beyond the deadline.
             return seconds if left is None else max(0.0, min(seconds, left))
 
@@ -199,11 +190,14 @@ class ServedModel:
             reraise=True,
         )
 
-    def _ask_in_any_style(self, call: Call, styles: list[RequestStyle]) -> _Response:
+    def _ask_in_any_style(
+        self, call: PendingCall, styles: list[RequestStyle]
+    ) -> tuple[Answer, bool]:
+        """Return an answer, and whether its end is missing; add each simpler style to `styles`."""
         errors = self._litellm.exceptions
         while True:
             try:
-                response = self._ask_once(call, styles[-1])
+                answer = self._ask_once(call, styles[-1])
             except (errors.BadRequestError, errors.InternalServerError) as error:
                 simpler = styles[-1].simpler(str(error))
                 if simpler is None or is_beyond_style(error, errors):
@@ -211,74 +205,71 @@ class ServedModel:
                 styles.append(simpler)
             else:
                 self._style = styles[-1]
-                return response
+                return answer
 
-    def _ask_once(self, call: Call, style: RequestStyle) -> _Response:
-        call.pending.permit()
+    def _ask_once(self, call: PendingCall, style: RequestStyle) -> tuple[Answer, bool]:
+        call.permit()
         response = self._response(call, style)
         if not response.choices:
-            call.pending.lose()
+            call.lose()
             raise CallFailed("the model sent no answer")
         choice = response.choices[0]
         # A server that ignores the limit must not fill the file.
-        most = call.pending.most_tokens * _MAX_LETTERS_PER_TOKEN
+        max_letters = call.max_tokens * _MAX_LETTERS_PER_TOKEN
         content = text_of_response(choice.message)
-        cleaned = self._clean(content[:most])
-        tokens = self._tokens(call, response, bool(content))
+        cleaned = self._clean(content[:max_letters])
+        usage, expected = getattr(response, "usage", None), call.estimate
+        tokens = (
+            token_count_of(getattr(usage, "prompt_tokens", None), expected.prompt),
+            token_count_of(
+                getattr(usage, "completion_tokens", None), expected.answer if content else 0
+            ),
+        )
         answer = Answer(cleaned, *tokens, self._cost(response, *tokens))
         unusable = why_unusable(choice, content)
         if unusable is not None:
-            call.pending.waste(_usage(answer))
+            call.waste(answer)
             raise CallFailed(self._clean(unusable))
-        cut_off = choice.finish_reason == "length" or len(content) > most or breaks_off(cleaned)
-        return _Response(answer, cut_off)
+        is_too_long = choice.finish_reason == "length" or len(content) > max_letters
+        return answer, is_too_long or breaks_off(cleaned)
 
-    def _tokens(self, call: Call, response: Any, answered: bool) -> tuple[int, int]:
-        usage, expected = getattr(response, "usage", None), call.pending.estimate
-        return (
-            token_count_of(getattr(usage, "prompt_tokens", None), expected.prompt),
-            token_count_of(
-                getattr(usage, "completion_tokens", None), expected.answer if answered else 0
-            ),
-        )
-
-    def _response(self, call: Call, style: RequestStyle) -> Any:
+    def _response(self, call: PendingCall, style: RequestStyle) -> Any:
         from openai import OpenAIError
 
+        form = call.question.form
         try:
             return self._litellm.completion(
                 model=self._endpoint.model,
-                messages=call.messages,
+                messages=call.question.messages,
                 api_base=self._endpoint.api_base,
                 api_key=self._key,
                 timeout=self._timeout(call),
-                max_tokens=call.pending.most_tokens,
-                temperature=temperature_of(style, call.form),
+                max_tokens=call.max_tokens,
+                temperature=form.temperature if style.has_temperature else None,
                 max_retries=0,
                 num_retries=0,
                 drop_params=True,
-                **response_format(style.output, call.form),
+                **response_format(style.output, form),
                 **self._window(call),
             )
         except Exception as error:  # a malformed response may break litellm in any way
             unreadable = why_unreadable(error)
             # An error status costs nothing; without one the cost is unknown.
             if unreadable is not None or (status_of(error) or 0) < 300:
-                call.pending.lose()
+                call.lose()
             if isinstance(error, OpenAIError) and unreadable is None:
                 raise
             why = unreadable or f"the model could not be asked: {self._message_of(error)}"
             raise CallFailed(why) from error
 
-    def _window(self, call: Call) -> dict[str, int]:
+    def _window(self, call: PendingCall) -> dict[str, int]:
         """Return Ollama's parameter for a context window that is large enough, a power of two."""
         if not self._endpoint.model.startswith(("ollama/", "ollama_chat/")):
             return {}
-        most = call.pending.ceiling.total
-        return {"num_ctx": max(_MIN_WINDOW, 1 << (most - 1).bit_length())}
+        return {"num_ctx": max(_MIN_WINDOW, 1 << (call.ceiling.total - 1).bit_length())}
 
-    def _timeout(self, call: Call) -> float:
-        left = call.pending.seconds_left()
+    def _timeout(self, call: PendingCall) -> float:
+        left = call.seconds_left()
         most = self._timeout_s
         return most if left is None else max(_SHORTEST_TIMEOUT_S, min(most, left))
 
@@ -287,7 +278,7 @@ class ServedModel:
 
         By the requested model: a server may answer under the name of a cheaper one.
         """
-        known = self.price(prompt_tokens, answer_tokens)
+        known = self._price(prompt_tokens, answer_tokens)
         if known is not None:
             return known
         try:
@@ -306,13 +297,3 @@ class ServedModel:
 
     def _clean(self, text: str) -> str:
         return without_secrets(text, self._endpoint.api_base)
-
-
-def _is_reasoning(model: str, litellm: Any) -> bool:
-    """Whether a model reasons before it answers, by default."""
-    # Claude only reasons on request.
-    return "claude" not in model and bool(litellm.supports_reasoning(model))
-
-
-def _usage(answer: Answer) -> Usage:
-    return Usage(0, 0, answer.prompt_tokens, answer.completion_tokens, answer.cost_usd)

@@ -21,7 +21,7 @@ from slowwave.consolidation.proposals import (
 from slowwave.consolidation.thresholds import MOST_SUPPORT
 
 from .answer_forms import StatedGroup
-from .model_pair import Models
+from .interface import Models
 
 _FEWEST = 2
 

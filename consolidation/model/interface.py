@@ -1,50 +1,70 @@
-"""The interface of a model: a call in, an answer or an error out."""
+"""The interface of a model, and two models behind it: the writer, and the checker of its drafts."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
 from slowwave.store.model_answers import Answer
 
-from .answer_forms import AnswerForm
-from .prompts import Messages
-from .usage_limits import PendingCall
-
-
-class CallFailed(Exception):
-    """A call failed after all retries. Its message says why."""
-
-
-class ModelRefuses(CallFailed):
-    """The model refuses every call: the key is wrong, or the model does not exist."""
+from .usage_limits import PendingCall, Price
 
 
 @dataclass(frozen=True)
-class Call:
-    """One question on its way to the model."""
+class Models:
+    """litellm's names of the writing model and the checking model, if any."""
 
-    form: AnswerForm
-    messages: Messages
-    # Its limits and its usage.
-    pending: PendingCall
+    writer: str
+    checker: str | None
+
+
+@dataclass(frozen=True)
+class Terms:
+    """The prices and limits of a model's calls."""
+
+    price: Price
+    # Returns the token limit, reasoning included, for an answer of a length.
+    limit: Callable[[int], int]
+    # The longest that a call may take, in seconds.
+    patience_s: float
 
 
 class Model(Protocol):
     """Answers calls: a served model, or a recording of one. Thread-safe."""
 
     @property
-    def patience_s(self) -> float:
-        """The longest that a call may take."""
+    def terms(self) -> Terms:
+        """The prices and limits."""
 
-    def price(self, prompt_tokens: int, answer_tokens: int) -> float | None:
-        """Return the price of these tokens in USD; None if it is unknown."""
+    def ask(self, call: PendingCall) -> Answer:
+        """Ask a call's question. Raises `CallFailed`, and what `PendingCall.permit` raises."""
 
-    def limit(self, answer_tokens: int) -> int:
-        """Return the token limit, reasoning included, for an answer of this length."""
 
-    def ask(self, call: Call) -> Answer:
-        """Ask. Raises `CallFailed`, and what `PendingCall.permit` raises."""
+@dataclass(frozen=True)
+class ModelWithChecker:
+    """A model whose drafts another model checks: each price and limit is the higher of the two."""
 
-    def note_kept(self, messages: Messages, answer: Answer) -> None:
-        """Note an answer that was found in the memory file instead of being asked."""
+    writer: Model
+    checker: Model
+
+    @property
+    def terms(self) -> Terms:
+        """The higher prices and limits."""
+        writer, checker = self.writer.terms, self.checker.terms
+
+        def price(prompt_tokens: int, answer_tokens: int) -> float | None:
+            prices = [terms.price(prompt_tokens, answer_tokens) for terms in (writer, checker)]
+            known = [price for price in prices if price is not None]
+            return max(known) if len(known) == len(prices) else None
+
+        return Terms(
+            price,
+            lambda answer_tokens: max(writer.limit(answer_tokens), checker.limit(answer_tokens)),
+            max(writer.patience_s, checker.patience_s),
+        )
+
+    def ask(self, call: PendingCall) -> Answer:
+        """Ask the model that the question is for. Raises what that model raises."""
+        model = self.checker if call.question.kind == "check" else self.writer
+        return model.ask(call)

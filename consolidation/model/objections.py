@@ -1,15 +1,17 @@
-"""The objections of the checking model to a draft. Only verbatim quotations count."""
+"""The objections of the checking model to drafts. Only verbatim quotations count."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from slowwave.consolidation.planning.estimates import estimate_check
 from slowwave.consolidation.proposals import Source
 
-from .answer_forms import StatedCheck
-from .prompts import DraftToCheck, short_ids
+from .answer_forms import CHECK, StatedCheck
+from .prompts import DraftToCheck, ask_to_check, short_ids
+from .question import Asking, Bill, Question, ask
 
 # The minimum number of memories that each support a rule on their own.
 _MIN_CONFIRMING = 2
@@ -30,6 +32,19 @@ class Objections:
     # The ids of memories of which the draft loses something, and what, as sentences.
     losing: frozenset[str] = frozenset()
     lost_reasons: tuple[str, ...] = ()
+
+
+def check_drafts(
+    checker: str, drafts: Sequence[DraftToCheck], bill: Bill
+) -> Asking[list[Objections]]:
+    """Ask the checking model about drafts, and return its objections to each."""
+    messages = ask_to_check(drafts)
+    estimate = estimate_check(messages[-1]["content"], len(drafts))
+    answer = yield from ask(Question(checker, CHECK, messages, estimate), bill)
+    by_number = {each.n: each for each in answer.groups}
+    return [
+        objections_of(by_number.get(number), draft) for number, draft in enumerate(drafts, start=1)
+    ]
 
 
 def objections_of(stated: StatedCheck | None, draft: DraftToCheck) -> Objections:

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-BREAKS_OFF = "the answer breaks off before its end"
+from .answer_forms import AnswerForm, Shape
+from .unanswered import UnreadableAnswer
 
 Parsed = TypeVar("Parsed", bound=BaseModel)
 
@@ -23,29 +23,33 @@ _LONGEST_TOKEN = 6
 _REASONING = re.compile(r"\s*<(think|thinking|thought|reasoning)>")
 # Anything else is not an object; a looping model may write thousands of "{".
 _BEGINNING = re.compile(r"\{\s*[\"}]")
+_FENCE = re.compile(r"^```\w*\s*|\s*```$")
 
 
-class UnreadableAnswer(ValueError):
-    """An answer does not have the requested form. Its message says why."""
+def read_answer(form: AnswerForm[Shape], text: str) -> Shape:
+    """Return an answer in its form. Raises `UnreadableAnswer`."""
+    bare = _FENCE.sub("", text.strip()).strip()
+    if form.list_key is not None and bare.startswith("[") and bare.endswith("]"):
+        text = f'{{"{form.list_key}": {bare}}}'
+    return parse_answer(form.shape, text)
 
 
-def parse_answer(form: type[Parsed], text: str) -> Parsed:
-    """Return the last JSON object of a form in an answer. Raises `UnreadableAnswer`.
+def parse_answer(shape: type[Parsed], text: str) -> Parsed:
+    """Return the last JSON object of a shape in an answer. Raises `UnreadableAnswer`.
 
     The last, because a model that reasons aloud corrects itself.
     """
     objects, broken = _objects(text)
     if broken or not text.strip():
-        raise UnreadableAnswer(BREAKS_OFF)
-    why = ""
+        raise UnreadableAnswer("the answer breaks off before its end", text)
+    why = None
     for value in reversed(objects):
         try:
-            return form.model_validate(_with_plain_keys(value))
+            return shape.model_validate(_with_plain_keys(value))
         except ValidationError as error:
             why = why or _first_fault(error)
-    raise UnreadableAnswer(
-        why or "the answer is not the JSON that was asked for (all: there is none)"
-    )
+    why = why or "all: there is none"
+    raise UnreadableAnswer(f"the answer is not the JSON that was asked for ({why})", text)
 
 
 def breaks_off(text: str) -> bool:
@@ -94,16 +98,13 @@ def _with_plain_keys(value: Any) -> Any:
     if isinstance(value, list):
         return [_with_plain_keys(item) for item in value]
     if isinstance(value, dict):
-        return dict(_plain_items(value))
+        return {
+            re.sub(r"[\s-]+", "_", key.strip()).lower(): _with_plain_keys(item)
+            for key, item in value.items()
+        }
     return value
-
-
-def _plain_items(value: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    for key, item in value.items():
-        yield re.sub(r"[\s-]+", "_", key.strip()).lower(), _with_plain_keys(item)
 
 
 def _first_fault(error: ValidationError) -> str:
     first = error.errors(include_url=False, include_input=False)[0]
-    where = ".".join(str(part) for part in first["loc"])
-    return f"the answer is not the JSON that was asked for ({where or 'all'}: {first['msg']})"
+    return f"{'.'.join(map(str, first['loc'])) or 'all'}: {first['msg']}"

@@ -67,7 +67,7 @@ def limit_answers(client: httpx.Client) -> None:
     """Make a client refuse answers beyond `MAX_ANSWER_BYTES`, and compressed ones.
 
     A compressed answer may expand a thousandfold, so none is requested. Reading beyond the limit
-    raises `AnswerRefused`, whatever the status of the response.
+    raises `AnswerRefused`, for any status of the response.
     """
     import httpx
 

@@ -1,24 +1,28 @@
-"""The base of all questions to a model: messages, key, and form of the answer."""
+"""Questions to a model, as values, and the dialogues that yield them.
+
+A dialogue is a generator that does no I/O. It yields questions and results; a driver sends it a
+`Reply` to each question. So anybody can answer, in any order: a served model, a recording, or the
+answers that a file keeps. A dialogue that is begun again with the same answers goes the same way.
+"""
 
 from __future__ import annotations
 
 import hashlib
-from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from dataclasses import replace
-from typing import Generic, TypeVar
+from collections.abc import Generator
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, Generic, TypeVar
 
 from slowwave.consolidation.planning.estimates import Estimate
-from slowwave.consolidation.proposals import State, Usage
+from slowwave.consolidation.proposals import Usage
 from slowwave.consolidation.text.token_count import count_tokens
-from slowwave.consolidation.writing.answer_store import AnswerStore
-from slowwave.store.model_answers import Answer, KeptAnswer
 from slowwave.store.records import json_text
 
-from . import prompts
-from .answer_forms import AnswerForm
-from .parsing import UnreadableAnswer, parse_answer
-from .prompts import Messages
+from .answer_forms import AnswerForm, Shape
+from .parsing import read_answer
+from .prompts import Messages, ask_to_reformat
+from .unanswered import Unanswered, UnreadableAnswer
 
 # Tokens allowed beyond the expected answer; a model may be wordier than its sources.
 ANSWER_MARGIN = 1_000
@@ -26,71 +30,134 @@ ANSWER_MARGIN = 1_000
 Made = TypeVar("Made")
 
 
-class Question(ABC, Generic[Made]):
-    """A question; `Made` is the type of its results."""
+@dataclass(frozen=True, eq=False)
+class Question(Generic[Shape]):
+    """A question that a model answers in a form. Two are never equal, even with the same id."""
 
-    form: AnswerForm
-
-    def __init__(self, model: str, messages: Messages, estimate: Estimate) -> None:
-        """Take the model, the messages, and the estimated tokens."""
-        self.messages = messages
-        self.estimate = estimate
-        self._model = model
-        self._is_repeated = False
-        # Of the first messages, also for an answer that was readable the second time only.
-        self._key = _key(model, messages)
-
-    @abstractmethod
-    def handle_answer(self, text: str) -> Steps[Made]:
-        """Yield the results of an answer, or the next questions."""
-
-    @abstractmethod
-    def handle_failure(self, state: State, why: str) -> Steps[Made]:
-        """Yield the results without an answer."""
-
-    @abstractmethod
-    def charge(self, used: Usage) -> None:
-        """Add usage for the question."""
+    # The name of the model that must answer.
+    model: str
+    form: AnswerForm[Shape]
+    asked: Messages
+    estimate: Estimate
+    # An unreadable answer, and the request to answer again.
+    correction: Messages = field(default_factory=list)
 
     @property
-    def most_tokens(self) -> int:
+    def messages(self) -> Messages:
+        """The messages to the model."""
+        return [*self.asked, *self.correction]
+
+    @property
+    def kind(self) -> str:
+        """What is asked for: `write`, `check`, or the name of another form."""
+        return self.form.name
+
+    @property
+    def max_tokens(self) -> int:
         """The token limit of the answer."""
         return 2 * self.estimate.answer + ANSWER_MARGIN
 
-    def kept(self, answers: AnswerStore) -> Answer | None:
-        """Return a kept answer, if it is readable."""
-        found = answers.find(self._key)
-        return found if found is not None and self.is_readable(found.answer) else None
+    @cached_property
+    def id(self) -> str:
+        """The key of its answer in the file, the same for a correction."""
+        asked = hashlib.sha256(json_text(self.asked).encode()).hexdigest()
+        return hashlib.sha256(f"{self.model}\n{asked}".encode()).hexdigest()
 
-    def to_keep(self, answer: Answer) -> list[KeptAnswer]:
-        """Return the answer to keep, if it is readable."""
-        readable = self.is_readable(answer.answer)
-        return [(self._key, self._model, answer)] if readable else []
-
-    def is_readable(self, text: str) -> bool:
-        """Whether an answer has the requested form."""
+    def is_answered_by(self, text: str) -> bool:
+        """Whether a text has the requested form."""
         try:
-            parse_answer(self.form.shape, text)
+            read_answer(self.form, text)
         except UnreadableAnswer:
             return False
         return True
 
-    def _ask_to_reformat(self, text: str, why: str) -> Steps[Made]:
-        """Ask again in the requested form, once."""
-        if self._is_repeated:
-            yield from self.handle_failure("failed", why)
-            return
-        self._is_repeated = True
-        self.messages = prompts.ask_to_reformat(self.messages, text, why)
-        more = count_tokens(text) + count_tokens(why)
-        self.estimate = replace(self.estimate, prompt=self.estimate.prompt + more)
-        yield self
+    def corrected(self, error: UnreadableAnswer) -> Question[Shape]:
+        """Return the question that asks again after an unreadable answer."""
+        more = count_tokens(error.text) + count_tokens(str(error))
+        return replace(
+            self,
+            correction=ask_to_reformat(error.text, str(error)),
+            estimate=replace(self.estimate, prompt=self.estimate.prompt + more),
+        )
 
 
-# The results of an answer, or the next questions.
-Steps = Iterator[Made | Question[Made]]
+@dataclass(frozen=True)
+class Reply:
+    """The text of an answer, or why there is none, and the usage in either case."""
+
+    outcome: str | Unanswered
+    usage: Usage
 
 
-def _key(model: str, messages: Messages) -> str:
-    asked = hashlib.sha256(json_text(messages).encode()).hexdigest()
-    return hashlib.sha256(f"{model}\n{asked}".encode()).hexdigest()
+# Yields questions, to each of which it is sent a reply, and results.
+Dialogue = Generator[Question[Any] | Made, Reply, None]
+# A part of a dialogue, which returns something.
+Asking = Generator[Question[Any], Reply, Made]
+
+
+@dataclass
+class Bill:
+    """The usage of a dialogue."""
+
+    total: Usage = field(default_factory=Usage)
+    # What is not yet divided among results.
+    _unshared: Usage = field(default_factory=Usage)
+
+    def add(self, used: Usage) -> None:
+        """Add the usage of a question."""
+        self.total += used
+        self._unshared += used
+
+    def share(self, count: int) -> list[Usage]:
+        """Divide the usage since the last time among `count` results, exactly.
+
+        Requests and kept answers cannot be divided, and count with the first result.
+        """
+        used, self._unshared = self._unshared, Usage()
+        cost = None if used.cost_usd is None else used.cost_usd / count
+        tokens = zip(
+            _split(used.prompt_tokens, count), _split(used.completion_tokens, count), strict=True
+        )
+        parts = [Usage(0, 0, prompt, answer, cost) for prompt, answer in tokens]
+        parts[0] = replace(parts[0], calls=used.calls, cached=used.cached)
+        return parts
+
+
+def _split(whole: int, count: int) -> list[int]:
+    cuts = [whole * number // count for number in range(count + 1)]
+    return [end - start for start, end in pairwise(cuts)]
+
+
+def ask(question: Question[Shape], bill: Bill) -> Asking[Shape]:
+    """Ask, and once more if the answer is unreadable. Raises `Unanswered`."""
+    try:
+        return read_answer(question.form, (yield from _text_of_answer(question, bill)))
+    except UnreadableAnswer as error:
+        again = question.corrected(error)
+    return read_answer(question.form, (yield from _text_of_answer(again, bill)))
+
+
+def _text_of_answer(question: Question[Any], bill: Bill) -> Asking[str]:
+    reply = yield question
+    bill.add(reply.usage)
+    if isinstance(reply.outcome, Unanswered):
+        raise reply.outcome
+    return reply.outcome
+
+
+def resume(
+    dialogue: Dialogue[Made], reply: Reply | None = None
+) -> tuple[list[Made], Question[Any] | None]:
+    """Return the results up to the next question, and the question; None at the end.
+
+    reply: to the last question; None begins a dialogue.
+    """
+    results: list[Made] = []
+    try:
+        step = next(dialogue) if reply is None else dialogue.send(reply)
+        while not isinstance(step, Question):
+            results.append(step)
+            step = next(dialogue)
+    except StopIteration:
+        return results, None
+    return results, step

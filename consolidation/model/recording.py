@@ -11,7 +11,7 @@ import hashlib
 import json
 import os
 import stat
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,11 +25,15 @@ from slowwave.store.model_answers import Answer
 from slowwave.store.opening import open_text, refuse_database
 from slowwave.store.records import json_text
 
-from .interface import Call, CallFailed, Model
+from .interface import Model, Terms
 from .prompts import Messages
+from .question import Question
+from .unanswered import CallFailed
+from .usage_limits import PendingCall
 
 # Prompts contain memories, so only the owner may read them.
 _MODE = 0o600
+_FREE = Terms(lambda prompt_tokens, answer_tokens: 0.0, lambda tokens: tokens, float("inf"))
 # The beginning of each line that is written here.
 _HEAD = b'{"key":"'
 
@@ -140,24 +144,48 @@ class Recorder:
         except OSError as error:
             raise RecordingError(f"Cannot write {path}: {error.strerror}.") from error
 
-    def write(self, model: str, messages: Messages, answer: Answer) -> None:
+    def write(self, question: Question[Any], answer: Answer) -> None:
         """Append a prompt with its answer, unless it is recorded already.
 
         An error is not raised, since the answer matters more: `problem` holds it.
         """
-        key = question_key(model, messages)
+        line = _line_of(question)
         with self._lock:
-            known = self._written.get(key)
+            known = self._written.get(line["key"])
             if self.problem is not None or (known and known.answer == answer.answer):
                 return
-            self._written[key] = answer
-            line = _line({"key": key, "model": model, "messages": messages, **vars(answer)})
+            self._written[line["key"]] = answer
             try:
-                with _appending(self._path) as opened:
-                    _end_last_line(opened)
-                    _write_whole(opened, line)
+                _append(self._path, line | vars(answer))
             except OSError as error:
                 self.problem = f"Not all answers were recorded in {self._path}: {error.strerror}."
+
+
+class MissingPrompts:
+    """Writes prompts without a recorded answer to a file. Thread-safe."""
+
+    def __init__(self, path: Path) -> None:
+        """Remove the file of an earlier run. Raises `RecordingError`."""
+        self.path = path
+        self._lock = Lock()
+        self._keys: set[str] = set()
+        try:
+            path.unlink(missing_ok=True)
+        except OSError as error:
+            raise RecordingError(f"Cannot write {path}: {error.strerror}.") from error
+
+    def add(self, question: Question[Any]) -> None:
+        """Append a prompt, once. Raises `OSError`."""
+        line = _line_of(question)
+        with self._lock:
+            if line["key"] not in self._keys:
+                _append(self.path, line)
+                self._keys.add(line["key"])
+
+
+def _line_of(question: Question[Any]) -> dict[str, Any]:
+    key = question_key(question.model, question.messages)
+    return {"key": key, "model": question.model, "messages": question.messages}
 
 
 @contextmanager
@@ -172,123 +200,16 @@ def _appending(path: Path) -> Iterator[int]:
         os.close(opened)
 
 
-def _end_last_line(opened: int) -> None:
-    """End a truncated last line; nothing is ever removed."""
-    size = os.fstat(opened).st_size
-    if size and os.pread(opened, 1, size - 1) != b"\n":
-        _write_whole(opened, b"\n")
-
-
-def _write_whole(opened: int, line: bytes) -> None:
-    left = memoryview(line)
-    while left:
-        left = left[os.write(opened, left) :]
-
-
-def _line(value: Mapping[str, Any]) -> bytes:
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    return text.encode(errors="backslashreplace") + b"\n"
-
-
-class _Missing:
-    """Writes prompts without a recorded answer to a file next to it. Thread-safe."""
-
-    def __init__(self, path: Path) -> None:
-        """Remove the file of an earlier run. Raises `RecordingError`."""
-        self.path = path
-        self._lock = Lock()
-        self._keys: set[str] = set()
-        try:
-            path.unlink(missing_ok=True)
-        except OSError as error:
-            raise RecordingError(f"Cannot write {path}: {error.strerror}.") from error
-
-    def add(self, model: str, messages: Messages) -> None:
-        """Append a prompt, once. Raises `OSError`."""
-        key = question_key(model, messages)
-        with self._lock:
-            if key in self._keys:
-                return
-            with _appending(self.path) as opened:
-                _write_whole(opened, _line({"key": key, "model": model, "messages": messages}))
-            self._keys.add(key)
-
-
-class ReplayedModel:
-    """Answers from a recording at no cost, else asks the fallback model, if there is one."""
-
-    def __init__(
-        self, name: str, answers: Mapping[str, Answer], missing: _Missing, fallback: Model | None
-    ) -> None:
-        """Take the answers by their keys, and the model for all others, if any."""
-        self._name = name
-        self._answers = answers
-        self._missing = missing
-        self._fallback = fallback
-
-    @property
-    def patience_s(self) -> float:
-        """The longest that a call may take."""
-        return float("inf") if self._fallback is None else self._fallback.patience_s
-
-    def price(self, prompt_tokens: int, answer_tokens: int) -> float | None:
-        """Return the fallback model's price; a recording costs nothing."""
-        return 0.0 if self._fallback is None else self._fallback.price(prompt_tokens, answer_tokens)
-
-    def limit(self, answer_tokens: int) -> int:
-        """Return the token limit for an answer of this length."""
-        return answer_tokens if self._fallback is None else self._fallback.limit(answer_tokens)
-
-    def ask(self, call: Call) -> Answer:
-        """Return the recorded answer. Raises `CallFailed` if there is none."""
-        known = self._answers.get(question_key(self._name, call.messages))
-        if known is not None:
-            self.note_kept(call.messages, known)
-            return Answer(known.answer, 0, 0, 0.0)
-        if self._fallback is not None:
-            return self._fallback.ask(call)
-        try:
-            self._missing.add(self._name, call.messages)
-        except OSError as error:
-            raise CallFailed(
-                "the recording does not know the question, and it could not be added to "
-                f"{self._missing.path}: {error.strerror}"
-            ) from error
-        raise CallFailed(
-            f"the recording does not know the question, which was added to {self._missing.path}"
-        )
-
-    def note_kept(self, messages: Messages, answer: Answer) -> None:
-        """Pass an answer on to the fallback model."""
-        if self._fallback is not None:
-            self._fallback.note_kept(messages, answer)
-
-
-class RecordedModel:
-    """Records all answers of another model."""
-
-    def __init__(self, name: str, model: Model, recorder: Recorder) -> None:
-        """Take the model and the recorder."""
-        self._name = name
-        self._model = model
-        self._recorder = recorder
-        self.price = model.price
-        self.limit = model.limit
-
-    @property
-    def patience_s(self) -> float:
-        """The longest that a call may take."""
-        return self._model.patience_s
-
-    def ask(self, call: Call) -> Answer:
-        """Ask, and record the answer."""
-        answer = self._model.ask(call)
-        self._recorder.write(self._name, call.messages, answer)
-        return answer
-
-    def note_kept(self, messages: Messages, answer: Answer) -> None:
-        """Record a kept answer."""
-        self._recorder.write(self._name, messages, answer)
+def _append(path: Path, line: Mapping[str, Any]) -> None:
+    """Append a line, after ending a truncated last one; nothing is ever removed."""
+    text = json.dumps(line, ensure_ascii=False, separators=(",", ":"))
+    left = memoryview(text.encode(errors="backslashreplace") + b"\n")
+    with _appending(path) as opened:
+        size = os.fstat(opened).st_size
+        if size and os.pread(opened, 1, size - 1) != b"\n":
+            os.write(opened, b"\n")
+        while left:
+            left = left[os.write(opened, left) :]
 
 
 @dataclass(frozen=True)
@@ -297,7 +218,7 @@ class Recordings:
 
     recorder: Recorder | None = None
     recording: Recording | None = None
-    missing: _Missing | None = None
+    missing: MissingPrompts | None = None
 
     @property
     def asks(self) -> bool:
@@ -309,19 +230,60 @@ class Recordings:
         """Why not all answers were recorded; None if they were."""
         return None if self.recorder is None else self.recorder.problem
 
-    def model(self, name: str, opened: Callable[[], Model]) -> Model:
-        """Return the model that replays and records. opened: loads the served model."""
-        served: Model | None = opened() if self.asks else None
-        if served is not None and self.recorder is not None:
-            served = RecordedModel(name, served, self.recorder)
-        if self.recording is not None and self.missing is not None:
-            return ReplayedModel(name, self.recording.answers, self.missing, served)
-        assert served is not None  # noqa: S101 - without a recording a model is asked
-        return served
+    def record(self, question: Question[Any], answer: Answer) -> None:
+        """Record an answer, if answers are recorded."""
+        if self.recorder is not None:
+            self.recorder.write(question, answer)
+
+    def around(self, served: Model | None) -> Model:
+        """Return a model that replays and records. served: None if `asks` is false."""
+        return RecordedModel(self, served)
+
+    def find(self, question: Question[Any]) -> Answer | None:
+        """Return the recorded answer to a question, if there is one."""
+        if self.recording is None:
+            return None
+        return self.recording.answers.get(question_key(question.model, question.messages))
+
+
+@dataclass(frozen=True)
+class RecordedModel:
+    """Answers from a recording at no cost, else asks the served model, and records the answer."""
+
+    recordings: Recordings
+    served: Model | None
+
+    @property
+    def terms(self) -> Terms:
+        """Those of the served model; a recording costs nothing."""
+        return _FREE if self.served is None else self.served.terms
+
+    def ask(self, call: PendingCall) -> Answer:
+        """Return the recorded or served answer. Raises `CallFailed` if there is none."""
+        answer = known = self.recordings.find(call.question)
+        if answer is None:
+            if self.served is None:
+                raise CallFailed(self._missing(call.question))
+            answer = self.served.ask(call)
+        self.recordings.record(call.question, answer)
+        return answer if known is None else Answer(known.answer, 0, 0, 0.0)
+
+    def _missing(self, question: Question[Any]) -> str:
+        """Add a question to the file of missing prompts, and return why it has no answer."""
+        why, missing = "the recording does not know the question", self.recordings.missing
+        if missing is None:
+            return why
+        try:
+            missing.add(question)
+        except OSError as error:
+            return f"{why}, and it could not be added to {missing.path}: {error.strerror}"
+        return f"{why}, which was added to {missing.path}"
 
 
 def open_recordings(record: Path | None, replay: Path | None) -> Recordings:
     """Open the files to record to and replay from. Raises `RecordingError`."""
-    recording = None if replay is None else read_recording(replay)
-    missing = None if replay is None else _Missing(replay.with_name(f"{replay.name}.missing"))
+    if replay is None:
+        return Recordings(None if record is None else Recorder(record))
+    recording = read_recording(replay)
+    missing = MissingPrompts(replay.with_name(f"{replay.name}.missing"))
     return Recordings(None if record is None else Recorder(record), recording, missing)

@@ -6,11 +6,17 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from threading import Lock
+from typing import TYPE_CHECKING, Any, Protocol
 
 from slowwave.consolidation.planning.estimates import Estimate
 from slowwave.consolidation.proposals import Usage
 
-from .portions import BudgetOwner, Portion
+from .unanswered import LimitReached
+
+if TYPE_CHECKING:
+    from slowwave.store.model_answers import Answer
+
+    from .question import Question
 
 # Returns the price in USD for the tokens of a question and an answer; None if it is unknown.
 Price = Callable[[int, int], float | None]
@@ -20,7 +26,7 @@ _MAX_GROWTH = 1.25
 
 @dataclass(frozen=True)
 class UsageLimits:
-    """The maximum usage of a run; None is no limit. Time in seconds.
+    """The maximum usage of a run; None means unlimited. Time in seconds.
 
     Each request is a call, retries and unanswered ones included. Once a limit is reached no request
     is sent; requests in flight finish, unless the time is over.
@@ -32,20 +38,76 @@ class UsageLimits:
     seconds: float | None = None
 
 
-class LimitReached(Exception):
-    """A usage limit prevents another request. Its message says which."""
+@dataclass(frozen=True)
+class Portion:
+    """A part of a budget. None means no limit or, of usage, unknown. Overspending is negative."""
+
+    calls: int | None = 0
+    tokens: int | None = 0
+    cost_usd: float | None = 0.0
+
+    @property
+    def is_nonzero(self) -> bool:
+        """Whether any part of it is not zero."""
+        return bool(self.calls or self.tokens or self.cost_usd)
+
+    def nothing(self) -> Portion:
+        """Return zero of what is limited."""
+        return Portion(
+            None if self.calls is None else 0,
+            None if self.tokens is None else 0,
+            None if self.cost_usd is None else 0.0,
+        )
+
+    def plus(self, portion: Portion) -> Portion:
+        """Return the sum; no limit stays no limit."""
+        return Portion(
+            None if self.calls is None else self.calls + (portion.calls or 0),
+            None if self.tokens is None else self.tokens + (portion.tokens or 0),
+            None if self.cost_usd is None else self.cost_usd + (portion.cost_usd or 0.0),
+        )
+
+    def minus(self, portion: Portion) -> Portion:
+        """Return the difference, zero where either is None."""
+        return Portion(
+            0 if self.calls is None or portion.calls is None else self.calls - portion.calls,
+            0 if self.tokens is None or portion.tokens is None else self.tokens - portion.tokens,
+            0.0
+            if self.cost_usd is None or portion.cost_usd is None
+            else self.cost_usd - portion.cost_usd,
+        )
+
+    def where_positive(self) -> Portion:
+        """Return it with zero for each negative part."""
+        return Portion(
+            max(0, self.calls or 0), max(0, self.tokens or 0), max(0.0, self.cost_usd or 0.0)
+        )
+
+
+class BudgetOwner(Protocol):
+    """Grants portions of one budget to several runs, in any process.
+
+    A portion that is not returned counts as used: its run was killed, and may have spent it.
+    """
+
+    def take(self, lacking: Portion) -> Portion:
+        """Return the granted portion: at least what is lacking, or zero of what is used up."""
+
+    def give_back(self, unused: Portion) -> None:
+        """Accept what was not used; negative where more was used than granted."""
 
 
 class PendingCall:
-    """A call in flight: its estimate, its limits, and its requests."""
+    """A question on its way to a model: its limits, and its requests."""
 
-    def __init__(self, meter: UsageMeter, estimate: Estimate, most_tokens: int) -> None:
-        """Take the estimate, and the token limit of the answer."""
+    def __init__(self, meter: UsageMeter, question: Question[Any], max_tokens: int) -> None:
+        """Take the question, and the token limit of the answer."""
         self._meter = meter
-        self.estimate = estimate
-        self.most_tokens = most_tokens
+        self.question = question
+        self.estimate = question.estimate
+        self.max_tokens = max_tokens
         # Its maximum, which is reserved meanwhile.
-        self.ceiling = Estimate(round(estimate.prompt * _MAX_GROWTH), most_tokens)
+        self.ceiling = Estimate(round(self.estimate.prompt * _MAX_GROWTH), max_tokens)
         self.requests = 0
         # The usage of unusable answers, which were paid for.
         self.wasted = Usage()
@@ -69,17 +131,18 @@ class PendingCall:
             self._meter.take_another(self)
         self.requests += 1
 
-    def waste(self, used: Usage) -> None:
+    def waste(self, answer: Answer) -> None:
         """Add the usage of an unusable answer, in any thread."""
+        used = usage_of(answer)
         self.wasted += used
         self._meter.charge(used)
 
     def raise_limit(self) -> None:
         """Double the token limit, and restart the time limit."""
         # The answer exceeds the old limit.
-        self.estimate = Estimate(self.estimate.prompt, self.most_tokens)
-        self.most_tokens *= 2
-        self.ceiling = Estimate(self.ceiling.prompt, self.most_tokens)
+        self.estimate = Estimate(self.estimate.prompt, self.max_tokens)
+        self.max_tokens *= 2
+        self.ceiling = Estimate(self.ceiling.prompt, self.max_tokens)
         self._began = time.monotonic()
 
     def lose(self) -> None:
@@ -88,8 +151,13 @@ class PendingCall:
         self._meter.lose(self.estimate)
 
     def seconds_left(self) -> float | None:
-        """Return the seconds left to send requests; None is no limit."""
+        """Return the seconds left to send requests; None means unlimited."""
         return self._meter.seconds_left()
+
+
+def usage_of(answer: Answer, calls: int = 0, cached: int = 0) -> Usage:
+    """Return the usage of an answer."""
+    return Usage(calls, cached, answer.prompt_tokens, answer.completion_tokens, answer.cost_usd)
 
 
 class UsageMeter:
@@ -119,18 +187,18 @@ class UsageMeter:
         self._lost: list[Estimate] = []
         self._in_flight: list[PendingCall] = []
 
-    def begin(self, estimate: Estimate, most_tokens: int) -> PendingCall:
+    def begin(self, question: Question[Any], max_tokens: int) -> PendingCall:
         """Count a new call. Raises `LimitReached` if it is not allowed."""
-        pending = PendingCall(self, estimate, most_tokens)
+        pending = PendingCall(self, question, max_tokens)
         with self._lock:
-            self._take(estimate, self._in_flight)
+            self._take(pending)
             self._in_flight.append(pending)
         return pending
 
     def take_another(self, pending: PendingCall) -> None:
         """Count another request of a call in flight. Raises `LimitReached`."""
         with self._lock:
-            self._take(pending.estimate, [call for call in self._in_flight if call is not pending])
+            self._take(pending)
 
     def lose(self, estimate: Estimate) -> None:
         """Count a lost answer with its estimate."""
@@ -151,7 +219,7 @@ class UsageMeter:
             self._calls -= not pending.requests
 
     def seconds_left(self) -> float | None:
-        """Return the seconds left to send requests; None is no limit."""
+        """Return the seconds left to send requests; None means unlimited."""
         if self._limits.seconds is None:
             return None
         return self._limits.seconds - (time.monotonic() - self._began)
@@ -171,59 +239,53 @@ class UsageMeter:
         if self._owner is None:
             return
         with self._lock:
-            reserved = [pending.ceiling for pending in self._in_flight] + self._lost
-            self._owner.give_back(self._granted.minus(self._needed(0, reserved)))
+            used = self._with_reserved(0, [pending.ceiling for pending in self._in_flight])
+            self._owner.give_back(self._granted.minus(used))
             self._granted = self._granted.nothing()
             # Later calls need a new grant.
             self._calls, self._used, self._lost = 0, Usage(), []
 
-    def _needed(self, calls: int, sizes: Sequence[Estimate]) -> Portion:
-        """Return the usage, plus `calls` and reservations."""
+    def _with_reserved(self, calls: int, reserved: Sequence[Estimate]) -> Portion:
+        """Return the usage with `calls` more, lost answers, and reservations."""
         used, cost = self._used, self._used.cost_usd
+        sizes = [*reserved, *self._lost]
         for size in sizes:
             price = self._price(size.prompt, size.answer)
             cost = None if cost is None or price is None else cost + price
         tokens = used.prompt_tokens + used.completion_tokens + sum(size.total for size in sizes)
         return Portion(self._calls + calls, tokens, cost)
 
-    def _request_grant(self, estimate: Estimate, reserved: Sequence[Estimate]) -> None:
-        """Request what another call lacks from the owner."""
-        lacking = self._needed(1, (estimate, *reserved)).minus(self._granted).where_positive()
-        if self._owner is not None and lacking.is_nonzero:
-            self._granted = self._granted.plus(self._owner.take(lacking))
-
-    def _take(self, estimate: Estimate, in_flight: Sequence[PendingCall]) -> None:
-        reserved = [pending.ceiling for pending in in_flight] + self._lost
-        spent = self.out_of_time()
-        if spent is None:
-            self._request_grant(estimate, reserved)
-            if self._granted.calls is not None and self._calls >= self._granted.calls:
-                spent = f"the budget of {self._limits.calls} calls is used up"
-        spent = spent or self._short_of_tokens(estimate, reserved)
-        spent = spent or self._short_of_money(estimate, reserved)
-        if spent is not None:
-            raise LimitReached(spent)
+    def _take(self, pending: PendingCall) -> None:
+        """Count a request. Raises `LimitReached`. The caller holds the lock."""
+        in_flight = [call.ceiling for call in self._in_flight if call is not pending]
+        reached = self.out_of_time()
+        if reached is None:
+            needed = self._with_reserved(1, [pending.estimate, *in_flight])
+            reached = self._reached(needed, pending.estimate)
+        if reached is not None:
+            raise LimitReached(reached)
         self._calls += 1
 
-    def _short_of_tokens(self, estimate: Estimate, reserved: Sequence[Estimate]) -> str | None:
-        granted = self._granted.tokens
-        if granted is None:
+    def _reached(self, needed: Portion, estimate: Estimate) -> str | None:
+        """Return which limit would be exceeded, after asking the owner for what is lacking."""
+        lacking = needed.minus(self._granted).where_positive()
+        if self._owner is not None and lacking.is_nonzero:
+            self._granted = self._granted.plus(self._owner.take(lacking))
+        granted, limits = self._granted, self._limits
+        if _exceeds(needed.calls, granted.calls):
+            return f"the budget of {limits.calls} calls is used up"
+        if _exceeds(needed.tokens, granted.tokens):
+            why = f"the budget of {limits.tokens} tokens has no room for another call"
+            used = (needed.tokens or 0) - estimate.total
+            return why if self._owner is not None else f"{why}: {used} are used"
+        if not _exceeds(needed.cost_usd, granted.cost_usd):
             return None
-        used = self._used.prompt_tokens + self._used.completion_tokens
-        used += sum(size.total for size in reserved)
-        if used + estimate.total <= granted:
-            return None
-        what = f"the budget of {self._limits.tokens} tokens has no room for another call"
-        return what if self._owner is not None else f"{what}: {used} are used"
+        usd = f"budget of {limits.cost_usd:g} USD"
+        if needed.cost_usd is None:
+            return f"the model's price is unknown, so a {usd} cannot be enforced"
+        return f"the {usd} has no room for another call"
 
-    def _short_of_money(self, estimate: Estimate, reserved: Sequence[Estimate]) -> str | None:
-        granted = self._granted.cost_usd
-        if granted is None:
-            return None
-        used = self._needed(1, (estimate, *reserved)).cost_usd
-        whole = self._limits.cost_usd
-        if used is None:
-            return f"the model's price is unknown, so a budget of {whole:g} USD cannot be enforced"
-        if used <= granted:
-            return None
-        return f"the budget of {whole:g} USD has no room for another call"
+
+def _exceeds(needed: float | None, granted: float | None) -> bool:
+    """Whether usage exceeds a limit; unknown usage does, if there is a limit."""
+    return granted is not None and (needed is None or needed > granted)

@@ -8,26 +8,22 @@ from __future__ import annotations
 import hashlib
 from collections import deque
 from collections.abc import Iterator, Sequence
-from functools import partial
 from typing import Any, Generic, Literal
 
-from slowwave.consolidation.proposals import AskedWindow, Result, State, Usage
+from slowwave.consolidation.proposals import AskedWindow, Result, Usage
 from slowwave.consolidation.writing.answer_store import AnswerStore
 from slowwave.consolidation.writing.writer import BATCH, Job
 from slowwave.store.model_answers import Answer
 
 from . import prompts
 from .calls import Endpoint, open_model
-from .dialogue import WindowDialogue
 from .dispatcher import Dispatcher
-from .groups import WindowGroups
-from .interface import CallFailed, Model
-from .model_pair import Models, ModelWithChecker
-from .portions import BudgetOwner
-from .question import Made, Question, Steps
+from .interface import Model, Models, ModelWithChecker
+from .question import Dialogue, Made, Question, Reply, resume
 from .recording import Recordings
-from .usage_limits import LimitReached, UsageLimits, UsageMeter
-from .window_questions import WriteQuestion
+from .unanswered import Unanswered
+from .usage_limits import BudgetOwner, UsageLimits, UsageMeter
+from .window_dialogue import WindowDialogue
 
 # How often overdue calls are looked for.
 _POLL_S = 0.2
@@ -59,7 +55,7 @@ class ModelWriter:
         self._limits = limits or UsageLimits()
         self._owner = owner
         self._opened: Model | None = None
-        self._dispatcher: Dispatcher[Any] | None = None
+        self._dispatcher: Dispatcher | None = None
         self._meter: UsageMeter | None = None
 
     @property
@@ -73,6 +69,11 @@ class ModelWriter:
         if isinstance(self._checker, Endpoint):
             return self._checker.model
         return None if self._checker == "none" else self.model
+
+    @property
+    def models(self) -> Models:
+        """The names of both models."""
+        return Models(self._endpoint.model, self.checker)
 
     @property
     def refused(self) -> str | None:
@@ -93,133 +94,113 @@ class ModelWriter:
         Raises `ModelError` if litellm does not know the model or a key is missing.
         """
         if self._opened is None:
-            self._opened = self._open(self._endpoint)
-            if isinstance(self._checker, Endpoint) and self._checker != self._endpoint:
-                self._opened = ModelWithChecker(self._opened, self._open(self._checker))
+            served: Model | None = None
+            if self._recordings.asks:
+                served = open_model(self._endpoint)
+                if isinstance(self._checker, Endpoint) and self._checker != self._endpoint:
+                    served = ModelWithChecker(served, open_model(self._checker))
+            self._opened = self._recordings.around(served)
 
     def give_back(self) -> None:
         """Return the rest of a shared budget."""
         if self._meter is not None:
             self._meter.give_back()
 
-    def _open_meter(self, model: Model) -> UsageMeter:
-        """Return the one meter of this writer; a trial night counts, too."""
-        if self._meter is None:
-            self._meter = UsageMeter(self._limits, model.price, self._owner)
-        return self._meter
-
-    def _open(self, endpoint: Endpoint) -> Model:
-        return self._recordings.model(endpoint.model, partial(open_model, endpoint))
-
     def write(
         self, jobs: Sequence[Job], answers: AnswerStore
     ) -> Iterator[Sequence[Result | AskedWindow]]:
         """Yield the results of the windows as answers arrive. Raises `ModelError`."""
-        if not jobs:
-            return
-        models = Models(self._endpoint.model, self.checker)
-        questions = (
-            WriteQuestion(
-                WindowDialogue(job, WindowGroups(job.window, job.sources, self.key, models), models)
-            )
-            for job in jobs
-        )
-        yield from self.ask(questions, answers)
+        dialogues = (WindowDialogue(job, self.key, self.models).run() for job in jobs)
+        return self.ask(dialogues, answers) if jobs else iter(())
 
     def ask(
-        self, questions: Iterator[Question[Made]], answers: AnswerStore
+        self, dialogues: Iterator[Dialogue[Made]], answers: AnswerStore
     ) -> Iterator[Sequence[Made]]:
-        """Yield the results of questions as answers arrive. Raises `ModelError`."""
+        """Yield the results of dialogues as answers arrive. Raises `ModelError`."""
         self.make_ready()
         assert self._opened is not None  # noqa: S101 - make_ready has set it
-        meter = self._open_meter(self._opened)
-        dispatcher = Dispatcher[Made](self._opened, meter, self._concurrency)
-        self._dispatcher = dispatcher
-        session = ModelSession[Made](self._opened, dispatcher, answers)
+        if self._meter is None:
+            # One for this writer: a trial night counts, too.
+            self._meter = UsageMeter(self._limits, self._opened.terms.price, self._owner)
+        self._dispatcher = Dispatcher(self._opened, self._meter, self._concurrency)
+        session = _Session[Made](self._dispatcher, answers, self._recordings)
         # Enough questions are queued that no call waits for the results of others.
-        yield from session.run(questions, 4 * self._concurrency)
+        yield from session.run(dialogues, 4 * self._concurrency)
 
 
-class ModelSession(Generic[Made]):
-    """Asks the questions of one run, and yields their results."""
+class _Session(Generic[Made]):
+    """Drives the dialogues of one run: asks their questions, and sends them the answers."""
 
-    def __init__(self, model: Model, dispatcher: Dispatcher[Made], answers: AnswerStore) -> None:
-        """Take the model, its dispatcher, and where answers are kept."""
-        self._model = model
+    def __init__(
+        self, dispatcher: Dispatcher, answers: AnswerStore, recordings: Recordings
+    ) -> None:
+        """Take the dispatcher, and where answers are kept."""
         self._dispatcher = dispatcher
         self._answers = answers
-        # Questions to ask next.
-        self._again: deque[Question[Made]] = deque()
-        # Unread results: of answers kept from earlier runs, and of new ones.
-        self._known: deque[Steps[Made]] = deque()
-        self._completed: deque[Steps[Made]] = deque()
+        self._recordings = recordings
+        # The dialogues whose questions are dispatched.
+        self._asking: dict[Question[Any], Dialogue[Made]] = {}
+        # The dialogues to resume, each with the reply to its question.
+        self._replied: deque[tuple[Dialogue[Made], Reply]] = deque()
+        # Results that were not yielded yet.
+        self._results: list[Made] = []
 
-    def run(self, questions: Iterator[Question[Made]], ahead: int) -> Iterator[Sequence[Made]]:
-        """Ask all questions and yield their results in batches."""
+    def run(self, dialogues: Iterator[Dialogue[Made]], ahead: int) -> Iterator[Sequence[Made]]:
+        """Yield the results of all dialogues in batches."""
         try:
-            while True:
-                self._feed(questions, ahead)
-                is_idle = self._dispatcher.is_idle
-                self._collect(0 if self._known or self._completed or is_idle else _POLL_S)
-                if self._known or self._completed:
-                    yield self._next_batch(questions, ahead)
-                elif is_idle:
-                    return
+            self._begin(dialogues, ahead)
+            while self._results or self._replied or self._asking:
+                self._collect(0 if self._results or self._replied else _POLL_S)
+                while self._replied and len(self._results) < BATCH:
+                    self._resume(*self._replied.popleft())
+                    self._collect(0)
+                    self._begin(dialogues, ahead)
+                if self._results:
+                    results, self._results = self._results, []
+                    yield results
+                self._begin(dialogues, ahead)
         finally:
-            # After an interruption no more calls are made.
+            # An interrupted run makes no further calls.
             self._dispatcher.close()
 
-    def _feed(self, questions: Iterator[Question[Made]], ahead: int) -> None:
-        """Queue questions that have no kept answer."""
-        while self._again:
-            self._ask(self._again.popleft(), first=True)
-        while self._dispatcher.waiting < ahead and len(self._known) < ahead:
-            question = next(questions, None)
-            if question is None:
+    def _begin(self, dialogues: Iterator[Dialogue[Made]], ahead: int) -> None:
+        """Begin dialogues until enough questions are queued."""
+        while self._dispatcher.waiting < ahead and len(self._replied) < ahead:
+            dialogue = next(dialogues, None)
+            if dialogue is None:
                 return
-            self._ask(question)
+            self._resume(dialogue)
 
-    def _ask(self, question: Question[Made], first: bool = False) -> None:
-        kept = question.kept(self._answers)
-        if kept is None:
-            self._dispatcher.ask(question, first)
+    def _resume(self, dialogue: Dialogue[Made], reply: Reply | None = None) -> None:
+        """Resume a dialogue up to its next question, and ask that unless its answer is kept."""
+        results, question = resume(dialogue, reply)
+        self._results += results
+        if question is None:
+            return
+        kept = self._answers.find(question.id)
+        if kept is not None and question.is_answered_by(kept.answer):
+            self._recordings.record(question, kept)
+            self._replied.append((dialogue, Reply(kept.answer, Usage(cached=1))))
         else:
-            self._model.note_kept(question.messages, kept)
-            question.charge(Usage(cached=1))
-            self._known.append(question.handle_answer(kept.answer))
+            self._asking[question] = dialogue
+            # Windows that are begun are completed first.
+            self._dispatcher.ask(question, first=reply is not None)
 
     def _collect(self, seconds: float) -> None:
         """Keep every answer that has arrived, at once: it is paid for."""
         self._dispatcher.abandon_overdue()
         completed = list(self._dispatcher.completed(seconds))
-        answered = [(call, call.outcome) for call in completed if isinstance(call.outcome, Answer)]
-        kept = [kept for call, answer in answered for kept in call.question.to_keep(answer)]
+        kept = [
+            (call.question.id, call.question.model, call.outcome)
+            for call in completed
+            if isinstance(call.outcome, Answer)
+            and call.question.is_answered_by(call.outcome.answer)
+        ]
         if kept:
             self._answers.keep(kept)
         for call in completed:
-            call.question.charge(call.used)
-            if isinstance(call.outcome, Answer):
-                self._completed.append(call.question.handle_answer(call.outcome.answer))
-            else:
-                self._completed.append(_failed(call.question, call.outcome))
-
-    def _next_batch(self, questions: Iterator[Question[Made]], ahead: int) -> list[Made]:
-        """Return a batch of results, while more answers arrive."""
-        found: list[Made] = []
-        while (self._known or self._completed) and len(found) < BATCH:
-            for step in (self._known or self._completed).popleft():
-                if isinstance(step, Question):
-                    self._again.append(step)
-                else:
-                    found.append(step)
-            self._collect(0)
-            self._feed(questions, ahead)
-        return found
-
-
-def _failed(question: Question[Made], error: BaseException) -> Steps[Made]:
-    """Return the results of a question that was not answered."""
-    if not isinstance(error, LimitReached | CallFailed):
-        raise error
-    state: State = "skipped" if isinstance(error, LimitReached) else "failed"
-    return question.handle_failure(state, str(error))
+            outcome = call.outcome.answer if isinstance(call.outcome, Answer) else call.outcome
+            if not isinstance(outcome, str | Unanswered):
+                raise outcome
+            dialogue = self._asking.pop(call.question)
+            self._replied.append((dialogue, Reply(outcome, call.used)))

@@ -14,7 +14,7 @@ from typing import TypeVar
 
 Result = TypeVar("Result")
 
-# The maximum number of cores of this process; None is no limit.
+# The maximum number of cores of this process; None means unlimited.
 _max_cores: int | None = None
 
 

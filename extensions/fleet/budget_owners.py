@@ -7,8 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from threading import Lock
 
-from slowwave.consolidation.model.portions import Portion
-from slowwave.consolidation.model.usage_limits import UsageLimits
+from slowwave.consolidation.model.usage_limits import Portion, UsageLimits
 
 # A worker is granted this much of its even share at a time, unless a call takes more. What one
 # holds and does not use, no other can: with less of it the owner is asked more often.

@@ -8,8 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from slowwave.consolidation.model.portions import BudgetOwner
-from slowwave.consolidation.model.usage_limits import UsageLimits
+from slowwave.consolidation.model.usage_limits import BudgetOwner, UsageLimits
 from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.runtime.interruption import Interruption
 from slowwave.consolidation.writing.writer import Writer

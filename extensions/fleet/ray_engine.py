@@ -10,7 +10,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from slowwave.consolidation.errors import ConsolidationError
-from slowwave.consolidation.model.portions import Portion
+from slowwave.consolidation.model.usage_limits import Portion
 from slowwave.consolidation.runtime.interruption import Interruption
 from slowwave.extensions.fleet.store.receipt import Receipt
 from slowwave.store.extras import install_hint

@@ -74,7 +74,7 @@ def test_what_does_not_fit_into_the_tokens_makes_room_for_what_does() -> None:
 def test_every_measure_but_tokens_is_a_share(
     held: list[frozenset[str]], evidence: frozenset[str]
 ) -> None:
-    found = measure([MeasuredHit("x", one & evidence) for one in held], evidence)
+    found = measure([MeasuredHit("x", ids & evidence) for ids in held], evidence)
     shares = {name: value for name, value in vars(found).items() if name != "tokens_at_10"}
     assert all(0.0 <= value <= 1.0 for value in shares.values()), shares
 
@@ -115,7 +115,9 @@ def test_the_night_that_is_tried_is_the_night_that_would_run(
     trials = Trials(filled, None, embedder, NOW)
     tried = trials.night(CycleOptions(), BuiltInWriter()).outcome
     done = night(filled, embedder)
-    assert [one.proposal.id for one in tried.results] == [one.proposal.id for one in done.results]
+    assert [result.proposal.id for result in tried.results] == [
+        result.proposal.id for result in done.results
+    ]
 
 
 def test_an_old_value_that_is_handed_over_as_what_is_so_counts_as_stale(
@@ -141,15 +143,15 @@ def test_an_old_value_that_is_handed_over_as_what_is_so_counts_as_stale(
 def test_the_memories_of_a_file_ask_for_themselves_by_their_rarest_words(filled: Path) -> None:
     with open_reading(filled) as file:
         memories = list(read_memories(file))
-    questions = {one.id: one for one in make_questions(memories)}
-    assert set(questions) == {one.id for one in memories}
+    questions = {question.id: question for question in make_questions(memories)}
+    assert set(questions) == {memory.id for memory in memories}
     words = questions["other-00"].question.split()
     assert len(words) == 4
     assert set(words) < {"ines", "waters", "plants", "third", "floor"}
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "message"),
     [
         ("{", "not JSON"),
         ("[]", "dictionary"),
@@ -162,11 +164,11 @@ def test_the_memories_of_a_file_ask_for_themselves_by_their_rarest_words(filled:
     ],
 )
 def test_a_line_that_is_no_question_is_named_with_its_number(
-    line: str, said: str, tmp_path: Path
+    line: str, message: str, tmp_path: Path
 ) -> None:
     path = tmp_path / "questions.jsonl"
     path.write_text(f'{{"id": "a", "question": "b", "evidence_ids": ["c"]}}\n\n{line}\n')
-    with pytest.raises(QuestionsError, match=rf"Line 3 of .*{said}"):
+    with pytest.raises(QuestionsError, match=rf"Line 3 of .*{message}"):
         read_questions(path)
 
 
@@ -178,7 +180,7 @@ def test_evidence_that_is_not_there_or_of_another_tenant_is_counted_and_not_aske
         asked("Who descales the coffee machine?", "other-01", tenant="nobody"),
     ]
     trials = Trials(filled, questions, embedder, NOW)
-    assert [one.evidence_ids for one in trials.questions] == [("other-00",)]
+    assert [question.evidence_ids for question in trials.questions] == [("other-00",)]
     assert (trials.without_evidence, trials.unknown) == (1, 3)
     assert trials.before.by_text[0].recall_at_10 == 1.0
 
@@ -213,7 +215,7 @@ def joining() -> Iterator[tuple[str, ...]]:
 
 
 def night_plan(path: Path, embedder: SentenceEmbedder) -> list[Proposal]:
-    return [one.proposal for one in night(path, embedder, dry_run=True).results]
+    return [result.proposal for result in night(path, embedder, dry_run=True).results]
 
 
 def test_a_guard_leaves_out_the_proposal_that_lowers_recall_and_nothing_else(
@@ -225,22 +227,24 @@ def test_a_guard_leaves_out_the_proposal_that_lowers_recall_and_nothing_else(
     found = exclude_harmful(trials, CycleOptions(), agent.writer(), 0.01, Interruption())
     assert found.unguarded < found.before - 0.01
     assert found.guarded >= found.before - 0.01
-    assert [one.sources for one in found.excluded] == [("laptop-00", "laptop-01")]
+    assert [proposal.sources for proposal in found.excluded] == [("laptop-00", "laptop-01")]
     done = agent.sleep(excluded=found.options.excluded)
-    assert [one.proposal.sources[0] for one in done.results] == ["oncall-00"]
+    assert [result.proposal.sources[0] for result in done.results] == ["oncall-00"]
 
 
 def test_what_a_guard_left_out_is_proposed_again_without_one(
     filled: Path, embedder: SentenceEmbedder
 ) -> None:
     planned = night_plan(filled, embedder)
-    night(filled, embedder, excluded=frozenset(one.id for one in planned))
-    night(filled, embedder, excluded=frozenset(one.id for one in planned))
-    assert [one.id for one in night_plan(filled, embedder)] == [one.id for one in planned]
+    night(filled, embedder, excluded=frozenset(proposal.id for proposal in planned))
+    night(filled, embedder, excluded=frozenset(proposal.id for proposal in planned))
+    assert [proposal.id for proposal in night_plan(filled, embedder)] == [
+        proposal.id for proposal in planned
+    ]
 
 
 def write_questions(path: Path, *questions: RecallQuestion) -> Path:
-    path.write_text("".join(f"{one.model_dump_json()}\n" for one in questions), "utf-8")
+    path.write_text("".join(f"{question.model_dump_json()}\n" for question in questions), "utf-8")
     return path
 
 
@@ -284,8 +288,8 @@ def test_maintain_with_a_guard_says_what_it_left_out_and_leaves_it(
     assert "Left out: 1 proposal; with them recall@10 would be" in shown.out
     done = cli(*guarded, "--json")
     assert done.code == 0
-    assert [one["operation"] for one in done.json["guard"]["left_out"]] == ["merge"]
-    assert [one["sources"][0] for one in done.json["proposals"]] == ["oncall-00"]
+    assert [proposal["operation"] for proposal in done.json["guard"]["left_out"]] == ["merge"]
+    assert [proposal["sources"][0] for proposal in done.json["proposals"]] == ["oncall-00"]
     active = rows(filled, "SELECT id FROM memories WHERE status = 'active'")
     assert {"id": "laptop-00"} in active
 
@@ -302,9 +306,11 @@ def test_with_review_a_guard_measures_what_waits_as_if_it_were_approved(
     done = cli(*guarded, "--json").json
     assert done["guard"]["as_if_approved"]
     assert done["guard"]["recall@10"]["unguarded"] < done["guard"]["recall@10"]["before"]
-    assert [one["operation"] for one in done["guard"]["left_out"]] == ["merge"]
+    assert [proposal["operation"] for proposal in done["guard"]["left_out"]] == ["merge"]
     # What is let through waits all the same.
-    assert [(one["operation"], one["state"]) for one in done["proposals"]] == [("merge", "pending")]
+    assert [(proposal["operation"], proposal["state"]) for proposal in done["proposals"]] == [
+        ("merge", "pending")
+    ]
     plain = cli(*night, "--dry-run", "--ask", "--json")
     assert not plain.json["guard"]["as_if_approved"]
 
@@ -344,7 +350,7 @@ def test_the_guard_shows_a_model_the_same_whatever_is_left_out(tmp_path: Path, c
     replayed = ("maintain", memories, "--consolidate", setting("replay", answers), "--json")
     done = cli(*replayed, setting("guard", "self"))
     assert (done.code, done.err) == (0, "")
-    assert "failed" not in {one["state"] for one in done.json["proposals"]}
+    assert "failed" not in {proposal["state"] for proposal in done.json["proposals"]}
     assert done.json["guard"]["left_out"] != []
 
 

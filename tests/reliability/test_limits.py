@@ -23,8 +23,9 @@ from slowwave.consolidation.agent import AgentMemory
 from slowwave.consolidation.errors import QueryTooLong
 from slowwave.consolidation.model.answer_forms import WRITE
 from slowwave.consolidation.model.calls import Endpoint, open_model
-from slowwave.consolidation.model.interface import Call, CallFailed
 from slowwave.consolidation.model.provider import MAX_ANSWER_BYTES
+from slowwave.consolidation.model.question import Question
+from slowwave.consolidation.model.unanswered import CallFailed
 from slowwave.consolidation.model.usage_limits import UsageLimits, UsageMeter
 from slowwave.consolidation.planning.estimates import Estimate
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
@@ -44,10 +45,11 @@ def keys(monkeypatch: pytest.MonkeyPatch) -> None:
 def why_failed(model: str, base: str) -> str:
     """Ask a question and return why there was no answer."""
     opened = open_model(Endpoint(model, base, first_wait_s=0.001))
-    meter = UsageMeter(UsageLimits(), opened.price)
+    meter = UsageMeter(UsageLimits(), opened.terms.price)
     messages = [{"role": "user", "content": "What is old?"}]
+    question = Question(model, WRITE, messages, Estimate(10, 10))
     with pytest.raises(CallFailed) as failed:
-        opened.ask(Call(WRITE, messages, meter.begin(Estimate(10, 10), 10)))
+        opened.ask(meter.begin(question, 10))
     return str(failed.value)
 
 
@@ -97,13 +99,13 @@ def test_a_line_that_is_too_long_is_refused_and_one_of_an_export_is_not(
     memory_file: Path, cli: Cli, tmp_path: Path
 ) -> None:
     lines = tmp_path / "lines.jsonl"
-    lines.write_text("\n".join(json.dumps({"content": item}) for item in (A_MEMORY, LONG)))
+    lines.write_text("\n".join(json.dumps({"content": text}) for text in (A_MEMORY, LONG)))
     ended = cli("import", memory_file, lines)
     assert ended.code == 1
     assert "Line 2 is not valid: its text has 34,000 characters" in ended.err
     assert rows(memory_file, "SELECT * FROM memories") == []
     skipped = json.loads(cli("import", memory_file, lines, "--skip-invalid", "--json").out)
-    assert (skipped["imported"], [skip["line"] for skip in skipped["skipped"]]) == (1, [2])
+    assert (skipped["imported"], [line["line"] for line in skipped["skipped"]]) == (1, [2])
     insert(memory_file, "long", LONG)
     lines.write_text(cli("export", memory_file, "--all").out)
     again = tmp_path / "again.db"
@@ -126,7 +128,7 @@ def test_a_long_text_is_left_alone_by_recall_and_a_question_has_a_limit(
         with pytest.raises(QueryTooLong, match="34,000 characters"):
             memory.recall(LONG)
     outcome = night(memory_file, embedder)
-    assert {item.memory: item.characters for item in outcome.plan.too_long} == {
+    assert {found.memory: found.characters for found in outcome.plan.too_long} == {
         "long": 34_000,
         "nul": 34_002,
         "wide": 20_001,
@@ -148,7 +150,7 @@ def test_no_command_takes_several_times_the_memory_of_a_text_of_megabytes(
     command: tuple[str, ...], memory_file: Path, rounds: Callable[[int, int], int]
 ) -> None:
     fill(memory_file, [{"content": A_MEMORY}])
-    arguments = [str(memory_file) if item == "FILE" else item for item in command]
+    arguments = [str(memory_file) if word == "FILE" else word for word in command]
     size = rounds(60_000_000, 500_000_000)
     without = most_memory(arguments)
     # Letters that Python keeps in four bytes each.
@@ -228,7 +230,7 @@ def test_metadata_that_an_agent_nested_deep_stops_no_command(
         "INSERT INTO memories (id, content, metadata) VALUES ('deep', ?, ?), ('twin', ?, ?)",
         *(A_MEMORY, metadata) * 2,
     )
-    arguments = [str(memory_file) if item == "FILE" else item for item in command]
+    arguments = [str(memory_file) if word == "FILE" else word for word in command]
     ended = subprocess.run([*SLOWWAVE, *arguments], capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr
 

@@ -37,13 +37,11 @@ from nights import rows
 from reliability.processes import start
 
 from slowwave.cli.app import run
+from slowwave.consolidation.model.answer_forms import WRITE
 from slowwave.consolidation.model.calls import ATTEMPTS
-from slowwave.consolidation.model.usage_limits import (
-    LimitReached,
-    PendingCall,
-    UsageLimits,
-    UsageMeter,
-)
+from slowwave.consolidation.model.question import Question
+from slowwave.consolidation.model.unanswered import LimitReached
+from slowwave.consolidation.model.usage_limits import PendingCall, UsageLimits, UsageMeter
 from slowwave.consolidation.planning.estimates import Estimate
 from slowwave.consolidation.proposals import Usage
 
@@ -160,8 +158,8 @@ def test_a_usage_that_cannot_be_frees_no_budget(agent: Agent, reply: Reply) -> N
     planned = agent.sleep(dry_run=True).plan.windows
     agent.server.responder = lambda _: reply
     # Room for two questions, and not for three.
-    item = max(window.tokens for window in planned)
-    outcome = agent.sleep(agent.writer(limits=UsageLimits(tokens=2 * item + item // 2)))
+    size = max(window.tokens for window in planned)
+    outcome = agent.sleep(agent.writer(limits=UsageLimits(tokens=2 * size + size // 2)))
     assert len(agent.server.asked) <= 2
     assert "skipped" in answered(outcome)
 
@@ -220,7 +218,7 @@ def test_the_books_let_nothing_be_overrun_but_by_what_is_under_way(
             estimated, took, more, answered = call
             estimate = Estimate(estimated, 10)
             try:
-                pending = meter.begin(estimate, 10)
+                pending = meter.begin(Question("m", WRITE, [], estimate), 10)
             except LimitReached:
                 continue
             sent = _send(pending, more)
@@ -242,7 +240,7 @@ def test_the_books_let_nothing_be_overrun_but_by_what_is_under_way(
     for worker in workers:
         worker.join()
     assert most_calls is None or sum(requests) <= most_calls
-    # The calls in flight when the budget ran out: at most one a thread.
+    # Calls in flight when the budget ran out: at most one per thread.
     beyond = sum(sorted(overrun)[-threads:])
     assert most_tokens is None or sum(taken) <= most_tokens + beyond
     assert most_cost is None or sum(taken) * price <= most_cost + beyond * price + 1e-12
@@ -278,7 +276,7 @@ def test_a_budget_of_time_ends_a_call_under_way(agent: Agent) -> None:
 
 
 def maintain(path: Path, server: ModelServer, **settings: object) -> list[str]:
-    """Return the arguments of a night with a model, and write its settings next to the file."""
+    """Return the arguments of a night with a model, with settings next to the file."""
     configure(path, api_base=server.base, checker="none", concurrency=1, **settings)
     return ["maintain", str(path), "--model", "openai/scripted", "--json"]
 
@@ -287,8 +285,8 @@ def test_a_budget_that_ran_out_is_said_so(agent: Agent, capfd: pytest.CaptureFix
     agent.remember(six_tenants())
     assert run(maintain(agent.path, agent.server, max_calls=2)) == 3
     report = json.loads(capfd.readouterr().out)
-    reported = [(result["state"], result["why"]) for result in report["questions"]]
-    assert reported.count(("skipped", "the budget of 2 calls is used up")) == 4
+    questions = [(each["state"], each["why"]) for each in report["questions"]]
+    assert questions.count(("skipped", "the budget of 2 calls is used up")) == 4
     assert report["model"]["calls"] == 2
 
 
@@ -305,18 +303,18 @@ def test_a_run_in_which_every_call_failed_does_not_look_as_if_nothing_was_to_do(
     assert "nothing to do" not in capfd.readouterr().out
 
 
-@pytest.mark.parametrize("status", [401, 404])
+@pytest.mark.parametrize("status", [401, 403, 404])
 def test_a_refused_key_or_an_unknown_model_is_one_line_even_if_quiet_is_asked_for(
     agent: Agent, status: int, capfd: pytest.CaptureFixture[str]
 ) -> None:
     agent.remember(six_tenants())
     agent.server.responder = lambda _: refuses(status, "not for you")
     code = run([*maintain(agent.path, agent.server)[:-1], "--quiet"])
-    captured = capfd.readouterr()
-    assert (code, captured.out) == (1, "")
-    assert "not for you" in captured.err
-    assert captured.err.count("\n") == 1
-    assert captured.err.startswith("Error: The model refuses every call: ")
+    shown = capfd.readouterr()
+    assert (code, shown.out) == (1, "")
+    assert "not for you" in shown.err
+    assert shown.err.count("\n") == 1
+    assert shown.err.startswith("Error: The model refuses every call: ")
     assert len(agent.server.asked) == 1
 
 

@@ -27,7 +27,8 @@ from slowwave.cli.terminal.exits import reporting
 from slowwave.consolidation.errors import EmbedderError
 from slowwave.consolidation.model.answer_forms import WRITE
 from slowwave.consolidation.model.calls import Endpoint, open_model
-from slowwave.consolidation.model.interface import Call, ModelRefuses
+from slowwave.consolidation.model.question import Question
+from slowwave.consolidation.model.unanswered import ModelRefuses
 from slowwave.consolidation.model.usage_limits import UsageLimits, UsageMeter
 from slowwave.consolidation.planning.estimates import Estimate
 from slowwave.consolidation.runtime.redaction import without_secrets
@@ -367,11 +368,11 @@ def test_a_redirect_is_not_followed_and_said_so(model: str, status: int) -> None
         with recorder(lambda _: Response(status, "", to)) as server:
             endpoint = Endpoint(model, server.address + PROVIDERS[model], first_wait_s=0.001)
             opened = open_model(endpoint)
-            meter = UsageMeter(UsageLimits(), opened.price)
+            meter = UsageMeter(UsageLimits(), opened.terms.price)
             messages = [{"role": "user", "content": "The user's secret."}]
-            call = Call(WRITE, messages, meter.begin(Estimate(10, 10), 10))
+            question = Question(model, WRITE, messages, Estimate(10, 10))
             with pytest.raises(ModelRefuses, match=rf"redirects \(HTTP {status}\)"):
-                opened.ask(call)
+                opened.ask(meter.begin(question, 10))
         assert decoy.requests == []
         assert len(server.requests) == 1
 

@@ -70,15 +70,11 @@ def ask_to_check(drafts: Sequence[DraftToCheck]) -> Messages:
     ]
 
 
-def ask_to_reformat(messages: Messages, answer: str, fault: str) -> Messages:
-    """Return the messages that ask again after an unreadable answer."""
+def ask_to_reformat(answer: str, fault: str) -> Messages:
+    """Return an unreadable answer, and the request to answer again."""
     listed = fenced("faults", [json_line(fault)])
     again = f"That answer cannot be read:\n{listed}\nAnswer again, with one JSON object."
-    return [
-        *messages,
-        {"role": "assistant", "content": answer},
-        {"role": "user", "content": again},
-    ]
+    return [{"role": "assistant", "content": answer}, {"role": "user", "content": again}]
 
 
 def json_line(value: Any) -> str:

@@ -13,8 +13,7 @@ from slowwave.cli.arguments.model_options import make_writer
 from slowwave.cli.terminal.interpreter import keep_libraries_quiet, tune_interpreter
 
 if TYPE_CHECKING:
-    from slowwave.consolidation.model.portions import BudgetOwner
-    from slowwave.consolidation.model.usage_limits import UsageLimits
+    from slowwave.consolidation.model.usage_limits import BudgetOwner, UsageLimits
     from slowwave.consolidation.writing.writer import Writer
 
 # What libraries that multiply matrices read when they are loaded: one thread each.

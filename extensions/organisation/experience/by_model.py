@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from slowwave.consolidation.model.answer_forms import CHECK, CheckAnswer
-from slowwave.consolidation.model.model_pair import Models
-from slowwave.consolidation.model.objections import objections_of
-from slowwave.consolidation.model.parsing import UnreadableAnswer, parse_answer
-from slowwave.consolidation.model.prompts import DraftToCheck, ask_to_check
-from slowwave.consolidation.model.question import Question, Steps
-from slowwave.consolidation.planning.estimates import Estimate, estimate_check
-from slowwave.consolidation.proposals import Claim, Source, State, Usage
+from slowwave.consolidation.model.interface import Models
+from slowwave.consolidation.model.objections import check_drafts
+from slowwave.consolidation.model.prompts import DraftToCheck
+from slowwave.consolidation.model.question import Asking, Bill, Dialogue, Question, ask
+from slowwave.consolidation.model.unanswered import Unanswered
+from slowwave.consolidation.planning.estimates import Estimate
+from slowwave.consolidation.proposals import Claim, Source
 from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.consolidation.thresholds import WINDOW_TOKENS
 from slowwave.consolidation.writing.program_check import find_text_faults
@@ -28,7 +27,7 @@ from .compression import (
     facts_of,
     told_to_a_model,
 )
-from .experience_outcome import Compressed, ExperienceState
+from .experience_outcome import Compressed
 from .question_text import ask_about_traces
 from .traces import Worked
 
@@ -36,120 +35,72 @@ from .traces import Worked
 _ANSWER_TOKENS = 600
 
 
-class ExperienceQuestion(Question[Compressed]):
-    """A question about the traces of one task; of each claim that does not hold it says why."""
+def experience_question(
+    model: str, task: Task, shown: Sequence[Source]
+) -> Question[ExperienceAnswer]:
+    """Return the question what the traces of a task teach. shown: of the traces."""
+    messages = ask_about_traces(task.name, shown)
+    prompt = sum(count_tokens(message["content"]) for message in messages)
+    return Question(model, EXPERIENCE, messages, Estimate(prompt, _ANSWER_TOKENS))
 
-    form = EXPERIENCE
 
-    def __init__(self, models: Models, task: Task, shown: Sequence[Source]) -> None:
-        """Take who is asked, the task, and what of its traces is shown."""
-        messages = ask_about_traces(task.name, shown)
-        prompt = sum(count_tokens(one["content"]) for one in messages)
-        super().__init__(models.writer, messages, Estimate(prompt, _ANSWER_TOKENS))
-        self._models = models
-        self._task = task
-        self._shown = shown
-        self._usage = Usage()
-
-    def handle_answer(self, text: str) -> Steps[Compressed]:
-        """Yield what was learned, or the question whether the traces say it."""
-        try:
-            stated = parse_answer(ExperienceAnswer, text)
-        except UnreadableAnswer as error:
-            yield from self._ask_to_reformat(text, str(error))
-            return
-        learned = _learned(stated, self._task, self._shown, self._models.writer)
-        compressed = Compressed(self._task, "planned", learned=learned, usage=self._usage)
+def experience_dialogue(
+    models: Models, task: Task, shown: Sequence[Source]
+) -> Dialogue[Compressed]:
+    """Yield the questions about the traces of a task, then what was learned from them."""
+    bill = Bill()
+    try:
+        stated = yield from ask(experience_question(models.writer, task, shown), bill)
+        learned = _learned(stated, task, shown, models.writer)
         unread = [claim for claim in learned.claims if claim.written_by is not None]
-        if unread and self._models.checker is not None:
-            yield ExperienceCheck(self._models.checker, compressed, learned, unread, self._shown)
-        else:
-            yield compressed
-
-    def handle_failure(self, state: State, why: str) -> Steps[Compressed]:
-        """Yield that nobody has compressed the traces."""
-        missed: ExperienceState = "skipped" if state == "skipped" else "failed"
-        yield Compressed(self._task, missed, why, usage=self._usage)
-
-    def charge(self, used: Usage) -> None:
-        """Note what was used for it."""
-        self._usage += used
+        if unread and models.checker is not None:
+            refused = yield from _unsupported(unread, shown, models.checker, bill)
+            learned = _without(learned, refused, models.checker)
+    except Unanswered as error:
+        # Answers so far are kept.
+        yield Compressed(task, error.state, str(error), usage=bill.total)
+    else:
+        yield Compressed(task, "planned", learned=learned, usage=bill.total)
 
 
-class ExperienceCheck(Question[Compressed]):
-    """A question whether the traces say what a model wrote in its own words."""
+def _unsupported(
+    claims: Sequence[Claim], shown: Sequence[Source], checker: str, bill: Bill
+) -> Asking[dict[Claim, str]]:
+    """Ask whether the traces say what a model wrote in its own words; return why not.
 
-    form = CHECK
-
-    def __init__(
-        self,
-        checker: str,
-        compressed: Compressed,
-        learned: Learned,
-        unread: Sequence[Claim],
-        shown: Sequence[Source],
-    ) -> None:
-        """Take what was learned, and the claims of it that are read."""
-        self._compressed = compressed
-        self._learned = learned
-        self._unread = unread
-        self._checker = checker
-        self._drafts = [
-            DraftToCheck(
-                "synthesize", [one for one in shown if one.id in claim.sources], claim.text
-            )
-            for claim in unread
-        ]
-        messages = ask_to_check(self._drafts)
-        super().__init__(checker, messages, estimate_check(messages[-1]["content"], len(unread)))
-
-    def handle_answer(self, text: str) -> Steps[Compressed]:
-        """Yield what was learned without what the traces do not say.
-
-        What a trace says besides is kept with the trace: what is lost is not an objection.
-        """
-        try:
-            stated = {each.n: each for each in parse_answer(CheckAnswer, text).groups}
-        except UnreadableAnswer as error:
-            yield from self._ask_to_reformat(text, str(error))
-            return
-        refused: dict[Claim, str] = {}
-        for number, (claim, draft) in enumerate(
-            zip(self._unread, self._drafts, strict=True), start=1
-        ):
-            reasons = objections_of(stated.get(number), draft).reasons
-            if reasons:
-                refused[claim] = "; ".join(reasons)
-        yield replace(self._compressed, learned=self._without(refused))
-
-    def handle_failure(self, state: State, why: str) -> Steps[Compressed]:
-        """Yield that nobody has compressed the traces: the first answer is kept."""
-        missed: ExperienceState = "skipped" if state == "skipped" else "failed"
-        yield Compressed(self._compressed.task, missed, why, usage=self._compressed.usage)
-
-    def charge(self, used: Usage) -> None:
-        """Note what was used for it."""
-        self._compressed = replace(self._compressed, usage=self._compressed.usage + used)
-
-    def _without(self, refused: Mapping[Claim, str]) -> Learned:
-        learned = self._learned
-
-        def read(claim: Claim) -> Claim:
-            return replace(claim, checked_by=self._checker) if claim.written_by else claim
-
-        return replace(
-            learned,
-            decisions=tuple(
-                replace(one, claim=read(one.claim))
-                for one in learned.decisions
-                if one.claim not in refused
-            ),
-            contexts=tuple(read(claim) for claim in learned.contexts if claim not in refused),
-            turned_down=(
-                *learned.turned_down,
-                *(f"{claim.text}: {why}" for claim, why in refused.items()),
-            ),
+    What a trace says besides is kept with the trace: what is lost is not an objection.
+    """
+    drafts = [
+        DraftToCheck(
+            "synthesize", [source for source in shown if source.id in claim.sources], claim.text
         )
+        for claim in claims
+    ]
+    objections = yield from check_drafts(checker, drafts, bill)
+    return {
+        claim: "; ".join(found.reasons)
+        for claim, found in zip(claims, objections, strict=True)
+        if found.reasons
+    }
+
+
+def _without(learned: Learned, refused: Mapping[Claim, str], checker: str) -> Learned:
+    def read(claim: Claim) -> Claim:
+        return replace(claim, checked_by=checker) if claim.written_by else claim
+
+    return replace(
+        learned,
+        decisions=tuple(
+            replace(decision, claim=read(decision.claim))
+            for decision in learned.decisions
+            if decision.claim not in refused
+        ),
+        contexts=tuple(read(claim) for claim in learned.contexts if claim not in refused),
+        turned_down=(
+            *learned.turned_down,
+            *(f"{claim.text}: {why}" for claim, why in refused.items()),
+        ),
+    )
 
 
 def _learned(stated: ExperienceAnswer, task: Task, shown: Sequence[Source], model: str) -> Learned:

@@ -11,7 +11,6 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from slowwave.consolidation.model.model_pair import Models
 from slowwave.consolidation.model.writer import ModelWriter
 from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.running.run_in_file import Preflight, RunInFile, run_report
@@ -35,7 +34,7 @@ from slowwave.store.memories import (
 from slowwave.store.records import Memory
 from slowwave.store.vectors import to_blob
 
-from .by_model import ExperienceQuestion, shown_to_a_model
+from .by_model import experience_dialogue, experience_question, shown_to_a_model
 from .compression import COMPRESSOR, Attempt, Learned, Task, compress, facts_of, tasks_of
 from .experience_outcome import Compressed, Compression, judged
 from .storing import Storing
@@ -159,7 +158,7 @@ def _to_be_asked(task: Task, writer: ModelWriter) -> Compressed:
     shown = shown_to_a_model(task)
     if not shown:
         return Compressed(task, "planned", learned=Learned(task, (), (), facts_of(task)))
-    question = ExperienceQuestion(Models(writer.model or "", None), task, shown)
+    question = experience_question(writer.models.writer, task, shown)
     return Compressed(task, "planned", tokens=question.estimate.total)
 
 
@@ -188,9 +187,10 @@ def _portions(
     shown = [(one, shown_to_a_model(one)) for one in tasks]
     nothing = [Learned(task, (), (), facts_of(task)) for task, sources in shown if not sources]
     yield [Compressed(one.task, "planned", learned=one) for one in nothing]
-    models = Models(writer.model or "", writer.checker)
-    questions = (ExperienceQuestion(models, task, sources) for task, sources in shown if sources)
-    yield from writer.ask(questions, answers)
+    dialogues = (
+        experience_dialogue(writer.models, task, sources) for task, sources in shown if sources
+    )
+    yield from writer.ask(dialogues, answers)
 
 
 class _CarryingOut:

@@ -10,7 +10,6 @@ import json
 import signal
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -55,7 +54,7 @@ def agent(agent: Agent) -> Agent:
     return replace(agent, checker="none")
 
 
-# ----------------------------------------------------------------- what goes wrong on the way
+# ----------------------------------------------------------------- failures
 
 FAILURES: dict[str, tuple[Reply, int, str]] = {
     "rate limit": (refuses(429), ATTEMPTS, "RateLimitError"),
@@ -70,7 +69,7 @@ FAILURES: dict[str, tuple[Reply, int, str]] = {
 
 
 @pytest.mark.parametrize(("reply", "tries", "why"), FAILURES.values(), ids=FAILURES.keys())
-def test_a_call_that_fails_for_good_leaves_every_memory_as_it_was(
+def test_a_call_that_fails_permanently_changes_no_memory(
     agent: Agent, capfd: pytest.CaptureFixture[str], reply: Reply, tries: int, why: str
 ) -> None:
     agent.remember(a_fact())
@@ -85,7 +84,7 @@ def test_a_call_that_fails_for_good_leaves_every_memory_as_it_was(
     assert capfd.readouterr().out == ""
 
 
-def test_a_model_that_does_not_answer_in_time_leaves_every_memory_as_it_was(agent: Agent) -> None:
+def test_a_model_that_does_not_answer_in_time_changes_no_memory(agent: Agent) -> None:
     agent.remember(a_fact())
     before = agent.picture()
     agent.server.responder = in_turn(SILENT)
@@ -100,7 +99,7 @@ PASSING = {name: FAILURES[name][0] for name in ("rate limit", "server error", "c
 
 
 @pytest.mark.parametrize("reply", PASSING.values(), ids=PASSING.keys())
-def test_a_failure_that_passes_is_tried_again_and_the_answer_is_applied(
+def test_a_transient_failure_is_retried_and_the_answer_is_applied(
     agent: Agent, reply: Reply
 ) -> None:
     agent.remember(a_fact())
@@ -142,18 +141,7 @@ def test_an_answer_that_is_cut_off_twice_fails_and_is_never_kept(
     assert agent.rows("SELECT * FROM answers") == []
 
 
-def test_an_answer_that_was_cut_off_is_asked_for_again_with_twice_the_limit(agent: Agent) -> None:
-    agent.remember(a_fact())
-    agent.server.responder = lambda asked: (
-        oracle if len(agent.server.asked) == 2 else cut_off(40, "length")
-    )(asked)
-    outcome = agent.sleep()
-    assert states(outcome) == {"applied": 1}
-    assert outcome.usage.calls == len(agent.server.asked) == 2
-    assert (outcome.usage.prompt_tokens, outcome.usage.completion_tokens) == total(agent)
-
-
-def test_what_a_cut_off_answer_took_counts_in_the_budget(agent: Agent) -> None:
+def test_a_cut_off_answer_counts_in_the_budget(agent: Agent) -> None:
     agent.remember(a_fact())
     agent.server.responder = cut_off(40, "length")
     (window,) = agent.sleep(dry_run=True).plan.windows
@@ -174,9 +162,7 @@ WITHHELD = {
 
 
 @pytest.mark.parametrize(("reply", "why"), WITHHELD.values(), ids=WITHHELD.keys())
-def test_an_answer_in_which_nothing_stands_fails_at_once(
-    agent: Agent, reply: Reply, why: str
-) -> None:
+def test_an_empty_or_withheld_answer_fails_at_once(agent: Agent, reply: Reply, why: str) -> None:
     agent.remember(a_fact())
     agent.server.responder = in_turn(reply)
     outcome = agent.sleep()
@@ -187,7 +173,7 @@ def test_an_answer_in_which_nothing_stands_fails_at_once(
     assert agent.rows("SELECT * FROM answers") == []
 
 
-def test_a_kept_answer_that_cannot_be_read_is_asked_for_anew(agent: Agent) -> None:
+def test_an_unreadable_kept_answer_is_requested_again(agent: Agent) -> None:
     agent.remember(a_fact())
     first = agent.sleep()
     (kept,) = agent.rows("SELECT * FROM answers")
@@ -200,7 +186,7 @@ def test_a_kept_answer_that_cannot_be_read_is_asked_for_anew(agent: Agent) -> No
     assert [row["answer"] for row in agent.rows("SELECT * FROM answers")] == [kept["answer"]]
 
 
-def test_an_answer_that_could_be_read_the_second_time_is_kept_for_the_question(
+def test_a_corrected_answer_is_kept_for_the_question(
     agent: Agent,
 ) -> None:
     agent.remember(a_fact())
@@ -213,19 +199,7 @@ def test_an_answer_that_could_be_read_the_second_time_is_kept_for_the_question(
     assert agent.server.asked == []
 
 
-@pytest.mark.parametrize("status", [401, 403, 404])
-def test_a_model_that_refuses_every_call_is_asked_no_further(agent: Agent, status: int) -> None:
-    agent.remember(facts(4))
-    agent.server.responder = in_turn(refuses(status, "not for you"), then=oracle)
-    outcome = agent.sleep()
-    assert answered(outcome) == {"failed": 1, "skipped": 3}
-    # Why stands with the first, and with no other.
-    whys = Counter(question.why for question in outcome.asked)
-    assert whys["not asked, because the model refuses every call"] == 3
-    assert len(agent.server.asked) == outcome.usage.calls == 1
-
-
-def test_a_server_that_asks_for_patience_is_given_it(agent: Agent) -> None:
+def test_a_retry_after_header_is_obeyed(agent: Agent) -> None:
     agent.remember(a_fact())
     asked_at: list[float] = []
 
@@ -239,7 +213,7 @@ def test_a_server_that_asks_for_patience_is_given_it(agent: Agent) -> None:
     assert second - first >= 1.0
 
 
-def test_no_more_patience_is_had_than_the_budget_of_time_allows(agent: Agent) -> None:
+def test_a_retry_does_not_wait_beyond_the_budget_of_time(agent: Agent) -> None:
     agent.remember(a_fact())
     agent.server.responder = in_turn(refuses(503, retry_after="3600"))
     question = only_question(agent.sleep(agent.writer(limits=UsageLimits(seconds=1.0))))
@@ -247,63 +221,34 @@ def test_no_more_patience_is_had_than_the_budget_of_time_allows(agent: Agent) ->
     assert len(agent.server.asked) == 1
 
 
-def test_one_failed_call_does_not_keep_the_others_from_being_applied(agent: Agent) -> None:
-    agent.remember(facts(3))
-    agent.server.responder = lambda asked: refuses(500) if "Jonah" in asked.texts else oracle(asked)
-    outcome = agent.sleep(agent.writer(concurrency=3))
-    assert states(outcome) == {"applied": 2}
-    failed = next(question for question in outcome.asked if question.state == "failed")
-    assert set(failed.window.memories) == {memory["id"] for memory in a_fact(JONAH)}
-
-
 # ----------------------------------------------------------------- structured output
+
+NO_FORM = refuses(400, "response_format")
+# As llama-cpp-python 0.3.36 says it.
+NOT_KNOWN = refuses(
+    500,
+    "1 validation error:\n  {'type': 'literal_error', 'loc': ('body', 'response_format', 'type'), "
+    "'msg': \"Input should be 'text' or 'json_object'\", 'input': 'json_schema'}",
+)
 
 
 @pytest.mark.parametrize(
-    ("refused", "forms"),
+    ("refused", "reply", "forms"),
     [
-        ([], ["json_schema"]),
-        (["json_schema"], ["json_schema", "json_object"]),
-        (["json_schema", "json_object"], ["json_schema", "json_object", None]),
+        ([], NO_FORM, ["json_schema"]),
+        (["json_schema"], NO_FORM, ["json_schema", "json_object"]),
+        (["json_schema"], NOT_KNOWN, ["json_schema", "json_object"]),
+        (["json_schema", "json_object"], NO_FORM, ["json_schema", "json_object", None]),
     ],
+    ids=["none", "schema", "schema with status 500", "both"],
 )
 def test_a_server_is_asked_in_the_first_form_of_output_that_it_understands(
-    agent: Agent, refused: list[str], forms: list[str | None]
+    agent: Agent, refused: list[str], reply: Reply, forms: list[str | None]
 ) -> None:
     agent.remember(facts(3))
-    agent.server.responder = lambda asked: (
-        refuses(400, "response_format") if asked.form in refused else oracle(asked)
-    )
-    outcome = agent.sleep()
-    assert states(outcome) == {"applied": 3}
+    agent.server.responder = lambda asked: reply if asked.form in refused else oracle(asked)
+    assert states(agent.sleep()) == {"applied": 3}
     assert [asked.form for asked in agent.server.asked] == [*forms, forms[-1], forms[-1]]
-
-
-# As llama-cpp-python 0.3.36 says it, with status 500.
-NOT_KNOWN = (
-    "1 validation error:\n  {'type': 'literal_error', 'loc': ('body', 'response_format', 'type'), "
-    "'msg': \"Input should be 'text' or 'json_object'\", 'input': 'json_schema'}"
-)
-
-
-def test_a_form_that_a_server_calls_a_defect_of_its_own_is_asked_for_in_another_one(
-    agent: Agent,
-) -> None:
-    agent.remember(facts(2))
-    agent.server.responder = lambda asked: (
-        refuses(500, NOT_KNOWN) if asked.form == "json_schema" else oracle(asked)
-    )
-    assert states(agent.sleep()) == {"applied": 2}
-    forms = [asked.form for asked in agent.server.asked]
-    assert forms == ["json_schema", "json_object", "json_object"]
-
-
-def test_a_defect_of_the_server_is_told_whole_and_asked_in_no_other_form(agent: Agent) -> None:
-    agent.remember(a_fact())
-    agent.server.responder = lambda asked: refuses(500, "2 errors:\n  out of memory")
-    outcome = agent.sleep()
-    assert {asked.form for asked in agent.server.asked} == {"json_schema"}
-    assert "2 errors: out of memory" in (outcome.asked[0].why or "")
 
 
 def test_a_question_that_is_always_refused_costs_the_others_no_structured_output(
@@ -313,79 +258,63 @@ def test_a_question_that_is_always_refused_costs_the_others_no_structured_output
     agent.server.responder = lambda asked: refuses(400) if "Jonah" in asked.texts else oracle(asked)
     outcome = agent.sleep()
     assert (states(outcome), answered(outcome)) == ({"applied": 3}, {"applied": 3, "failed": 1})
-    others = [asked.form for asked in agent.server.asked if "Jonah" not in asked.texts]
-    assert others == ["json_schema"] * 3
+    forms = [asked.form for asked in agent.server.asked if "Jonah" not in asked.texts]
+    assert forms == ["json_schema"] * 3
 
 
-def with_capitals(answer: dict[str, Any]) -> str:
-    """Return the answer with other capitals in its keys."""
-    return json.dumps(answer).replace('"groups"', '"Groups"').replace('"text"', '"TEXT"')
-
-
-def with_more_keys(answer: dict[str, Any]) -> str:
-    """Return the answer with keys that were not asked for."""
-    return json.dumps({"confidence": 0.9, **answer})
-
-
-def wrapped(text: str) -> Callable[[dict[str, Any]], str]:
-    """Put a text around the answer."""
-    return lambda answer: text.replace("ANSWER", json.dumps(answer))
-
-
-SPELLED = {
-    "in a fence": wrapped("```json\nANSWER\n```"),
-    "among sentences": wrapped("Here it is {as JSON}:\nANSWER\nI hope {it} helps."),
-    "after thoughts": wrapped('<think>They say {"groups": []}, or do they?</think>\nANSWER'),
-    "after thoughts whose beginning is in the template": wrapped("So be it.</think>ANSWER"),
-    "after a draft": wrapped('{"groups": []}\nNo, better:\nANSWER'),
-    "with other capitals": with_capitals,
-    "with more keys": with_more_keys,
+SPELLED: dict[str, Callable[[str], str]] = {
+    "among sentences": lambda text: f"Here it is {{as JSON}}:\n{text}\nI hope {{it}} helps.",
+    "with other capitals": lambda text: text.replace('"groups"', '"Groups"').replace('"t', '"T'),
+    "with more keys": lambda text: f'{{"confidence": 0.9, {text[1:]}',
 }
 
 
 @pytest.mark.parametrize("spell", SPELLED.values(), ids=SPELLED.keys())
-def test_an_answer_is_understood_whatever_is_around_it(
-    agent: Agent, spell: Callable[[dict[str, Any]], str]
-) -> None:
+def test_an_answer_is_read_in_other_spellings(agent: Agent, spell: Callable[[str], str]) -> None:
     agent.remember(a_fact())
-    agent.server.responder = lambda asked: says(spell(write(asked)))
+    agent.server.responder = lambda asked: says(spell(json.dumps(write(asked))))
     assert states(agent.sleep()) == {"applied": 1}
     assert len(agent.server.asked) == 1
 
 
 NOT_THE_FORM = {
-    "a filter": "content_policy_violation: your request was rejected by our safety system",
-    "Azure's filter": "The response was filtered due to the content management policy.",
-    "too long": "This model's maximum context length is 8192 tokens.",
-    "too long for llama.cpp": "the request exceeds the available context size, try increasing it",
-    "too long for Claude": "prompt is too long: 208310 tokens > 200000 maximum",
+    "a defect": (500, "2 errors:\n  out of memory"),
+    "a filter": (400, "content_policy_violation: your request was rejected by our safety system"),
+    "Azure's filter": (400, "The response was filtered due to the content management policy."),
+    "too long": (400, "This model's maximum context length is 8192 tokens."),
+    "too long for llama.cpp": (400, "the request exceeds the available context size, increase it"),
+    "too long for Claude": (400, "prompt is too long: 208310 tokens > 200000 maximum"),
 }
 
 
-@pytest.mark.parametrize("message", NOT_THE_FORM.values(), ids=NOT_THE_FORM.keys())
-def test_what_no_other_form_would_mend_is_asked_in_no_other_form(
-    agent: Agent, message: str
+@pytest.mark.parametrize(("status", "message"), NOT_THE_FORM.values(), ids=NOT_THE_FORM.keys())
+def test_a_refusal_that_no_other_form_would_fix_is_reported_and_no_other_form_is_tried(
+    agent: Agent, status: int, message: str
 ) -> None:
     agent.remember(a_fact())
-    agent.server.responder = in_turn(refuses(400, message))
-    assert answered(agent.sleep()) == {"failed": 1}
-    assert len(agent.server.asked) == 1
+    agent.server.responder = in_turn(refuses(status, message))
+    question = only_question(agent.sleep())
+    assert question.state == "failed"
+    assert " ".join(message.split()) in str(question.why)
+    assert [asked.form for asked in agent.server.asked] == ["json_schema"] * (
+        ATTEMPTS if status == 500 else 1
+    )
 
 
 def test_a_model_that_takes_no_temperature_is_asked_without_and_in_the_same_form(
     agent: Agent,
 ) -> None:
     agent.remember(facts(2))
-    said = "Unsupported value: 'temperature' does not support 0 with this model."
+    refusal = "Unsupported value: 'temperature' does not support 0 with this model."
     agent.server.responder = lambda asked: (
-        refuses(400, said) if "temperature" in asked.body else oracle(asked)
+        refuses(400, refusal) if "temperature" in asked.body else oracle(asked)
     )
     assert states(agent.sleep()) == {"applied": 2}
     assert [asked.form for asked in agent.server.asked] == ["json_schema"] * 3
 
 
 @pytest.mark.parametrize("model", ["openai/o3-mini", "openai/gpt-5-mini"])
-def test_a_model_that_thinks_has_room_for_it_and_no_temperature(agent: Agent, model: str) -> None:
+def test_a_reasoning_model_has_a_larger_limit_and_no_temperature(agent: Agent, model: str) -> None:
     agent.remember(a_fact())
     agent.sleep()
     usual = agent.server.asked[0].body["max_tokens"]
@@ -414,7 +343,7 @@ def test_a_budget_of_calls_is_kept_and_the_next_night_does_the_rest(agent: Agent
     assert len(agent.server.asked) == 3
 
 
-def test_a_repair_is_not_asked_for_beyond_the_budget_but_the_next_night(agent: Agent) -> None:
+def test_a_correction_beyond_the_budget_is_requested_the_next_night(agent: Agent) -> None:
     agent.remember(a_fact())
     before = agent.picture()
     agent.server.responder = in_turn(says("no JSON"), then=oracle)
@@ -449,15 +378,15 @@ def test_retries_that_a_budget_of_calls_does_not_allow_are_not_made(agent: Agent
 def test_a_budget_of_tokens_is_kept_to_the_call(agent: Agent, concurrency: int) -> None:
     agent.remember(facts(6))
     planned = agent.sleep(dry_run=True).plan.windows
-    most = sum(one.tokens for one in planned) // 2
+    most = sum(window.tokens for window in planned) // 2
     outcome = agent.sleep(agent.writer(concurrency=concurrency, limits=UsageLimits(tokens=most)))
     assert states(outcome)["applied"] >= 2
     assert answered(outcome)["skipped"] >= 3
     skipped = [question.why for question in outcome.asked if question.state == "skipped"]
     assert all(str(why).startswith(f"the budget of {most} tokens has no room") for why in skipped)
     used = outcome.usage.prompt_tokens + outcome.usage.completion_tokens
-    # By no more than one estimate may be wrong.
-    assert used <= most + 0.2 * max(one.tokens for one in planned)
+    # By at most the error of an estimate.
+    assert used <= most + 0.2 * max(window.tokens for window in planned)
 
 
 @pytest.mark.parametrize("concurrency", [1, 4])
@@ -474,7 +403,7 @@ def test_a_budget_of_money_is_kept_to_the_call(agent: Agent, concurrency: int) -
     assert outcome.usage.cost_usd == pytest.approx(sum(costs))
 
 
-def test_a_call_that_costs_more_than_was_to_be_expected_is_the_last(agent: Agent) -> None:
+def test_a_call_that_costs_more_than_expected_is_the_last(agent: Agent) -> None:
     agent.remember(facts(3))
     agent.server.responder = lambda asked: says(write(asked), prompt_tokens=1_000_000)
     outcome = agent.sleep(agent.writer("openai/gpt-4o-mini", limits=UsageLimits(cost_usd=0.1)))
@@ -482,7 +411,7 @@ def test_a_call_that_costs_more_than_was_to_be_expected_is_the_last(agent: Agent
     assert outcome.asked[-1].why == "the budget of 0.1 USD has no room for another call"
 
 
-def test_a_model_whose_price_is_not_known_is_not_asked_where_money_counts(agent: Agent) -> None:
+def test_a_model_with_an_unknown_price_is_not_asked_under_a_budget_of_money(agent: Agent) -> None:
     agent.remember(facts(3))
     outcome = agent.sleep(agent.writer(limits=UsageLimits(cost_usd=5.0)))
     assert answered(outcome) == {"skipped": 3}
@@ -505,11 +434,11 @@ def test_a_budget_of_no_time_asks_nothing(agent: Agent) -> None:
 
 
 @pytest.mark.parametrize("concurrency", [1, 2, 3])
-def test_as_many_calls_are_under_way_as_are_allowed_and_never_more(
+def test_as_many_calls_are_in_flight_as_are_allowed_and_never_more(
     agent: Agent, concurrency: int
 ) -> None:
     agent.remember(facts(6))
-    # No answer is given until so many requests wait for one.
+    # No answer is given until this number of requests wait.
     together = threading.Barrier(concurrency, timeout=20)
 
     def respond(asked: Asked) -> Reply:
@@ -522,7 +451,7 @@ def test_as_many_calls_are_under_way_as_are_allowed_and_never_more(
     assert agent.server.peak == concurrency
 
 
-def test_a_call_begins_as_soon_as_another_ends_and_waits_for_nobody_who_looks_at_it(
+def test_a_call_begins_as_soon_as_another_ends_and_does_not_wait_for_its_reader(
     agent: Agent,
 ) -> None:
     agent.remember(facts(6))
@@ -539,7 +468,7 @@ def test_a_call_begins_as_soon_as_another_ends_and_waits_for_nobody_who_looks_at
     class Looking(ModelWriter):
         def write(self, jobs: Any, answers: Any) -> Any:
             for made in super().write(jobs, answers):
-                # Whoever looks at the first answer takes all the time in the world.
+                # The reader of the first answer takes all the time in the world.
                 looked_at.append(asked_for_all.wait(MOST_SECONDS))
                 yield made
 
@@ -550,28 +479,13 @@ def test_a_call_begins_as_soon_as_another_ends_and_waits_for_nobody_who_looks_at
     assert agent.server.peak <= 2
 
 
-def test_the_thread_that_ends_a_call_makes_the_next(agent: Agent) -> None:
-    agent.remember(facts(4))
-    there: list[set[int]] = []
-
-    def respond(asked: Asked) -> Reply:
-        # Threads that work aside; the server's own have other names.
-        run_in_thread = [one for one in threading.enumerate() if one.name.endswith("(run)")]
-        there.append({one.ident for one in run_in_thread if one.ident is not None})
-        return oracle(asked)
-
-    agent.server.responder = respond
-    assert states(agent.sleep(agent.writer(concurrency=1))) == {"applied": 4}
-    assert set.intersection(*there)
-
-
-def test_what_has_come_is_applied_while_other_calls_are_under_way(agent: Agent) -> None:
+def test_answers_are_applied_while_other_calls_are_in_flight(agent: Agent) -> None:
     agent.remember(facts(3))
     applied = []
 
     def respond(asked: Asked) -> Reply:
         if len(agent.server.asked) == 3:
-            # The last answer waits until the two others stand in the file.
+            # The last answer waits until the two before are in the file.
             ends = time.monotonic() + MOST_SECONDS
             while len(applied) < 2 and time.monotonic() < ends:
                 applied[:] = agent.rows("SELECT key FROM proposals WHERE state = 'applied'")
@@ -616,7 +530,7 @@ def test_a_night_that_is_interrupted_keeps_what_was_applied_and_leaves_the_rest_
             return oracle(asked)
         # It is asked while the first answer is looked at.
         ends = time.monotonic() + MOST_SECONDS
-        while not agent.rows("SELECT 1 FROM proposals") and time.monotonic() < ends:
+        while not agent.rows("SELECT 1 FROM asked") and time.monotonic() < ends:
             time.sleep(0.01)
         # No answer: the run will wait until the signal comes.
         signal.pthread_kill(main, signal.SIGINT)
@@ -701,7 +615,7 @@ def test_a_model_that_cannot_be_asked_is_reported_before_any_memory_changes(
 
 
 @pytest.mark.parametrize("model", ["ollama/llama3", "bedrock/some-model"])
-def test_a_model_that_can_do_without_a_key_is_not_refused_for_lack_of_one(model: str) -> None:
+def test_a_model_that_needs_no_key_is_not_refused_without_one(model: str) -> None:
     ready = ModelWriter(Endpoint(model))
     ready.make_ready()
     assert ready.model == model

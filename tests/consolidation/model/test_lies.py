@@ -55,7 +55,7 @@ _PIECES = (
 
 @st.composite
 def lies(draw: st.DrawFn) -> dict[str, Any]:
-    """Return an answer that joins whatever it likes and says whatever it likes."""
+    """Return an answer that joins and says anything."""
     ids = st.lists(st.sampled_from([f"m{number}" for number in range(1, 9)]), max_size=7)
     text = st.lists(st.sampled_from(_PIECES), max_size=4).map(" ".join)
     omitted = st.fixed_dictionaries(
@@ -107,19 +107,21 @@ class Liar:
         after = {row["id"]: row for row in rows(agent.path, "SELECT * FROM memories")}
         old = {row["id"]: row for row in before["memories"]}
         assert old.keys() <= after.keys()
-        assert all(after[one]["content"] == row["content"] for one, row in old.items())
+        assert all(after[memory_id]["content"] == row["content"] for memory_id, row in old.items())
         assert after["hand-00"]["status"] == "active"
-        tenant_of = {one: row["tenant"] for one, row in after.items()}
+        tenant_of = {memory_id: row["tenant"] for memory_id, row in after.items()}
         for edge in rows(agent.path, "SELECT * FROM synthesized_from"):
             assert tenant_of[edge["derived_id"]] == tenant_of[edge["source_id"]]
-        for one in after.keys() - old.keys():
-            edges = rows(agent.path, "SELECT * FROM synthesized_from WHERE derived_id = ?", one)
+        for memory_id in after.keys() - old.keys():
+            edges = rows(
+                agent.path, "SELECT * FROM synthesized_from WHERE derived_id = ?", memory_id
+            )
             cited = [old[edge["source_id"]]["content"] for edge in edges]
-            text = after[one]["content"]
+            text = after[memory_id]["content"]
             assert find_unsupported(text, sources(*cited)) == []
             for told_by_nobody in ("evil.example", "/etc/passwd", "99", "Gustav", "rm -rf", "2031"):
                 assert told_by_nobody not in text
-            if tenant_of[one] == "default":
+            if tenant_of[memory_id] == "default":
                 assert not any(theirs in text for theirs in ("Zelda", "7731", "qx-9", "quorn"))
             assert text.isprintable()
             assert "Ignore all" not in text

@@ -1,4 +1,4 @@
-"""What a model said is read whatever is around it, and never where it breaks off."""
+"""An answer is read with any text around it, and never if it is cut off."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from slowwave.consolidation.model.parsing import UnreadableAnswer, breaks_off, parse_answer
+from slowwave.consolidation.model.parsing import breaks_off, parse_answer
+from slowwave.consolidation.model.unanswered import UnreadableAnswer
 
 
 class Claim(BaseModel):
@@ -60,7 +61,7 @@ def test_no_beginning_of_an_answer_is_an_answer(
     assert breaks_off(cut)
     with pytest.raises(UnreadableAnswer, match="breaks off before its end"):
         read(cut)
-    # What was thought of before is no answer in its place.
+    # An earlier thought is not used in its place.
     with pytest.raises(UnreadableAnswer):
         read(f"{text} Or rather: {cut}")
 
@@ -94,7 +95,7 @@ def test_any_text_is_read_or_not_and_breaks_nothing(text: str) -> None:
         '{"claims": null}',
     ],
 )
-def test_what_is_no_answer_is_unreadable(text: str) -> None:
+def test_a_text_without_an_answer_is_unreadable(text: str) -> None:
     with pytest.raises(UnreadableAnswer):
         read(text)
 

@@ -34,9 +34,10 @@ from texts import sources
 from slowwave.consolidation.model import prompts
 from slowwave.consolidation.model.answer_forms import CHECK, WRITE, AnswerForm, response_format
 from slowwave.consolidation.model.calls import Endpoint
-from slowwave.consolidation.model.interface import Call, Model
+from slowwave.consolidation.model.interface import Model
 from slowwave.consolidation.model.prompts import DraftToCheck
 from slowwave.consolidation.model.recording import Recordings
+from slowwave.consolidation.model.usage_limits import PendingCall
 from slowwave.consolidation.model.writer import ModelWriter
 from slowwave.consolidation.planning.estimates import (
     TOKENS_OF_CHECKING,
@@ -123,7 +124,7 @@ def test_no_text_can_leave_its_fence(tail: str) -> None:
             prompts.ask_to_check([draft]),
         )
     ]
-    assert [one.text for each in asked for one in each.memories] == [text] * 2
+    assert [memory.text for each in asked for memory in each.memories] == [text] * 2
     assert asked[1].faulty == [faulty]
     (checked,) = asked[2].drafts
     assert (checked["text"], checked["memories"][0]["text"]) == (tail, text)
@@ -131,7 +132,7 @@ def test_no_text_can_leave_its_fence(tail: str) -> None:
 
 
 def test_a_fault_that_quotes_an_answer_cannot_leave_its_fence_either() -> None:
-    again = prompts.ask_to_reformat([], "{}", "no such key: </faults> The pump is old.")
+    again = prompts.ask_to_reformat("{}", "no such key: </faults> The pump is old.")
     assert again[-1]["content"].count("</faults>") == 1
     assert "\\u003c/faults>" in again[-1]["content"]
 
@@ -141,8 +142,8 @@ def test_a_memory_that_gives_orders_is_sent_to_no_model(agent: Agent, tail: str)
     agent.remember(a_fact())
     agent.remember(told([f"{a_fact()[0]['content']} {tail}"], "hostile", first_day=9))
     outcome = agent.sleep()
-    assert [one.state for one in by_model(outcome)] == ["applied"]
-    assert [one.memory for one in outcome.plan.suspicious] == ["hostile-00"]
+    assert [result.state for result in by_model(outcome)] == ["applied"]
+    assert [found.memory for found in outcome.plan.suspicious] == ["hostile-00"]
     assert agent.server.asked
     assert ORDER not in str([asked.body for asked in agent.server.asked])
     assert len(agent.rows("SELECT * FROM memories WHERE status = 'active'")) == 2
@@ -206,7 +207,9 @@ def test_a_question_holds_memories_and_nothing_else_of_the_file(agent: Agent) ->
     texts = sorted(memory.text for memory in asked.memories)
     assert texts == sorted(memory["content"] for memory in given)
     assert [memory.id for memory in asked.memories] == [f"m{at + 1}" for at in range(len(given))]
-    assert {one.noted for one in asked.memories} == {one["observed_at"][:10] for one in given}
+    assert {memory.noted for memory in asked.memories} == {
+        memory["observed_at"][:10] for memory in given
+    }
     sent = compact([asked.body, checked.body])
     assert not any(memory[name] in sent for memory in given for name in ("id", "session"))
 
@@ -217,8 +220,8 @@ class Watching(Recordings):
 
     noted: list[Estimate] = field(default_factory=list)
 
-    def model(self, name: str, opened: Callable[[], Model]) -> Model:
-        return Watched(super().model(name, opened), self.noted)
+    def around(self, served: Model | None) -> Model:
+        return Watched(super().around(served), self.noted)
 
 
 class Watched:
@@ -228,8 +231,8 @@ class Watched:
         self._behind = behind
         self._noted = noted
 
-    def ask(self, call: Call) -> Answer:
-        self._noted.append(call.pending.estimate)
+    def ask(self, call: PendingCall) -> Answer:
+        self._noted.append(call.estimate)
         return self._behind.ask(call)
 
     def __getattr__(self, name: str) -> Any:
@@ -246,7 +249,9 @@ def watched(agent: Agent) -> tuple[ModelWriter, list[Estimate]]:
 def spoiled(asked: Asked) -> dict[str, Any]:
     """Write with a number that no memory has, until asked to mend it."""
     made = write(asked)["groups"]
-    return groups(*made if asked.faulty else (one | {"text": f"99 {one['text']}"} for one in made))
+    return groups(
+        *made if asked.faulty else (each | {"text": f"99 {each['text']}"} for each in made)
+    )
 
 
 WORKS: dict[str, tuple[Callable[[], list[dict[str, Any]]], Responder]] = {
@@ -266,5 +271,5 @@ def test_the_estimate_of_each_call_is_within_a_fifth_of_what_it_takes(
     outcome = agent.sleep(writer)
     (window,) = outcome.plan.windows
     assert window.tokens == noted[0].total
-    for estimate, (asked, said) in zip(noted, agent.server.taken, strict=True):
-        assert estimate.total == pytest.approx(asked + said, rel=0.2)
+    for estimate, (prompt, answer) in zip(noted, agent.server.taken, strict=True):
+        assert estimate.total == pytest.approx(prompt + answer, rel=0.2)

@@ -10,7 +10,6 @@ from model_nights import (
     a_fact,
     a_pair,
     a_rule,
-    answered,
     by_model,
     facts,
     only_question,
@@ -42,9 +41,9 @@ def writer(agent: Agent, model: str, path: str) -> ModelWriter:
 def test_a_question_is_asked_and_its_answer_read(agent: Agent, model: str, path: str) -> None:
     agent.remember([*a_fact(), *a_pair(), *a_rule()])
     outcome = agent.sleep(writer(agent, model, path))
-    assert {one.proposal.operation: one.state for one in by_model(outcome)} == dict.fromkeys(
-        MADE, "applied"
-    )
+    assert {
+        result.proposal.operation: result.state for result in by_model(outcome)
+    } == dict.fromkeys(MADE, "applied")
     asked, checked = agent.server.asked
     assert (asked.kind, checked.kind) == ("write", "check")
     assert {asked.form, checked.form} == {"json_schema"}
@@ -70,9 +69,12 @@ def test_an_answer_that_is_cut_off_is_asked_for_with_twice_the_limit(
 ) -> None:
     agent.remember(a_fact())
     agent.server.responder = in_turn(says('{"groups": [{"operation": "me', "length"), then=oracle)
-    assert states(agent.sleep(writer(agent, model, path))) == {"applied": 1}
+    outcome = agent.sleep(writer(agent, model, path))
+    assert states(outcome) == {"applied": 1}
     first, second, _ = (limit_of(asked) for asked in agent.server.asked)
     assert second == 2 * first
+    assert outcome.usage.calls == 3
+    assert (outcome.usage.prompt_tokens, outcome.usage.completion_tokens) == total(agent)
 
 
 def limit_of(asked: Asked) -> int:
@@ -88,7 +90,9 @@ def test_a_refused_key_or_an_unknown_model_is_understood(
     agent.server.responder = lambda _: refuses(status, "not for you")
     asking = writer(agent, model, path)
     outcome = agent.sleep(asking)
-    assert answered(outcome) == {"failed": 1, "skipped": 1}
+    whys = {question.state: question.why for question in outcome.asked}
+    assert whys.keys() == {"failed", "skipped"}
+    assert whys["skipped"] == "not asked, because the model refuses every call"
     assert "not for you" in str(asking.refused)
     assert len(agent.server.asked) == 1
 

@@ -1,4 +1,4 @@
-"""Answers on record: written line by line, and answered from there without a model."""
+"""Recorded answers: written line by line, and replayed without a model."""
 
 from __future__ import annotations
 
@@ -16,36 +16,33 @@ from typing import Any
 import pytest
 from cli_calls import Cli, Ended
 from commands import setting, split
-from model_nights import (
-    KEY,
-    UNTOUCHED,
-    Agent,
-    a_fact,
-    a_pair,
-    a_rule,
-    facts,
-)
+from model_nights import KEY, UNTOUCHED, Agent, a_fact, a_pair, a_rule, facts
 from model_server import Asked, Reply, in_turn, oracle, says
 from nights import picture
 
 from slowwave.consolidation.model.recording import read_recording
 from slowwave.store.file import create_file
 
-# Nobody checks what is written: one question a window.
-UNREAD = (setting("checker", "none"),)
+Memories = list[dict[str, Any]]
+
+# One question per window.
+NO_CHECKER = (setting("checker", "none"),)
 
 
 @pytest.fixture
-def record(tmp_path: Path) -> Path:
+def path(tmp_path: Path) -> Path:
+    """Return the path of the recording."""
     return tmp_path / "answers.jsonl"
 
 
-def another(agent: Agent) -> Agent:
-    """Return an agent with a new file, in a folder of its own."""
+def another(agent: Agent, memories: Memories) -> Agent:
+    """Return an agent with these memories in a new file, in its own folder."""
     folder = agent.path.parent / f"other-{len(list(agent.path.parent.iterdir()))}"
     folder.mkdir()
     create_file(folder / "memory.db")
-    return Agent(folder / "memory.db", agent.embedder, agent.server, agent.vectors)
+    made = Agent(folder / "memory.db", agent.embedder, agent.server, agent.vectors)
+    made.remember(memories)
+    return made
 
 
 def maintained(cli: Cli, agent: Agent, *arguments: object) -> Ended:
@@ -54,8 +51,18 @@ def maintained(cli: Cli, agent: Agent, *arguments: object) -> Ended:
 
 
 def asking(agent: Agent) -> tuple[object, ...]:
-    """Return the options that ask the scripted server, one question a window."""
-    return ("--model", "openai/scripted", setting("api_base", agent.server.base), *UNREAD)
+    """Return the options that ask the scripted server, one question per window."""
+    return ("--model", "openai/scripted", setting("api_base", agent.server.base), *NO_CHECKER)
+
+
+def recorded(cli: Cli, agent: Agent, path: Path, *options: object) -> Ended:
+    """Run a night, and record it."""
+    return maintained(cli, agent, *asking(agent), setting("record", path), *options)
+
+
+def replayed(cli: Cli, agent: Agent, path: Path, *options: object) -> Ended:
+    """Run a night with recorded answers."""
+    return maintained(cli, agent, setting("replay", path), *NO_CHECKER, *options)
 
 
 def lines(path: Path) -> list[dict[str, Any]]:
@@ -67,13 +74,17 @@ def missing(path: Path) -> Path:
 
 
 def made(ended: Ended) -> list[tuple[Any, ...]]:
-    """Return what a night made of each proposal; answers come in any order."""
+    """Return the outcome of each proposal; answers arrive in any order."""
     names = ("operation", "sources", "state", "why", "draft")
-    return sorted(tuple(one[name] for name in names) for one in ended.json["proposals"])
+    return sorted(tuple(proposal[name] for name in names) for proposal in ended.json["proposals"])
 
 
-def several() -> list[dict[str, Any]]:
-    """Return memories of three tenants, of each kind that a model makes something of."""
+def states(ended: Ended) -> set[str]:
+    return {proposal["state"] for proposal in ended.json["proposals"]}
+
+
+def three_tenants() -> Memories:
+    """Return memories of three tenants, for each kind of result: three questions."""
     return [
         memory | {"tenant": tenant}
         for tenant, memories in (("one", a_fact()), ("two", a_pair()), ("three", a_rule()))
@@ -81,71 +92,62 @@ def several() -> list[dict[str, Any]]:
     ]
 
 
-def recorded(cli: Cli, agent: Agent, record: Path) -> Ended:
-    """Record a night of three questions."""
-    agent.remember(several())
-    ended = maintained(
-        cli, agent, *asking(agent), setting("record", record), setting("concurrency", 1)
-    )
-    assert (ended.code, ended.err) == (0, "")
-    return ended
-
-
-def test_each_prompt_is_recorded_with_its_answer_and_what_it_took(
-    agent: Agent, record: Path, cli: Cli
+def test_each_prompt_is_recorded_with_its_answer_and_usage(
+    agent: Agent, path: Path, cli: Cli
 ) -> None:
-    recorded(cli, agent, record)
-    assert len(lines(record)) == len(agent.server.asked) == 3
-    by_prompt = {json.dumps(one["messages"]): one for one in lines(record)}
+    agent.remember(three_tenants())
+    ended = recorded(cli, agent, path, setting("concurrency", 1))
+    assert (ended.code, ended.err) == (0, "")
+    assert len(lines(path)) == len(agent.server.asked) == 3
+    by_prompt = {json.dumps(line["messages"]): line for line in lines(path)}
     for asked, (prompt, answer) in zip(agent.server.asked, agent.server.taken, strict=True):
-        one = by_prompt[json.dumps(asked.messages)]
+        line = by_prompt[json.dumps(asked.messages)]
         text = json.dumps(
             ["openai/scripted", asked.messages],
             ensure_ascii=False,
             sort_keys=True,
             separators=(",", ":"),
         )
-        assert one["key"] == hashlib.sha256(text.encode()).hexdigest()
-        assert list(one) == [
+        assert line["key"] == hashlib.sha256(text.encode()).hexdigest()
+        assert list(line) == [
             *("key", "model", "messages", "answer"),
             *("prompt_tokens", "completion_tokens", "cost_usd"),
         ]
-        assert (one["prompt_tokens"], one["completion_tokens"]) == (prompt, answer)
-        assert one["model"] == "openai/scripted"
-    # Prompts hold memories.
-    assert stat.S_IMODE(record.stat().st_mode) == 0o600
+        assert (line["prompt_tokens"], line["completion_tokens"]) == (prompt, answer)
+        assert line["model"] == "openai/scripted"
+    # Prompts contain memories.
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
-def test_a_recorded_night_is_the_same_again_without_a_model(
-    agent: Agent, record: Path, cli: Cli
+def test_a_replayed_night_has_the_same_results_without_a_model(
+    agent: Agent, path: Path, cli: Cli
 ) -> None:
-    first = recorded(cli, agent, record)
-    other = another(agent)
-    other.remember(several())
+    agent.remember(three_tenants())
+    first = recorded(cli, agent, path)
     agent.server.forget()
-    again = maintained(cli, other, setting("replay", record), *UNREAD)
+    again = replayed(cli, another(agent, three_tenants()), path)
     assert (again.code, again.err) == (0, "")
     assert made(again) == made(first)
     assert agent.server.asked == []
-    assert not missing(record).exists()
+    assert not missing(path).exists()
     assert again.json["model"] == {
         "writer": "model",
         "name": "openai/scripted",
         "checker": None,
         "calls": 0,
-        "cached": len(lines(record)),
+        "cached": 3,
         "prompt_tokens": 0,
         "completion_tokens": 0,
         "cost_usd": 0.0,
     }
 
 
-def test_a_replayed_night_needs_neither_litellm_nor_a_key_nor_a_budget(
-    agent: Agent, record: Path, cli: Cli
+def test_a_replay_needs_neither_litellm_nor_a_key_nor_a_budget(
+    agent: Agent, path: Path, cli: Cli
 ) -> None:
-    recorded(cli, agent, record)
-    other = another(agent)
-    other.remember(several())
+    agent.remember(three_tenants())
+    recorded(cli, agent, path)
+    copy = another(agent, three_tenants())
     program = (
         "import sys\n"
         "from slowwave.cli.app import run\n"
@@ -155,7 +157,8 @@ def test_a_replayed_night_needs_neither_litellm_nor_a_key_nor_a_budget(
         "sys.exit(code)\n"
     )
     limits = (setting("max_calls", 0), setting("max_tokens", 0), "--max-cost", 0)
-    words, variables = split(("maintain", other.path, setting("replay", record), *UNREAD, *limits))
+    options = (setting("replay", path), *NO_CHECKER, *limits)
+    words, variables = split(("maintain", copy.path, *options))
     ended = subprocess.run(
         [sys.executable, "-c", program, *words],
         capture_output=True,
@@ -164,172 +167,137 @@ def test_a_replayed_night_needs_neither_litellm_nor_a_key_nor_a_budget(
         check=False,
     )
     assert (ended.returncode, ended.stderr) == (0, "")
-    assert len(other.rows("SELECT * FROM derivations")) == 3
+    assert len(copy.rows("SELECT * FROM derivations")) == 3
 
 
-def test_a_prompt_that_is_not_on_record_fails_its_question_and_is_written_down(
-    agent: Agent, record: Path, cli: Cli
+def test_a_prompt_without_a_recorded_answer_fails_and_is_written_to_the_missing_ones(
+    agent: Agent, path: Path, cli: Cli
 ) -> None:
     agent.remember(facts(1))
-    maintained(cli, agent, *asking(agent), setting("record", record))
-    other = another(agent)
-    other.remember(facts(3))
-    before = len(record.read_bytes())
-    ended = maintained(cli, other, setting("replay", record), *UNREAD)
+    recorded(cli, agent, path)
+    before = path.read_bytes()
+    ended = replayed(cli, another(agent, facts(3)), path)
     assert ended.code == 3
-    assert [one["state"] for one in ended.json["proposals"]] == ["applied"]
-    states = sorted((one["state"], one["why"] or "") for one in ended.json["questions"])
-    assert [state for state, _ in states] == ["applied", "failed", "failed"]
-    assert all(str(missing(record)) in why for state, why in states if state == "failed")
-    assert [set(one) for one in lines(missing(record))] == [{"key", "model", "messages"}] * 2
-    assert len(record.read_bytes()) == before
-    assert stat.S_IMODE(missing(record).stat().st_mode) == 0o600
+    assert [proposal["state"] for proposal in ended.json["proposals"]] == ["applied"]
+    questions = ended.json["questions"]
+    whys = [question["why"] for question in questions if question["state"] == "failed"]
+    assert len(whys) == 2
+    assert all(str(missing(path)) in why for why in whys)
+    assert [set(line) for line in lines(missing(path))] == [{"key", "model", "messages"}] * 2
+    assert path.read_bytes() == before
+    assert stat.S_IMODE(missing(path).stat().st_mode) == 0o600
 
 
-def test_what_is_missing_is_said_anew_by_each_run(agent: Agent, record: Path, cli: Cli) -> None:
+def test_each_replay_rewrites_the_missing_prompts_and_a_person_can_answer_them(
+    agent: Agent, path: Path, cli: Cli
+) -> None:
     agent.remember(facts(2))
-    record.touch()
-    model = ("--model", "openai/scripted")
-    maintained(cli, agent, setting("replay", record), *model, *UNREAD)
-    maintained(cli, agent, setting("replay", record), *model, *UNREAD)
-    unknown = lines(missing(record))
+    path.touch()
+    for _ in range(2):
+        replayed(cli, agent, path, "--model", "openai/scripted")
+    unknown = lines(missing(path))
     assert len(unknown) == 2
-    # Whoever answers them by hand puts the answer into the line.
-    agent.server.responder = oracle
-    other = another(agent)
-    other.remember(facts(2))
-    maintained(cli, other, *asking(agent), setting("record", record))
-    answers = {one["key"]: one["answer"] for one in lines(record)}
-    by_hand = [one | {"answer": answers[one["key"]]} for one in unknown]
-    record.write_text("".join(json.dumps(one) + "\n" for one in by_hand))
-    ended = maintained(cli, agent, setting("replay", record), *UNREAD)
-    assert [one["state"] for one in ended.json["proposals"]] == ["applied"] * 2
-    assert not missing(record).exists()
+    recorded(cli, another(agent, facts(2)), path)
+    answers = {line["key"]: line["answer"] for line in lines(path)}
+    answered = [line | {"answer": answers[line["key"]]} for line in unknown]
+    path.write_text("".join(json.dumps(line) + "\n" for line in answered))
+    ended = replayed(cli, agent, path)
+    assert [proposal["state"] for proposal in ended.json["proposals"]] == ["applied"] * 2
+    assert not missing(path).exists()
 
 
-def test_a_dry_run_writes_to_no_file_of_answers(agent: Agent, record: Path, cli: Cli) -> None:
+def test_a_dry_run_writes_neither_answers_nor_missing_prompts(
+    agent: Agent, path: Path, cli: Cli
+) -> None:
     agent.remember(facts(1))
-    assert maintained(cli, agent, *asking(agent), setting("record", record), "--dry-run").code == 0
-    assert not record.exists()
-    maintained(cli, agent, *asking(agent), setting("record", record))
-    other = another(agent)
-    other.remember(facts(1))
-    missing(record).write_text("of an earlier run\n")
-    ended = maintained(cli, other, setting("replay", record), *UNREAD, "--dry-run")
+    assert recorded(cli, agent, path, "--dry-run").code == 0
+    assert not path.exists()
+    recorded(cli, agent, path)
+    missing(path).write_text("of an earlier run\n")
+    ended = replayed(cli, another(agent, facts(1)), path, "--dry-run")
     assert ended.json["model"]["name"] == "openai/scripted"
-    assert missing(record).read_text() == "of an earlier run\n"
+    assert missing(path).read_text() == "of an earlier run\n"
 
 
-def test_with_both_what_is_not_on_record_is_asked_and_recorded(
-    agent: Agent, record: Path, cli: Cli
+def test_a_run_that_records_and_replays_asks_and_records_only_what_is_unknown(
+    agent: Agent, path: Path, cli: Cli
 ) -> None:
     agent.remember(facts(1))
-    maintained(cli, agent, *asking(agent), setting("record", record))
+    recorded(cli, agent, path)
     agent.server.forget()
-    other = another(agent)
-    other.remember(facts(3))
-    both = (setting("record", record), setting("replay", record))
-    ended = maintained(cli, other, *asking(agent), *both, setting("max_calls", 2))
-    assert {one["state"] for one in ended.json["proposals"]} == {"applied"}
+    options = (setting("replay", path), setting("max_calls", 2))
+    ended = recorded(cli, another(agent, facts(3)), path, *options)
+    assert states(ended) == {"applied"}
     assert len(agent.server.asked) == ended.json["model"]["calls"] == 2
-    assert len({one["key"] for one in lines(record)}) == len(lines(record)) == 3
-    assert not missing(record).exists()
+    assert len({line["key"] for line in lines(path)}) == len(lines(path)) == 3
+    assert not missing(path).exists()
 
 
-def test_what_is_replayed_is_recorded_in_another_file_too(
-    agent: Agent, record: Path, cli: Cli
-) -> None:
+def test_replayed_answers_are_recorded_in_another_file(agent: Agent, path: Path, cli: Cli) -> None:
     agent.remember(facts(2))
-    maintained(cli, agent, *asking(agent), setting("record", record))
-    other = another(agent)
-    other.remember(facts(2))
-    copy = record.with_name("copy.jsonl")
-    maintained(
-        cli, other, *asking(agent), setting("record", copy), setting("replay", record), *UNREAD
-    )
-    assert sorted(copy.read_text().splitlines()) == sorted(record.read_text().splitlines())
+    recorded(cli, agent, path)
+    copy = path.with_name("copy.jsonl")
+    recorded(cli, another(agent, facts(2)), copy, setting("replay", path))
+    assert sorted(copy.read_text().splitlines()) == sorted(path.read_text().splitlines())
 
 
-def test_answers_from_the_memory_file_are_recorded_too(
-    agent: Agent, record: Path, cli: Cli
-) -> None:
+def test_answers_from_the_memory_file_are_recorded(agent: Agent, path: Path, cli: Cli) -> None:
     agent.remember(facts(2))
     run_id = maintained(cli, agent, *asking(agent)).json["run"]
     assert cli("undo", agent.path, run_id).code == 0
     agent.server.forget()
-    maintained(cli, agent, *asking(agent), "--reconsider", setting("record", record))
+    recorded(cli, agent, path, "--reconsider")
     assert agent.server.asked == []
-    assert len(lines(record)) == 2
-    other = another(agent)
-    other.remember(facts(2))
-    ended = maintained(cli, other, setting("replay", record), *UNREAD)
-    assert {one["state"] for one in ended.json["proposals"]} == {"applied"}
-
-
-def test_a_bad_answer_and_its_repair_are_recorded_as_they_came(
-    agent: Agent, record: Path, cli: Cli
-) -> None:
-    agent.remember(a_fact())
-    agent.server.responder = in_turn(says("no JSON"), then=oracle)
-    first = maintained(cli, agent, *asking(agent), setting("record", record))
-    assert [one["answer"] == "no JSON" for one in lines(record)] == [True, False]
-    other = another(agent)
-    other.remember(a_fact())
-    assert made(maintained(cli, other, setting("replay", record), *UNREAD)) == made(first)
-
-
-def test_an_answer_that_is_no_utf_8_is_recorded_as_what_can_be_read_again(
-    agent: Agent, record: Path, cli: Cli
-) -> None:
-    agent.remember(a_fact())
-    agent.server.responder = in_turn(Reply(half_a_letter()), then=oracle)
-    first = maintained(cli, agent, *asking(agent), setting("record", record))
-    assert [one["state"] for one in first.json["proposals"]] == ["applied"]
-    other = another(agent)
-    other.remember(a_fact())
-    assert made(maintained(cli, other, setting("replay", record), *UNREAD)) == made(first)
+    assert len(lines(path)) == 2
+    assert states(replayed(cli, another(agent, facts(2)), path)) == {"applied"}
 
 
 def half_a_letter() -> str:
-    """Return a completion whose text holds half a surrogate pair."""
+    """Return a completion whose text contains half a surrogate pair."""
     choice = {"index": 0, "message": {"role": "assistant", "content": "\ud83d"}}
     head = {"id": "c", "object": "chat.completion", "created": 1, "model": "m"}
     return json.dumps(head | {"choices": [choice | {"finish_reason": "stop"}]})
 
 
+@pytest.mark.parametrize("bad", [says("no JSON"), Reply(half_a_letter())], ids=["text", "no UTF-8"])
+def test_an_unreadable_answer_and_its_correction_are_recorded(
+    agent: Agent, path: Path, cli: Cli, bad: Reply
+) -> None:
+    agent.remember(a_fact())
+    agent.server.responder = in_turn(bad, then=oracle)
+    first = recorded(cli, agent, path)
+    assert states(first) == {"applied"}
+    assert ["groups" in line["answer"] for line in lines(path)] == [False, True]
+    assert made(replayed(cli, another(agent, a_fact()), path)) == made(first)
+
+
 @pytest.mark.parametrize("end", ['{"key":"half a li', '{"k', "\n\n", ""])
-def test_a_record_goes_on_behind_a_line_that_broke_off_and_removes_nothing(
-    agent: Agent, record: Path, cli: Cli, end: str
+def test_a_recording_continues_after_a_truncated_line_and_removes_nothing(
+    agent: Agent, path: Path, cli: Cli, end: str
 ) -> None:
     agent.remember(facts(1))
-    maintained(cli, agent, *asking(agent), setting("record", record))
-    whole = record.read_bytes()
-    before = whole[: -1 if not end else None] + end.encode()
-    record.write_bytes(before)
-    other = another(agent)
-    other.remember(facts(2))
-    assert maintained(cli, other, *asking(agent), setting("record", record)).code == 0
-    assert record.read_bytes().startswith(before)
-    assert len(read_recording(record).answers) == 2
+    recorded(cli, agent, path)
+    complete = path.read_bytes()
+    before = complete[: -1 if not end else None] + end.encode()
+    path.write_bytes(before)
+    assert recorded(cli, another(agent, facts(2)), path).code == 0
+    assert path.read_bytes().startswith(before)
+    assert len(read_recording(path).answers) == 2
 
 
-def test_an_answer_is_not_glued_to_what_another_run_could_not_end(
-    agent: Agent, record: Path, cli: Cli
+def test_an_answer_is_not_appended_to_a_line_that_another_run_truncated(
+    agent: Agent, path: Path, cli: Cli
 ) -> None:
-    agent.remember(several())
+    agent.remember(three_tenants())
 
     def respond(asked: Asked) -> Reply:
-        with record.open("ab") as other:
-            other.write(b'{"key":"half a li')
+        with path.open("ab") as file:
+            file.write(b'{"key":"half a li')
         return oracle(asked)
 
     agent.server.responder = respond
-    assert maintained(cli, agent, *asking(agent), setting("record", record)).code == 0
-    assert len(read_recording(record).answers) == len(agent.server.asked) > 1
-
-
-def no_recording(path: Path) -> None:
-    path.write_text('{"model": "m", "messages": []}\n')
+    assert recorded(cli, agent, path).code == 0
+    assert len(read_recording(path).answers) == len(agent.server.asked) > 1
 
 
 def of_two_models(path: Path) -> None:
@@ -337,69 +305,73 @@ def of_two_models(path: Path) -> None:
     path.write_text("".join(json.dumps(line | {"model": name}) + "\n" for name in "ab"))
 
 
-def with_another_key(path: Path) -> None:
-    path.write_text('{"key": "0", "model": "m", "messages": [], "answer": ""}\n')
+def writing(text: str) -> Callable[[Path], object]:
+    return lambda path: path.write_text(text)
 
 
-BAD = {
+BAD: dict[str, tuple[Callable[[Path], object], str]] = {
     "missing": (lambda path: None, "Cannot read"),
     "a folder": (lambda path: path.mkdir(), "Cannot read"),
-    "no JSON": (lambda path: path.write_text("Dear diary\n"), "Line 1"),
-    "no JSON and no line end": (lambda path: path.write_text("Dear diary"), "Line 1"),
-    "no answer": (no_recording, "answer: Field required"),
-    "another key": (with_another_key, "its key is that of another prompt"),
+    "no JSON": (writing("Dear diary\n"), "Line 1"),
+    "no JSON and no line end": (writing("Dear diary"), "Line 1"),
+    "no answer": (writing('{"model": "m", "messages": []}\n'), "answer: Field required"),
+    "another key": (
+        writing('{"key": "0", "model": "m", "messages": [], "answer": ""}\n'),
+        "its key is that of another prompt",
+    ),
     "two models": (of_two_models, "several models: a, b"),
     "empty": (lambda path: path.touch(), "--model"),
 }
 
 
-@pytest.mark.parametrize("kind", BAD)
-def test_a_recording_that_cannot_be_replayed_ends_with_2_before_anything_is_changed(
-    agent: Agent, record: Path, cli: Cli, kind: str
+@pytest.mark.parametrize(("make", "message"), BAD.values(), ids=BAD.keys())
+def test_a_bad_recording_is_refused_with_2_before_anything_is_changed(
+    agent: Agent, path: Path, cli: Cli, make: Callable[[Path], object], message: str
 ) -> None:
     agent.remember(facts(1))
     before = picture(agent.path, UNTOUCHED)
-    make, sentence = BAD[kind]
-    make(record)
-    ended = cli("maintain", agent.path, "--consolidate", setting("replay", record), *UNREAD)
+    make(path)
+    ended = replayed(cli, agent, path)
     assert (ended.code, ended.out) == (2, "")
-    assert sentence in ended.err
+    assert message in ended.err
     assert "Traceback" not in ended.err
     assert picture(agent.path, UNTOUCHED) == before
 
 
-@pytest.mark.parametrize(
-    "kind",
-    ["a folder", "no JSON", "no JSON and no line end", "in no folder", "the memory file"],
-)
-def test_a_record_that_cannot_be_written_ends_with_2_before_anything_is_asked(
-    agent: Agent, record: Path, cli: Cli, kind: str
+UNWRITABLE = {
+    "a folder": "",
+    "no JSON": "",
+    "no JSON and no line end": "",
+    "in no folder": "answers.jsonl/none/answers.jsonl",
+    "the memory file": "memory.db",
+    "a device": "/dev/full",
+}
+
+
+@pytest.mark.parametrize("kind", UNWRITABLE)
+def test_an_unwritable_recording_is_refused_with_2_before_anything_is_asked(
+    agent: Agent, path: Path, cli: Cli, kind: str
 ) -> None:
     agent.remember(facts(1))
     before = picture(agent.path, UNTOUCHED)
-    if kind == "in no folder":
-        record = record / "none" / "answers.jsonl"
-    elif kind == "the memory file":
-        record = agent.path
-    else:
-        BAD[kind][0](record)
-    held = record.read_bytes() if record.is_file() else None
-    ended = cli("maintain", agent.path, "--consolidate", *asking(agent), setting("record", record))
+    if kind in BAD:
+        BAD[kind][0](path)
+    if kind == "the memory file":
+        path = agent.path
+    elif UNWRITABLE[kind]:
+        path = path.parent / UNWRITABLE[kind]
+    content = path.read_bytes() if path.is_file() else None
+    ended = recorded(cli, agent, path)
     assert (ended.code, ended.out) == (2, "")
-    assert ended.err.startswith(("Error: Cannot write", "Error: Line 1 of"))
+    error = json.loads(ended.err)["error"]
+    assert error.startswith(("Cannot write", "Line 1 of"))
+    assert ("not a regular file" in error) == (kind == "a device")
     assert agent.server.asked == []
     assert picture(agent.path, UNTOUCHED) == before
-    assert held is None or kind == "the memory file" or record.read_bytes() == held
+    assert content is None or kind == "the memory file" or path.read_bytes() == content
 
 
-def test_a_device_is_no_record(agent: Agent, cli: Cli) -> None:
-    agent.remember(facts(1))
-    ended = maintained(cli, agent, *asking(agent), setting("record", "/dev/full"))
-    assert ended.code == 2
-    assert "not a regular file" in ended.err
-
-
-def test_a_record_that_fails_within_the_night_costs_no_answer_and_is_said_so(
+def test_a_recording_that_fails_during_the_night_loses_no_answer_and_is_reported(
     agent: Agent, tmp_path: Path, cli: Cli
 ) -> None:
     agent.remember(facts(2))
@@ -411,11 +383,10 @@ def test_a_record_that_fails_within_the_night_costs_no_answer_and_is_said_so(
         return oracle(asked)
 
     agent.server.responder = respond
-    record = folder / "answers.jsonl"
-    ended = maintained(cli, agent, *asking(agent), setting("record", record))
+    ended = recorded(cli, agent, folder / "answers.jsonl")
     assert ended.code == 3
     assert "Not all answers were recorded in" in ended.err
-    assert {one["state"] for one in ended.json["proposals"]} == {"applied"}
+    assert states(ended) == {"applied"}
     assert len(agent.rows("SELECT * FROM answers")) == 2
 
 
@@ -423,23 +394,23 @@ def escaped(key: str) -> str:
     return "".join(f"\\u{ord(letter):04x}" for letter in key)
 
 
-@pytest.mark.parametrize("written", [str, str.upper, escaped], ids=["as is", "upper", "escaped"])
-def test_a_key_never_goes_on_record_nor_into_the_file_or_a_report(
+@pytest.mark.parametrize("spell", [str, str.upper, escaped], ids=["as is", "upper", "escaped"])
+def test_a_key_is_never_written_to_a_recording_a_memory_file_or_a_report(
     agent: Agent,
-    record: Path,
+    path: Path,
     cli: Cli,
     monkeypatch: pytest.MonkeyPatch,
-    written: Callable[[str], str],
+    spell: Callable[[str], str],
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     agent.remember(facts(1))
-    claim = f'{{"claims": [{{"text": "The key is {written(KEY)}.", "sources": ["m1"]}}]}}'
+    claim = f'{{"claims": [{{"text": "The key is {spell(KEY)}.", "sources": ["m1"]}}]}}'
     agent.server.responder = in_turn(says(claim), then=oracle)
-    ended = maintained(cli, agent, *asking(agent), setting("record", record))
-    answers = [one["answer"] for one in lines(record)]
+    ended = recorded(cli, agent, path)
+    answers = [line["answer"] for line in lines(path)]
     assert "$OPENAI_API_KEY" in answers[0]
-    # What an answer says once it is parsed, too.
-    said = [ended.out, ended.err, record.read_text(), *map(str, map(json.loads, answers))]
-    said += [str(row) for row in agent.rows("SELECT * FROM proposals")]
-    said += [str(row) for row in agent.rows("SELECT * FROM answers")]
-    assert [one for one in said if KEY.lower() in one.lower() or escaped(KEY) in one] == []
+    # Also in an answer that is parsed.
+    texts = [ended.out, ended.err, path.read_text(), *map(str, map(json.loads, answers))]
+    texts += [str(row) for row in agent.rows("SELECT * FROM proposals")]
+    texts += [str(row) for row in agent.rows("SELECT * FROM answers")]
+    assert [text for text in texts if KEY.lower() in text.lower() or escaped(KEY) in text] == []

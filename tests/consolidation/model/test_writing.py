@@ -111,16 +111,16 @@ def test_a_model_merges_synthesizes_and_extracts_in_one_night_that_costs_two_cal
 ) -> None:
     agent.remember([*a_fact(), *a_pair(), *a_rule()])
     outcome = agent.sleep()
-    assert {one.proposal.operation: one.state for one in by_model(outcome)} == dict.fromkeys(
-        MADE, "applied"
-    )
+    assert {
+        result.proposal.operation: result.state for result in by_model(outcome)
+    } == dict.fromkeys(MADE, "applied")
     assert kinds(agent) == ["write", "check"]
     assert outcome.usage.calls == 2
     status = {row["id"]: row["status"] for row in agent.rows("SELECT * FROM memories")}
     assert {status[memory["id"]] for memory in a_fact()} == {"superseded"}
     assert sorted(status[memory["id"]] for memory in a_pair()) == ["active", "superseded"]
     # Only the demand with a name of its own stays, as evidence of the rule.
-    assert [one["id"] for one in a_rule() if status[one["id"]] == "active"] == ["rule-04"]
+    assert [memory["id"] for memory in a_rule() if status[memory["id"]] == "active"] == ["rule-04"]
     (rule,) = agent.rows("SELECT * FROM memories WHERE layer = 'core'")
     assert "Malte" not in rule["content"]
 
@@ -218,8 +218,10 @@ def test_a_dry_run_asks_only_if_it_is_allowed_to_and_then_shows_what_the_night_d
     asked = agent.sleep(dry_run=True, ask=True)
     assert agent.path.read_bytes() == before
     done = agent.sleep()
-    assert [one.state for one in by_model(asked)] == ["planned"] * 3
-    assert [one.proposal for one in by_model(asked)] == [one.proposal for one in by_model(done)]
+    assert [result.state for result in by_model(asked)] == ["planned"] * 3
+    assert [result.proposal for result in by_model(asked)] == [
+        result.proposal for result in by_model(done)
+    ]
     assert asked.after.active == done.after.active
 
 
@@ -327,7 +329,7 @@ def test_an_update_of_what_shares_no_name_and_lies_far_apart_is_turned_down(agen
     agent.remember(told([turku, "Tom has worked in Turku for Valmet in 2024."], "tom"))
 
     def ended(asked: Asked) -> Answer:
-        ids = [one for one in asked.memories if one.text in (nuts, turku)]
+        ids = [memory for memory in asked.memories if memory.text in (nuts, turku)]
         return groups(group("update", ids, turku))
 
     agent.server.responder = answering(ended, approval)
@@ -433,23 +435,21 @@ def test_where_too_little_would_leave_for_a_text_that_loses_something_nothing_do
         assert wiki.picture() == before
 
 
-def test_what_a_repair_puts_back_is_written(wiki: Agent) -> None:
-    wiki.server.responder = answering(in_turn(saying(WITHOUT_DAYS), saying(WHOLE)))
+REPAIRS: dict[str, tuple[Callable[[Asked], Answer], list[str]]] = {
+    "complete": (saying(WHOLE), [WHOLE]),
+    # The first text, and the memory of which it loses something.
+    "worse": (saying(WHOLE.replace("14 days", "99 days")), [WITHOUT_DAYS, WIKI[2]]),
+    "left out": (lambda asked: groups(), [WITHOUT_DAYS, WIKI[2]]),
+}
+
+
+@pytest.mark.parametrize(("repair", "texts"), REPAIRS.values(), ids=REPAIRS.keys())
+def test_a_repaired_text_is_written_or_else_as_much_as_possible_of_the_first(
+    wiki: Agent, repair: Callable[[Asked], Answer], texts: list[str]
+) -> None:
+    wiki.server.responder = answering(in_turn(saying(WITHOUT_DAYS), repair))
     assert states(wiki.sleep()) == {"applied": 1}
-    assert active_texts(wiki) == [WHOLE]
-
-
-def test_a_repair_that_is_worse_leaves_the_first_text_as_far_as_it_goes(wiki: Agent) -> None:
-    invented = WHOLE.replace("14 days", "99 days")
-    wiki.server.responder = answering(in_turn(saying(WITHOUT_DAYS), saying(invented)))
-    assert states(wiki.sleep()) == {"applied": 1}
-    assert sorted(active_texts(wiki)) == sorted([WITHOUT_DAYS, WIKI[2]])
-
-
-def test_a_group_that_a_repair_leaves_out_falls_back_on_its_first_text(wiki: Agent) -> None:
-    wiki.server.responder = answering(in_turn(saying(WITHOUT_DAYS), lambda asked: groups()))
-    assert states(wiki.sleep()) == {"applied": 1}
-    assert sorted(active_texts(wiki)) == sorted([WITHOUT_DAYS, WIKI[2]])
+    assert sorted(active_texts(wiki)) == sorted(texts)
 
 
 def test_a_memory_that_does_not_belong_to_the_others_leaves_before_the_repair(
@@ -516,7 +516,7 @@ def test_only_groups_with_a_fault_are_shown_again(agent: Agent) -> None:
         made = write(asked)["groups"]
         if asked.faulty:
             return groups(*made)
-        return groups(*(one | {"text": one["text"].replace("Brandt", "Olaf")} for one in made))
+        return groups(*(each | {"text": each["text"].replace("Brandt", "Olaf")} for each in made))
 
     agent.server.responder = answering(written)
     assert states(agent.sleep()) == {"applied": 2}
@@ -531,7 +531,7 @@ def test_a_repair_that_joins_two_faulty_groups_pays_for_itself_once(agent: Agent
     def written(asked: Asked) -> Answer:
         if asked.faulty:
             return groups(group("synthesize", asked.memories, both))
-        return groups(*(one | {"text": "It is 99."} for one in write(asked)["groups"]))
+        return groups(*(each | {"text": "It is 99."} for each in write(asked)["groups"]))
 
     agent.server.responder = answering(written, approval)
     outcome = agent.sleep()
@@ -552,8 +552,8 @@ KEPT = {"pinned": {"pinned": True}, "a person's": {"origin": "human"}}
 def test_what_is_protected_leaves_only_if_that_is_asked_for(
     agent: Agent, fields: dict[str, Any], is_asked_for: bool
 ) -> None:
-    first, *others = told(WIKI, "wiki")
-    agent.remember([first | fields, *others])
+    first, *rest = told(WIKI, "wiki")
+    agent.remember([first | fields, *rest])
     agent.server.responder = answering(saying(WHOLE), approval)
     result = only_result(agent.sleep(include_protected=is_asked_for))
     assert result.state == "applied"
@@ -587,22 +587,15 @@ def test_operations_that_are_not_wanted_are_left_out_though_the_model_is_asked_t
 ) -> None:
     agent.remember([*a_fact(), *a_pair(), *a_rule()])
     outcome = agent.sleep(only=frozenset({"merge"}))
-    assert [one.proposal.operation for one in by_model(outcome)] == ["merge"]
+    assert [result.proposal.operation for result in by_model(outcome)] == ["merge"]
     assert len(agent.server.asked[0].memories) == 12
-
-
-def test_what_is_excluded_this_time_is_not_done(agent: Agent) -> None:
-    agent.remember([*a_fact(), *a_fact(JONAH)])
-    first, second = by_model(agent.sleep(dry_run=True, ask=True))
-    done = by_model(agent.sleep(excluded=frozenset({first.proposal.id})))
-    assert [one.proposal.id for one in done] == [second.proposal.id]
 
 
 def test_what_was_undone_is_not_done_again_beside_something_new_nor_in_part(wiki: Agent) -> None:
     texts = {WIKI[0], WIKI[1], WIKI[2]}
 
     def written(asked: Asked) -> Answer:
-        ids = [one for one in asked.memories if one.text in texts]
+        ids = [memory for memory in asked.memories if memory.text in texts]
         return groups(group("merge", ids, WIKI[1]))
 
     # A merge of two is what is left of a merge of three: the third loses its days.
@@ -723,7 +716,7 @@ def test_a_later_night_shows_what_is_new_with_what_lies_near_and_lets_what_was_m
     new = "The user's nephew Jonah is allergic to cashews and was in hospital with it in 2024."
     agent.remember(told([new], "new", first_day=10))
     result = only_result(agent.sleep(now=TOMORROW))
-    assert {(one.text, one.made) for one in agent.server.asked[0].memories} == {
+    assert {(memory.text, memory.made) for memory in agent.server.asked[0].memories} == {
         (made, True),
         (new, False),
     }
@@ -750,13 +743,3 @@ def test_a_night_that_is_undone_and_wanted_again_is_not_paid_for_twice(agent: Ag
     assert agent.rows(texts) == made
     assert agent.server.asked == []
     assert again.usage == Usage(cached=paid)
-
-
-def test_another_model_is_asked_anew(agent: Agent) -> None:
-    agent.remember(a_fact())
-    agent.server.responder = writing()
-    agent.sleep()
-    agent.server.forget()
-    agent.server.responder = oracle
-    assert states(agent.sleep(agent.writer("openai/other"), now=TOMORROW)) == {"applied": 1}
-    assert {asked.body["model"] for asked in agent.server.asked} == {"other"}

@@ -10,8 +10,7 @@ from pathlib import Path
 
 from nights import TWINS, fill, of_one_thing, rows, told
 
-from slowwave.consolidation.model.portions import BudgetOwner
-from slowwave.consolidation.model.usage_limits import UsageLimits
+from slowwave.consolidation.model.usage_limits import BudgetOwner, UsageLimits
 from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.runtime.interruption import Interruption

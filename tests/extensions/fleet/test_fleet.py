@@ -40,8 +40,7 @@ from readme import ROOT, every_command
 
 from slowwave.consolidation.cycle import run_cycle
 from slowwave.consolidation.errors import ConsolidationError
-from slowwave.consolidation.model.portions import Portion
-from slowwave.consolidation.model.usage_limits import UsageLimits
+from slowwave.consolidation.model.usage_limits import Portion, UsageLimits
 from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.consolidation.writing.writer import BuiltInWriter

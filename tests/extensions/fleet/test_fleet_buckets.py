@@ -27,8 +27,7 @@ from model_nights import near_pairs
 from model_server import model_server
 from nights import fill, rows, told
 
-from slowwave.consolidation.model.portions import BudgetOwner
-from slowwave.consolidation.model.usage_limits import UsageLimits
+from slowwave.consolidation.model.usage_limits import BudgetOwner, UsageLimits
 from slowwave.consolidation.writing.writer import Writer
 from slowwave.extensions.fleet.commands.worker import writer_of
 from slowwave.extensions.fleet.store import object_store

@@ -1,0 +1,34 @@
+"""Why a question has no answer."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+
+class Unanswered(Exception):
+    """A question has no usable answer. Its message says why."""
+
+    state: Literal["failed", "skipped"] = "failed"
+
+
+class LimitReached(Unanswered):
+    """A usage limit prevents another request."""
+
+    state = "skipped"
+
+
+class CallFailed(Unanswered):
+    """A call failed after all retries."""
+
+
+class ModelRefuses(CallFailed):
+    """The model refuses every call: the key is wrong, or the model does not exist."""
+
+
+class UnreadableAnswer(Unanswered):
+    """An answer does not have the requested form."""
+
+    def __init__(self, why: str, text: str) -> None:
+        """Take why, and the answer."""
+        super().__init__(why)
+        self.text = text

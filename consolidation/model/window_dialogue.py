@@ -1,0 +1,320 @@
+"""Consolidate a window: write, check, repair once, check again.
+
+1. The model is shown the memories; the answer is groups, each with a text.
+2. A program checks each group, then a model checks all of them in one question.
+3. Groups with faults of either check are repaired once, and checked again.
+4. Groups that are still wrong are rejected; a memory whose content is still lost stays active.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+
+from slowwave.consolidation.planning.estimates import estimate_repair, estimate_window
+from slowwave.consolidation.proposals import AskedWindow, Conflict, Proposal, Result, State
+from slowwave.consolidation.writing.program_check import find_faults, find_hints
+from slowwave.consolidation.writing.writer import Job
+
+from . import prompts
+from .answer_forms import WRITE, StatedGroup
+from .groups import Group, Unusable, WindowGroups
+from .interface import Models
+from .objections import Objections, check_drafts
+from .prompts import DraftToCheck
+from .question import Asking, Bill, Dialogue, Question, ask
+from .unanswered import Unanswered
+
+
+@dataclass(frozen=True)
+class CheckedGroup:
+    """A group with its proposal, and the findings of both checks."""
+
+    group: Group
+    proposal: Proposal
+    # Found by the program.
+    faults: tuple[str, ...] = ()
+    # Found by the checking model.
+    objections: Objections = field(default_factory=Objections)
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """What must be repaired, as sentences."""
+        # Memories that say more than a rule stay as its evidence.
+        is_rule = self.proposal.operation == "extract"
+        lost = () if is_rule else self.objections.lost_reasons
+        return (*self.faults, *self.objections.reasons, *lost)
+
+    def without_strangers(self) -> CheckedGroup:
+        """Return it without memories that do not belong, if enough are left."""
+        group = self.group.without(self.objections.strangers)
+        return replace(self, group=group) if len(group.ids) > 1 else self
+
+
+@dataclass(frozen=True)
+class Unproposed:
+    """A group that cannot become a proposal, and why."""
+
+    group: Group
+    why: str
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """What must be repaired."""
+        return (self.why,)
+
+
+Faulty = CheckedGroup | Unproposed
+
+
+@dataclass(frozen=True)
+class WrittenGroups:
+    """An answer of the writing model, checked by program."""
+
+    candidates: tuple[CheckedGroup, ...]
+    unproposed: tuple[Unproposed, ...]
+    # The ids of memories that cannot all be true.
+    conflicts: tuple[tuple[str, ...], ...]
+
+
+class WindowDialogue:
+    """What is asked about a window, and what comes of it."""
+
+    def __init__(self, job: Job, key: str, models: Models) -> None:
+        """Take the window with its sources. key: the hash of models and prompts."""
+        self._job = job
+        self._window = job.window
+        self._groups = WindowGroups(job.window, job.sources, key, models)
+        self._models = models
+        self._bill = Bill()
+        self._conflicts: list[Conflict] = []
+        # Why groups did not become proposals, even after a repair.
+        self._turned_down: list[str] = []
+        # The ids of memories that are in a proposal: each is in at most one.
+        self._taken: set[str] = set()
+
+    def run(self) -> Dialogue[Result | AskedWindow]:
+        """Yield the questions and the results, and at last the end of the window."""
+        state: State = "applied"
+        why = None
+        try:
+            yield from self._consolidate()
+        except Unanswered as error:
+            state, why = error.state, str(error)
+        conflicts, turned_down = tuple(self._conflicts), tuple(self._turned_down)
+        yield AskedWindow(self._window, state, why, self._bill.total, conflicts, turned_down)
+
+    def _consolidate(self) -> Dialogue[Result]:
+        """Yield the questions and the results. Raises `Unanswered`."""
+        first = yield from self._write()
+        try:
+            checked = yield from self._check(first)
+        except Unanswered as error:
+            # An unchecked draft is not written.
+            yield from self._settle(_unanswered(each, error) for each in first.candidates)
+            raise
+        yield from self._settle(self._conclude(each) for each in checked if not each.reasons)
+        faulty = [each.without_strangers() for each in checked if each.reasons]
+        before: list[Faulty] = [*faulty, *self._repairable(first.unproposed)]
+        if not before:
+            return
+        try:
+            second = yield from self._write(before)
+            repaired = yield from self._check(second)
+        except Unanswered as error:
+            yield from self._settle(self._without_repair(faulty, error))
+            raise
+        self._turned_down += [each.why for each in second.unproposed]
+        yield from self._settle(self._after_repair(repaired, before))
+
+    def _write(self, faulty: Sequence[Faulty] = ()) -> Asking[WrittenGroups]:
+        """Ask to write all groups, or to repair faulty ones, and check them by program."""
+        derived, sources = self._window.derived, self._job.sources
+        if faulty:
+            named = {memory_id for each in faulty for memory_id in each.group.ids}
+            sources = tuple(self._groups.sources(named))
+        ids = prompts.short_ids(sources)
+        if faulty:
+            short = {memory_id: shown for shown, memory_id in ids.items()}
+            listed = [each.group.stated(short, each.reasons) for each in faulty]
+            messages = prompts.ask_to_repair(sources, derived, listed)
+            estimate = estimate_repair(sources, listed)
+        else:
+            messages = prompts.ask_to_write(sources, derived)
+            estimate = estimate_window(sources)
+        question = Question(self._models.writer, WRITE, messages, estimate)
+        answer = yield from ask(question, self._bill)
+        conflicts = (
+            tuple(dict.fromkeys(ids.get(short_id, "") for short_id in shown))
+            for shown in answer.conflicts
+            if not faulty
+        )
+        candidates, unproposed = self._propose(answer.groups, ids)
+        return WrittenGroups(
+            tuple(candidates),
+            tuple(unproposed),
+            tuple(found for found in conflicts if len(found) > 1 and "" not in found),
+        )
+
+    def _propose(
+        self, stated: Sequence[StatedGroup], ids: dict[str, str]
+    ) -> tuple[list[CheckedGroup], list[Unproposed]]:
+        """Return the groups with a proposal, checked by program, and those without."""
+        candidates: list[CheckedGroup] = []
+        unproposed: list[Unproposed] = []
+        taken: set[str] = set()
+        for each in stated:
+            group = Group.of(each, ids)
+            try:
+                if not taken.isdisjoint(group.ids):
+                    raise Unusable("one of its ids is in another group already")
+                proposal = self._groups.propose(group)
+            except Unusable as error:
+                unproposed.append(Unproposed(group, str(error)))
+                continue
+            taken.update(group.ids)
+            if self._groups.is_wanted(proposal):
+                faults = tuple(find_faults(proposal, self._groups.sources(group.ids)))
+                candidates.append(CheckedGroup(group, proposal, faults))
+        return candidates, unproposed
+
+    def _check(self, written: WrittenGroups) -> Asking[list[CheckedGroup]]:
+        """Ask whether drafts say what their sources say, and return them with the objections."""
+        drafts = [self._to_check(each) for each in written.candidates]
+        drafts += [
+            DraftToCheck("conflict", self._groups.sources(ids), "") for ids in written.conflicts
+        ]
+        if self._models.checker is None or not drafts:
+            for ids in written.conflicts:
+                self._add_conflicts(ids)
+            return list(written.candidates)
+        objections = yield from check_drafts(self._models.checker, drafts, self._bill)
+        count = len(written.candidates)
+        for ids, found in zip(written.conflicts, objections[count:], strict=True):
+            if not found.reasons:
+                self._add_conflicts(ids)
+        return [
+            replace(candidate, objections=found)
+            for candidate, found in zip(written.candidates, objections[:count], strict=True)
+        ]
+
+    def _to_check(self, candidate: CheckedGroup) -> DraftToCheck:
+        proposal, sources = candidate.proposal, self._groups.sources(candidate.group.ids)
+        return DraftToCheck(
+            proposal.operation,
+            sources,
+            candidate.group.text,
+            proposal.left_out,
+            find_hints(proposal, sources),
+        )
+
+    def _add_conflicts(self, ids: Collection[str]) -> None:
+        """Add conflicts between memories that cannot all be true, each with the next by date."""
+        for earlier, later in pairwise(self._groups.sources(ids)):
+            self._conflicts.append(
+                Conflict(
+                    (earlier.id, later.id),
+                    self._window.tenant,
+                    "statement",
+                    (earlier.text, later.text),
+                    "a model says that both cannot be true",
+                )
+            )
+
+    def _repairable(self, unproposed: Sequence[Unproposed]) -> Iterator[Unproposed]:
+        """Yield groups that can be repaired: those with memories that were shown."""
+        for each in unproposed:
+            if set(each.group.ids).isdisjoint(self._window.memories):
+                self._turned_down.append(each.why)
+            else:
+                yield each
+
+    def _settle(self, results: Iterator[Result]) -> Iterator[Result]:
+        """Yield results with their share of the usage since the last ones.
+
+        A memory goes into the first accepted proposal that contains it.
+        """
+        kept = []
+        for result in results:
+            if result.state == "planned":
+                if not self._taken.isdisjoint(result.proposal.sources):
+                    self._turned_down.append("one of its memories is in another group already")
+                    continue
+                self._taken.update(result.proposal.sources)
+            kept.append(result)
+        if kept:
+            for result, part in zip(kept, self._bill.share(len(kept)), strict=True):
+                yield replace(result, usage=part)
+
+    def _conclude(self, candidate: CheckedGroup) -> Result:
+        """Return the final result of a candidate.
+
+        A memory whose content is lost stays active; a text with another fault is rejected.
+        """
+        objections = candidate.objections
+        why = "; ".join((*candidate.faults, *objections.reasons))
+        if why:
+            return Result(candidate.proposal, "rejected", why)
+        if not objections.losing:
+            return Result(candidate.proposal, "planned")
+        lost = "; ".join(objections.lost_reasons)
+        try:
+            proposal = self._groups.propose(candidate.group, staying=objections.losing)
+        except Unusable as error:
+            faults = [str(error)]
+        else:
+            faults = find_faults(proposal, self._groups.sources(proposal.sources))
+            if not self._groups.is_wanted(proposal):
+                faults.append("what is left of it was decided before")
+        if faults:
+            return Result(candidate.proposal, "rejected", "; ".join((lost, *faults)))
+        why = f"sources stay active because the text lacks words of theirs: {lost}"
+        return Result(proposal, "planned", why)
+
+    def _after_repair(
+        self, repaired: Sequence[CheckedGroup], before: Sequence[Faulty]
+    ) -> Iterator[Result]:
+        """Yield the results of repaired groups: of the second text, or of the first.
+
+        The first text is used if only something is missing from it: the sources that it loses stay
+        active.
+        """
+        results = [self._conclude(each) for each in repaired]
+        second = list(results)
+        planned = {
+            memory_id
+            for result in second
+            if result.state == "planned"
+            for memory_id in result.proposal.sources
+        }
+        for original in before:
+            ids = set(original.group.ids)
+            if not planned.isdisjoint(ids):
+                continue
+            again = [result for result in second if not ids.isdisjoint(result.proposal.sources)]
+            if isinstance(original, Unproposed):
+                self._turned_down += [] if again else [original.why]
+                continue
+            first = self._conclude(original)
+            if first.state == "planned":
+                results = [result for result in results if result not in again]
+            if first.state == "planned" or not again:
+                results.append(first)
+        yield from results
+
+    def _without_repair(
+        self, faulty: Sequence[CheckedGroup], error: Unanswered
+    ) -> Iterator[Result]:
+        """Yield the results of groups whose repair failed or could not be checked.
+
+        A first text that only loses something is used. The rest is not rejected, so that it can be
+        asked about another night.
+        """
+        for each in faulty:
+            first = self._conclude(each)
+            yield first if first.state == "planned" else _unanswered(each, error)
+
+
+def _unanswered(candidate: CheckedGroup, error: Unanswered) -> Result:
+    return Result(candidate.proposal, error.state, str(error))
