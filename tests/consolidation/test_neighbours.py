@@ -119,11 +119,12 @@ def test_rows_of_a_part_are_numbered_anew() -> None:
     assert pairs_of(similar_pairs(vectors, 0.2).among(some)) == true_pairs(vectors[some], 0.2)
 
 
-def test_distances_are_symmetric_and_never_zero() -> None:
-    twins = np.repeat(scattered(2, seed=1), 2, axis=0)
-    distances = similar_pairs(twins, -1.0).distances().toarray()
-    assert (distances == distances.T).all()
-    assert (distances + np.eye(4) > 0).all()
+def test_the_graph_is_symmetric_and_no_distance_is_zero() -> None:
+    near = similar_pairs(np.repeat(scattered(2, seed=1), 2, axis=0), -1.0)
+    graph = near.as_graph(np.float32(0.5)).toarray()
+    assert (graph == 0.5).all()
+    assert graph.shape == (4, 4)
+    assert (near.distances > 0).all()
 
 
 def test_no_more_is_begun_than_is_asked_for() -> None:
