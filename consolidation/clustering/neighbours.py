@@ -55,14 +55,16 @@ class Neighbours:
         """The cosines, shape (pairs,)."""
         import numpy as np
 
-        return self.steps * np.float32(STEP)
+        cosines: NDArray[np.float32] = self.steps * np.float32(STEP)
+        return cosines
 
     @property
     def distances(self) -> NDArray[np.float32]:
         """The cosine distances, shape (pairs,). None is zero, which in a graph means "no edge"."""
         import numpy as np
 
-        return np.maximum(1.0 - self.similarities, np.float32(STEP / 10))
+        apart: NDArray[np.float32] = np.maximum(1.0 - self.similarities, np.float32(STEP / 10))
+        return apart
 
     @property
     def numbers(self) -> NDArray[np.intp]:

@@ -95,10 +95,11 @@ def _equal_groups(view: TenantView, include_protected: bool) -> list[_Group]:
     merged = frozenset(edge.derived_id for edge in view.edges if edge.operation == "merge")
 
     def rank(row: int) -> tuple[bool, float, bool, bool, bool, float, str]:
-        """Rank equal memories, of which the first stays: one that may not leave, else the most trusted.
+        """Rank equal memories; the first stays.
 
-        Then a human's; then one that others were merged into, so that lineage does not grow by a
-        step a night; then one that is not announced ("User said that"); then the newest.
+        That is one that may not leave; of several the most trusted one; then a human's; then one
+        that others were merged into, so that lineage does not grow by a step a night; then one
+        without an introduction ("User said that"); then the newest.
         """
         memory = view.memories[row]
         return (
