@@ -7,7 +7,7 @@ according to the packaged network, without a veto by what can be looked up (`vet
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from slowwave.consolidation.facts.reading import Reading, read
 from slowwave.consolidation.thresholds import (
@@ -25,16 +25,12 @@ from .vetoes import Veto, find_veto
 _ANCHORS = frozenset({"number", "time", "date", "path", "url", "version"})
 
 
-@dataclass(frozen=True)
-class _Question:
-    """What the network is asked: whether a sentence is entailed by any of the premises.
-
-    limits: the likelihood from which on it is, for each premise.
-    """
+class _Question(NamedTuple):
+    """What the network is asked: whether a sentence is entailed by any of the premises."""
 
     claim: str
-    premises: tuple[str, ...]
-    limits: tuple[float, ...]
+    # The likelihood from which on it is, by premise.
+    limits: dict[str, float]
 
 
 class Coverage:
@@ -56,7 +52,7 @@ class Coverage:
                 (question.claim, premise)
                 for questions in asked
                 for question in questions or ()
-                for premise in question.premises
+                for premise in question.limits
             )
         )
         likely = dict(zip(about, self._entailment.likelihoods(about), strict=True))
@@ -65,7 +61,7 @@ class Coverage:
             and all(
                 any(
                     likely[question.claim, premise] >= limit
-                    for premise, limit in zip(question.premises, question.limits, strict=True)
+                    for premise, limit in question.limits.items()
                 )
                 for question in questions
             )
@@ -94,20 +90,26 @@ def _questions(claim: str, premise: str) -> list[_Question] | None:
     """Return what is left to ask about two texts; None if it is decided by vetoes."""
     questions = []
     for sentence, readings in _open_sentences(claim, premise):
-        possible = [reading for reading in readings if _may_entail(sentence, reading)]
-        if not possible:
+        found = {reading.text: _limit(sentence, reading) for reading in readings}
+        limits = {text: limit for text, limit in found.items() if limit is not None}
+        if not limits:
             return None
-        limits = tuple(_limit(sentence, reading) for reading in possible)
-        premises = tuple(reading.text for reading in possible)
-        questions.append(_Question(sentence.text, premises, limits))
+        questions.append(_Question(sentence.text, limits))
     return questions
 
 
-def _may_entail(claim: Reading, premise: Reading) -> bool:
-    """Whether to ask the network: no veto, and enough common words."""
-    shared = len(claim.stem_set & premise.stem_set)
-    needed = SHARED_WORDS_ANCHORED if _is_anchored(claim, premise) else SHARED_WORDS
-    return shared >= needed * len(claim.stem_set) and find_veto(claim, premise) is None
+def _limit(claim: Reading, premise: Reading) -> float | None:
+    """Return the likelihood from which on a sentence counts as entailed.
+
+    None if the network is not worth a question: there is a veto, or too few words are shared.
+    """
+    is_anchored = _is_anchored(claim, premise)
+    needed = SHARED_WORDS_ANCHORED if is_anchored else SHARED_WORDS
+    if len(claim.stem_set & premise.stem_set) < needed * len(claim.stem_set):
+        return None
+    if find_veto(claim, premise) is not None:
+        return None
+    return ENTAILED_ANCHORED if is_anchored else ENTAILED
 
 
 def _open_sentences(claim: str, premise: str) -> Iterator[tuple[Reading, list[Reading]]]:
@@ -119,11 +121,6 @@ def _open_sentences(claim: str, premise: str) -> Iterator[tuple[Reading, list[Re
     for sentence in read(claim).sentences:
         if normal_form(sentence) not in forms:
             yield read(sentence), premises
-
-
-def _limit(claim: Reading, premise: Reading) -> float:
-    """Return the likelihood from which on a sentence counts as entailed."""
-    return ENTAILED_ANCHORED if _is_anchored(claim, premise) else ENTAILED
 
 
 def _is_anchored(claim: Reading, premise: Reading) -> bool:

@@ -50,22 +50,17 @@ def savings_of(proposal: Proposal, memory_of: MemoryOf) -> Savings:
     """Return what a proposal is worth if it is applied."""
     before = _tokens(_contents(proposal.sources, memory_of))
     going, coming = _texts(proposal, memory_of)
-    after = before - _tokens(going) + _tokens(coming)
-    return Savings(before, after, _trust(proposal, memory_of))
+    if proposal.survivor is not None:
+        trust = memory_of(proposal.survivor).trust
+    else:
+        trust = derived_trust(memory_of(source).trust for source in proposal.sources)
+    return Savings(before, before - _tokens(going) + _tokens(coming), trust)
 
 
 def _worth(result: Result, view: TenantView) -> Savings:
     if result.state in ("planned", "applied", "pending"):
         return savings_of(result.proposal, view.memory)
-    before = _tokens(_contents(result.proposal.sources, view.memory))
-    return Savings(before, None, None)
-
-
-def _trust(proposal: Proposal, memory_of: MemoryOf) -> float:
-    """Return the trust of what results."""
-    if proposal.survivor is not None:
-        return memory_of(proposal.survivor).trust
-    return derived_trust(memory_of(source).trust for source in proposal.sources)
+    return Savings(_tokens(_contents(result.proposal.sources, view.memory)), None, None)
 
 
 def _texts(proposal: Proposal, memory_of: MemoryOf) -> tuple[list[str], list[str]]:
