@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
 from itertools import combinations, product
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -341,9 +340,13 @@ def _reason(view: TenantView, staying: _Group, leaving: _Group) -> tuple[str, st
         return "letter", "what is meant to the letter differs"
     if leaving.sameness.form == staying.sameness.form:
         return "day", f"{here.observed_at[:10]} against {there.observed_at[:10]}"
-    hashes = [here.content_hash, there.content_hash]
-    compute = partial(_veto, here.content, there.content)
-    return view.cache.get_or_compute("veto", hashes, _VETO, compute)
+    veto: tuple[str, str] | None = view.cache.get_or_compute(
+        "veto",
+        [here.content_hash, there.content_hash],
+        _VETO,
+        lambda: _veto(here.content, there.content),
+    )
+    return veto
 
 
 def _veto(claim: str, premise: str) -> tuple[str, str] | None:

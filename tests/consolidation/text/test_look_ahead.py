@@ -22,6 +22,10 @@ def test_a_look_at_a_place_hides_no_value(kind: str, data: st.DataObject) -> Non
     assert all(place.match(text, value.start()) for value in pattern.finditer(text))
 
 
+def test_a_look_at_a_place_hides_no_url_whose_scheme_ends_in_signs() -> None:
+    assert [value.kind for value in values.find_values("A.://0")] == ["url"]
+
+
 @given(st.lists(st.text(alphabet="ab.", min_size=1), min_size=1), st.text(alphabet="ab."))
 def test_of_many_words_the_longest_that_begins_at_a_place_is_found(
     words: list[str], text: str
