@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
+from itertools import chain
 from operator import itemgetter
 from typing import Protocol
 
@@ -75,6 +76,7 @@ def find_unsupported(text: str, sources: Sequence[Evidence]) -> list[Fault]:
     """Return the values, names, code and quotations of a text that no source has, in its order."""
     known = _Sources(sources)
     values, literals = find_values(text), list(find_literals(text))
+    marked = _places((literal.start, literal.end) for literal in literals)
     hidden = find_invisible(text, [source.text for source in sources])
     found = [(0, Fault(hidden, "invisible"))] if hidden else []
     found += [
@@ -85,12 +87,12 @@ def find_unsupported(text: str, sources: Sequence[Evidence]) -> list[Fault]:
     found += [
         (value.start, Fault(value.words, value.kind))
         for value in _once(_stated(text, values))
-        if not _is_within(value.start, literals) and not known.has_value(value, text)
+        if value.start not in marked and not known.has_value(value, text)
     ]
     found += [
         (name.start, Fault(name.words, "name"))
         for name in _proper(text, values)
-        if not _is_within(name.start, literals) and not known.has_name(name, text)
+        if name.start not in marked and not known.has_name(name, text)
     ]
     return list(dict.fromkeys(fault for _, fault in sorted(found, key=itemgetter(0))))
 
@@ -129,12 +131,13 @@ def _stated(text: str, values: Sequence[TextValue]) -> list[TextValue]:
     within = list(_LISTED_WITHIN.finditer(text))
     are_counting = [int(item[1] or item[2]) for item in within] == [*range(1, len(within) + 1)]
     items = (*_LISTED.finditer(text), *(within if are_counting else ()))
+    listed = _places(item.span() for item in items)
     return [
         value
         for value in values
         if value.kind not in ("unit", "count")
         and value.words.lower() not in ("twice", "two")
-        and not any(item.start() <= value.start < item.end() for item in items)
+        and value.start not in listed
         and not is_lower_word(text, value)
     ]
 
@@ -150,20 +153,19 @@ def _once(values: Iterable[TextValue]) -> list[TextValue]:
 
 def _proper(text: str, values: Sequence[TextValue]) -> Iterator[Name]:
     """Yield the names of a text outside its values and number words."""
-    taken = [
-        value
+    taken = _places(
+        (value.start, value.end)
         for value in values
         if value.kind != "unit" and (value.kind != "number" or value.words[0].isdigit())
-    ]
+    )
     for name in find_names(text):
-        if name.words.lower() not in NUMBER_WORDS and not any(
-            value.start <= name.start < value.end for value in taken
-        ):
+        if name.words.lower() not in NUMBER_WORDS and name.start not in taken:
             yield name
 
 
-def _is_within(start: int, literals: Sequence[LiteralSpan]) -> bool:
-    return any(literal.start <= start < literal.end for literal in literals)
+def _places(spans: Iterable[tuple[int, int]]) -> frozenset[int]:
+    """Return the indices within spans of a text."""
+    return frozenset(chain.from_iterable(range(*span) for span in spans))
 
 
 class _Sources:

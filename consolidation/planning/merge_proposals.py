@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from functools import cache
-from typing import TYPE_CHECKING
 
 from slowwave.consolidation.options import PlanOptions
 from slowwave.consolidation.proposals import (
@@ -21,10 +19,6 @@ from slowwave.consolidation.text.tokens import stem
 from slowwave.consolidation.thresholds import SHARED_TOPIC
 
 from .duplicates import Merge
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 # How many topics a proposal has.
 _MAX_TOPICS = 3
@@ -81,20 +75,12 @@ def _proposal(view: TenantView, options: PlanOptions, merge: Merge, key: str) ->
     )
 
 
-@cache
-def _pairs_of(count: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return the indices of each pair of `count` things: there are few different counts."""
-    import numpy as np
-
-    return np.triu_indices(count, k=1)
-
-
 def similarities(sources: Sequence[Source]) -> tuple[float, float]:
     """Return the lowest and the mean similarity of the pairs, to four places."""
     import numpy as np
 
     vectors = np.stack([source.vector for source in sources])
-    pairs = (vectors @ vectors.T)[_pairs_of(len(sources))]
+    pairs = (vectors @ vectors.T)[np.triu_indices(len(sources), k=1)]
     return round(float(pairs.min()), 4), round(float(pairs.mean()), 4)
 
 
