@@ -56,7 +56,7 @@ DUPLICATE_SIMILARITY = 0.60
 # asked, and the same where a value says what they are about: a question takes ten milliseconds. The
 # second is also what of a source's words, with all its values and names, a derived memory must have
 # to hold its facts (for measuring recall only): after a night on the three of 1,000 that is so of
-# 94, 87 and 92 % of the sources, which all told the same.
+# 94, 87 and 92 % of the sources, which all say the same.
 SHARED_WORDS = 0.70
 SHARED_WORDS_ANCHORED = 0.50
 
@@ -117,8 +117,8 @@ REPEATED_LINE = 0.8
 # highest has 0.46), of the texts in fixtures/density.toml each dense one does.
 DENSE = 0.5
 
-# What a text's density is made of, as shares of its lines (code, data, lines that are no sentences)
-# or of its words: nothing but code, data or identifiers is dense by itself, numbers are not. Set by
+# What a text's density is made of, as shares of its lines (code, data, lines that are not
+# sentences) or of its words: code, data or identifiers alone make it dense, numbers do not. Set by
 # hand on fixtures/density.toml.
 WEIGHT_OF_LETTERS = 0.6
 WEIGHT_OF_NUMBERS = 0.4

@@ -86,7 +86,7 @@ def _table(name: str, vectors: NDArray[np.float32]) -> Table:
     for level in LEVELS:
         near = pairs.at_least(level)
         # With two to a cluster, DBSCAN's clusters are the connected components.
-        _, labels = connected_components(near.distances(), directed=False)
+        _, labels = connected_components(near.as_graph(np.float32(1.0)), directed=False)
         sizes = np.bincount(labels)
         table.add_row(
             f"{level:.2f}",

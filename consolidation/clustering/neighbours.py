@@ -55,37 +55,58 @@ class Neighbours:
         """The cosines, shape (pairs,)."""
         import numpy as np
 
-        return self.steps * np.float32(STEP)
+        cosines: NDArray[np.float32] = self.steps * np.float32(STEP)
+        return cosines
+
+    @property
+    def distances(self) -> NDArray[np.float32]:
+        """The cosine distances, shape (pairs,). None is zero, which in a graph means "no edge"."""
+        import numpy as np
+
+        apart: NDArray[np.float32] = np.maximum(1.0 - self.similarities, np.float32(STEP / 10))
+        return apart
+
+    @property
+    def numbers(self) -> NDArray[np.intp]:
+        """The numbers of all rows, shape (rows,)."""
+        import numpy as np
+
+        return np.arange(self.rows)
 
     def at_least(self, similarity: float) -> Neighbours:
         """Return the pairs whose cosine, rounded to steps, is at least `similarity`."""
-        return self.select(self.steps >= in_steps(similarity))
+        return self.select(self.steps >= round(similarity / STEP))
 
     def among(self, rows: NDArray[np.intp]) -> Neighbours:
         """Return the pairs within sorted rows, which are renumbered."""
         import numpy as np
 
-        place = np.full(self.rows, -1, dtype=np.int32)
-        place[rows] = np.arange(len(rows), dtype=np.int32)
-        left, right = place[self.left], place[self.right]
-        within = (left >= 0) & (right >= 0)
-        return Neighbours(len(rows), left[within], right[within], self.steps[within])
+        starts, ends = (
+            np.searchsorted(self.left, rows.astype(np.int32), side) for side in ("left", "right")
+        )
+        counts = ends - starts
+        pairs = np.arange(counts.sum()) + np.repeat(ends - counts.cumsum(), counts)
+        number = np.full(self.rows, -1, dtype=np.int32)
+        number[rows] = np.arange(len(rows), dtype=np.int32)
+        left, right = number[self.left[pairs]], number[self.right[pairs]]
+        within = right >= 0
+        return Neighbours(len(rows), left[within], right[within], self.steps[pairs[within]])
 
-    def select(self, which: NDArray[np.bool_ | np.intp]) -> Neighbours:
-        """Return the pairs of a mask or of indices."""
-        if which.dtype == bool and which.all():
+    def select(self, which: NDArray[np.bool_]) -> Neighbours:
+        """Return the pairs of a mask."""
+        if which.all():
             return self  # a copy of a million rows takes half a gigabyte
         return Neighbours(self.rows, self.left[which], self.right[which], self.steps[which])
 
-    def nearest(self, most: int) -> Neighbours:
-        """Return the pairs in which one row is among the `most` nearest of the other."""
+    def nearest(self, count: int) -> Neighbours:
+        """Return the pairs in which one row is among the `count` nearest of the other."""
         import numpy as np
 
         ends = np.concatenate([self.left, self.right])
         pairs = np.tile(np.arange(len(self)), 2)
         order = np.lexsort((pairs, -self.steps.astype(np.int32)[pairs], ends))
         starts = np.searchsorted(ends[order], ends[order], side="left")
-        among = np.arange(len(order)) - starts < most
+        among = np.arange(len(order)) - starts < count
         chosen = np.zeros(len(self), dtype=bool)
         chosen[pairs[order][among]] = True
         return self.select(chosen)
@@ -97,41 +118,21 @@ class Neighbours:
             [(pairs.left, pairs.right, pairs.steps) for pairs in (self, more)],
         )
 
-    def components(self) -> list[list[int]]:
-        """Return the connected components of the pairs, each sorted."""
-        import numpy as np
-        from scipy.sparse import coo_array
-        from scipy.sparse.csgraph import connected_components
+    def as_graph(self, distance: np.float32) -> csr_array:
+        """Return a symmetric graph, shape (rows, rows): each pair and each row with itself.
 
-        rows = np.unique(np.concatenate([self.left, self.right]))
-        if not len(rows):
-            return []
-        near = self.among(rows.astype(np.intp))
-        shape = (near.rows, near.rows)
-        pairs = coo_array((np.ones(len(near), dtype=bool), (near.left, near.right)), shape=shape)
-        _, labels = connected_components(pairs, directed=False)
-        order = np.argsort(labels, kind="stable")
-        starts = np.flatnonzero(np.diff(labels[order])) + 1
-        return [rows[members].tolist() for members in np.split(order, starts)]
-
-    def distances(self) -> csr_array:
-        """Return cosine distances for scikit-learn's DBSCAN: symmetric, shape (n, n).
-
-        No distance is zero, since a sparse zero means "no edge".
+        distance: of each of them.
         """
         import numpy as np
         from scipy.sparse import coo_array
 
-        apart = np.maximum(1.0 - self.similarities, np.float32(STEP / 10))
-        places = (np.r_[self.left, self.right], np.r_[self.right, self.left])
-        graph = coo_array((np.r_[apart, apart], places), shape=(self.rows, self.rows)).tocsr()
-        graph.sort_indices()
-        return graph
-
-
-def in_steps(similarity: float) -> int:
-    """Return a similarity in steps of `STEP`."""
-    return round(similarity / STEP)
+        # In this order, the columns of each row are sorted.
+        ends = (
+            np.r_[self.right, self.numbers, self.left],
+            np.r_[self.left, self.numbers, self.right],
+        )
+        equal = np.full(len(ends[0]), distance)
+        return coo_array((equal, ends), shape=(self.rows, self.rows)).tocsr()
 
 
 def similar_pairs(

@@ -1,13 +1,13 @@
 """Whether one text says all that another says, decided sentence by sentence.
 
-Each sentence must be equal to one of the other text after normalising; or the packaged network must
-find it entailed by one, and nothing that can be looked up speak against that (`vetoes.py`).
+Each sentence must either be equal to one of the other text after normalising, or be entailed by one
+according to the packaged network, without a veto by what can be looked up (`vetoes.py`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from slowwave.consolidation.facts.reading import Reading, read
 from slowwave.consolidation.thresholds import (
@@ -21,42 +21,38 @@ from .entailment import Entailment
 from .normal_form import normal_form
 from .vetoes import Veto, find_veto
 
-# Kinds of values that few facts share by chance: a sentence that has one is about that.
+# Kinds of values that few facts share by chance.
 _ANCHORS = frozenset({"number", "time", "date", "path", "url", "version"})
 
 
-@dataclass(frozen=True)
-class _Question:
-    """What the network is asked: whether a sentence is entailed by one of some others.
+class _Question(NamedTuple):
+    """What the network is asked: whether a sentence is entailed by any of the premises."""
 
-    limits: from which likelihood on it is, for each of them.
-    """
-
-    said: str
-    premises: tuple[str, ...]
-    limits: tuple[float, ...]
+    claim: str
+    # The likelihood from which on it is, by premise.
+    limits: dict[str, float]
 
 
 class Coverage:
-    """Finds which texts say all that others say; the network is loaded when it is first asked."""
+    """Finds which texts say all that others say; loads the network for the first question."""
 
     def __init__(self) -> None:
         """Load nothing yet."""
         self._entailment = Entailment()
 
     def covered(self, pairs: Sequence[tuple[str, str]]) -> list[bool]:
-        """Find for each pair of texts whether the second says all that the first says.
+        """Return for each pair of texts whether the second says all that the first says.
 
-        The network is asked once, about all pairs that nothing cheaper decides. Raises
+        The network is asked once, about all pairs that are not decided more cheaply. Raises
         `EmbedderError` if the packaged model is damaged.
         """
         asked = [_questions(*pair) for pair in pairs]
         about = list(
             dict.fromkeys(
-                (one.said, premise)
+                (question.claim, premise)
                 for questions in asked
-                for one in questions or ()
-                for premise in one.premises
+                for question in questions or ()
+                for premise in question.limits
             )
         )
         likely = dict(zip(about, self._entailment.likelihoods(about), strict=True))
@@ -64,71 +60,73 @@ class Coverage:
             questions is not None
             and all(
                 any(
-                    likely[one.said, premise] >= limit
-                    for premise, limit in zip(one.premises, one.limits, strict=True)
+                    likely[question.claim, premise] >= limit
+                    for premise, limit in question.limits.items()
                 )
-                for one in questions
+                for question in questions
             )
             for questions in asked
         ]
 
 
-def may_cover(said: str, premise: str) -> bool:
-    """Whether nothing that can be looked up keeps a text from covering another one."""
-    return _questions(said, premise) is not None
+def may_cover(claim: str, premise: str) -> bool:
+    """Whether only the network can keep `premise` from saying all that `claim` says."""
+    return _questions(claim, premise) is not None
 
 
-def first_veto(said: str, premise: str) -> Veto | None:
-    """Find what keeps a text from being covered by another; None if that is left to the network.
+def first_veto(claim: str, premise: str) -> Veto | None:
+    """Return what keeps `premise` from saying all that `claim` says; None if the network decides.
 
-    It is the veto of the first sentence that no sentence of the other text may say.
+    That is a veto on the first sentence that no sentence of the premise may entail.
     """
-    for sentence, readings in _open_sentences(said, premise):
-        vetoes = [find_veto(sentence, one) for one in readings]
+    for sentence, readings in _open_sentences(claim, premise):
+        vetoes = [find_veto(sentence, reading) for reading in readings]
         if all(vetoes):
             return vetoes[0]
     return None
 
 
-def _questions(said: str, premise: str) -> list[_Question] | None:
-    """Return what is left to ask of two texts; None if a veto stops them."""
+def _questions(claim: str, premise: str) -> list[_Question] | None:
+    """Return what is left to ask about two texts; None if it is decided by vetoes."""
     questions = []
-    for sentence, readings in _open_sentences(said, premise):
-        possible = [one for one in readings if _may_entail(sentence, one)]
-        if not possible:
+    for sentence, readings in _open_sentences(claim, premise):
+        found = {reading.text: _limit(sentence, reading) for reading in readings}
+        limits = {text: limit for text, limit in found.items() if limit is not None}
+        if not limits:
             return None
-        limits = tuple(_limit(sentence, one) for one in possible)
-        questions.append(_Question(sentence.text, tuple(one.text for one in possible), limits))
+        questions.append(_Question(sentence.text, limits))
     return questions
 
 
-def _may_entail(said: Reading, premise: Reading) -> bool:
-    """Whether it is worth asking the network: no veto, and enough of the words in common."""
-    shared = len(said.stem_set & premise.stem_set)
-    needed = SHARED_WORDS_ANCHORED if _is_anchored(said, premise) else SHARED_WORDS
-    return shared >= needed * len(said.stem_set) and find_veto(said, premise) is None
+def _limit(claim: Reading, premise: Reading) -> float | None:
+    """Return the likelihood from which on a sentence counts as entailed.
+
+    None if the network is not worth a question: there is a veto, or too few words are shared.
+    """
+    is_anchored = _is_anchored(claim, premise)
+    needed = SHARED_WORDS_ANCHORED if is_anchored else SHARED_WORDS
+    if len(claim.stem_set & premise.stem_set) < needed * len(claim.stem_set):
+        return None
+    if find_veto(claim, premise) is not None:
+        return None
+    return ENTAILED_ANCHORED if is_anchored else ENTAILED
 
 
-def _open_sentences(said: str, premise: str) -> Iterator[tuple[Reading, list[Reading]]]:
-    """Yield the sentences that stand in no form in another text, with that one's sentences."""
-    if normal_form(said) == normal_form(premise):
+def _open_sentences(claim: str, premise: str) -> Iterator[tuple[Reading, list[Reading]]]:
+    """Yield the sentences of a text that the premise has in no form, with the premise's."""
+    if normal_form(claim) == normal_form(premise):
         return
-    kept = [read(one) for one in read(premise).sentences]
-    forms = {normal_form(one.text) for one in kept}
-    for sentence in read(said).sentences:
+    premises = [read(sentence) for sentence in read(premise).sentences]
+    forms = {normal_form(reading.text) for reading in premises}
+    for sentence in read(claim).sentences:
         if normal_form(sentence) not in forms:
-            yield read(sentence), kept
+            yield read(sentence), premises
 
 
-def _limit(said: Reading, premise: Reading) -> float:
-    """Return the likelihood from which on a sentence counts as entailed."""
-    return ENTAILED_ANCHORED if _is_anchored(said, premise) else ENTAILED
-
-
-def _is_anchored(said: Reading, premise: Reading) -> bool:
+def _is_anchored(claim: Reading, premise: Reading) -> bool:
     """Whether both have a value or a literal that few facts share by chance."""
-    return not said.literal_contents.isdisjoint(premise.literal_contents) or any(
-        value.kind in _ANCHORS and premise.holds(value) for value in said.values
+    return not claim.literal_contents.isdisjoint(premise.literal_contents) or any(
+        value.kind in _ANCHORS and premise.holds(value) for value in claim.values
     )
 
 

@@ -1,10 +1,10 @@
-"""Does one sentence say all that another says? A small network that reads both at once.
+"""Whether one sentence says all that another says: a small network that reads both at once.
 
-It is the packaged model with both sentences in front of it, one behind the other, and with a little
-added to each of its matrices, trained on texts of our own (LoRA: Hu et al. 2021). Each piece of the
-one says how likely it is that the other does not say it, and each piece of the other how likely it
-is that it limits or denies what the one says. A sentence is entailed if none of that is so (a
-noisy-or). `python model/train_entailment.py` trains it and makes `entailment.onnx`.
+It is the packaged embedding model with low-rank additions to its matrices (LoRA: Hu et al. 2021),
+which reads a claim and a premise together. For each piece of the claim it returns how likely it is
+that the premise does not say it; for each piece of the premise, how likely it is that it limits or
+negates the claim. A claim is entailed if none of that is so (a noisy-or).
+`python model/train_entailment.py` trains it and makes `entailment.onnx`.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ from pathlib import Path
 from typing import Any
 
 GRAPH = Path(__file__).with_name("entailment.onnx")
-# Of each of the two, as it was trained; hardly a sentence is longer.
+# Of each sentence, as in training; hardly any is longer.
 MOST_PIECES = 64
-# Answers that are kept at hand.
-_AT_HAND = 262_144
+# The maximum number of answers in memory.
+_MAX_KNOWN = 262_144
 
 Pair = tuple[str, str]
 
 
 class Entailment:
-    """The network, loaded when it is first needed; it answers each question once."""
+    """The network, loaded for the first question; it answers each question once."""
 
     def __init__(self) -> None:
         """Load nothing yet."""
         self._known: OrderedDict[Pair, float] = OrderedDict()
 
     def likelihoods(self, pairs: Iterable[Pair]) -> list[float]:
-        """Find out how likely the second of two says all that the first does, from 0 to 1.
+        """Return how likely each second text says all that the first does, from 0 to 1.
 
         Raises `EmbedderError` if the packaged model is damaged.
         """
@@ -42,7 +42,7 @@ class Entailment:
         if new:
             self._known.update(zip(new, likelihoods_of(new), strict=True))
         answers = [self._known[pair] for pair in asked]
-        while len(self._known) > _AT_HAND:
+        while len(self._known) > _MAX_KNOWN:
             self._known.popitem(last=False)
         return answers
 
@@ -57,7 +57,7 @@ def _network() -> tuple[Any, Any]:
 
 
 def likelihoods_of(pairs: list[Pair]) -> list[float]:
-    """Ask the network about pairs, in batches of like length."""
+    """Ask the network about pairs, in batches of similar length."""
     import numpy as np
 
     from slowwave.consolidation.vectors.minilm import batches
@@ -65,19 +65,19 @@ def likelihoods_of(pairs: list[Pair]) -> list[float]:
     tokenizer, session = _network()
     texts = list(dict.fromkeys(chain.from_iterable(pairs)))
     encoded = tokenizer.encode_batch(texts)
-    pieces = {text: one.ids for text, one in zip(texts, encoded, strict=True)}
-    # Without the mark that opens a text, the second goes on where the first ends.
-    both = [(pieces[said], pieces[premise][1:]) for said, premise in pairs]
+    pieces = {text: encoding.ids for text, encoding in zip(texts, encoded, strict=True)}
+    # Without the mark that begins a text, the premise continues the claim.
+    both = [(pieces[claim], pieces[premise][1:]) for claim, premise in pairs]
     found = np.empty(len(pairs), dtype=np.float32)
-    for batch in batches([len(said) + len(premise) for said, premise in both]):
+    for batch in batches([len(claim) + len(premise) for claim, premise in both]):
         shape = len(batch), max(len(both[at][0]) + len(both[at][1]) for at in batch)
         ids, kinds = np.zeros((2, *shape), dtype=np.int64)
         mask = np.zeros(shape, dtype=np.int32)
-        for row, (said, premise) in enumerate(both[at] for at in batch):
-            end = len(said) + len(premise)
-            ids[row, :end] = said + premise
-            kinds[row, len(said) : end] = 1
+        for row, (claim, premise) in enumerate(both[at] for at in batch):
+            end = len(claim) + len(premise)
+            ids[row, :end] = claim + premise
+            kinds[row, len(claim) : end] = 1
             mask[row, :end] = 1
         fed = {"ids": ids, "kinds": kinds, "mask": mask}
         (found[batch],) = session.run(["likelihoods"], fed)
-    return [float(one) for one in found]
+    return found.tolist()

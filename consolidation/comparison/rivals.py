@@ -1,6 +1,6 @@
-"""Whether two texts say the same but for one value, a denial, or the order of their words.
+"""Whether two texts say the same but for one value, a negation, or the order of their words.
 
-Nobody knows by looking which of the two holds, or whether both do: a person or a model decides.
+Which of the two is true, or whether both are, cannot be looked up: a person or a model decides.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from slowwave.consolidation.thresholds import RIVAL_MATTER
 
 from .vetoes import NAMING, is_reordered, parts_of
 
-# How many little words a denial may bring along: "we do not", "not any more".
-_MOST_LITTLE_WORDS = 3
-# Of fewer words in common nobody can tell what two texts are about.
-_FEWEST_SHARED = 2
-# A unit by itself is no value of its own.
+# The maximum number of function words of a negation: "we do not".
+_MAX_FUNCTION_WORDS = 3
+# With fewer common words, two texts may be about anything.
+_MIN_SHARED = 2
+# A unit by itself is not a value.
 _PARTIAL = frozenset({"rate", "unit"})
 
 
 class Rivalry(NamedTuple):
-    """What two texts disagree about, what each of them says of it, and how."""
+    """What two texts disagree about, what each of them says, and a sentence about it."""
 
     slot: str
     values: tuple[str, str]
@@ -31,55 +31,55 @@ class Rivalry(NamedTuple):
 
 
 def matter_of(reading: Reading) -> frozenset[str]:
-    """Return the stems of what a text is about: its content words but for those of its values."""
+    """Return the stems of what a text is about: its content words outside its values."""
     free = outside(reading.tokens, reading.values)
     return frozenset(stem for token in free for stem in stems_of(token.bare))
 
 
 def find_rivalry(left: Reading, right: Reading) -> Rivalry | None:
-    """Find what two texts disagree about; None if they differ in more, or in nothing."""
+    """Return what two texts disagree about; None if they differ in more, or in nothing."""
     here, there = matter_of(left), matter_of(right)
     both = here & there
-    if len(both) < _FEWEST_SHARED and here != there:
+    if len(both) < _MIN_SHARED and here != there:
         return None
     if not (here <= there or there <= here) or len(both) < RIVAL_MATTER * len(here | there):
         return None
-    own, others_own = _values_of(left, right), _values_of(right, left)
-    if own or others_own:
-        return _of_values(own, others_own)
+    left_values, right_values = _values_of(left, right), _values_of(right, left)
+    if left_values or right_values:
+        return _of_values(left_values, right_values)
     if here != there:
         return None
-    words, others = parts_of(left), parts_of(right)
+    left_words, right_words = parts_of(left), parts_of(right)
     if bool(left.negators) != bool(right.negators):
-        little = {*words} ^ {*others}
-        if len(little) <= _MOST_LITTLE_WORDS + 1 and not is_reordered(words, others):
+        different = {*left_words} ^ {*right_words}
+        if len(different) <= _MAX_FUNCTION_WORDS + 1 and not is_reordered(left_words, right_words):
             texts = left.text, right.text
             return Rivalry("denial", texts, "one of them denies what the other says")
-    elif {*words} == {*others} and is_reordered(words, others):
+    elif {*left_words} == {*right_words} and is_reordered(left_words, right_words):
         return Rivalry("order", (left.text, right.text), "the same words in another order")
     else:
-        own_words, others_words = left.words - right.words, right.words - left.words
-        if len(own_words) == len(others_words) == 1:
-            (word,), (other,) = own_words, others_words
-            if {*word.split("-")} & {*other.split("-")}:
-                return Rivalry("word", (word, other), "they say the same but for this")
+        left_only, right_only = left.words - right.words, right.words - left.words
+        if len(left_only) == len(right_only) == 1:
+            (word,), (rival,) = left_only, right_only
+            if {*word.split("-")} & {*rival.split("-")}:
+                return Rivalry("word", (word, rival), "they say the same but for this")
     return None
 
 
-def _values_of(reading: Reading, other: Reading) -> dict[str, TextValue]:
-    """Return the values of a text that another one lacks, by what they mean."""
+def _values_of(reading: Reading, rival: Reading) -> dict[str, TextValue]:
+    """Return the values of a text that another one lacks, by their norms."""
     return {
         value.norm: value
         for value in reading.values
-        if value.kind not in _PARTIAL and not other.known.allows(value)
+        if value.kind not in _PARTIAL and not rival.known.allows(value)
     }
 
 
-def _of_values(own: dict[str, TextValue], others_own: dict[str, TextValue]) -> Rivalry | None:
-    """Return the one value in which two texts differ, if it is no name of what they are about."""
-    if not len(own) == len(others_own) == 1:
+def _of_values(left: dict[str, TextValue], right: dict[str, TextValue]) -> Rivalry | None:
+    """Return the one value in which two texts differ, unless it names their subject."""
+    if not len(left) == len(right) == 1:
         return None
-    (value,), (rival,) = own.values(), others_own.values()
+    (value,), (rival,) = left.values(), right.values()
     if value.measures.isdisjoint(rival.measures) or value.kind in NAMING:
         return None
     return Rivalry(value.kind, (value.words, rival.words), "they say the same but for this")

@@ -1,1 +1,1 @@
-"""What a program can look up in a text: values, names, code, quotations. Nothing is understood."""
+"""What can be looked up in a text without understanding it: values, names, code, quotations."""

@@ -1,4 +1,4 @@
-"""The days that a source may speak of: when it was observed, and what its "yesterday" comes to."""
+"""The days that a source may refer to: when it was observed, and what its "yesterday" means."""
 
 from __future__ import annotations
 
@@ -20,44 +20,44 @@ _ORDINAL = re.compile(
     r"(?<![\w.:/-])(\d{1,2})(?:st|nd|rd|th|\.(?= [a-zäöü]))"
     r"|\b(?:the|le|el|il|den|dem|am) (\d{1,2})\b"
 )
-# What means another day when it is read later.
+# Words that mean another day when they are read later.
 _DEICTIC = re.compile(
     r"\b(?:yesterday|today|tonight|tomorrow|now|currently|recently|lately|ago|"
     rf"(?:last|next|this) (?:{any_of((*PERIODS, *WEEKDAYS, *MONTHS))}))\b",
     re.IGNORECASE,
 )
 _DAY = 86_400
-_LONGEST = 3_660
+_MAX_DAYS = 3_660
 _EARLIEST, _LATEST = 1_000, 9_000
 
 
 def observed_on(observed_at: str) -> date | None:
-    """Return the day of a time; None for memories that nobody dated."""
+    """Return the day of a time; None for undated memories."""
     if not observed_at or observed_at == UNDATED:
         return None
     try:
         day = date.fromisoformat(observed_at[:10])
     except ValueError:
         return None
-    # Far from the ends of the calendar, where one cannot count on.
+    # Far from the ends of the calendar, where adding days fails.
     return day if _EARLIEST < day.year < _LATEST else None
 
 
 def is_deictic(text: str) -> bool:
-    """Whether a word of a text means something else on another day."""
+    """Whether a text has words whose meaning depends on the day."""
     return _DEICTIC.search(text) is not None
 
 
 def spoken_days(text: str, observed: date) -> Iterator[date]:
-    """Yield what "yesterday", "today" and "tomorrow" come to on the day a text was observed."""
+    """Yield the days that "yesterday", "today" and "tomorrow" mean on the day of observation."""
     for word in _OFFSET.findall(text):
         yield observed + timedelta(_OFFSETS[word.lower()])
 
 
 def relative_days(text: str, values: Sequence[TextValue], observed: date) -> Iterator[date]:
-    """Yield the days that a text may speak of by the day on which it was observed.
+    """Yield the days that a text may refer to, given the day on which it was observed.
 
-    "Next Tuesday" is one of the Tuesdays around, "in two weeks" may have been two weeks ago.
+    "Next Tuesday" is one of the nearest Tuesdays; "two weeks" may be in the past or in the future.
     """
     yield from spoken_days(text, observed)
     for value in values:
@@ -69,7 +69,7 @@ def relative_days(text: str, values: Sequence[TextValue], observed: date) -> Ite
         for form in value.forms if value.kind == "number" else ():
             number, _, base = form.partition(" ")
             days = int(float(number) / _DAY) if base == "s" else 0
-            if 1 <= abs(days) < _LONGEST:
+            if 1 <= abs(days) < _MAX_DAYS:
                 yield observed + timedelta(days)
                 yield observed - timedelta(days)
     for found in _ORDINAL.finditer(text):

@@ -1,7 +1,7 @@
 """Which language a text is in, and how other languages spell a value.
 
-simplemma has the words, Babel the calendars (CLDR), text2num the numbers; the last two are imported
-where a value is missing in English.
+simplemma knows the words, Babel the calendars (CLDR), text2num the numbers. The last two are only
+imported if a value is missing in English.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ def is_german(text: str) -> bool:
 
 
 def has_weekday(text: str, weekday: int) -> bool:
-    """Whether a text in small letters names a day of the week, Monday is 0, in any language."""
+    """Whether a text in lower case names a day of the week (Monday is 0) in any language."""
     return re.search(_any_name(_calendar_names("days", weekday)), text) is not None
 
 
 def has_month(text: str, month: int, day: str | None) -> bool:
-    """Whether a text in small letters names a month, 1 to 12, in any language, next to its day."""
+    """Whether a text in lower case names a month, 1 to 12, in any language, next to its day."""
     names = _any_name(_calendar_names("months", month))
     if day is None:
         return re.search(names, text) is not None
@@ -43,7 +43,7 @@ def has_month(text: str, month: int, day: str | None) -> bool:
 
 
 def in_digits(text: str) -> Iterator[str]:
-    """Yield a text as each language reads it that has number words in it, with those in digits."""
+    """Yield a text with its number words in digits, for each language that has some of them."""
     from text_to_num import alpha2digit
 
     for language in _NUMBERS.split():
@@ -52,7 +52,7 @@ def in_digits(text: str) -> Iterator[str]:
 
 
 def _is_written_in(language: str, text: str) -> bool:
-    """Whether a dictionary of a language knows enough words of a text, its names aside."""
+    """Whether the dictionary of a language has enough of a text's words, apart from names."""
     import simplemma
 
     words = _WORD.findall(text)
@@ -62,7 +62,7 @@ def _is_written_in(language: str, text: str) -> bool:
 
 
 def _any_name(names: frozenset[str]) -> str:
-    """Return a pattern for any of some names; a long one may have an ending."""
+    """Return a pattern for any of the names; a long one may have an ending."""
     ways = (re.escape(name) + (r"\w{0,3}" if len(name) > _SHORT else "") for name in names)
     return rf"(?<!\w)(?:{'|'.join(ways)})(?!\w)"
 

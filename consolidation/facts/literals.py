@@ -1,4 +1,4 @@
-"""What is meant to the letter: code in backticks and fences, and quotations."""
+"""What is meant verbatim: code in backticks and fences, and quotations."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def find_literals(text: str) -> Iterator[LiteralSpan]:
 
 
 def blank_literals(text: str, literals: Iterable[LiteralSpan]) -> str:
-    """Return a text with blanks in place of literals, which come in its order."""
+    """Return a text with blanks in place of its literals, which are in order."""
     parts, end = [], 0
     for literal in literals:
         parts += [text[end : literal.start], " " * (literal.end - literal.start)]
@@ -45,20 +45,20 @@ def blank_literals(text: str, literals: Iterable[LiteralSpan]) -> str:
 
 
 def has_literal(text: str, literal: LiteralSpan) -> bool:
-    """Whether a text has each line of code, or each word of a quotation in its order.
+    """Whether a text contains each line of code, or each word of a quotation in its order.
 
-    The marks may come and go. An ellipsis in a quotation stands for what is left out.
+    The marks may differ. An ellipsis in a quotation marks an omission.
     """
     if literal.kind == "code":
         lines = (" ".join(line.split()) for line in literal.content.splitlines())
         whole = " ".join(text.split())
-        return all(_stands_in(whole, line) for line in lines if line)
-    said = f" {_words(text)} "
+        return all(_contains(whole, line) for line in lines if line)
+    words = f" {_words(text)} "
     parts = map(_words, re.split(r"…|\.{3}|\[[^\]]*\]", literal.content))
-    return all(f" {part} " in said for part in parts if part)
+    return all(f" {part} " in words for part in parts if part)
 
 
-def _stands_in(text: str, part: str) -> bool:
+def _contains(text: str, part: str) -> bool:
     before = r"(?<!\w)" if part[0].isalnum() else ""
     after = r"(?!\w)" if part[-1].isalnum() else ""
     return re.search(rf"{before}{re.escape(part)}{after}", text) is not None

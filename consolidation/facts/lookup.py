@@ -1,8 +1,8 @@
-"""What a text states that its sources do not have, and what of theirs it lacks. Only looked up.
+"""Look up which values and names of a text its sources lack, and which of theirs the text lacks.
 
-Libraries were measured for this. dateparser takes "5432 on" for a date, and "the 29th" for a day of
-two years before; Microsoft's recognizers-text misses that one and cannot be imported with today's
-emoji; py3langid takes 0.7 s and gets notes of three words wrong. What is taken: `languages.py`.
+Libraries were measured for this. dateparser reads "5432 on" as a date, and "the 29th" as a day two
+years ago; Microsoft's recognizers-text misses the latter and cannot be imported with a current
+emoji; py3langid takes 0.7 s and fails on notes of three words. `languages.py` has those in use.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
+from itertools import chain
+from operator import itemgetter
 from typing import Protocol
 
 from slowwave.consolidation.text.invisible import find_invisible
@@ -23,23 +25,23 @@ from .names import Name, Vocabulary, find_names, is_common_word
 from .numerals import NUMBER_WORDS
 from .values import KnownValues, TextValue, find_values, is_lower_word
 
-# What is compared by its letters.
+# Kinds of values that are compared by their letters.
 _LETTERS = ("url", "path", "identifier", "version")
-# At the head of a line; within one they count from 1.
+# Numbers of list items, at the start of a line; within a line they count from 1.
 _LISTED = re.compile(r"^[ \t]*\(?\d{1,2}[.)](?=\s)", re.MULTILINE)
 _LISTED_WITHIN = re.compile(r"(?<=\s)\(?(\d{1,2})\)(?=\s)|^\(?(1)\)(?=\s)")
 
 
 class Evidence(Protocol):
-    """A memory or a message that a text is made from."""
+    """A memory or a message that a text is derived from."""
 
     @property
     def id(self) -> str:
-        """What it is cited by."""
+        """The id by which it is cited."""
 
     @property
     def text(self) -> str:
-        """What it says."""
+        """Its text."""
 
     @property
     def observed_at(self) -> str:
@@ -48,14 +50,14 @@ class Evidence(Protocol):
 
 @dataclass(frozen=True)
 class Fault:
-    """Words of a text that none of its sources has: a number, date, name, path and so on."""
+    """Words of a text that are in none of its sources: a number, date, name, path and so on."""
 
     words: str
     kind: str
 
     @property
     def why(self) -> str:
-        """A sentence for a repair and for a person."""
+        """A sentence for the model and for the user."""
         if self.kind == "invisible":
             return f"{self.words} (invisible) is not allowed in a memory"
         return f'"{self.words}" ({self.kind}) is in none of the cited memories'
@@ -63,7 +65,7 @@ class Fault:
 
 @dataclass(frozen=True)
 class Hint:
-    """A value of a source that a text lacks, as the source has it."""
+    """A value of a source that a text lacks, verbatim."""
 
     source: str
     words: str
@@ -73,35 +75,37 @@ class Hint:
 def find_unsupported(text: str, sources: Sequence[Evidence]) -> list[Fault]:
     """Return the values, names, code and quotations of a text that no source has, in its order."""
     known = _Sources(sources)
+    values, literals = find_values(text), list(find_literals(text))
+    marked = _places((literal.start, literal.end) for literal in literals)
     hidden = find_invisible(text, [source.text for source in sources])
     found = [(0, Fault(hidden, "invisible"))] if hidden else []
-    literals = list(find_literals(text))
-    faulty = [one for one in literals if not known.has_literal(one)]
-    found += [(one.start, Fault(text[one.start : one.end], one.kind)) for one in faulty]
-    values = _once(_stated(text, find_values(text)))
+    found += [
+        (literal.start, Fault(text[literal.start : literal.end], literal.kind))
+        for literal in literals
+        if not known.has_literal(literal)
+    ]
     found += [
         (value.start, Fault(value.words, value.kind))
-        for value in values
-        if not _covered(value.start, literals) and not known.has_value(value, text)
+        for value in _once(_stated(text, values))
+        if value.start not in marked and not known.has_value(value, text)
     ]
     found += [
         (name.start, Fault(name.words, "name"))
-        for name in _proper(text, find_values(text))
-        if not _covered(name.start, literals) and not known.has_name(name, text)
+        for name in _proper(text, values)
+        if name.start not in marked and not known.has_name(name, text)
     ]
-    return list(dict.fromkeys(fault for _, fault in sorted(found, key=lambda one: one[0])))
+    return list(dict.fromkeys(fault for _, fault in sorted(found, key=itemgetter(0))))
 
 
 def find_missing(text: str, sources: Sequence[Evidence]) -> list[Hint]:
     """Return the values of sources that a text lacks, each once: hints, never faults."""
-    told = _Sources([_Told(text, source.id, source.observed_at) for source in sources[:1]])
+    known = _Sources([_Draft(text, source.id, source.observed_at) for source in sources[:1]])
     hints: dict[tuple[str, str], Hint] = {}
     for source in sources:
         for value in _stated(source.text, find_values(source.text)):
-            if not told.has_value(value, source.text):
-                hints.setdefault(
-                    (value.words.lower(), value.kind), Hint(source.id, value.words, value.kind)
-                )
+            if not known.has_value(value, source.text):
+                hint = Hint(source.id, value.words, value.kind)
+                hints.setdefault((value.words.lower(), value.kind), hint)
     return list(hints.values())
 
 
@@ -114,29 +118,32 @@ def names_of(text: str) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True)
-class _Told:
+class _Draft:
+    """A text in which the values of its sources are looked up."""
+
     text: str
     id: str
     observed_at: str
 
 
 def _stated(text: str, values: Sequence[TextValue]) -> list[TextValue]:
-    """Leave out what is no value of a text by itself: units, list numbers, "both"."""
+    """Omit what is not a value of a text by itself: units, list numbers, "both"."""
     within = list(_LISTED_WITHIN.finditer(text))
-    counting = [int(found[1] or found[2]) for found in within] == [*range(1, len(within) + 1)]
-    listed = [found.span() for found in (*_LISTED.finditer(text), *(within if counting else ()))]
+    are_counting = [int(item[1] or item[2]) for item in within] == [*range(1, len(within) + 1)]
+    items = (*_LISTED.finditer(text), *(within if are_counting else ()))
+    listed = _places(item.span() for item in items)
     return [
         value
         for value in values
         if value.kind not in ("unit", "count")
         and value.words.lower() not in ("twice", "two")
-        and not any(start <= value.start < end for start, end in listed)
+        and value.start not in listed
         and not is_lower_word(text, value)
     ]
 
 
 def _once(values: Iterable[TextValue]) -> list[TextValue]:
-    """Leave out what a text repeats; on a weekday may hang what date is next to it."""
+    """Omit repeated values. A weekday is not one: the date next to it may support it."""
     seen: dict[object, TextValue] = {}
     for value in values:
         place = value.start if value.kind == "weekday" else 0
@@ -145,25 +152,24 @@ def _once(values: Iterable[TextValue]) -> list[TextValue]:
 
 
 def _proper(text: str, values: Sequence[TextValue]) -> Iterator[Name]:
-    taken = [(value.start, value.end) for value in values if value.kind not in ("unit", "number")]
-    taken += [
+    """Yield the names of a text outside its values and number words."""
+    taken = _places(
         (value.start, value.end)
         for value in values
-        if value.kind == "number" and value.words[0].isdigit()
-    ]
+        if value.kind != "unit" and (value.kind != "number" or value.words[0].isdigit())
+    )
     for name in find_names(text):
-        if name.words.lower() not in NUMBER_WORDS and not any(
-            a <= name.start < b for a, b in taken
-        ):
+        if name.words.lower() not in NUMBER_WORDS and name.start not in taken:
             yield name
 
 
-def _covered(start: int, literals: Sequence[LiteralSpan]) -> bool:
-    return any(one.start <= start < one.end for one in literals)
+def _places(spans: Iterable[tuple[int, int]]) -> frozenset[int]:
+    """Return the indices within spans of a text."""
+    return frozenset(chain.from_iterable(range(*span) for span in spans))
 
 
 class _Sources:
-    """What some sources have."""
+    """The sources of a text, in which its values and names are looked up."""
 
     def __init__(self, sources: Sequence[Evidence]) -> None:
         self._texts = [source.text for source in sources]
@@ -196,7 +202,7 @@ class _Sources:
         return Vocabulary(self._texts)
 
     def _has_words(self, words: str) -> bool:
-        """Whether a source has words; of an identifier the parts may be apart or joined."""
+        """Whether a source has words, whose parts may be separate or joined in an identifier."""
         parts = re.findall(r"[^\W\d_]+|\d+|[^\w\s-]+|_+", words.lower().removesuffix("s"))
         pattern = r"[\s-]?".join(map(re.escape, parts))
         whole = rf"(?<!\w)(?<!\d[.,/:-]){pattern}s?(?!\w|[.,/:-]\d)"
@@ -215,15 +221,17 @@ class _Sources:
                 value.kind == "number" and not value.has_unit and self._is_year_or_day(value)
             )
         if value.kind == "weekday":
-            dated = [
-                one for one in find_values(text) if one.kind == "date" and _is_near(one, value)
+            adjacent = [
+                dated
+                for dated in find_values(text)
+                if dated.kind == "date" and _is_adjacent(dated, value)
             ]
             days = {f"weekday {day.weekday()}" for day in self._spoken}
             days |= {
                 f"weekday {day.weekday()}"
-                for one in dated
+                for dated in adjacent
                 for day in self._dates
-                if forms_of(day) & one.forms
+                if forms_of(day) & dated.forms
             }
             return not days.isdisjoint(value.forms)
         return False
@@ -260,7 +268,7 @@ class _Sources:
 
     @cached_property
     def _days(self) -> set[str]:
-        """The forms of all days that sources speak of without their date."""
+        """The forms of all days that sources refer to without their date."""
         forms = {form for day in self._dates for form in forms_of(day) if "month" not in form}
         for values, observed in zip(self._values, self._observed, strict=True):
             if observed:
@@ -285,5 +293,5 @@ class _Sources:
         return KnownValues(value for read in readings for value in find_values(read))
 
 
-def _is_near(one: TextValue, other: TextValue) -> bool:
-    return -3 <= one.start - other.end <= 3 or -3 <= other.start - one.end <= 3
+def _is_adjacent(left: TextValue, right: TextValue) -> bool:
+    return -3 <= left.start - right.end <= 3 or -3 <= right.start - left.end <= 3

@@ -1,4 +1,4 @@
-"""The names of a text: words with a capital that no rule of spelling asks for, or in humps."""
+"""The names of a text: words in camel case, or with a capital that spelling does not require."""
 
 from __future__ import annotations
 
@@ -18,23 +18,28 @@ _POSSESSIVE = re.compile(r"['\u2019]s?$")
 # What comes before a word that begins a sentence, an item of a list or a part in brackets.
 _BEGINS = re.compile(r"(?:^|[.!?:;\n…(\[\])\"“”„«»'\u2018\u2019\u201a`|/→=>\u2013—•*]|\s[-+])\s*$")
 _TITLE = re.compile(r"\b(?:Mrs?|Ms|Dr|Prof|St)\.\s$")
-# As far back as one has to look for that.
+# How many characters back that is searched.
 _NEAR = 60
 # "No. 5", "Fig. 3".
 _ABBREVIATED = 4
 
 
 class Name(NamedTuple):
-    """A word that is a name by its spelling, without a possessive ending, and where it is."""
+    """A word that is spelled as a name, without a possessive ending, and where it is."""
 
     words: str
     start: int
-    # Whether it begins a sentence, and may have its capital from that.
+    # Whether it begins a sentence, which may be why it has a capital.
     opens: bool
 
 
-def find_names(text: str) -> Iterator[Name]:
-    """Yield the words of a text that have a capital, each with whether a sentence begins there."""
+@lru_cache(maxsize=4_096)
+def find_names(text: str) -> tuple[Name, ...]:
+    """Return the capitalised words of a text, in its order; the same text is read once."""
+    return tuple(_names(text))
+
+
+def _names(text: str) -> Iterator[Name]:
     for match in _WORD.finditer(text):
         word = _POSSESSIVE.sub("", match.group())
         if not any(map(str.isupper, word)) or word == "I" or word[:2] in ("I'", "I’"):
@@ -48,9 +53,9 @@ def find_names(text: str) -> Iterator[Name]:
 
 
 def find_proper_names(text: str, values: Sequence[TextValue]) -> Iterator[Name]:
-    """Yield the names of a text that are no part of its values.
+    """Yield the names of a text outside its values.
 
-    A word that begins a sentence is one if no dictionary of English has it in small letters.
+    A word that begins a sentence is a name if it is not in the English dictionary in lower case.
     """
     taken = frozenset().union(
         *(range(value.start, value.end) for value in values if value.kind != "unit")
@@ -66,15 +71,15 @@ def _is_capitalised(word: str) -> bool:
 
 
 class Vocabulary:
-    """The words of some texts, in all forms in which a name of another text may be one of them."""
+    """The words of texts, in all forms in which a name of another text may refer to one of them."""
 
     def __init__(self, texts: list[str]) -> None:
-        """Read the words of texts."""
+        """Index the words of texts."""
         self._words: set[str] = set()
         self._initials: set[str] = set()
         for text in texts:
             words = [fold(word) for word in re.findall(r"\w+", text)]
-            self._words.update(words, (one + two for one, two in pairwise(words)))
+            self._words.update(words, (first + second for first, second in pairwise(words)))
             letters = "".join(word[0] for word in words)
             self._initials.update(
                 letters[at : at + size]
@@ -84,7 +89,7 @@ class Vocabulary:
         self._stems = {stem(word) for word in self._words}
 
     def has(self, name: str) -> bool:
-        """Whether a word is there in any case, inflection or hyphenation, or as an abbreviation."""
+        """Whether a word occurs in any case, inflection or hyphenation, or as an abbreviation."""
         parts = [fold(part) for part in re.findall(r"\w+", name)]
         if name.isupper() and "".join(parts) in self._initials:
             return True
@@ -107,10 +112,10 @@ def fold(word: str) -> str:
 
 @lru_cache(maxsize=65_536)
 def is_common_word(word: str) -> bool:
-    """Whether a word is one of English, and needs no capital as "Tom" does."""
+    """Whether a word is an English one that needs no capital, unlike "Tom"."""
     import simplemma
 
-    # What is longer is a word of no language, and takes long to look up.
+    # Longer strings are not words, and take long to look up.
     return len(word) > _NEAR or all(
         simplemma.is_known(part.lower(), "en")
         and str(simplemma.lemmatize(part.capitalize(), "en")).islower()

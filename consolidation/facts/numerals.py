@@ -1,7 +1,7 @@
 """Numbers in digits and in words of English, each with its unit: "1e7", "10,000,000", "two hours".
 
-Words of other languages are looked up one by one (`languages.py`), where a value is missing.
-Written here: text2num leaves "a dozen" and "two and a half" as they are, and is no pure Python.
+Words of other languages are only looked up (`languages.py`) if a value is missing. This is not left
+to text2num, which does not read "a dozen" and "two and a half" and is not pure Python.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SCALES = {"dozen": 12, "hundred": 100}
 SCALES |= {"thousand": 1_000, "million": 1_000_000, "billion": 1_000_000_000}
 _ONES = [word for word, number in NUMBER_WORDS.items() if number < 20]
 _TENS = [word for word, number in NUMBER_WORDS.items() if number >= 20]
-# One that is no more than a pronoun elsewhere, and words for a half and for two.
+# Adverbs, and words for a half and for two.
 COUNTS = {"once": "1", "twice": "2", "thrice": "3", "half": "0.5", "both": "2", "couple": "2"}
 COUNTS |= {"double": "2", "pair": "2", "½": "0.5", "¼": "0.25", "¾": "0.75"}
 ORDINALS = {"first": 1, "second": 2, "third": 3, "fifth": 5, "eighth": 8, "ninth": 9, "twelfth": 12}
@@ -48,9 +48,9 @@ DIGITS = (
     rf"(?: ?[\u00d7x*] ?10(?:\^|\*\*)?-?[\d⁰¹²³⁴-⁹]+)?[½¼¾]?"
 )
 UNIT = any_of(UNITS)
-# Longer digits are compared as they are written.
-_LONGEST = 40
-_LARGEST_POWER = 40
+# Longer numbers are compared as they are written.
+_MAX_LENGTH = 40
+_MAX_POWER = 40
 _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")
 _FRACTIONS = str.maketrans({"½": ".5", "¼": ".25", "¾": ".75"})
 _QUANTITY = re.compile(
@@ -66,7 +66,7 @@ def decimal_form(number: Decimal) -> str:
 
 
 def spelled_number(words: str) -> Decimal:
-    """Return what number words come to: "two hundred and fifty" is 250, "two and a half" 2.5."""
+    """Return the number that words mean: "two hundred and fifty" is 250, "two and a half" 2.5."""
     total, current = Decimal(0), Decimal(0)
     for word in re.split(r"[ -]", words.lower()):
         if word in NUMBER_WORDS:
@@ -83,7 +83,7 @@ def spelled_number(words: str) -> Decimal:
 def readings(digits: str) -> dict[str, Decimal]:
     """Return what digits may mean, by the form in which they are compared without a unit.
 
-    "1,500" is fifteen hundred or, with a decimal comma, one and a half; "0043" is no 43.
+    "1,500" is fifteen hundred or, with a decimal comma, one and a half; "0043" is not 43.
     """
     plain = digits.translate(_SUPERSCRIPTS)
     if power := re.fullmatch(r"(.+?) ?[\u00d7x*] ?10(?:\^|\*\*)?(-?\d+)", plain):
@@ -118,16 +118,16 @@ def readings(digits: str) -> dict[str, Decimal]:
 
 def quantity(words: str) -> tuple[frozenset[str], frozenset[str], bool]:
     """Return the forms of a number in digits, those without its unit, and whether it has one."""
-    parts = _QUANTITY.fullmatch(words) if len(words) <= _LONGEST else None
+    parts = _QUANTITY.fullmatch(words) if len(words) <= _MAX_LENGTH else None
     if parts is None:
         return frozenset(), frozenset({words.lower()}), False
     sign = "-" if parts["sign"] else ""
-    factor = (1_000 if parts["kilo"] else 1) * SCALES.get((parts["scale"] or "").lower(), 1)
-    factors = [factor, 10**6] if parts["scale"] == "M" else [factor]
+    scale = (1_000 if parts["kilo"] else 1) * SCALES.get((parts["scale"] or "").lower(), 1)
+    factors = [scale, 10**6] if parts["scale"] == "M" else [scale]
     numbers = {
         form if number == scaled else decimal_form(scaled): scaled
         for form, number in readings(parts["digits"]).items()
-        for scaled in [number * one for one in factors]
+        for scaled in [number * factor for factor in factors]
     }
     if not numbers:
         return frozenset(), frozenset({words.lower()}), False
@@ -136,14 +136,14 @@ def quantity(words: str) -> tuple[frozenset[str], frozenset[str], bool]:
 
 
 def _power(exponent: str) -> int:
-    """Return an exponent; what nobody writes counts as the largest that may be written."""
-    return max(-_LARGEST_POWER, min(int(exponent), _LARGEST_POWER))
+    """Return an exponent, limited to `_MAX_POWER`."""
+    return max(-_MAX_POWER, min(int(exponent), _MAX_POWER))
 
 
 def measured(
     sign: str, numbers: dict[str, Decimal], measures: tuple[Measure, ...]
 ) -> tuple[frozenset[str], frozenset[str], bool]:
-    """Return the forms of numbers by each unit that they may have, and those without."""
+    """Return the forms of numbers with each unit that they may have, and without one."""
     bare = {f"{sign}{form}" for form in numbers}
     if not measures:
         return frozenset(), frozenset(bare), False
@@ -157,7 +157,7 @@ def measured(
 
 
 def counted(word: str) -> Decimal | None:
-    """Return the number that a word stands for: "twice", "third", "forty-two"."""
+    """Return the number that a word means: "twice", "third", "forty-two"; None if it means none."""
     low = word.lower()
     if low in COUNTS:
         return Decimal(COUNTS[low])

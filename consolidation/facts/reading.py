@@ -1,6 +1,6 @@
-"""What one text says that must not be confused with another: its words, values, names, denials.
+"""What is looked up in one text: its words, values, names, literals, negations.
 
-Everything is looked up in the text alone, at some thousand texts a second.
+These are what must not be confused between texts. Some thousand texts a second are read.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from .literals import LiteralSpan, blank_literals, find_literals
 from .names import find_proper_names
 from .values import KnownValues, TextValue, find_values, is_lower_word
 
-# How many words after "not" its content word may be: "not be in need of".
+# The maximum number of words from "not" to its content word: "not be in need of".
 _REACH = 5
 _NEGATORS = frozenset(
     ("not", "no", "never", "none", "nobody", "nothing", "nowhere", "neither", "nor", "cannot")
 ) | {"without"}
-# What compares, computes, points, grades or shows: no letter, digit, quote or punctuation. A "!"
-# before a word denies it, a "-" behind one grades it; units and money are read as values.
+# Signs with a meaning of their own: no letter, digit, quote or punctuation. A "!" before a word
+# negates it, a "-" after one is a grade; units and money are read as values.
 _SIGN = re.compile(
     r"\[.?\]|->|<-|[<>=]=?|!=|!(?=\w)|(?<=\w)-(?=[\s.,;]|$)|&&?|\|\|?|[+*^~#@\\]|\$(?!\d)|(?<=\s)/(?=\s)|"
     r"(?<=\s)-(?=\s)|[^\w\s\x00-\x7f°€£\u2010-\u201f\u2026]|[\u00bc-\u00be\u00b2\u00b3\u00b9]"
 )
-# What is meant to the letter.
+# Kinds of values that are meant verbatim.
 _SPELLED = frozenset({"identifier", "path", "url"})
 # "ABC-12" and "abc-12" are one ticket.
 _NUMBERED = re.compile(r"[^\W\d_]+-\d+")
@@ -48,22 +48,22 @@ class Reading:
 
     @cached_property
     def said(self) -> str:
-        """The text without what announces its statements."""
+        """The text without introductions such as "User said that"."""
         return without_announcements(self.text)
 
     @cached_property
     def announced(self) -> bool:
-        """Whether something announces its statements: "User said that", "Note:"."""
+        """Whether it has an introduction: "User said that", "Note:"."""
         return len(self.said) < len(self.text)
 
     @cached_property
     def literals(self) -> tuple[LiteralSpan, ...]:
-        """What is marked as code or as a quotation, in order."""
+        """Code spans and quotations, in order."""
         return tuple(find_literals(self.text))
 
     @cached_property
     def literal_contents(self) -> frozenset[str]:
-        """What the literals are compared by."""
+        """The contents of the literals."""
         return frozenset(literal.content for literal in self.literals)
 
     @cached_property
@@ -82,7 +82,7 @@ class Reading:
 
     @cached_property
     def known(self) -> KnownValues:
-        """The values, to look others up in."""
+        """The values, in which others are looked up."""
         return KnownValues(self.values)
 
     @cached_property
@@ -101,7 +101,7 @@ class Reading:
         return frozenset(token.bare for token in self.tokens)
 
     def holds(self, value: TextValue) -> bool:
-        """Whether a value is in this text, in this spelling or another."""
+        """Whether a value is in this text, in any spelling."""
         return self.known.has(value)
 
     def mentions(self, name: str) -> bool:
@@ -109,7 +109,7 @@ class Reading:
         return name in self.words or stem(name) in self.stem_set
 
     def spelled(self, stems: Iterable[str]) -> list[str]:
-        """Return stems as words of this text, for people to read."""
+        """Return stems as words of this text."""
         return [self._forms.get(stem, stem) for stem in stems]
 
     @cached_property
@@ -124,7 +124,7 @@ class Reading:
 
     @cached_property
     def plain(self) -> tuple[Token, ...]:
-        """The words without those of numbers, times, dates and rates, compared as values."""
+        """The words outside numbers, times, dates and rates, which are compared as values."""
         return outside(self.tokens, self.measures)
 
     @cached_property
@@ -139,14 +139,14 @@ class Reading:
 
     @cached_property
     def signs(self) -> Counter[str]:
-        """The signs that say something by themselves, as often as they occur."""
+        """How often each sign with a meaning of its own occurs."""
         return Counter(found.group().strip() for found in _SIGN.finditer(self.said))
 
     @cached_property
     def spellings(self) -> dict[str, frozenset[str]]:
-        """Each word and identifier by its lower case, as it is spelled.
+        """The spellings of each word and identifier, by its lower case.
 
-        The capital of a sentence's first word may be its own or the sentence's.
+        A sentence's first word may have a capital of its own or owe it to its place.
         """
         found: dict[str, set[str]] = {}
         for token, after in zip_longest(self.tokens, self.tokens[1:]):
@@ -164,17 +164,17 @@ class Reading:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """The words that are names by their capitals, in lower case, in order."""
+        """The names, in lower case, in order."""
         return tuple(name.words.lower() for name in find_proper_names(self.said, self.values))
 
     @cached_property
     def negators(self) -> tuple[str, ...]:
-        """The words that deny, as they are written."""
+        """The negating words, as they are written."""
         return tuple(token.text for token in self.tokens if _denies(token.lower))
 
     @cached_property
     def denied(self) -> frozenset[str]:
-        """The stem of the content word that each denying word comes before."""
+        """The stem of the content word after each negating word."""
         heads: set[str] = set()
         for index, token in enumerate(self.tokens):
             if _denies(token.lower):
@@ -184,7 +184,7 @@ class Reading:
         return frozenset(heads)
 
     def _clause_behind(self, index: int) -> tuple[Token, ...]:
-        """Return the words behind one; none where a mark follows it: "No, trains run"."""
+        """Return the words after one, unless a mark follows it: "No, trains run"."""
         behind = self.tokens[index + 1 :]
         mark = behind and self._between(self.tokens[index], behind[0]).strip()
         return () if mark else behind
@@ -194,12 +194,12 @@ class Reading:
 
     @cached_property
     def sentences(self) -> tuple[str, ...]:
-        """The sentences as they are written."""
+        """The sentences, verbatim."""
         return tuple(split_sentences(self.text))
 
     @cached_property
     def deictic(self) -> bool:
-        """Whether a word in it means something else on another day."""
+        """Whether its meaning depends on the day."""
         return is_deictic(self.said)
 
     @cached_property
@@ -215,7 +215,7 @@ def read(text: str) -> Reading:
 
 
 def outside(tokens: Sequence[Token], values: Sequence[TextValue]) -> tuple[Token, ...]:
-    """Return the words of a text that are no part of values, both in order."""
+    """Return the words of a text outside its values, both in order."""
     if not values:
         return tuple(tokens)
     taken = frozenset().union(*(range(value.start, value.end) for value in values))

@@ -1,6 +1,7 @@
-"""Units of measurement, by SI prefix and base: how each is spelled, and how much of its base it is.
+"""Units of measurement, by SI prefix and base: how each is spelled, and its size in the base.
 
-Written here: quantulum3 guesses (3 s for its first text), and pint takes "kb" for a thousand barns.
+No library does this: quantulum3 guesses (3 s for its first text), and pint reads "kb" as a thousand
+barns.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ _OTHERS: dict[str, tuple[str, int | str]] = {
     "px": ("px", 1),
     "kilo": ("g", 1000),
 }
-# What a spelling may mean besides.
+# What else a spelling may mean.
 _ALSO: dict[str, tuple[tuple[str, int | str], ...]] = {
     "m": (("s", 60),),
     "pound": (("pound", 1), ("GBP", 1)),

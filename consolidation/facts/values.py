@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from functools import lru_cache
 
 from slowwave.consolidation.text.anyof import any_of
 
@@ -46,12 +47,12 @@ _MINUTES = r"(?:five|ten|twenty(?:-five)?|quarter|half|(?:5|10|15|20|25)(?: min(
 _TIMES = [word for word, measures in UNITS.items() if measures[0][0] in ("s", "month")]
 # What the day, or the part of one, that "this" and "next" point to may be called.
 PERIODS = (*_TIMES, "weekend", "night", "morning", "evening", "afternoon")
-# Words that support a number and need none: "both of them", "the first".
+# Words that support a number and need no support: "both of them", "the first".
 _UNCOUNTED = frozenset(("first", "second", "once", "both", "couple", "pair", "double"))
 _HALF_DAY = r"(?:[ap]m\b|[ap]\.m\b\.?)"
 _RUN = r"(?<![\w./-])"
 
-# In this order: what an earlier pattern took is not looked at by a later one.
+# In this order: later patterns skip what an earlier one matched.
 _KINDS = {
     "url": r"(?<![\w.+-])[a-z][a-z0-9+.-]*+://[^\s<>\"'`)\]]+",
     "email": r"(?<![\w.+-])[\w.+-]++@[\w-]+(?:\.[\w-]+)+",
@@ -121,8 +122,8 @@ _KINDS = {
     "unit": rf"\b(?:{any_of(word for word in UNITS if re.fullmatch('[a-z]{3,}', word))}|nights?)\b",
 }
 _ANY_KIND = "|".join(f"(?P<{kind}>{pattern})" for kind, pattern in _KINDS.items())
-# Most places in a text need no further look: no value begins with a letter inside of a word; it
-# begins with a sign, with letters before a digit or a sign or in humps, or with one of these.
+# Rules out most places in a text: no value begins inside a word, and each begins with a sign, with
+# letters before a digit or a sign or in camel case, or with one of these.
 _OTHER_BEGINNINGS = "noon midday midnight night half halb viertel quarter week work"
 _BEGINNINGS = {
     *(name[:3] for name in (*MONTHS, *WEEKDAYS, *RATES)),
@@ -132,7 +133,7 @@ _BEGINNINGS = {
 }
 _PLACE = (
     r"(?!\B[^\W\d_])(?=[\w~./#$€£½¼¾\u2212\u2013-])"
-    r"(?=[^\W\d_]*(?:[\d_@/\\]|[.:+-][\w/\\.])|[~./#$€£½¼¾\u2212\u2013-]|(?-i:[A-Z]?[a-z]+[A-Z])"
+    r"(?=[^\W\d_]*(?:[\d_@/\\]|[.:+-]{1,9}[\w/\\.])|[~./#$€£½¼¾\u2212\u2013-]|(?-i:[A-Z]?[a-z]+[A-Z])"
     rf"|(?:{any_of(_BEGINNINGS)}))"
 )
 _VALUE = re.compile(f"{_PLACE}(?:{_ANY_KIND})", re.IGNORECASE)
@@ -157,12 +158,12 @@ class TextValue:
 
     @property
     def norm(self) -> str:
-        """What it means, as text: of two spellings with the same norm nothing else is asked."""
+        """What it means, as text: spellings with the same norm are equal."""
         return "/".join(sorted(self.forms or self.bare))
 
     @property
     def measures(self) -> frozenset[tuple[str, str]]:
-        """Its kind with each unit that it may have: what shares one of these can rival it."""
+        """Its kind with each unit that it may have: values that share one of these can conflict."""
         if self.kind not in ("number", "unit", "rate"):
             return frozenset({(self.kind, "")})
         units = {form.rpartition(" ")[2] for form in self.forms} if self.forms else {""}
@@ -170,15 +171,15 @@ class TextValue:
 
     @property
     def end(self) -> int:
-        """Where the text goes on behind it."""
+        """The index of the character after it."""
         return self.start + len(self.words)
 
 
 class KnownValues:
-    """The values of some texts, to look others up in."""
+    """The values of texts, in which other values are looked up."""
 
     def __init__(self, values: Iterable[TextValue]) -> None:
-        """Take in values, by what they mean and what follows from it."""
+        """Index values by what they mean and what follows from that."""
         values = tuple(values)
         self._forms = frozenset().union(*(value.forms | value.implied for value in values))
         self._bare = frozenset().union(*(value.bare | value.parts for value in values))
@@ -194,21 +195,22 @@ class KnownValues:
         return not (self._unitless if value.has_unit else self._bare).isdisjoint(value.bare)
 
     def allows(self, value: TextValue) -> bool:
-        """Whether a value is one of them, or a date that says one of them more precisely."""
+        """Whether a value is one of them, or a more precise form of a date among them."""
         return self.has(value) or not self._dates.isdisjoint(value.implied)
 
 
-def find_values(text: str) -> list[TextValue]:
-    """Return the values that a text states, in its order.
+@lru_cache(maxsize=4_096)
+def find_values(text: str) -> tuple[TextValue, ...]:
+    """Return the values that a text states, in its order; the same text is read once.
 
-    Of the kind "unit" are units by themselves, which support rates only; of the kind "count" are
-    words such as "both", which support a number and need none.
+    A unit by itself has the kind "unit" and supports only rates; a word such as "both" has the kind
+    "count" and supports a number, but needs no support.
     """
-    return [value for match in _VALUE.finditer(text) for value in _values(match)]
+    return tuple(value for match in _VALUE.finditer(text) for value in _values(match))
 
 
 def is_lower_word(text: str, value: TextValue) -> bool:
-    """Whether "may", "march", "sat" or "sun" is not a day or month, by its spelling or place."""
+    """Whether "may", "march", "sat" or "sun" is an ordinary word, by its spelling or place."""
     if value.kind not in ("weekday", "month") or len(value.words.rstrip(".")) > 5:
         return False
     opens = re.search(r"(?:^|[.!?]\s*|\n)$", text[: value.start]) is not None
@@ -261,9 +263,9 @@ def _values(match: re.Match[str]) -> Iterator[TextValue]:
 
 
 def _sizes(unit: str) -> frozenset[str]:
-    """Return what one of a unit is, by its base: an hour is 3600 s."""
-    one = {"1": Decimal(1)}
-    return measured("", one, UNITS.get(unit) or UNITS.get(unit.lower(), ()))[0]
+    """Return the size of a unit in its base unit: an hour is 3600 s."""
+    single = {"1": Decimal(1)}
+    return measured("", single, UNITS.get(unit) or UNITS.get(unit.lower(), ()))[0]
 
 
 def _per(sizes: frozenset[str]) -> frozenset[str]:

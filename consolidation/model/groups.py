@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
-from slowwave.consolidation.planning.tenant_planner import similarities
+from slowwave.consolidation.planning.merge_proposals import similarities
 from slowwave.consolidation.proposals import (
     Claim,
     Draft,

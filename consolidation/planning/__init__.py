@@ -1,1 +1,1 @@
-"""The file to a plan: everything that a run will do, decided before it does anything."""
+"""From a file to the plan of a run."""

@@ -1,4 +1,4 @@
-"""The conflicts of a file: what two memories say differently of one thing, or a model named."""
+"""The conflicts of a file: memories that contradict each other, or that a model named."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def find_conflicts(
 ) -> list[Conflict]:
     """Return the conflicts among active memories of one tenant, shortest first.
 
-    disputes: conflicts that a model named; they count as long as both texts are active. Of memories
-    with one text the first counts; what gives orders or is meant to the letter is in no conflict.
+    disputes: conflicts that a model named; they count while both texts are active. Of memories with
+    the same text the first counts; memories that give orders or are dense are in no conflict.
     """
     by_hash: dict[str, Memory] = {}
     for memory in sorted(memories, key=_when):
@@ -58,14 +58,15 @@ def find_conflicts(
             ids, texts = (earlier.id, later.id), (earlier.content, later.content)
             conflict = Conflict(ids, dispute.tenant, "statement", texts, dispute.why)
             found.setdefault(frozenset(ids), conflict)
-    return _shortest_first(found.values(), {one.id: len(one.content) for one in by_hash.values()})
+    return _shortest_first(
+        found.values(), {memory.id: len(memory.content) for memory in by_hash.values()}
+    )
 
 
 def _alike(memories: Iterable[Memory], cache: Cache) -> Iterator[tuple[Memory, Memory]]:
     """Yield the pairs of which one has all content words of the other and hardly more.
 
-    Found by the rarest word of each: one that many texts have, such as the lines of a log, leads to
-    none of them.
+    They are found by the rarest word of each, unless too many texts have it, as lines of a log do.
     """
     matter: dict[str, frozenset[str]] = {}
     having: dict[str, list[Memory]] = {}
@@ -83,11 +84,11 @@ def _alike(memories: Iterable[Memory], cache: Cache) -> Iterator[tuple[Memory, M
         rarest = min((having[stem] for stem in sorted(words)), key=len, default=[])
         if len(rarest) > COMMON_WORD:
             continue
-        for other in rarest:
-            more = matter[other.id]
-            is_larger = words < more or (words == more and memory.id < other.id)
+        for candidate in rarest:
+            more = matter[candidate.id]
+            is_larger = words < more or (words == more and memory.id < candidate.id)
             if is_larger and len(words) >= RIVAL_MATTER * len(more):
-                yield memory, other
+                yield memory, candidate
 
 
 def _when(memory: Memory) -> tuple[str, str]:
@@ -96,5 +97,6 @@ def _when(memory: Memory) -> tuple[str, str]:
 
 def _shortest_first(conflicts: Iterable[Conflict], lengths: Mapping[str, int]) -> list[Conflict]:
     return sorted(
-        conflicts, key=lambda one: (sum(lengths[memory] for memory in one.sources), one.sources)
+        conflicts,
+        key=lambda found: (sum(lengths[memory] for memory in found.sources), found.sources),
     )

@@ -1,7 +1,7 @@
-"""Tokens, reckoned without a tokenizer: those of a text, and those that asking a model will take.
+"""Estimate the tokens of questions to a model, without a tokenizer.
 
-Every number of tokens that a report shows is this estimate, but for those that a model counted
-itself. A budget is kept by it: what is under way counts before it is paid for.
+All numbers of tokens in reports are such estimates, except for those that a model counted. Budgets
+are kept by them: pending calls count before they are paid for.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from slowwave.consolidation.thresholds import ANSWERED_SHARE
 if TYPE_CHECKING:
     from slowwave.consolidation.proposals import Source
 
-# Measured with o200k_base, a test keeps it true: the prompt, the marks around the memories, the
-# schema, and what the roles of the messages take.
+# Measured with o200k_base, and kept valid by a test: the prompt, the marks around the memories, the
+# schema, and the roles of the messages.
 TOKENS_OF_WRITING = 1_173
 TOKENS_OF_CHECKING = 785
 # Id and quotes of a memory, and its share of the line with its day.
 TOKENS_A_MEMORY = 6
-# The prompt that asks once more, and what the names in one group take.
+# The prompt of a repair, and the keys of one group.
 _TOKENS_OF_REPAIR = 110
 _TOKENS_A_GROUP = 38
-# What is answered about one draft.
+# The answer about one draft.
 _TOKENS_A_CHECK = 30
 # Its id in an answer.
 _TOKENS_AN_ID = 4
@@ -38,14 +38,14 @@ FOLLOW_UPS = 2.5
 
 @dataclass(frozen=True)
 class Estimate:
-    """What one call will take."""
+    """The estimated tokens of one call."""
 
     prompt: int
     answer: int
 
     @property
     def total(self) -> int:
-        """Both together."""
+        """Their sum."""
         return self.prompt + self.answer
 
 
@@ -53,8 +53,8 @@ def estimate_window(sources: Sequence[Source]) -> Estimate:
     """Estimate a call about memories that are shown together."""
     texts = sum(count_tokens(source.text) for source in sources)
     shown = texts + TOKENS_A_MEMORY * len(sources)
-    said = round(ANSWERED_SHARE * texts) + _TOKENS_AN_ID * len(sources)
-    return Estimate(TOKENS_OF_WRITING + shown, said + _TOKENS_AROUND_AN_ANSWER)
+    answer = round(ANSWERED_SHARE * texts) + _TOKENS_AN_ID * len(sources)
+    return Estimate(TOKENS_OF_WRITING + shown, answer + _TOKENS_AROUND_AN_ANSWER)
 
 
 def estimate_repair(sources: Sequence[Source], groups: Sequence[Mapping[str, Any]]) -> Estimate:
@@ -67,6 +67,6 @@ def estimate_repair(sources: Sequence[Source], groups: Sequence[Mapping[str, Any
 
 def estimate_check(shown: str, drafts: int) -> Estimate:
     """Estimate a call that checks drafts; shown: all that is shown of them."""
-    said = _TOKENS_A_CHECK * drafts + _TOKENS_AROUND_AN_ANSWER
-    # Tokenizers make one token of the marks of JSON between two words.
-    return Estimate(TOKENS_OF_CHECKING + count_tokens(_MARKS.sub('"', shown)), said)
+    answer = _TOKENS_A_CHECK * drafts + _TOKENS_AROUND_AN_ANSWER
+    # The marks of JSON between two words are one token.
+    return Estimate(TOKENS_OF_CHECKING + count_tokens(_MARKS.sub('"', shown)), answer)

@@ -1,4 +1,4 @@
-"""What proposals are worth: which texts they take away, which they write, where that leads."""
+"""What proposals are worth: the texts that they remove and write, and the resulting counts."""
 
 from __future__ import annotations
 
@@ -15,20 +15,23 @@ from slowwave.store.records import LAYERS, Memory
 if TYPE_CHECKING:
     from slowwave.consolidation.snapshot.tenant_view import TenantView
 
-# Gives a memory by its id.
+# Returns a memory by its id.
 MemoryOf = Callable[[str], Memory]
 
 
 def with_savings(results: Iterable[Result], views: Sequence[TenantView]) -> list[Result]:
     """Return results with what they are worth."""
     by_tenant = {view.tenant: view for view in views}
-    return [replace(one, worth=_worth(one, by_tenant[one.proposal.tenant])) for one in results]
+    return [
+        replace(result, worth=_worth(result, by_tenant[result.proposal.tenant]))
+        for result in results
+    ]
 
 
 def expected_counts(
     before: Counts, proposals: Sequence[Proposal], views: Sequence[TenantView]
 ) -> Counts:
-    """Return the counts that proposals lead to if all of them are applied."""
+    """Return the counts after all proposals are applied."""
     by_tenant = {view.tenant: view for view in views}
     layers = Counter(before.layers)
     superseded, characters, tokens = before.superseded, before.characters, before.tokens
@@ -47,26 +50,21 @@ def savings_of(proposal: Proposal, memory_of: MemoryOf) -> Savings:
     """Return what a proposal is worth if it is applied."""
     before = _tokens(_contents(proposal.sources, memory_of))
     going, coming = _texts(proposal, memory_of)
-    after = before - _tokens(going) + _tokens(coming)
-    return Savings(before, after, _trust(proposal, memory_of))
+    if proposal.survivor is not None:
+        trust = memory_of(proposal.survivor).trust
+    else:
+        trust = derived_trust(memory_of(source).trust for source in proposal.sources)
+    return Savings(before, before - _tokens(going) + _tokens(coming), trust)
 
 
 def _worth(result: Result, view: TenantView) -> Savings:
     if result.state in ("planned", "applied", "pending"):
         return savings_of(result.proposal, view.memory)
-    before = _tokens(_contents(result.proposal.sources, view.memory))
-    return Savings(before, None, None)
-
-
-def _trust(proposal: Proposal, memory_of: MemoryOf) -> float:
-    """Return the trust of what results."""
-    if proposal.survivor is not None:
-        return memory_of(proposal.survivor).trust
-    return derived_trust(memory_of(one).trust for one in proposal.sources)
+    return Savings(_tokens(_contents(result.proposal.sources, view.memory)), None, None)
 
 
 def _texts(proposal: Proposal, memory_of: MemoryOf) -> tuple[list[str], list[str]]:
-    """Return the texts of memories that go, or change, and those that come in their place."""
+    """Return the texts that leave or change, and those that replace them."""
     going = _contents(proposal.leaving, memory_of)
     if proposal.keeps_text:
         return going, []
@@ -76,7 +74,7 @@ def _texts(proposal: Proposal, memory_of: MemoryOf) -> tuple[list[str], list[str
 
 
 def _count_layers(layers: Counter[str], proposal: Proposal, view: TenantView) -> None:
-    leaving = [view.memory(one).layer for one in proposal.leaving]
+    leaving = [view.memory(memory_id).layer for memory_id in proposal.leaving]
     layers.subtract(leaving)
     if proposal.operation != "merge" and proposal.survivor is None:
         layers["core" if proposal.operation == "extract" else "stable"] += 1
@@ -87,7 +85,7 @@ def _count_layers(layers: Counter[str], proposal: Proposal, view: TenantView) ->
 
 
 def _contents(ids: Sequence[str], memory_of: MemoryOf) -> list[str]:
-    return [memory_of(one).content for one in ids]
+    return [memory_of(memory_id).content for memory_id in ids]
 
 
 def _tokens(texts: Iterable[str]) -> int:

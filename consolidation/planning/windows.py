@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING
 
 from slowwave.consolidation.clustering.clusters import find_clusters, pack
 from slowwave.consolidation.clustering.neighbours import similar_pairs
+from slowwave.consolidation.options import PlanOptions
 from slowwave.consolidation.proposals import Undecided, Window
+from slowwave.consolidation.snapshot.tenant_view import TenantView
 from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.consolidation.thresholds import (
     LARGE_TENANT,
@@ -25,33 +27,33 @@ from slowwave.consolidation.thresholds import (
 )
 from slowwave.store.records import Memory, json_text
 
+from .duplicates import may_be_superseded
 from .estimates import TOKENS_A_MEMORY, estimate_window
-from .tenant_planner import TenantPlanner
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-# What is shown of windows to somebody who has no model: so many of their nearest pairs.
-_MOST_EXAMPLES = 10
+# The number of nearest pairs of a window that are shown to a user who has no model.
+_MAX_EXAMPLES = 10
 # How many rows are compared with all others at once: 80 MB for 20,000 of them.
 _ROWS_AT_ONCE = 1_000
 
 
-def plan_windows(planner: TenantPlanner, leaving: Collection[str]) -> list[Window]:
+def plan_windows(view: TenantView, options: PlanOptions, leaving: Collection[str]) -> list[Window]:
     """Return what a model is asked about one tenant.
 
     leaving: ids of memories that are superseded without a model.
     """
-    memories = _shown(planner, leaving)
-    if planner.options.answered:
-        earlier = [one for one in planner.options.answered if one.tenant == planner.view.tenant]
-        parts = _across_cuts(planner, memories, earlier)
-        return [_window(planner, [memories[at] for at in part], ()) for part in parts]
-    new = [at for at, memory in enumerate(memories) if _is_new(planner, memory)]
+    memories = _shown(view, leaving)
+    if options.answered:
+        earlier = [window for window in options.answered if window.tenant == view.tenant]
+        parts = _across_cuts(view, memories, earlier)
+        return [_window(view, options, [memories[at] for at in part], ()) for part in parts]
+    new = [at for at, memory in enumerate(memories) if _is_new(view, options, memory)]
     if not new or len(memories) < 2:
         return []
-    vectors = _vectors(planner, memories)
+    vectors = _vectors(view, memories)
     rows = _with_nearest(vectors, new) if 2 * len(new) < len(memories) else range(len(memories))
     chosen = [memories[row] for row in rows]
     eps = WIDE_EPS if len(chosen) <= LARGE_TENANT else NARROW_EPS
@@ -64,23 +66,22 @@ def plan_windows(planner: TenantPlanner, leaving: Collection[str]) -> list[Windo
         if any(rows[at] in fresh for at in cluster)
     ]
     windows = pack(clusters, sizes, WINDOW_TOKENS)
-    seen = {rows[at] for window in windows for at in window}
-    alone = tuple(memories[at].content_hash for at in new if at not in seen)
+    clustered = {rows[at] for window in windows for at in window}
+    alone = tuple(memories[at].content_hash for at in new if at not in clustered)
     return [
-        _window(planner, [chosen[at] for at in window], () if number else alone)
+        _window(view, options, [chosen[at] for at in window], () if number else alone)
         for number, window in enumerate(windows)
     ]
 
 
-def undecided_of(planner: TenantPlanner, windows: Sequence[Window]) -> Iterator[Undecided]:
+def undecided_of(view: TenantView, windows: Sequence[Window]) -> Iterator[Undecided]:
     """Yield what each window would ask a model, with its nearest pairs as examples."""
     import numpy as np
 
     for window in windows:
-        sources = planner.view.sources(window.memories)
-        vectors = np.stack([source.vector for source in sources])
+        vectors = np.stack([source.vector for source in view.sources(window.memories)])
         near = similar_pairs(vectors, WIDE_SIMILARITY)
-        nearest = np.argsort(-near.steps.astype(np.int32), kind="stable")[:_MOST_EXAMPLES]
+        nearest = np.argsort(-near.steps.astype(np.int32), kind="stable")[:_MAX_EXAMPLES]
         yield Undecided(
             sources=window.memories,
             tenant=window.tenant,
@@ -97,13 +98,12 @@ def undecided_of(planner: TenantPlanner, windows: Sequence[Window]) -> Iterator[
         )
 
 
-def _shown(planner: TenantPlanner, leaving: Collection[str]) -> list[Memory]:
-    """Return what may be shown, in the order in which it was observed.
+def _shown(view: TenantView, leaving: Collection[str]) -> list[Memory]:
+    """Return what a model may be shown, in the order in which it was observed.
 
-    That is what is not part of anything made, and what was made before. Of memories with one text
-    the first stands for all.
+    That is observed memories that are not part of a derived one, and derived ones; of memories with
+    the same text only the first.
     """
-    view = planner.view
     observed = [memory for row, memory in enumerate(view.memories) if view.is_fresh(row)]
     derived = [memory for memory in view.derived if memory.id not in view.verbatim_only]
     firsts: dict[str, Memory] = {}
@@ -117,21 +117,20 @@ def _when(memory: Memory) -> tuple[str, str]:
     return memory.observed_at, memory.id
 
 
-def _is_new(planner: TenantPlanner, memory: Memory) -> bool:
+def _is_new(view: TenantView, options: PlanOptions, memory: Memory) -> bool:
     """Whether no model was shown a memory; a derived one is only ever shown with others."""
-    asked = (memory.tenant, memory.content_hash) in planner.options.asked
-    return planner.view.row(memory.id) is not None and not asked
+    asked = (memory.tenant, memory.content_hash) in options.asked
+    return view.row(memory.id) is not None and not asked
 
 
 def _size(memory: Memory) -> int:
     return count_tokens(memory.content) + TOKENS_A_MEMORY
 
 
-def _vectors(planner: TenantPlanner, memories: Sequence[Memory]) -> NDArray[np.float32]:
+def _vectors(view: TenantView, memories: Sequence[Memory]) -> NDArray[np.float32]:
     import numpy as np
 
-    sources = planner.view.sources([memory.id for memory in memories])
-    return np.stack([source.vector for source in sources])
+    return np.stack([source.vector for source in view.sources([memory.id for memory in memories])])
 
 
 def _with_nearest(vectors: NDArray[np.float32], new: Sequence[int]) -> list[int]:
@@ -151,21 +150,21 @@ def _with_nearest(vectors: NDArray[np.float32], new: Sequence[int]) -> list[int]
 
 
 def _across_cuts(
-    planner: TenantPlanner, memories: Sequence[Memory], earlier: Sequence[Window]
+    view: TenantView, memories: Sequence[Memory], earlier: Sequence[Window]
 ) -> list[list[int]]:
     """Return windows of what lies near each other and was in different windows of this night."""
     import numpy as np
 
-    if len(earlier) < 2:
+    if len(earlier) < 2 or not memories:
         return []
     windows_of: dict[str, set[int]] = {}
     for number, window in enumerate(earlier):
         for memory_id in window.memories:
             windows_of.setdefault(memory_id, set()).add(number)
-    for edge in planner.view.edges:
+    for edge in view.edges:
         windows_of.setdefault(edge.derived_id, set()).update(windows_of.get(edge.source_id, ()))
-    near = similar_pairs(_vectors(planner, memories), 1.0 - NARROW_EPS) if memories else None
-    if near is None or not len(near):
+    near = similar_pairs(_vectors(view, memories), 1.0 - NARROW_EPS)
+    if not len(near):
         return []
     seen = [windows_of.get(memory.id, set()) for memory in memories]
     across = np.fromiter(
@@ -178,13 +177,14 @@ def _across_cuts(
     )
     sizes = [_size(memory) for memory in memories]
     clusters = find_clusters(near.select(across), NARROW_EPS, sizes, WINDOW_TOKENS)
-    # One that had to be cut again may hold what was in one window before.
+    # A cluster that had to be cut again may contain a part that was in one window before.
     fresh = [part for part in clusters if not set.intersection(*(seen[row] for row in part))]
     return pack(fresh, sizes, WINDOW_TOKENS)
 
 
-def _window(planner: TenantPlanner, memories: Sequence[Memory], alone: tuple[str, ...]) -> Window:
-    view, options = planner.view, planner.options
+def _window(
+    view: TenantView, options: PlanOptions, memories: Sequence[Memory], alone: tuple[str, ...]
+) -> Window:
     memories = sorted(memories, key=_when)
     ids = [memory.id for memory in memories]
     hashes = tuple(memory.content_hash for memory in memories)
@@ -197,7 +197,11 @@ def _window(planner: TenantPlanner, memories: Sequence[Memory], alone: tuple[str
         content_hashes=hashes,
         alone=alone,
         trusts=tuple(memory.trust for memory in memories),
-        may_leave=frozenset(memory.id for memory in memories if planner.may_be_replaced(memory)),
+        may_leave=frozenset(
+            memory.id
+            for memory in memories
+            if may_be_superseded(view, memory, options.include_protected)
+        ),
         derived=frozenset(memory_id for memory_id in ids if view.row(memory_id) is None),
         apart=frozenset(pair for pair in view.user_separated if set(pair) <= set(ids)),
         operations=options.only,

@@ -1,1 +1,1 @@
-"""One text, read once: words, values, names, marks."""
+"""Read one text: words, sentences, density, orders, invisible characters."""

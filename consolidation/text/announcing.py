@@ -1,15 +1,15 @@
-"""What only announces a statement, taken off at its head: "Note:", "User said that", a bullet.
+"""Remove what only introduces a statement: "Note:", "User said that", a bullet.
 
-This is the one place where words are left out for saying nothing, and it does so only where a
-pattern anchors them: "The doctor found the lump" is not "The doctor mentioned the lump". What
-changes a statement stays: "TODO:", "[ ]".
+This is the only place where words are ignored for their lack of meaning, and only where a pattern
+anchors them: "The doctor found the lump" is not "The doctor mentioned the lump". What changes a
+statement stays: "TODO:", "[ ]".
 """
 
 from __future__ import annotations
 
 import re
 
-# Where a statement begins.
+# The start of a statement.
 _HEAD = r"(?:^[ \t]*|(?<=[.!?:;] ))"
 _USER = r"(?:the )?user"
 _TELLS = (
@@ -33,18 +33,18 @@ _TOLD_OF_ONESELF = re.compile(
     rf"{_HEAD}({_USER}) {_TELLS}(?: that)? (?:they|he|she)(?=[' ])", _FLAGS
 )
 _ANNOUNCED = re.compile(
-    # A label with its mark; "that" behind a clause; a clause by itself where another one follows.
+    # A label with its mark; a clause with "that"; a clause by itself if another one follows.
     rf"{_HEAD}(?:(?:{_LABELS})(?::|,| [-\u2013\u2014])\s+|(?:{_CLAUSES})(?: that|:)\s+(?![\"'`“])|"
     rf"fyi\s+|(?:keep in mind|it turns out|turns out|{_USER} sa(?:id|ys)) (?=(?:\S+ ){{2}}\S))",
     _FLAGS,
 )
-# Not before a figure, which a dash makes negative, nor in front of "* * *".
+# Not before a number, which a dash makes negative, nor in "* * *".
 _BULLET = re.compile(r"^[ \t]*(?:[-*•]|#{1,6})[ \t]+(?=[^\W\d]|[`\"'\[~]|\*\*\w)", re.MULTILINE)
 _EMPHASIS = re.compile(r"(?<![\w*])\*\*(?=[^\s*])([^*\n]+)(?<!\s)\*\*(?![\w*])")
 
 
 def without_announcements(text: str) -> str:
-    """Return a text without what announces its statements, and without marks of layout."""
+    """Return a text without introductions of its statements and marks of layout."""
     text = _EMPHASIS.sub(r"\1", _BULLET.sub("", text)) if _marked(text) else text
     while True:
         plain = _ANNOUNCED.sub("", _TOLD_OF_ONESELF.sub(r"\1", text))

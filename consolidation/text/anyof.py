@@ -1,4 +1,4 @@
-"""A pattern for any of many words: it looks at each letter of a text once, not once a word."""
+"""A pattern for any of many words that examines each letter of a text once, not once per word."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _Tree = dict[str, "_Tree"]
 
 
 def any_of(words: Iterable[str]) -> str:
-    """Return a pattern that finds the longest of some words that begins at a place."""
+    """Return a pattern that matches the longest of the words at a place."""
     tree: _Tree = {}
     for word in words:
         branch = tree

@@ -1,7 +1,6 @@
-"""How far a text is meant to the letter, as configuration, code, ids and tables are.
+"""How much of a text is meant verbatim, as configuration, code, ids and tables are.
 
-A dense text has no other words: whatever paraphrases it changes it. So no model is given one to
-retell, and nothing quotes single sentences of it.
+Any paraphrase changes a dense text, so no model rewrites one, and no part of it is quoted.
 """
 
 from __future__ import annotations
@@ -17,11 +16,11 @@ from slowwave.consolidation.thresholds import (
     WEIGHT_OF_NUMBERS,
 )
 
-# Fewer lines show no structure, and fewer assignments no data.
-_FEWEST_LINES = 3
-_FEWEST_PAIRS = 3
-# What more words than this stand in is a sentence, or near one.
-_MOST_WORDS_OF_A_VALUE = 5
+# The minimum number of lines that show a structure, and of assignments that are data.
+_MIN_LINES = 3
+_MIN_PAIRS = 3
+# A value with more words is a sentence, or nearly one.
+_MAX_WORDS_OF_A_VALUE = 5
 
 _FENCE = re.compile(r"\s*(?:```|~~~)")
 _CODE_LINE = re.compile(
@@ -57,7 +56,7 @@ _NUMBER = re.compile(r"[-+$€£#~]?\d[\d.,:/%-]*\w{0,3}")
 
 
 class Density(Struct, frozen=True, array_like=True):
-    """How much of a text is meant to the letter, and by what that shows; each a share of it."""
+    """How much of a text is meant verbatim, by kind; each is a share of it."""
 
     # Of its lines.
     code: float
@@ -65,7 +64,7 @@ class Density(Struct, frozen=True, array_like=True):
     # Of its words.
     identifiers: float
     numbers: float
-    # Of its lines, those that are no sentences; 0 of a text with hardly any.
+    # The lines that are not sentences; 0 for a text with hardly any lines.
     lines: float
 
     @property
@@ -80,7 +79,7 @@ class Density(Struct, frozen=True, array_like=True):
 
     @property
     def is_dense(self) -> bool:
-        """Whether the text is to be kept to the letter."""
+        """Whether the text must be kept verbatim."""
         return self.score >= DENSE
 
     @property
@@ -91,9 +90,9 @@ class Density(Struct, frozen=True, array_like=True):
             "structured data": self.data,
             "identifiers": self.identifiers,
             "numbers": self.numbers,
-            "lines that are no sentences": self.lines,
+            "lines that are not sentences": self.lines,
         }
-        present = sorted((one for one in shares.items() if one[1]), key=lambda one: -one[1])
+        present = sorted((item for item in shares.items() if item[1]), key=lambda item: -item[1])
         named = ", ".join(f"{name} {share:.0%}" for name, share in present)
         return f"{self.score:g} of {DENSE:g}: {named or 'sentences'}"
 
@@ -117,12 +116,12 @@ def density_of(text: str) -> Density:
     )
 
 
-def _share(some: int, of: int) -> float:
-    return round(some / of, 2)
+def _share(part: int, whole: int) -> float:
+    return round(part / whole, 2)
 
 
 def _code_lines(lines: list[str]) -> set[int]:
-    """Return the places of the lines that are code: in a fence, or by what stands in them."""
+    """Return the indices of the lines that are code: in a fence, or by their content."""
     found: set[int] = set()
     is_fenced = False
     for at, line in enumerate(lines):
@@ -134,14 +133,14 @@ def _code_lines(lines: list[str]) -> set[int]:
 
 
 def _data_lines(lines: list[str], code: set[int]) -> int:
-    """Count the lines that are data, and not code besides."""
+    """Count the lines that are data and not code."""
     one_by_one = [at for at, line in enumerate(lines) if at not in code and _is_data(line)]
-    if one_by_one:  # a list by itself is what people write, too
+    if one_by_one:  # people write plain lists, too
         one_by_one += [at for at, line in enumerate(lines) if at not in code and _is_item(line)]
-    if len(lines) >= _FEWEST_LINES and len(one_by_one) >= _FEWEST_LINES - 1:
+    if len(lines) >= _MIN_LINES and len(one_by_one) >= _MIN_LINES - 1:
         return len(one_by_one)
     pairs = sum(len(_ASSIGNED.findall(line)) for line in lines)
-    if pairs >= _FEWEST_PAIRS or any(_BRACKETS.match(line) and ":" in line for line in lines):
+    if pairs >= _MIN_PAIRS or any(_BRACKETS.match(line) and ":" in line for line in lines):
         return len(one_by_one)
     return 0
 
@@ -161,11 +160,11 @@ def _is_item(line: str) -> bool:
 
 
 def _is_value(text: str) -> bool:
-    """Whether what stands behind a key is no sentence."""
-    return len(text.split()) <= _MOST_WORDS_OF_A_VALUE and not text.endswith((".", "!", "?"))
+    """Whether the text after a key is not a sentence."""
+    return len(text.split()) <= _MAX_WORDS_OF_A_VALUE and not text.endswith((".", "!", "?"))
 
 
 def _broken_lines(lines: list[str]) -> int:
-    if len(lines) < _FEWEST_LINES:
+    if len(lines) < _MIN_LINES:
         return 0
     return sum(not line.rstrip().endswith((".", "!", "?", '."', ".)")) for line in lines)

@@ -1,10 +1,10 @@
 """Text in a memory that gives orders to its reader.
 
-A memory is data: what it orders is nothing that anyone ordered. A rule that the user set ("Never
-commit secrets") or a wish ("Answer with bullet points") is none of this; an order about the
-reader's own instructions, answers or notes is, and so is what plays the system or its tools.
+A memory is data, and nobody gave the orders in it. A rule that the user set ("Never commit
+secrets") or a wish ("Answer with bullet points") is not an order; one about the reader's own
+instructions, answers or notes is, and so is text that imitates the system or its tools.
 
-What plays the system is found by its marks. The rest is found by a logistic regression over hashed
+The latter is found by its marks, the rest by a logistic regression over hashed
 n-grams of words and letters, which `python model/train_injection.py` trains on fixtures/injection
 and writes to injection.npy (float16; sha256
 b3eb18bb68cb4f8e2144e46b54f3c6a12e4d591dd54de416f288dddccbd7ba6a).
@@ -26,16 +26,16 @@ from .invisible import hides_text, is_unseen
 from .sentences import split_sentences
 
 WEIGHTS = Path(__file__).with_name("injection.npy")
-# The weights of the n-grams' hashes; behind them is the weight of every text.
+# The weights of the n-grams' hashes; the last weight is the bias.
 _BITS = 16
 BUCKETS = 1 << _BITS
-# In characters: what follows an order, without end, must not hide it.
+# In characters: a long text after an order must not hide it.
 _WINDOW = 120
 _LETTERS = (3, 4, 5)
 _WORDS = (1, 2, 3)
 # Odd numbers whose multiples spread over all 64 bits (Knuth's multiplicative hashing).
 _STEP, _SPREAD = np.uint64(0x100000001B3), np.uint64(0x9E3779B97F4A7C15)
-# What only a chat template, a tool call, our own prompts and the answers to them hold.
+# Marks of chat templates, tool calls, our own prompts, and answers to them.
 _MARKS = re.compile(
     r"<\|\w+\|>|\[/?(?:INST|SYSTEM)\]|<</?SYS>>|^#+\s*(?:system|assistant)\s*:|"
     r"[\"']role[\"']\s*:\s*[\"'](?:system|developer|tool)[\"']|[\"']tool_calls[\"']\s*:|"
@@ -44,11 +44,11 @@ _MARKS = re.compile(
     r"[\"'](?:groups|unsupported|wrong_join)[\"']\s*:\s*\[",
     re.IGNORECASE | re.MULTILINE,
 )
-# Control codes, with which a text of ASCII alone hides what it says.
+# Control codes, which can hide words even in ASCII.
 _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
-# Text that no screen shows and a model may read.
+# Tag characters, which no screen shows but a model may read.
 _TAGS = {number: chr(number - 0xE0000) for number in range(0xE0020, 0xE007F)}
-# Letters that look like Latin ones, and which; read so only in a word that has Latin letters, too.
+# Letters that look like Latin ones; only read as these in words that also have Latin letters.
 _LOOKS_LIKE = str.maketrans(
     "аеорсухіјѕԁһӏпѵԛкмтАВЕКМНОРСТУХІЈЅοαρνιυκτηεΑΒΕΖΗΙΚΜΝΟΡΤΥΧɡı",
     "aeopcyxijsdhlnvqkmtABEKMHOPCTYXIJSoapviuktneABEZHIKMNOPTYXgi",
@@ -58,18 +58,18 @@ _LATIN = re.compile(r"[a-zA-Z]")
 
 
 def commands(text: str) -> tuple[str, ...]:
-    """Return the sentences that try to command who reads them, as they stand in the text."""
+    """Return the sentences that try to command their reader, verbatim."""
     sentences = split_sentences(text)
     found = tuple(sentence for sentence in sentences if _is_command(sentence))
     if found:
         return found
-    # An order may go on over the end of a line or of a sentence, or hide in a very long one.
+    # An order may continue after a line or a sentence, or hide in a very long one.
     rest = set(_windows(text)).difference(sentences)
     return (text,) if any(map(_is_command, rest)) else ()
 
 
 def units(text: str) -> list[str]:
-    """Return what is judged of a text: its sentences and windows, as a model may read them."""
+    """Return what is judged of a text: sentences and windows, as a model may read them."""
     parts = (*split_sentences(text), *_windows(text))
     return list(dict.fromkeys(plain for part in parts for plain in _readings(part)))
 
@@ -87,7 +87,7 @@ def hashes(text: str) -> NDArray[np.intp]:
 
 
 def _grams(parts: NDArray[np.uint64], sizes: tuple[int, ...]) -> Iterator[NDArray[np.uint64]]:
-    """Yield a hash for each run of parts, run by run of a size."""
+    """Yield the hashes of all runs of parts, for each size."""
     grams = parts
     for size in range(1, max(sizes) + 1):
         if size > 1:
@@ -102,7 +102,7 @@ def _weights() -> NDArray[np.float32]:
 
 
 def _windows(text: str) -> list[str]:
-    """Return the stretches of a text that overlap by half; all of a short one."""
+    """Return stretches of a text that overlap by half; a short text is one."""
     joined = " ".join(text.split())
     starts = range(0, max(1, len(joined) - _WINDOW // 2), _WINDOW // 2)
     return [joined[start : start + _WINDOW] for start in starts]
@@ -121,9 +121,9 @@ def _score(text: str) -> float:
 
 
 def _readings(text: str) -> tuple[str, ...]:
-    """Return a text as a model may read it: wide letters narrow, letters for those they look like.
+    """Return a text as a model may read it: normalised, with the letters that others look like.
 
-    A mark that no screen shows may stand within a word or between two: without it, or as a blank.
+    An invisible mark may be within a word or between two, so it is removed, or read as a blank.
     """
     if text.isascii() and not _CONTROLS.search(text):
         return (text,)
@@ -131,8 +131,8 @@ def _readings(text: str) -> tuple[str, ...]:
     hidden = [ord(letter) for letter in set(folded) if is_unseen(letter)]
     if not hidden:
         return (_TOKEN.sub(_as_latin, folded),)
-    shown = (folded.translate(dict.fromkeys(hidden, instead)) for instead in ("", " "))
-    return tuple(_TOKEN.sub(_as_latin, one) for one in shown)
+    shown = (folded.translate(dict.fromkeys(hidden, blank)) for blank in ("", " "))
+    return tuple(_TOKEN.sub(_as_latin, reading) for reading in shown)
 
 
 def _as_latin(word: re.Match[str]) -> str:

@@ -1,11 +1,11 @@
-"""A text to its sentences."""
+"""Split a text into sentences."""
 
 from __future__ import annotations
 
 import re
 
-# A sentence ends at its mark, with the quote or bracket behind it, before a capital; or at a line.
-# Looked for where blanks begin, so that a long run of them takes no square time.
+# A sentence ends after its mark, and a quote or bracket, before a capital; or at a line end. The
+# search is anchored where blanks begin, so that a long run of them takes no quadratic time.
 _SENTENCE_END = re.compile(
     r"(?:(?<=[.!?])|(?<=[.!?][\"'”)]))\s+(?=[\"'“(\[`]?[A-Z0-9])|(?<!\s)\s*\n\s*"
 )
@@ -15,7 +15,7 @@ _ABBREVIATED = re.compile(
 
 
 def split_sentences(text: str) -> list[str]:
-    """Return the sentences of a text, as they stand."""
+    """Return the sentences of a text, verbatim."""
     sentences: list[str] = []
     for part in filter(None, _SENTENCE_END.split(text.strip())):
         if sentences and _ABBREVIATED.search(sentences[-1]):

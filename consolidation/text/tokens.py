@@ -1,4 +1,4 @@
-"""A text cut into words, and what a single word is."""
+"""Split a text into words, and look up what a word is."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 _WORD = re.compile(r"[^\W\d_]\w*(?:['’-]\w+)*|\d[\w.,:-]*\w|\d|[.!?;:](?=[\s\"')\]”]|$)|\n")
-# Is itself, and no article: all other forms are in lower case.
+# As a name, not an article; all other forms are in lower case.
 LETTER_A = "A"
 _POSSESSIVE = re.compile(r"'s?$")
 
 
 class Token(NamedTuple):
-    """A word as it is written, and where."""
+    """A word, verbatim, and where it is."""
 
     text: str
     # In lower case, with a straight apostrophe.
@@ -27,17 +27,12 @@ class Token(NamedTuple):
 
     @property
     def end(self) -> int:
-        """Where the text goes on behind it."""
+        """The index of the character after it."""
         return self.start + len(self.text)
-
-    @property
-    def possessive(self) -> bool:
-        """Whether something is said to belong to it."""
-        return self.bare != self.lower
 
 
 def tokenise(text: str) -> list[Token]:
-    """Return the words of a text in order; marks that end a clause only start the next one."""
+    """Return the words of a text in order; marks that end a clause are not words."""
     tokens: list[Token] = []
     fresh = True
     for match in _WORD.finditer(text):
@@ -58,7 +53,7 @@ def tokenise(text: str) -> list[Token]:
 def stem(word: str) -> str:
     """Return the stem of an English word: its lemma (simplemma), cut by Snowball ("Porter2").
 
-    "Sold" and "sells" come out the same. A comparative does not: "faster" is not "fast".
+    "Sold" and "sells" have the same stem. A comparative has its own: "faster" is not "fast".
     """
     is_itself = word.endswith(("er", "est")) or word == LETTER_A
     return str(_stemmer().stemWord(word if is_itself else lemma(word)))
@@ -66,7 +61,7 @@ def stem(word: str) -> str:
 
 @lru_cache(maxsize=65_536)
 def stems_of(word: str) -> tuple[str, ...]:
-    """Return the stems of a word that says something, each part of a hyphenated one by itself."""
+    """Return the stem of a content word, or of each part of a hyphenated one that is one."""
     parts = word.split("-") if "-" in word else (word,)
     return tuple(stem(part) for part in parts if is_content(part))
 
@@ -78,11 +73,11 @@ def is_past_form(token: Token) -> bool:
 
 
 def is_verb(word: str) -> bool:
-    """Whether a word, in its base form, may be a verb: English has a word for doing it."""
+    """Whether a word, in its base form, may be a verb: English has a form of it in "-ing"."""
     import simplemma
 
     doing = f"{word.removesuffix('e')}ing", f"{word}ing", f"{word}{word[-1]}ing"
-    return any(simplemma.is_known(one, "en") for one in doing)
+    return any(simplemma.is_known(form, "en") for form in doing)
 
 
 @lru_cache(maxsize=65_536)
@@ -90,7 +85,7 @@ def lemma(word: str) -> str:
     """Return the base form of an English word, in lower case: of "was" it is "be"."""
     import simplemma
 
-    # It gives names their capital.
+    # simplemma capitalises names.
     return simplemma.lemmatize(word, "en").lower()
 
 
@@ -103,10 +98,10 @@ def _stemmer() -> Any:
 
 @lru_cache(maxsize=65_536)
 def is_content(word: str) -> bool:
-    """Whether a word, in lower case, says something of its own."""
+    """Whether a word, in lower case, is a content word."""
     from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
-    # Who the user is goes without saying; where the word is, is compared all the same.
+    # "User" says little, but its place is compared all the same.
     is_little = word == "user" or word.endswith("n't")
     is_little = is_little or word.partition("'")[0] in ENGLISH_STOP_WORDS
     return not is_little and any(map(str.isalpha, word))

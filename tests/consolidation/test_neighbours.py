@@ -1,4 +1,4 @@
-"""Which vectors lie near each other: every pair once, whatever is compared with what."""
+"""Which vectors are near each other: every pair once, in every way to compare them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def true_pairs(vectors: Vectors, similarity: float) -> Pairs:
     exact = vectors.astype(np.float64)
     steps = np.rint(exact @ exact.T / STEP).astype(int)
     found = np.argwhere(np.triu(steps >= round(similarity / STEP), k=1))
-    return {(one, other): int(steps[one, other]) for one, other in found.tolist()}
+    return {(first, second): int(steps[first, second]) for first, second in found.tolist()}
 
 
 @pytest.fixture
@@ -115,15 +115,16 @@ def test_near_cells_hold_nearly_all_pairs_and_no_other_one_and_none_twice(
 
 def test_rows_of_a_part_are_numbered_anew() -> None:
     vectors = scattered(50, seed=6)
-    some = np.array([2, 3, 11, 30, 31, 49], dtype=np.intp)
-    assert pairs_of(similar_pairs(vectors, 0.2).among(some)) == true_pairs(vectors[some], 0.2)
+    chosen = np.array([2, 3, 11, 30, 31, 49], dtype=np.intp)
+    assert pairs_of(similar_pairs(vectors, 0.2).among(chosen)) == true_pairs(vectors[chosen], 0.2)
 
 
-def test_distances_are_symmetric_and_never_zero() -> None:
-    twins = np.repeat(scattered(2, seed=1), 2, axis=0)
-    distances = similar_pairs(twins, -1.0).distances().toarray()
-    assert (distances == distances.T).all()
-    assert (distances + np.eye(4) > 0).all()
+def test_the_graph_is_symmetric_and_no_distance_is_zero() -> None:
+    near = similar_pairs(np.repeat(scattered(2, seed=1), 2, axis=0), -1.0)
+    graph = near.as_graph(np.float32(0.5)).toarray()
+    assert (graph == 0.5).all()
+    assert graph.shape == (4, 4)
+    assert (near.distances > 0).all()
 
 
 def test_no_more_is_begun_than_is_asked_for() -> None:
@@ -145,13 +146,13 @@ Nights = Sequence[Sequence[int]]
 
 def graph_of(texts: Sequence[int], vectors: Vectors, graph: StoredGraph) -> Pairs:
     """Let a graph grow to some texts, and give its pairs by the texts' own numbers."""
-    some = np.array(texts, dtype=np.intp)
-    reach: NDArray[np.float64] = np.full(len(some), 0.5)
-    signs = [sign_of(f"text {one}", vectors[one]) for one in texts]
-    grown = graph.extend(signs, vectors[some], reach)
-    ends = zip(some[grown.left].tolist(), some[grown.right].tolist(), strict=True)
+    chosen = np.array(texts, dtype=np.intp)
+    reach: NDArray[np.float64] = np.full(len(chosen), 0.5)
+    signs = [sign_of(f"text {text}", vectors[text]) for text in texts]
+    grown = graph.extend(signs, vectors[chosen], reach)
+    ends = zip(chosen[grown.left].tolist(), chosen[grown.right].tolist(), strict=True)
     found = {tuple(sorted(pair)): steps for pair, steps in zip(ends, grown.steps, strict=True)}
-    return {(one, other): int(steps) for (one, other), steps in found.items()}
+    return {(first, second): int(steps) for (first, second), steps in found.items()}
 
 
 @given(st.lists(st.lists(st.integers(0, 39), unique=True, max_size=40), min_size=1, max_size=6))

@@ -67,9 +67,9 @@ def test_each_member_of_a_wide_cluster_is_in_one_part_that_fits_and_noise_is_in_
 ) -> None:
     vectors, sizes, most = given_texts
     parts = clusters_of(vectors, sizes, most)
-    distances = similar_pairs(vectors, 1.0 - WIDE_EPS).distances()
+    graph = similar_pairs(vectors, 1.0 - WIDE_EPS).as_graph(np.float32(WIDE_EPS))
     scan = DBSCAN(eps=WIDE_EPS + 1e-4, min_samples=2, metric="precomputed")
-    labels = scan.fit_predict(distances) if distances.nnz else np.full(len(vectors), -1)
+    labels = scan.fit_predict(graph)
     assert sorted(row for part in parts for row in part) == np.flatnonzero(labels >= 0).tolist()
     for part in parts:
         assert len(set(labels[part])) == 1

@@ -17,18 +17,21 @@ from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.records import timestamp
 
 
-def slot(one: str, other: str) -> str | None:
+def slot(first: str, second: str) -> str | None:
     """Return what two texts disagree about, whichever comes first."""
     found = {
         None if rivalry is None else rivalry.slot
-        for rivalry in (find_rivalry(read(one), read(other)), find_rivalry(read(other), read(one)))
+        for rivalry in (
+            find_rivalry(read(first), read(second)),
+            find_rivalry(read(second), read(first)),
+        )
     }
     assert len(found) == 1
     return found.pop()
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "expected"),
+    ("first", "second", "expected"),
     [
         ("Postgres listens on port 5432.", "Postgres listens on port 5433.", "number"),
         ("The weekly call is on Monday.", "The weekly call is on Friday.", "weekday"),
@@ -45,9 +48,9 @@ def slot(one: str, other: str) -> str | None:
     ],
 )
 def test_two_texts_are_in_conflict_over_one_thing(
-    one: str, other: str, expected: str | None
+    first: str, second: str, expected: str | None
 ) -> None:
-    assert slot(one, other) == expected
+    assert slot(first, second) == expected
 
 
 @settings(max_examples=60, deadline=None)
@@ -67,7 +70,7 @@ def test_conflicts_are_listed_shortest_first_with_the_earlier_value_first(
              "The rent of the flat is 950 euros."]  # fmt: skip
     fill(memory_file, told(texts, "m"))
     found = current_conflicts(memory_file, (), timestamp(NOW))
-    assert [(one.sources, one.values) for one in found] == [
+    assert [(conflict.sources, conflict.values) for conflict in found] == [
         (("m-01", "m-03"), ("900 euros", "950 euros")),
         (("m-00", "m-02"), ("5 GB", "8 GB")),
     ]
@@ -84,8 +87,8 @@ def test_a_night_lists_no_conflict_of_what_it_supersedes(
     rents = [f"The rent of the flat is {euros} euros." for euros in (900, 950, 950)]
     fill(memory_file, told(rents, "m"))
     outcome = night(memory_file, embedder)
-    assert [one.sources for one in outcome.plan.conflicts] == [("m-00", "m-02")]
+    assert [conflict.sources for conflict in outcome.plan.conflicts] == [("m-00", "m-02")]
     listed = current_conflicts(memory_file, (), timestamp(NOW))
-    assert [one.sources for one in listed] == [("m-00", "m-02")]
-    lengths = [sum(map(len, one.values)) for one in listed]
-    assert all(one <= other for one, other in pairwise(lengths))
+    assert [conflict.sources for conflict in listed] == [("m-00", "m-02")]
+    lengths = [sum(map(len, conflict.values)) for conflict in listed]
+    assert all(first <= second for first, second in pairwise(lengths))

@@ -12,7 +12,6 @@ from nights import execute, fill, night, rows, told
 
 from slowwave.consolidation.comparison.coverage import Coverage, first_veto
 from slowwave.consolidation.comparison.normal_form import normal_form
-from slowwave.consolidation.facts.reading import read
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.file import create_file
 
@@ -27,7 +26,7 @@ def coverage() -> Coverage:
 
 
 @pytest.mark.parametrize(
-    "other",
+    "second",
     [
         "the standup of the data team starts at 9:30 am on 4 March",
         "  The standup  of the data team\tstarts at 9:30 am on 4 March. ",
@@ -38,12 +37,12 @@ def coverage() -> Coverage:
         "The standup of the \uff44\uff41\uff54\uff41 team starts at \uff19:30 am on 4 March.",
     ],
 )
-def test_texts_that_differ_in_spelling_alone_have_one_form(other: str) -> None:
-    assert normal_form(other) == normal_form(PLAIN)
+def test_texts_that_differ_in_spelling_alone_have_one_form(second: str) -> None:
+    assert normal_form(second) == normal_form(PLAIN)
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("first", "second"),
     [
         ("Mark is done.", "The mark is done."),
         ("The key is sk-AbC9.", "The key is sk-abc9."),
@@ -53,8 +52,8 @@ def test_texts_that_differ_in_spelling_alone_have_one_form(other: str) -> None:
         ("IT is down.", "It is down."),
     ],
 )
-def test_texts_that_differ_in_more_have_two_forms(one: str, other: str) -> None:
-    assert normal_form(one) != normal_form(other)
+def test_texts_that_differ_in_more_have_two_forms(first: str, second: str) -> None:
+    assert normal_form(first) != normal_form(second)
 
 
 def test_what_says_less_is_covered_by_what_says_more_and_not_the_reverse(
@@ -72,7 +71,7 @@ def test_every_sentence_of_a_text_must_be_covered(coverage: Coverage) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "premise", "kind"),
+    ("claim", "premise", "kind"),
     [
         ("The api of Orlo uses port 8080.", "The api of Orlo uses port 9090.", "value"),
         ("The timeout is given in seconds.", "The timeout is given in milliseconds.", "value"),
@@ -89,13 +88,13 @@ def test_every_sentence_of_a_text_must_be_covered(coverage: Coverage) -> None:
         ("Der Drucker steht im Keller.", "Im Keller steht der Drucker.", "language"),
     ],
 )
-def test_a_veto_names_what_stops_a_duplicate(said: str, premise: str, kind: str) -> None:
-    veto = first_veto(said, premise)
+def test_a_veto_names_what_stops_a_duplicate(claim: str, premise: str, kind: str) -> None:
+    veto = first_veto(claim, premise)
     assert veto is not None
     assert veto.kind == kind
 
 
-# A frame, and words that may stand in it: any two of them make two statements.
+# Frames, and words for their gap: any two of them make two statements.
 _FRAMES = {
     "The {} of the west depot was checked by the caretaker.": ["pump", "gate", "boiler", "lift"],
     "The billing service of Orlo listens on port {} at night.": ["8080", "9090", "443", "5432"],
@@ -115,9 +114,9 @@ def test_what_differs_in_a_value_a_name_or_a_denial_is_never_covered(
     pair = data.draw(st.lists(st.sampled_from(_FRAMES[frame]), min_size=2, max_size=2, unique=True))
     lead = data.draw(st.sampled_from(["", "Note: ", "User said that ", "As discussed, "]))
     more = data.draw(st.sampled_from(["", " Nobody has asked why."]))
-    said, premise = frame.format(pair[0]), f"{lead}{frame.format(pair[1])}{more}"
-    assert normal_form(said) != normal_form(premise)
-    assert Coverage().covered([(said, premise)]) == [False]
+    claim, premise = frame.format(pair[0]), f"{lead}{frame.format(pair[1])}{more}"
+    assert normal_form(claim) != normal_form(premise)
+    assert Coverage().covered([(claim, premise)]) == [False]
 
 
 def test_a_text_of_two_days_that_speaks_of_tomorrow_stays_twice(
@@ -188,8 +187,3 @@ def test_no_order_of_rows_changes_who_leaves_for_whom(
         digests.add(night(path, embedder).plan.digest)
         assert night(path, embedder).plan.is_empty
     assert len(digests) == 1
-
-
-def test_a_reading_says_which_words_open_a_statement() -> None:
-    assert read(f"User said that {LESS}").announced
-    assert not read(LESS).announced

@@ -41,7 +41,7 @@ def network(training: Any) -> Any:
 def test_the_packaged_network_computes_as_the_one_that_was_trained(
     training: Any, network: Any
 ) -> None:
-    pairs = [training.Pair(said, premise, True, "") for said, premise in PAIRS]
+    pairs = [training.Pair(claim, premise, True, "") for claim, premise in PAIRS]
     with torch.no_grad():
         likely = network(*training.batch_of(pairs, training.pieces_of(pairs))).exp()
     assert Entailment().likelihoods(PAIRS) == pytest.approx(likely.tolist(), abs=1e-4)

@@ -25,9 +25,9 @@ LONG = {
 
 
 def compared(text: str) -> None:
-    one, other = Reading(text), Reading(f"{text} too")
-    find_veto(one, other)
-    find_rivalry(one, other)
+    first, second = Reading(text), Reading(f"{text} too")
+    find_veto(first, second)
+    find_rivalry(first, second)
 
 
 def checked(text: str) -> None:
@@ -40,7 +40,7 @@ def checked(text: str) -> None:
 def test_four_times_the_text_takes_little_more_than_four_times_the_work(
     work: Callable[[str], None], shape: str
 ) -> None:
-    # Whatever is made or remembered once, is.
+    # Fill the caches first.
     work(f"The pump is old. {LONG[shape](161)}")
     few = calls(lambda: work(LONG[shape](40)))
     # Square time would be sixteen times as much.
@@ -55,7 +55,7 @@ def test_no_pattern_is_made_to_tell_a_pair_of_texts_apart() -> None:
     re.purge()
 
     def compare() -> None:
-        for one, other in combinations(readings, 2):
-            assert find_veto(one, other) is not None
+        for first, second in combinations(readings, 2):
+            assert find_veto(first, second) is not None
 
     assert calls(compare, of="_parser.py") == 0

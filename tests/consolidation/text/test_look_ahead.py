@@ -19,7 +19,11 @@ def test_a_look_at_a_place_hides_no_value(kind: str, data: st.DataObject) -> Non
     pattern = re.compile(rf"(?!\B[^\W\d])(?:{values._KINDS[kind]})", re.IGNORECASE)
     place = re.compile(values._PLACE, re.IGNORECASE)
     text = data.draw(st.from_regex(pattern))
-    assert all(place.match(text, one.start()) for one in pattern.finditer(text))
+    assert all(place.match(text, value.start()) for value in pattern.finditer(text))
+
+
+def test_a_look_at_a_place_hides_no_url_whose_scheme_ends_in_signs() -> None:
+    assert [value.kind for value in values.find_values("A.://0")] == ["url"]
 
 
 @given(st.lists(st.text(alphabet="ab.", min_size=1), min_size=1), st.text(alphabet="ab."))

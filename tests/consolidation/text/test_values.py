@@ -138,7 +138,7 @@ NO_VALUES = [
     "…",
 ]
 
-# What a longer value has in it stands there no more than "art" in "party".
+# A part of a longer value is not a value in it, as "art" is not a word in "party".
 PARTS = [
     ("1.2.3", "1.2.34"),
     ("1.2.3", "10.1.2.3"),
@@ -173,11 +173,11 @@ def spelled(number: int) -> str:
     return _ONES[number - 1]
 
 
-def agree(one: str, other: str) -> bool:
+def agree(first: str, second: str) -> bool:
     """Whether each of two texts has all values of the other."""
     return all(
         left.holds(value)
-        for left, right in ((read(one), read(other)), (read(other), read(one)))
+        for left, right in ((read(first), read(second)), (read(second), read(first)))
         for value in right.values
     )
 
@@ -185,13 +185,13 @@ def agree(one: str, other: str) -> bool:
 @pytest.mark.parametrize("spellings", SPELLINGS, ids=lambda spellings: spellings[0])
 def test_spellings_of_one_value_are_one_value(spellings: list[str]) -> None:
     assert read(spellings[0]).values
-    for other in spellings[1:]:
-        assert agree(spellings[0], other), other
+    for second in spellings[1:]:
+        assert agree(spellings[0], second), second
 
 
-@pytest.mark.parametrize(("one", "other"), DIFFERENT)
-def test_different_values_are_never_taken_for_one(one: str, other: str) -> None:
-    assert not agree(one, other)
+@pytest.mark.parametrize(("first", "second"), DIFFERENT)
+def test_different_values_are_never_taken_for_one(first: str, second: str) -> None:
+    assert not agree(first, second)
 
 
 @pytest.mark.parametrize(("text", "kind"), KINDS.items())
@@ -211,15 +211,15 @@ def test_a_value_does_not_stand_in_a_longer_one(part: str, longer: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "text"),
+    ("words", "text"),
     [
         ("`yarn install`", "Run yarn install first."),
         ("on Friday", "Fridays are quiet."),
         ("in March", "It was 3 March."),
     ],
 )
-def test_a_value_stands_in_a_text_that_writes_it_without_its_marks(value: str, text: str) -> None:
-    assert all(read(text).holds(one) for one in read(value).values)
+def test_a_value_is_in_a_text_that_has_it_without_its_marks(words: str, text: str) -> None:
+    assert all(read(text).holds(value) for value in read(words).values)
 
 
 def test_values_inside_quotes_count_as_much_as_outside() -> None:
@@ -229,7 +229,7 @@ def test_values_inside_quotes_count_as_much_as_outside() -> None:
 
 def test_a_value_says_where_it_stands() -> None:
     text = "Up to five minutes, until 3pm on 3 March."
-    places = {one.kind: text[one.start : one.end] for one in read(text).values}
+    places = {value.kind: text[value.start : value.end] for value in read(text).values}
     assert places == {"number": "five minutes", "time": "3pm", "date": "3 March."}
 
 
@@ -239,12 +239,6 @@ def test_a_number_in_words_is_the_number_in_digits(number: int) -> None:
     assert agree(str(number), f"{number:,}")
 
 
-@given(st.integers(0, 23), st.integers(0, 59))
-def test_a_time_of_twelve_hours_is_the_time_of_twenty_four(hour: int, minute: int) -> None:
-    half = "pm" if hour >= 12 else "am"
-    assert agree(f"{hour % 12 or 12}:{minute:02d}{half}", f"{hour}:{minute:02d}")
-
-
 @given(st.dates(date(1990, 1, 1), date(2040, 12, 31)))
 def test_a_date_is_one_in_every_form(day: date) -> None:
     forms = (f"{day:%B} {day.day}, {day.year}", f"{day.day} {day:%b} {day.year}", f"{day:%Y/%m/%d}")
@@ -252,9 +246,9 @@ def test_a_date_is_one_in_every_form(day: date) -> None:
 
 
 @given(st.dates(date(2020, 1, 1), date(2030, 1, 1)), st.dates(date(2020, 1, 1), date(2030, 1, 1)))
-def test_two_dates_are_two(one: date, other: date) -> None:
-    assume(one != other)
-    assert not agree(f"{one}", f"{other.day} {other:%B} {other.year}")
+def test_two_dates_are_two(first: date, second: date) -> None:
+    assume(first != second)
+    assert not agree(f"{first}", f"{second.day} {second:%B} {second.year}")
 
 
 @given(st.text(st.sampled_from("aA1é.,:;-_/\\'\"`“” $€%@#()\n"), max_size=60) | st.text())

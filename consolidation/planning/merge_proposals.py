@@ -1,0 +1,116 @@
+"""From merges of duplicates to proposals."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from slowwave.consolidation.options import PlanOptions
+from slowwave.consolidation.proposals import (
+    Claim,
+    Draft,
+    Proposal,
+    Source,
+    method_key,
+    proposal_id,
+)
+from slowwave.consolidation.snapshot.tenant_view import TenantView
+from slowwave.consolidation.text.tokens import stem
+from slowwave.consolidation.thresholds import SHARED_TOPIC
+
+from .duplicates import Merge
+
+# How many topics a proposal has.
+_MAX_TOPICS = 3
+
+
+def propose_merges(
+    view: TenantView, options: PlanOptions, merges: Iterable[Merge]
+) -> tuple[list[Proposal], set[str]]:
+    """Return the proposals, and the ids of memories that leave if pending ones are approved.
+
+    What was decided before, or is pending, is not proposed again.
+    """
+    # The memories of each key: others may have the same texts.
+    memories_of_key: dict[str, frozenset[str]] = {}
+    proposals: list[Proposal] = []
+    leaving_later: set[str] = set()
+    method = method_key("merge")
+    for merge in merges:
+        memories = [view.memories[row] for row in (merge.survivor, *merge.leaving)]
+        ids = [memory.id for memory in memories]
+        hashes = tuple(memory.content_hash for memory in memories)
+        of_texts = proposal_id("merge", view.tenant, hashes, method, "extractive")
+        of_memories = proposal_id("merge", view.tenant, tuple(ids), of_texts, "extractive")
+        owner = memories_of_key.setdefault(of_texts, frozenset(ids))
+        key = of_texts if owner == frozenset(ids) else of_memories
+        if key in options.waiting:
+            leaving_later.update(ids[1:])
+        if options.remembered.isdisjoint((of_texts, of_memories)):
+            proposals.append(_proposal(view, options, merge, key))
+    return proposals, leaving_later
+
+
+def _proposal(view: TenantView, options: PlanOptions, merge: Merge, key: str) -> Proposal:
+    rows = [merge.survivor, *merge.leaving]
+    survivor, *leaving = (view.memories[row] for row in rows)
+    sources = view.sources(sorted(view.memories[row].id for row in rows))
+    ids = tuple(source.id for source in sources)
+    lowest, mean = similarities(sources)
+    what = " say the same" if merge.is_equal else ", of which one says all that the others say"
+    return Proposal(
+        id=key,
+        operation="merge",
+        tenant=view.tenant,
+        sources=ids,
+        source_hashes=tuple(view.memory(source).content_hash for source in ids),
+        leaving=tuple(sorted(memory.id for memory in leaving)),
+        survivor=survivor.id,
+        topics=_shared_topics(view, rows),
+        min_similarity=lowest,
+        mean_similarity=mean,
+        reason=f"{len(ids)} memories{what}, mean similarity {mean:.2f}",
+        draft=Draft((Claim(survivor.content, ids),)),
+        include_protected=options.include_protected,
+    )
+
+
+def similarities(sources: Sequence[Source]) -> tuple[float, float]:
+    """Return the lowest and the mean similarity of the pairs, to four places."""
+    import numpy as np
+
+    vectors = np.stack([source.vector for source in sources])
+    pairs = (vectors @ vectors.T)[np.triu_indices(len(sources), k=1)]
+    return round(float(pairs.min()), 4), round(float(pairs.mean()), 4)
+
+
+def _shared_topics(view: TenantView, rows: Sequence[int]) -> tuple[str, ...]:
+    """Return the names, or else the words, that most of the rows share, most shared first."""
+    needed = SHARED_TOPIC * len(rows)
+    names = Counter(
+        name
+        for row in rows
+        for name in set(view.entities.get(view.memories[row].id, ()))
+        if view.reading(row).words.intersection(name.lower().split())
+    )
+    return _most_shared(names, needed) or _most_shared(_words(view, rows), needed)
+
+
+def _words(view: TenantView, rows: Sequence[int]) -> Counter[str]:
+    """Count the rows that have each content word, in its most frequent form."""
+    stems: Counter[str] = Counter()
+    forms: dict[str, Counter[str]] = {}
+    for row in rows:
+        reading = view.reading(row)
+        stems.update(reading.stem_set)
+        for word in (part for words in reading.words for part in words.split("-")):
+            forms.setdefault(stem(word), Counter())[word] += 1
+    words: Counter[str] = Counter()
+    for root, count in stems.items():
+        words[min(forms[root], key=lambda form: (-forms[root][form], form))] = count
+    return words
+
+
+def _most_shared(counts: Counter[str], needed: float) -> tuple[str, ...]:
+    ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    return tuple(name for name, count in ranked if count >= needed)[:_MAX_TOPICS]
