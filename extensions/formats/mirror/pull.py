@@ -1,4 +1,4 @@
-"""Update the mirror from the other file; proposals whose memories the agent changed become stale."""
+"""Update the mirror from the other file, and undo proposals that need what the agent changed."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from slowwave.store.records import UNDATED, Memory, content_hash, json_text, tim
 from slowwave.store.undo.undo import undo_proposal_in_savepoint
 
 from .links import link, read_links, unlink
+from .push import read_successors
 
 # Ids are computed from a memory's text and its number among equal texts, so that a dry run and the
 # run after it use the same ids.
@@ -150,11 +151,7 @@ def _without_successor(
     file: MemoryFile, gone: Sequence[str], entries: Mapping[str, Record]
 ) -> Iterator[tuple[str, str]]:
     """Yield the proposals that would remove an entry in favor of a deleted one, latest first."""
-    successors = dict(
-        file.db.conn.execute(
-            "SELECT id, superseded_by FROM memories WHERE superseded_by IS NOT NULL"
-        ).fetchall()
-    )
+    successors = read_successors(file)
     active = {memory.id for memory in read_memories(file, gone) if memory.status == "active"}
     without: set[str] = set()
     for memory_id, key in read_links(file).items():
