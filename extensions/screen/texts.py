@@ -5,7 +5,9 @@ Marks are underlined, bold and reversed letters: they show on a screen without c
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rich.text import Text
@@ -14,8 +16,8 @@ from slowwave.cli.results.authors import author_of
 from slowwave.cli.terminal.differences import Span, mark_differences
 from slowwave.cli.terminal.output import clean, shortened
 from slowwave.cli.terminal.wording import day_of
-
-from .values import compare_values, find_guarded
+from slowwave.consolidation.facts.reading import Reading, read
+from slowwave.consolidation.facts.values import KnownValues
 
 if TYPE_CHECKING:
     from slowwave.consolidation.running.review_queue import WaitingProposal
@@ -23,9 +25,9 @@ if TYPE_CHECKING:
 
 GOES, NEW, GUARDED, HEADING = "underline", "bold", "reverse", "bold"
 LEGEND = Text.assemble(
-    ("only a source says it", GOES), "  ", ("only the draft says it", NEW), "  ", ("value", GUARDED)
+    ("only in a source", GOES), "  ", ("only in the draft", NEW), "  ", ("value", GUARDED)
 )
-# So much of a text is shown, and so many sources.
+# Maximum characters of a text, and sources.
 _MOST_SHOWN = 20_000
 _MOST_SOURCES = 200
 _GONE = "(no longer in the file)"
@@ -34,10 +36,10 @@ _GONE = "(no longer in the file)"
 def sources_of(waiting: WaitingProposal) -> Text:
     """Return the sources one below the other, with what the draft lacks of them."""
     memories = _sources(waiting)
-    marked, _ = mark_differences([_shown(one) for one in memories], _draft(waiting))
+    marked, _ = mark_differences([_shown(memory) for memory in memories], _draft(waiting))
     parts = [
-        _headed(_source_line(waiting, one), spans, GOES)
-        for one, spans in zip(memories, marked, strict=True)
+        _headed(_source_line(waiting, item), spans, GOES)
+        for item, spans in zip(memories, marked, strict=True)
     ]
     missing = len(waiting.kept.proposal.sources) - len(waiting.memories)
     parts += [Text(_GONE)] * missing
@@ -47,18 +49,18 @@ def sources_of(waiting: WaitingProposal) -> Text:
 
 
 def draft_of(waiting: WaitingProposal) -> Text:
-    """Return what would stand, with what is new in it, who worded it, and the values."""
+    """Return the proposed text with marks of what is new, its author, and its values."""
     proposal = waiting.kept.proposal
     memories = _sources(waiting)
-    others = [_shown(one) for one in memories if one.id != proposal.survivor]
-    days = [day_of(one.observed_at) for one in memories]
+    rest = [_shown(memory) for memory in memories if memory.id != proposal.survivor]
+    days = [day_of(memory.observed_at) for memory in memories]
     draft = _draft(waiting)
-    _, spans = mark_differences(others, draft)
-    heading = "stays as it is" if proposal.keeps_text else "would stand"
-    lines = [_headed(heading, spans, NEW), Text(""), *_values(others, days, draft)]
+    _, spans = mark_differences(rest, draft)
+    heading = "stays unchanged" if proposal.keeps_text else "proposed text"
+    lines = [_headed(heading, spans, NEW), Text(""), *_values(rest, days, draft)]
     if not proposal.keeps_text:
-        worded = dict.fromkeys(author_of(one) for one in proposal.draft.claims)
-        lines += [Text(clean(one)) for one in worded]
+        worded = dict.fromkeys(author_of(claim) for claim in proposal.draft.claims)
+        lines += [Text(clean(item)) for item in worded]
     return Text("\n").join(lines)
 
 
@@ -66,7 +68,7 @@ def reasons_of(waiting: WaitingProposal) -> Text:
     """Return why it was proposed, how alike its memories are, and why it waits."""
     proposal = waiting.kept.proposal
     lines = [Text.assemble(("Why  ", HEADING), clean(proposal.reason))]
-    alike = f"{proposal.min_similarity:.2f} at the least, {proposal.mean_similarity:.2f} on average"
+    alike = f"minimum {proposal.min_similarity:.2f}, mean {proposal.mean_similarity:.2f}"
     lines.append(Text.assemble(("Similarity  ", HEADING), alike))
     if waiting.stale:
         lines.append(Text.assemble(("Stale  ", HEADING), clean(waiting.stale)))
@@ -76,21 +78,21 @@ def reasons_of(waiting: WaitingProposal) -> Text:
 
 
 def first_words(waiting: WaitingProposal, most: int) -> str:
-    """Return what a list says of a proposal: the beginning of what would stand."""
+    """Return the beginning of the proposed text for the list."""
     return shortened(_draft(waiting), most)
 
 
 def haystack(waiting: WaitingProposal) -> str:
     """Return all that a search looks at, in lower case."""
     proposal = waiting.kept.proposal
-    said = [one.content for one in waiting.memories.values()]
+    contents = [memory.content for memory in waiting.memories.values()]
     return "\n".join(
-        (proposal.id, proposal.operation, proposal.reason, proposal.draft.text, *said)
+        (proposal.id, proposal.operation, proposal.reason, proposal.draft.text, *contents)
     ).lower()
 
 
 def _sources(waiting: WaitingProposal) -> list[Memory]:
-    known = sorted(waiting.memories.values(), key=lambda one: (one.observed_at, one.id))
+    known = sorted(waiting.memories.values(), key=lambda item: (item.observed_at, item.id))
     return known[:_MOST_SOURCES]
 
 
@@ -107,7 +109,7 @@ def _shown(memory: Memory) -> str:
 
 
 def _source_line(waiting: WaitingProposal, memory: Memory) -> str:
-    goes = "goes" if memory.id in waiting.kept.proposal.leaving else "stays"
+    goes = "leaves" if memory.id in waiting.kept.proposal.leaving else "stays"
     day = day_of(memory.observed_at)
     known = (goes, day, memory.origin, memory.layer, f"trust {memory.trust:g}", memory.id[:8])
     status = () if memory.status == "active" else (memory.status,)
@@ -116,7 +118,7 @@ def _source_line(waiting: WaitingProposal, memory: Memory) -> str:
 
 def _headed(heading: str, spans: Sequence[Span], style: str) -> Text:
     """Return a line of what is known, and below it a text with its marks."""
-    text = Text.assemble(*((one.text, style if one.differs else "") for one in spans))
+    text = Text.assemble(*((span.text, style if span.differs else "") for span in spans))
     for start, end in find_guarded(text.plain):
         text.stylize(GUARDED, start, end)
     return Text.assemble((heading, "dim"), "\n", text)
@@ -131,3 +133,55 @@ def _values(sources: Sequence[str], days: Sequence[str], draft: str) -> Iterator
     ):
         if words:
             yield Text.assemble((heading, HEADING), clean(", ".join(words)))
+
+
+# Characters; the rest of a longer text gets no marks.
+_MOST_READ = 20_000
+
+
+@dataclass(frozen=True)
+class Compared:
+    """The values in the sources and in the draft, as they are spelled there."""
+
+    both: tuple[str, ...]
+    only_sources: tuple[str, ...]
+    only_draft: tuple[str, ...]
+
+
+def find_guarded(text: str) -> list[tuple[int, int]]:
+    """Return the spans of values and negations in a text, in its order."""
+    reading = _read(text)
+    words = {value.words for value in reading.values} | set(reading.negators)
+    if not words:
+        return []
+    longest_first = sorted(words, key=lambda word: (-len(word), word))
+    any_word = "|".join(map(re.escape, longest_first))
+    found = re.finditer(rf"(?<!\w)(?:{any_word})(?!\w)", text, re.IGNORECASE)
+    return [item.span() for item in found]
+
+
+def compare_values(sources: Sequence[str], days: Iterable[str], draft: str) -> Compared:
+    """Return which values of the sources the draft has, which it lacks, and which are its own.
+
+    days: on which the sources were observed; an update says since when it is so.
+    """
+    there, here = [_read(source) for source in sources], [_read(draft)]
+    kept, lost = _found(there, here)
+    return Compared(kept, lost, _found(here, [*there, *map(_read, days)])[1])
+
+
+def _found(
+    readings: Sequence[Reading], rest: Sequence[Reading]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the values and denials of texts that other texts have, and those that they lack."""
+    known = KnownValues(value for reading in rest for value in reading.values)
+    denials = {word.casefold() for reading in rest for word in reading.negators}
+    stated = {value.words: known.has(value) for reading in readings for value in reading.values} | {
+        word: word.casefold() in denials for reading in readings for word in reading.negators
+    }
+    had, lacked = ([word for word in stated if stated[word] is side] for side in (True, False))
+    return tuple(had), tuple(lacked)
+
+
+def _read(text: str) -> Reading:
+    return read(text[:_MOST_READ])
