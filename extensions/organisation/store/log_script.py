@@ -46,7 +46,7 @@ BEGIN
     SELECT RAISE(ABORT, 'shared knowledge: its log is never deleted');
 END;
 
--- As soon as there is a log, the tenant's memories equal it, for all writers of the file.
+-- As soon as there is a log, the tenant's memories are what it says, whoever writes to the file.
 CREATE TRIGGER IF NOT EXISTS shared_memory_added BEFORE INSERT ON memories
 WHEN new.tenant = 'shared' AND EXISTS (SELECT 1 FROM shared_log)
 AND NOT EXISTS (
@@ -107,7 +107,7 @@ WHEN (old.id, old.rowid) IS NOT (new.id, new.rowid) AND EXISTS (
 BEGIN
     SELECT RAISE(ABORT, 'shared knowledge: a fact is replaced by its next version alone');
 END;
--- Nor can one that ended be inserted again.
+-- Nor does one that ended come back as a row that is inserted anew.
 CREATE TRIGGER IF NOT EXISTS shared_memory_revived BEFORE INSERT ON memories
 WHEN new.tenant = 'shared' AND new.status = 'active' AND EXISTS (
     SELECT 1 FROM shared_log AS published JOIN shared_log AS later

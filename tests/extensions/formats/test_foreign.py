@@ -491,7 +491,7 @@ def test_formats_lists_them_and_says_which_one_a_file_is(
     listed = {one["name"] for one in cli("formats", "--json").json["formats"]}
     assert listed == {*SAMPLES, *OTHERS}
     assert [one["name"] for one in cli("formats", path, "--json").json["formats"]] == [name]
-    assert "no format" in cli("formats", tmp_path / "nothing").out
+    assert "does not have a format" in cli("formats", tmp_path / "nothing").out
 
 
 DIST = "lines-0.1.dist-info"

@@ -225,7 +225,7 @@ def test_a_file_that_others_follow_is_refused(sample: tuple[str, Path], cli: Cli
     before = table(name, path)
     ended = cli("maintain", path, "--consolidate", "--format", name)
     assert ended.code == 10
-    assert "copies" in ended.err
+    assert "replicas" in ended.err
     assert table(name, path) == before
 
 

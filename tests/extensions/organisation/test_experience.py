@@ -185,7 +185,7 @@ def test_what_is_hardly_shorter_is_discarded_with_its_numbers(traced: Path, cli:
     before = picture(traced)
     done = compressed(cli, traced, "--min-ratio", "50")
     assert {item["state"] for item in done.values()} == {"discarded"}
-    assert "times shorter, and 50 is wanted" in done[DEPLOY]["why"]
+    assert "times shorter, and the minimum is 50" in done[DEPLOY]["why"]
     assert picture(traced) == before
     assert rows(traced, "SELECT * FROM runs") == []
 

@@ -58,7 +58,7 @@ def test_sources_stand_beside_the_draft_with_their_marks(
     waiting: Path, embedder: SentenceEmbedder
 ) -> None:
     update = drive(waiting, embedder, ["n", "n"])
-    assert "goes · 2026-02-11 · agent · working" in update.text
+    assert "leaves · 2026-02-11 · agent · working" in update.text
     beside = "trust 0.5 · smoke-05                    │ The backup of the wiki runs at 03:30"
     assert beside in update.lines
     assert "02:30" in "".join(update.marked("reversed"))
@@ -69,7 +69,7 @@ def test_sources_stand_beside_the_draft_with_their_marks(
     merge = drive(waiting, embedder)
     assert "stays unchanged" in merge.text
     assert "User said that" in merge.marked("underlined")
-    assert "Similarity  0.9" in merge.text
+    assert "Similarity  minimum 0.9" in merge.text
 
 
 def test_without_colour_everything_is_said_by_letters_and_marks(
@@ -187,7 +187,7 @@ def test_what_is_declined_keeps_its_reason_and_undo_lets_it_wait_again(
     assert (shown["state"], shown["why"]) == ("pending", "waits for review")
     drive(waiting, embedder, ["d", '"not so', "escape"], session=session)
     assert states(waiting)[MERGE] == "pending"
-    assert session.summary() == "3 proposals wait."
+    assert session.summary() == "3 proposals pending."
 
 
 def test_words_that_pass_the_check_are_applied_and_others_are_asked_for_again(
@@ -244,7 +244,7 @@ def test_what_was_decided_at_another_screen_is_shown_so_and_waits_no_more(
     assert "It was decided by another program." in shown.said
     assert f"{MERGE} is not pending any longer: another program decided it." in shown.said
     assert f"1 of 3 · {MERGE} decided" in shown.lines[0]
-    assert session.summary() == "1 proposal waits."
+    assert session.summary() == "1 proposal pending."
     assert picture(waiting) == before
 
 
@@ -321,7 +321,7 @@ def _read_until(terminal: int, wanted: bytes) -> bytes:
 def test_the_command_opens_it_and_says_in_the_end_what_waits(waiting: Path) -> None:
     code, shown, restored = at_a_terminal(waiting, b"q")
     assert code == 0, shown
-    assert "3 proposals wait." in shown
+    assert "3 proposals pending." in shown
     assert restored
 
 
