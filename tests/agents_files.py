@@ -10,9 +10,11 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from cli_calls import Cli
+from nights import execute
 from places import KILLING
 
 from benchmarks.quality.formats import WRITERS
+from slowwave.extensions.formats.base import Change
 from slowwave.extensions.formats.known_formats import format_named
 from slowwave.store.opening import is_database
 
@@ -128,4 +130,22 @@ def nobody_writes(path: Path) -> Iterator[None]:
 def told_in(name: str, path: Path) -> list[str]:
     """Return the texts that a file holds."""
     with format_named(format_of(name)).opened(path, writes=False) as file:
-        return [each.text for each in file.records]
+        return [record.text for record in file.records]
+
+
+def delete_text(name: str, path: Path, text: str) -> None:
+    """Delete the memory with a text, as its agent might."""
+    with format_named(format_of(name)).opened(path, writes=True) as file:
+        (key,) = (record.key for record in file.records if record.text == text)
+        file.prepare(Change({key: "m"}))
+        file.commit()
+
+
+def edit_text(path: Path, text: str, new: str) -> None:
+    """Replace the text of a memory in a file or in a store without vectors."""
+    if not is_database(path):
+        for part in path.glob("*.md") if path.is_dir() else (path,):
+            part.write_text(part.read_text("utf-8").replace(text, new), "utf-8")
+    else:
+        sql = "UPDATE store SET value = CAST(replace(CAST(value AS text), ?, ?) AS blob)"
+        execute(path, sql, text, new)

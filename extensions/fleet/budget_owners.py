@@ -22,7 +22,7 @@ class Rates:
 
     @staticmethod
     def of(budget: UsageLimits, workers: int) -> Rates:
-        """Return the rates for so many workers."""
+        """Return the rates for a number of workers."""
         share = _OF_A_SHARE / workers
         return Rates(
             Portion(
@@ -65,7 +65,7 @@ class OwnerInMemory:
             return granted
 
     def give_back(self, unused: Portion) -> None:
-        """Take back what was not used; below nothing where more was used than granted."""
+        """Return an unused portion; it is negative if more was used than granted."""
         with self._lock:
             self._left = self._left.plus(unused)
 
@@ -74,8 +74,8 @@ class OwnerInMemory:
 class OwnerInFile:
     """The owner of a budget whose spenders are processes of this machine.
 
-    What is left stands in a file, under a lock that the operating system lets go of when its
-    process ends, however it ends. Nothing listens on a port.
+    The rest of the budget is in a file, under a lock that the operating system releases when its
+    process ends for any reason. Nothing listens on a port.
     """
 
     path: Path
@@ -99,7 +99,7 @@ class OwnerInFile:
             return granted
 
     def give_back(self, unused: Portion) -> None:
-        """Take back what was not used; below nothing where more was used than granted."""
+        """Return an unused portion; it is negative if more was used than granted."""
         import filelock
 
         with filelock.FileLock(f"{self.path}.lock"):

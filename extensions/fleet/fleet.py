@@ -25,7 +25,7 @@ from .totals import Totals
 
 @dataclass(frozen=True)
 class Fleet:
-    """The files of a night, and what is to be done with them."""
+    """The files of a run, and the job to do with each."""
 
     source: FileSource
     job: FleetJob
@@ -41,7 +41,7 @@ class Fleet:
         and KeyboardInterrupt, each with the receipts kept that were there by then.
         """
         everything = list(self.source.listing())
-        listed = [one for one in everything if falls_to(one.key, self.shard)]
+        listed = [file for file in everything if falls_to(file.key, self.shard)]
         known, unreadable = self._known(listed)
         totals = Totals(unreadable=unreadable)
         totals.elsewhere = len(everything) - len(listed)
@@ -52,14 +52,14 @@ class Fleet:
         try:
             due = []
             basis = self._basis(began)
-            for one in listed:
-                seen = known.get(one.key)
-                if one.version == NOT_THERE:
-                    totals.add(written.add(_missing(one.key, seen, timestamp(began))))
-                elif seen is not None and seen.stands(one.version, basis, timestamp(began)):
-                    totals.add(written.add(unchanged(one.key, seen, timestamp(began))))
+            for file in listed:
+                seen = known.get(file.key)
+                if file.version == NOT_THERE:
+                    totals.add(written.add(_missing(file.key, seen, timestamp(began))))
+                elif seen is not None and seen.stands(file.version, basis, timestamp(began)):
+                    totals.add(written.add(unchanged(file.key, seen, timestamp(began))))
                 else:
-                    due.append(_item(one, seen))
+                    due.append(_item(file, seen))
             for receipt in self.engine.receipts(self.job, iter(due), interruption):
                 totals.add(written.add(receipt))
                 progress.stage("maintaining", totals.files, len(listed))
@@ -76,7 +76,7 @@ class Fleet:
         """Return what earlier receipts say of files, and which of them cannot be read."""
         if self.archive is None:
             return {}, []
-        keys = (one.key for one in listed)
+        keys = (file.key for file in listed)
         return self.archive.manifest(keys, self.source.marks_of_wider)
 
     def _basis(self, now: datetime) -> str:
@@ -88,7 +88,7 @@ class Fleet:
 
 
 def _missing(key: str, known: Known | None, at: str) -> Receipt:
-    why = "the list names it, and there is no such file"
+    why = "it is listed, but does not exist"
     return Receipt(key, "missing", why, last_run=known and known.last_run, tries=0, at=at)
 
 

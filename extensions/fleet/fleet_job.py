@@ -1,4 +1,4 @@
-"""What a worker of a fleet is told: plain data, which goes to other processes and hosts."""
+"""The job of a worker of a fleet: plain data, which is sent to other processes and hosts."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class FleetJob:
 
 
 class Engine(Protocol):
-    """Has the night of each item done, on whatever machines."""
+    """Runs the night of each item, on any machines."""
 
     def receipts(
         self, job: FleetJob, items: Iterator[Item], interruption: Interruption

@@ -56,8 +56,8 @@ class LocalEngine:
             for receipt in self._alone(job, left, interruption):
                 if receipt.became == "lost" and not came:
                     raise ConsolidationError(
-                        "The worker processes end as soon as they begin.",
-                        "Is there enough memory for them? Try with --workers 1.",
+                        "The worker processes die immediately.",
+                        "Check that there is enough memory, or try --workers 1.",
                     )
                 came = True
                 yield receipt
@@ -73,15 +73,15 @@ class LocalEngine:
             with _Pool(job, self._prepare, 1) as pool:
                 yield from pool.receipts(iter(waiting), left, interruption, ahead=1)
             waiting = waiting[waiting.index(left[0]) :] if left else []
-            for one in left:
-                tries[one] += 1
-                if tries[one] == _TRIES_ALONE:
-                    waiting.remove(one)
+            for item in left:
+                tries[item] += 1
+                if tries[item] == _TRIES_ALONE:
+                    waiting.remove(item)
                     why = (
                         f"its worker died without an error message, {_TRIES_ALONE} times "
                         "(out of memory?)"
                     )
-                    yield Receipt(one.key, "lost", why, last_run=one.last_run)
+                    yield Receipt(item.key, "lost", why, last_run=item.last_run)
 
 
 class _Pool:

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+import os
+import shutil
+import stat
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
+from tempfile import gettempdir, mkdtemp
 from typing import TYPE_CHECKING
+
+import filelock
 
 from slowwave.consolidation.proposals import Usage
 from slowwave.extensions.fleet.store.object_store import Changed, Gone, Objects
@@ -18,7 +26,6 @@ from slowwave.store.records import timestamp
 
 from .fleet_job import FleetJob, Item
 from .receipt_from_file import run_ids
-from .working_folders import COPY, answers_left, working_folder, working_root
 
 if TYPE_CHECKING:
     from .worker import Worker
@@ -65,7 +72,7 @@ def night_of_object(worker: Worker, job: FleetJob, item: Item, now: datetime) ->
                 )
             except StoreError as error:
                 return _with(_failed(item, error, tried), wasted)
-    why = f"it was put by another under each of {TRIES} tries"
+    why = f"another program replaced it during each of {TRIES} tries"
     return _with(Receipt(item.key, "stale", why, last_run=item.last_run, tries=TRIES), wasted)
 
 
@@ -103,3 +110,64 @@ def _with(receipt: Receipt, wasted: Usage) -> Receipt:
 
 def _failed(item: Item, error: StoreError, tried: int) -> Receipt:
     return Receipt(item.key, "failed", error.message, last_run=item.last_run, tries=tried)
+
+
+# What the copy of an object is called in its folder.
+COPY = "memory.db"
+_LOCK = "lock"
+# Before its lock is held a folder is nobody's.
+_NEW = "new-"
+_ELSEWHERE = "Set TMPDIR to another folder for temporary files."
+
+
+def working_root() -> Path:
+    """Return the folder of all of them, which is this user's alone. Raises `StoreError`."""
+    root = Path(gettempdir()) / f"slowwave-fleet-{os.getuid()}"
+    try:
+        root.mkdir(mode=0o700, exist_ok=True)
+        found = root.lstat()
+    except OSError as error:
+        raise StoreError(
+            f"Cannot create the folder {root}: {error.strerror}.", _ELSEWHERE
+        ) from error
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
+        raise StoreError(f"{root} is not a folder that only this user can read.", _ELSEWHERE)
+    return root
+
+
+@contextmanager
+def working_folder(root: Path, address: str) -> Iterator[Path]:
+    """Provide a folder for the night of an object; whose process is killed leaves it."""
+    folder = Path(mkdtemp(prefix=_NEW, dir=root))
+    try:
+        with filelock.FileLock(folder / _LOCK):
+            folder = folder.rename(root / (_name(address) + folder.name.removeprefix(_NEW)))
+            yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def answers_left(root: Path, address: str) -> list[KeptAnswer]:
+    """Return what models answered to nights of an object that were killed here, and tidy up."""
+    answers: list[KeptAnswer] = []
+    for folder in sorted(root.glob(f"{_name(address)}*")):
+        try:
+            with filelock.FileLock(folder / _LOCK, timeout=0):
+                answers += _answers_in(folder / COPY)
+                shutil.rmtree(folder, ignore_errors=True)
+        except (filelock.Timeout, FileNotFoundError):
+            continue  # its night goes on, or another has just tidied up
+    return answers
+
+
+def _answers_in(copy: Path) -> list[KeptAnswer]:
+    try:
+        with open_writing(copy) as file:
+            return read_answers(file)
+    except StoreError:
+        return []  # killed before all of it was there
+
+
+def _name(address: str) -> str:
+    digest = hashlib.blake2b(address.encode(errors="surrogateescape"), digest_size=16)
+    return f"{digest.hexdigest()}-"

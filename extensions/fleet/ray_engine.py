@@ -19,9 +19,9 @@ from .budget_owners import OwnerInMemory
 from .fleet_job import FleetJob, Item
 from .worker_process import Prepare, begin_worker, night_by
 
-# Files of one task at the most: what the end of a worker has done once more.
+# Maximum files of a task, which are repeated if its worker dies.
 _AT_ONCE = 8
-# Tasks of a worker at the least, so that none waits for long for the last of another.
+# Minimum tasks of a worker, so that none is idle for long at the end.
 _TASKS = 4
 
 
@@ -65,7 +65,8 @@ class RayEngine:
             )
         except (ConnectionError, RuntimeError, ValueError) as error:
             raise ConsolidationError(
-                f"Ray does not answer: {error}", "Is RAY_ADDRESS the address of a cluster?"
+                f"Cannot connect to Ray: {error}",
+                "Check that RAY_ADDRESS is the address of a cluster.",
             ) from error
 
     def _rows(self, job: FleetJob, items: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
@@ -93,11 +94,11 @@ def _next(rows: Iterator[dict[str, Any]], interruption: Interruption) -> dict[st
     try:
         return next(rows, None)
     except _ray().exceptions.RayError as error:
-        # The last line says what was wrong; those before it, where.
-        said = str(error).strip().splitlines() or [type(error).__name__]
+        # The last line has the error; those before it, the place.
+        lines = str(error).strip().splitlines() or [type(error).__name__]
         raise ConsolidationError(
-            f"Ray's workers cannot begin, or not go on: {said[-1]}",
-            "Each node needs slowwave in this version, with the extra slowwave[ray].",
+            f"Ray's workers failed: {lines[-1]}",
+            "Install this version of slowwave with the extra slowwave[ray] on each node.",
         ) from error
     finally:
         interruption.close()
@@ -147,7 +148,7 @@ class _OwnerOnRay:
         return granted
 
     def give_back(self, unused: Portion) -> None:
-        """Take back what was not used; below nothing where more was used than granted."""
+        """Return an unused portion; it is negative if more was used than granted."""
         _ray().get(self._actor.give_back.remote(unused))
 
 

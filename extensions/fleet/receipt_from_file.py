@@ -1,4 +1,4 @@
-"""The receipt of a file, from what stands in the file."""
+"""The receipt of a file, from the content of the file."""
 
 from __future__ import annotations
 
@@ -84,11 +84,11 @@ def usage_of(runs: Sequence[Run]) -> dict[str, Any]:
     A run that was killed has no report: what it paid for is not counted here.
     """
     used = [(run.report or {}).get("model") or {} for run in runs]
-    costs = [one.get("cost_usd", 0.0) for one in used]
-    known = [one for one in costs if one is not None]
+    costs = [usage.get("cost_usd", 0.0) for usage in used]
+    known = [cost for cost in costs if cost is not None]
     return {
         **{
-            name: sum(int(one.get(name) or 0) for one in used)
+            name: sum(int(usage.get(name) or 0) for usage in used)
             for name in ("calls", "prompt_tokens", "completion_tokens")
         },
         "cost": sum(known) if len(known) == len(costs) else None,
@@ -97,7 +97,7 @@ def usage_of(runs: Sequence[Run]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class _Look:
-    """What stands in a file at one moment."""
+    """The content of a file at one moment."""
 
     version: str
     # Of fleets, after the latest one that a receipt speaks of; oldest first.

@@ -1,4 +1,4 @@
-"""Whether there is room in memory for the largest tenant of a file."""
+"""Whether the largest tenant of a file fits into memory."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from slowwave.store.errors import StoreError
 from slowwave.store.file import open_any_version
 from slowwave.store.memories import largest_tenant
 
-# What a night takes for each active memory of a tenant, beside what it takes anyway: of 100,000 it
-# took 2.4 GB before sentences were compared by word vectors, and of 10,000 a third more since then
-# (docs/performance.md).
+# Bytes that a run needs for each active memory of a tenant: 100,000 needed 2.4 GB before sentences
+# were compared by word vectors, and 10,000 a third more since (docs/performance.md).
 BYTES_OF_A_MEMORY = 28_000
-# For so many there is room wherever the model itself has it.
+# Memories that fit wherever the model itself fits.
 MEMORIES_WITH_ROOM = 20_000
 _MEMINFO = Path("/proc/meminfo")
 # Of a container: what it may use, and does; version 2 of control groups, then version 1.
@@ -23,7 +22,7 @@ _LIMITS = (
         Path("/sys/fs/cgroup/memory/memory.usage_in_bytes"),
     ),
 )
-# A file that small holds no tenant for which there is no room: it is not looked into.
+# Bytes; the tenants of a smaller file always fit, so it is not opened.
 _SMALL_FILE = 20_000_000
 
 
@@ -46,25 +45,22 @@ def refuse_what_has_no_room(path: Path, workers: int) -> None:
 
 
 def refuse_too_many(tenant: str, memories: int, room: int) -> None:
-    """Refuse a tenant of so many memories where there is so much room, in bytes.
+    """Refuse a tenant with too many memories. Raises `StoreError`.
 
-    Raises `StoreError`.
+    room: free memory in bytes.
     """
     need = memories * BYTES_OF_A_MEMORY
     if need > room:
         raise StoreError(
-            f"The tenant '{tenant}' has {memories:,} active memories: its night takes some "
-            f"{need / 1e9:.1f} GB, and {room / 1e9:.1f} are free for it.",
-            "Split it into tenants by user, session or subject, or give it more memory.",
+            f"The tenant '{tenant}' has {memories:,} active memories: a run needs about "
+            f"{need / 1e9:.1f} GB, and {room / 1e9:.1f} GB are free.",
+            "Split it into tenants by user, session or subject, or provide more memory.",
         )
 
 
 def free_memory() -> int | None:
-    """Return how many bytes of memory are free, in the container if there is one.
-
-    None where nobody says.
-    """
-    found = [one for one in (_of_the_machine(), *map(_of_a_group, _LIMITS)) if one is not None]
+    """Return the free memory in bytes, of the container if there is one; None if unknown."""
+    found = [free for free in (_of_the_machine(), *map(_of_a_group, _LIMITS)) if free is not None]
     return min(found, default=None)
 
 
@@ -74,12 +70,12 @@ def _of_the_machine() -> int | None:
     except OSError:
         return None
     found = (line.split()[1] for line in lines if line.startswith("MemAvailable:"))
-    return next((int(one) * 1024 for one in found), None)
+    return next((int(size) * 1024 for size in found), None)
 
 
 def _of_a_group(paths: tuple[Path, Path]) -> int | None:
     try:
-        most, used = (int(one.read_text()) for one in paths)
+        limit, used = (int(path.read_text()) for path in paths)
     except (OSError, ValueError):
         return None  # no container, or one without a limit
-    return max(0, most - used)
+    return max(0, limit - used)

@@ -42,12 +42,12 @@ def night_of_tenant(
             used = worker.in_place(item, mirror.state, now, options)
             mirror.settle(now)
             receipt = used
-            if used.runs:  # settling may have taken back what was stale
+            if used.runs:  # settling may have undone what was stale
                 marks = worker.idle_marks(mirror.state, now, options)
                 receipt = receipt_of(item, mirror.state, used.became, used.why, None, marks)
             return replace(receipt, version=mirror.lease.version)
     except NotFound:
-        return Receipt(item.key, "gone", "there is no such tenant any more")
+        return Receipt(item.key, "gone", "the tenant no longer exists")
     except StoreError as error:
         why = f"{error.message} {error.hint}".strip().replace(str(url), "FILE")
         return replace(

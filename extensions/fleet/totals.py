@@ -5,12 +5,18 @@ from __future__ import annotations
 import heapq
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
+from slowwave.extensions.fleet.store.archive import Archive, ShardNight
 from slowwave.extensions.fleet.store.receipt import Became, Receipt
+from slowwave.store.errors import UnusableFile
 
 _Ranked = TypeVar("_Ranked", tuple[float, str], tuple[int, str])
 _NOT_THERE: tuple[Became, ...] = ("gone", "missing")
+_SUMMED = (
+    *("applied", "rejected", "pending", "failed", "planned"),
+    *("calls", "prompt_tokens", "completion_tokens", "seconds"),
+)
 # How many files each list names.
 MOST_NAMED = 10
 
@@ -58,7 +64,7 @@ class Totals:
         self.became[receipt.became] += 1
         self._count(receipt)
         if not receipt.is_well:
-            why = (receipt.became, receipt.why or "no reason is known")
+            why = (receipt.became, receipt.why or "unknown reason")
             count, keys = self.troubles.get(why, (0, []))
             self.troubles[why] = count + 1, [*keys, receipt.key][:MOST_NAMED]
         if receipt.became not in ("unchanged", *_NOT_THERE):
@@ -78,7 +84,7 @@ class Totals:
     @property
     def memory_files(self) -> int:
         """How many of the files are there, and are not another program's."""
-        return self.files - self.became["foreign"] - sum(self.became[one] for one in _NOT_THERE)
+        return self.files - self.became["foreign"] - sum(self.became[item] for item in _NOT_THERE)
 
     @property
     def in_trouble(self) -> int:
@@ -86,27 +92,62 @@ class Totals:
         return sum(count for count, _ in self.troubles.values())
 
     def _count(self, receipt: Receipt) -> None:
-        if receipt.memories_before is not None and receipt.memories_after is not None:
-            self.memories_before += receipt.memories_before
-            self.memories_after += receipt.memories_after
-        if receipt.tokens_before is not None and receipt.tokens_after is not None:
-            self.tokens_before += receipt.tokens_before
-            self.tokens_after += receipt.tokens_after
+        for what in ("memories", "tokens"):
+            counts = {when: getattr(receipt, when) for when in (f"{what}_before", f"{what}_after")}
+            if None not in counts.values():
+                for when, count in counts.items():
+                    setattr(self, when, getattr(self, when) + count)
         self.runs += len(receipt.runs)
-        self.applied += receipt.applied
-        self.rejected += receipt.rejected
-        self.pending += receipt.pending
-        self.failed += receipt.failed
-        self.planned += receipt.planned
-        self.calls += receipt.calls
-        self.prompt_tokens += receipt.prompt_tokens
-        self.completion_tokens += receipt.completion_tokens
+        for name in _SUMMED:
+            setattr(self, name, getattr(self, name) + getattr(receipt, name))
         known = self.cost is not None and receipt.cost is not None
         self.cost = (self.cost or 0.0) + (receipt.cost or 0.0) if known else None
-        self.seconds += receipt.seconds
 
 
-def _keep(most: list[_Ranked], one: _Ranked) -> None:
-    heapq.heappush(most, one)
-    if len(most) > MOST_NAMED:
-        heapq.heappop(most)
+def _keep(largest: list[_Ranked], item: _Ranked) -> None:
+    heapq.heappush(largest, item)
+    if len(largest) > MOST_NAMED:
+        heapq.heappop(largest)
+
+
+class ShardState(NamedTuple):
+    """What there is of a shard."""
+
+    shard: str
+    night: str | None
+    # "complete", "interrupted", "not ended" (killed, or it goes on) or "missing"
+    state: str
+
+
+def last_night(archive: Archive) -> tuple[Totals, list[ShardState]]:
+    """Return the sums over the latest night of each shard, and what there is of the shards.
+
+    Raises `StoreError`; `UnusableFile` if there are no receipts, or damaged ones.
+    """
+    nights = archive.nights()
+    if not nights:
+        raise UnusableFile(
+            f"There are no receipts in '{archive.place}'.",
+            "Specify the folder to which 'slowwave fleet maintain' wrote them.",
+        )
+    of = nights[0].shard.of
+    latest: dict[int, ShardNight] = {}
+    for night in nights:
+        if night.shard.of == of:
+            latest.setdefault(night.shard.number, night)
+    totals = Totals(night=nights[0].name)
+    for night in latest.values():
+        for receipt in archive.receipts(night):
+            totals.add(receipt)
+    shards = [_state(number, of, latest.get(number)) for number in range(of)]
+    totals.complete = all(item.state == "complete" for item in shards)
+    return totals, shards
+
+
+def _state(number: int, of: int, night: ShardNight | None) -> ShardState:
+    shard = f"{number}/{of}"
+    if night is None:
+        return ShardState(shard, None, "missing")
+    if night.is_complete:
+        return ShardState(shard, night.name, "complete")
+    return ShardState(shard, night.name, "interrupted" if night.end else "not ended")

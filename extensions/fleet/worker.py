@@ -55,10 +55,10 @@ class Worker:
         self.embedder = SentenceEmbedder(job.embedder)
 
     def night(self, item: Item) -> Receipt:
-        """Do the night of a file, and return the receipt of it.
+        """Do the night of a file, and return its receipt.
 
-        Raises `ConsolidationError` if no night of any file can be done: without the model that is
-        to be used, say. Whatever else is wrong is of this file, and stands in the receipt.
+        Raises `ConsolidationError` if no file can be maintained, such as without the model. Other
+        errors are of this file, and in the receipt.
         """
         began, now = time.monotonic(), self._job.clock()
         try:
@@ -99,12 +99,12 @@ class Worker:
         # Of an empty one the night says that it is.
         if file_size(path) and is_foreign_file(path):
             if item.last_run is not None:
-                said = "a run was made in it before, and it is no memory file any more"
-                return Receipt(item.key, "unusable", said, last_run=item.last_run)
+                why_not = "it was maintained before, but is no longer a memory file"
+                return Receipt(item.key, "unusable", why_not, last_run=item.last_run)
             # It is not opened again before it changes.
             basis = self.idle_marks(path, now, options).key
-            said = "it is no memory file of slowwave's"
-            return Receipt(item.key, "foreign", said, version_of(path), basis)
+            why_not = "it is not a slowwave memory file"
+            return Receipt(item.key, "foreign", why_not, version_of(path), basis)
         became: Became
         why: str | None
         outcome: Outcome | None = None
@@ -124,7 +124,7 @@ class Worker:
         except StoreError as error:
             became, why = "failed", error.message
         except KeyboardInterrupt:
-            became, why = "interrupted", "somebody ended the night"
+            became, why = "interrupted", "the run was interrupted"
         why = None if why is None else without_secrets(why)
         if outcome is not None and self._job.dry_run:
             return _rehearsed(item, outcome)
@@ -166,7 +166,7 @@ def _without_names(receipt: Receipt, *names: str) -> Receipt:
 
 
 def _gone(item: Item) -> Receipt:
-    return Receipt(item.key, "gone", "there is no such file any more")
+    return Receipt(item.key, "gone", "the file no longer exists")
 
 
 def _give_back(writer: Writer) -> None:
@@ -181,17 +181,21 @@ def _told(outcome: Outcome) -> tuple[Became, str | None]:
         return "nothing", None
     if became == "done":
         return became, None
-    wrong = [one.why for one in outcome.asked if one.state in ("failed", "skipped")]
-    wrong += [one.why for one in outcome.results if one.state in ("failed", "skipped", "rejected")]
+    wrong = [window.why for window in outcome.asked if window.state in ("failed", "skipped")]
+    wrong += [
+        result.why
+        for result in outcome.results
+        if result.state in ("failed", "skipped", "rejected")
+    ]
     wrong.append(outcome.waiting_parts.why)
     if outcome.broken_off is not None:
         wrong.insert(0, outcome.broken_off.message)
-    return became, next((one for one in wrong if one), None)
+    return became, next((why for why in wrong if why), None)
 
 
 def _rehearsed(item: Item, outcome: Outcome) -> Receipt:
     """Return what a dry run tells: the one receipt that is not read from the file."""
-    planned = sum(one.state in ("planned", "pending") for one in outcome.results)
+    planned = sum(result.state in ("planned", "pending") for result in outcome.results)
     return Receipt(
         item.key,
         "planned" if planned or outcome.asked or outcome.waiting_parts.is_due else "nothing",

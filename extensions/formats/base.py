@@ -1,10 +1,10 @@
-"""What a format is: which files are of it, what they hold, and how a change gets into one."""
+"""The interface of a format: how its files are recognized, read and changed."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -15,36 +15,51 @@ from slowwave.store.places import Budget
 if TYPE_CHECKING:
     from .lent_model import LentModel
 
-# What a format has to keep of an entry that leaves, so that it can come back to its place: JSON.
+# What a format needs to restore an entry that was removed, as JSON.
 Image = dict[str, Any]
+# Spells an entry with its own marks and with those of other entries.
+Inherit = Callable[[str, Sequence[str]], str]
+
+# How many characters of a text an error shows.
+_MAX_SHOWN = 60
 
 
 class Unreadable(UnusableFile):
-    """A file is not of the format that it is read as, or nothing may be written to it."""
+    """A file does not have the format that it is read as, or cannot be written."""
 
 
 class ChangedMeanwhile(FileHeld):
     """The agent changed the file between reading and writing; nothing was written."""
 
     def __init__(self, path: Path) -> None:
-        """Say which file."""
-        super().__init__(f"{path} was changed meanwhile.", "Nothing was written. Try again.")
+        """Name the file."""
+        super().__init__(f"{path} was changed during the write.", "Nothing was written. Try again.")
 
 
 class TooFull(Unreadable):
-    """A file would hold more than its agent takes; nothing was written."""
+    """A file would exceed the limit of its agent; nothing was written."""
+
+
+class CannotComeBack(Unreadable):
+    """Memories cannot be restored in the file; nothing was written."""
+
+    def __init__(self, whys: Mapping[str, str]) -> None:
+        """whys: the reasons, by memory."""
+        first, *more = whys.values()
+        super().__init__(f"{len(whys)} memories cannot come back." if more else first)
+        self.whys = whys
 
 
 @dataclass(frozen=True)
 class Record:
-    """One memory as it stands in a file of another agent."""
+    """A memory in a file of another agent."""
 
-    # Identifies it in this file until somebody edits it.
+    # Identifies it in this file until it is edited.
     key: str
-    # Nothing is joined across two of these.
+    # Memories of different tenants are never merged.
     tenant: str
     text: str
-    # When it was said, as ISO 8601 in UTC; None where the file does not say.
+    # ISO 8601 in UTC; None if the file does not contain it.
     observed_at: str | None = None
     session: str | None = None
     origin: str = "agent"
@@ -53,44 +68,43 @@ class Record:
 
 @dataclass(frozen=True)
 class New:
-    """A text that is to stand in the file."""
+    """A text to write into the file."""
 
-    # The memory that says it, by which the caller knows it.
+    # The id of its memory in the mirror.
     memory: str
     tenant: str
     text: str
-    # The keys of those in whose place it comes; of several the last one's.
+    # The keys of the entries that it replaces; it is put after the last of them.
     replaces: tuple[str, ...] = ()
-    # What was kept when it left; None for what is new.
+    # Its image from when it was removed; None for a new text.
     image: Image | None = None
 
 
 @dataclass(frozen=True)
 class Successor:
-    """A memory that replaces others and inherits their marks: an importance, a reason."""
+    """A memory that replaces others and inherits their marks, such as an importance or a reason."""
 
     memory: str
-    # Its entry; None of a text that comes.
+    # The key of its entry; None for a new text.
     key: str | None
-    # What `Written.own` had of it the last time; None if it has taken nothing over.
+    # The last value of `Written.own`; None if it has not inherited anything.
     own: Image | None = None
-    # The memories that it replaces, with the images kept of them; None for those that leave now.
+    # The memories that it replaces, with their images; None for those that are removed now.
     stands_for: Mapping[str, Image | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Change:
-    """What is to become of a file, all of it or nothing."""
+    """A change of a file, made completely or not at all."""
 
-    # Which keys leave, and the memories that they belong to.
+    # The keys to remove, and their memories.
     retire: Mapping[str, str] = field(default_factory=dict)
     put: Sequence[New] = ()
-    # The keys of the memories that say what those that leave say, where one memory does.
+    # For each removed key the key of the entry that replaces it, if there is one.
     successors: Mapping[str, str] = field(default_factory=dict)
-    # Those that take marks over, or may have to give some back.
+    # Memories that inherit marks, or may have to return some.
     taking_over: Sequence[Successor] = ()
-    # Of the keys that leave those whose text is out of date, since another value replaced it: its
-    # agent may say it again, and means it then.
+    # Removed keys with an outdated value: if its agent writes it again, it is true again.
     outdated: frozenset[str] = frozenset()
 
     def __bool__(self) -> bool:
@@ -98,100 +112,141 @@ class Change:
         return bool(self.retire or self.put)
 
 
-def refuse_too_full(path: Path, budget: Budget, after: int, change: Change) -> None:
-    """Refuse a change that makes a file fuller than it may be. Raises `TooFull`.
+@dataclass(frozen=True)
+class Written:
+    """The keys and images after a change."""
 
-    What was there before may come back where the limit is not hard: an undo must be possible.
+    # The key of each text that was written, by memory.
+    keys: Mapping[str, str]
+    # The image of each removed entry, by memory.
+    images: Mapping[str, Image]
+    # The new keys of entries that were not changed, by their old keys, where they differ.
+    renamed: Mapping[str, str] = field(default_factory=dict)
+    # The entries of memories before they inherited marks; None for those without inherited marks.
+    own: Mapping[str, Image | None] = field(default_factory=dict)
+
+
+class OpenFile(ABC):
+    """A file of another agent, read once; a write compares the file with what was read."""
+
+    records: Sequence[Record]
+    # Whether an earlier commit was interrupted, so that something must be written in any case.
+    is_unfinished: bool = False
+
+    @abstractmethod
+    def prepare(self, change: Change) -> Written:
+        """Compute the new content, and write nothing yet.
+
+        Raises `Unreadable` if the file cannot store it.
+        """
+
+    @abstractmethod
+    def commit(self) -> None:
+        """Write what was prepared, completely. Raises `ChangedMeanwhile`."""
+
+
+class Format(ABC):
+    """A kind of file."""
+
+    # The value of --format.
+    name: ClassVar[str]
+    # The program whose files these are, and what a memory is, in a line each.
+    about: ClassVar[str]
+    holds: ClassVar[str]
+    # Whether the file contains the times of its memories.
+    is_dated: ClassVar[bool] = False
+    # Whether files are never written.
+    is_only_read: ClassVar[bool] = False
+    # Whether a new text may need a vector.
+    may_need_vectors: ClassVar[bool] = False
+    # Computes vectors, if the caller has lent it; only some formats need it.
+    model: LentModel | None = None
+
+    @abstractmethod
+    def recognises(self, path: Path) -> bool:
+        """Whether a file has this format, by its content."""
+
+    def budget(self, path: Path) -> Budget | None:
+        """Return how full a file is and how much its agent reads; None without a limit."""
+        return None
+
+    def why_no_texts(self, path: Path) -> str | None:
+        """Return why no text can be added to a file, so that only merges are possible, or None."""
+        return None
+
+    def compute_vectors(self, path: Path, change: Change) -> None:
+        """Compute the vectors that a change needs, before the file is locked."""
+        return
+
+    def remark(self, path: Path) -> str | None:
+        """Return what a user should know about a file before it is used, or None."""
+        return None
+
+    def dead_links(self, path: Path) -> frozenset[str]:
+        """Return the names that entries link to and that do not exist."""
+        return frozenset()
+
+    @abstractmethod
+    def opened(self, path: Path, writes: bool) -> AbstractContextManager[OpenFile]:
+        """Open a file, locked against its agent if `writes` and the format has a lock.
+
+        Raises `Unreadable`, or `FileHeld` if its agent does not release it.
+        """
+
+
+def refuse_too_full(path: Path, budget: Budget, after: int, change: Change) -> None:
+    """Refuse a change that would exceed the limit of a file. Raises `TooFull`.
+
+    A soft limit does not prevent an undo from restoring what was there before.
     """
     if after <= max(budget.most, budget.used):
         return
     if budget.is_hard or any(new.image is None for new in change.put):
         raise TooFull(
-            f"{path} would have {after} {budget.unit}; its agent takes {budget.most}.",
-            "Let its agent, or yourself, take something out of it first.",
+            f"{path} would have {after} {budget.unit}; its agent reads {budget.most}.",
+            "Remove something from it first, or let its agent do so.",
         )
 
 
-@dataclass(frozen=True)
-class Written:
-    """Where things are after a change."""
+class ComingBack:
+    """Collects the reasons why memories cannot be restored."""
 
-    # The key of each text that was put, by its memory.
-    keys: Mapping[str, str]
-    # What was kept of each entry that left, by its memory.
-    images: Mapping[str, Image]
-    # The new keys of untouched entries by their old ones, where they changed.
-    renamed: Mapping[str, str] = field(default_factory=dict)
-    # How memories stood before they took marks over; None of those that have none of others'.
-    own: Mapping[str, Image | None] = field(default_factory=dict)
+    def __init__(self) -> None:
+        """Start without any."""
+        self._whys: dict[str, str] = {}
 
+    @contextmanager
+    def collecting(self, new: New) -> Iterator[None]:
+        """Collect `Unreadable` about a restored memory; about a new text it is raised."""
+        try:
+            yield
+        except Unreadable as error:
+            if new.image is None:
+                raise
+            short = new.text if len(new.text) <= _MAX_SHOWN else f"{new.text[: _MAX_SHOWN - 1]}…"
+            self._whys[new.memory] = f"'{short}' cannot come back. {error.message}"
 
-class OpenFile(ABC):
-    """A file of another agent, read once; what is written then is compared with that first."""
-
-    records: Sequence[Record]
-    # Whether an earlier commit was cut off, so that there is something to write in any case.
-    is_unfinished: bool = False
-
-    @abstractmethod
-    def prepare(self, change: Change) -> Written:
-        """Work out what a change makes of the file, and write nothing yet.
-
-        Raises `Unreadable` if the file cannot hold it.
-        """
-
-    @abstractmethod
-    def commit(self) -> None:
-        """Write what was prepared, as a whole. Raises `ChangedMeanwhile`."""
+    def refuse(self) -> None:
+        """Raise `CannotComeBack` if there are any."""
+        if self._whys:
+            raise CannotComeBack(self._whys)
 
 
-class Format(ABC):
-    """One kind of file."""
+def inherit_marks(
+    successor: Successor, current: str, left: Mapping[str, str], inherit: Inherit
+) -> tuple[str, Image | None]:
+    """Return the text of a successor with all marks, and an image of it without inherited ones.
 
-    # As --format takes it.
-    name: ClassVar[str]
-    # Whose files these are, and what one memory is, in a line each.
-    about: ClassVar[str]
-    holds: ClassVar[str]
-    # Whether the file says when its memories were recorded.
-    is_dated: ClassVar[bool] = False
-    # Whether nothing at all may be written to it.
-    is_only_read: ClassVar[bool] = False
-    # Whether a new text may need a vector.
-    may_need_vectors: ClassVar[bool] = False
-    # What makes vectors of texts, if the caller has lent it: only some formats need it.
-    model: LentModel | None = None
-
-    @abstractmethod
-    def recognises(self, path: Path) -> bool:
-        """Whether a file is of this format, by a look at it."""
-
-    def budget(self, path: Path) -> Budget | None:
-        """Return how much of a file there is, and its agent takes; None without a limit."""
-        return None
-
-    def why_no_texts(self, path: Path) -> str | None:
-        """Return why no text can be added to a file; None if texts can be.
-
-        Without them only what another memory says as well can be retired.
-        """
-        return None
-
-    def compute_vectors(self, path: Path, change: Change) -> None:
-        """Compute the vectors that a change needs, before the agent has to wait for the writing."""
-        return
-
-    def remark(self, path: Path) -> str | None:
-        """Return what is to be said about a file before it is used; None if nothing is."""
-        return None
-
-    def dead_links(self, path: Path) -> frozenset[str]:
-        """Return which names entries link to that nothing in the file has any more."""
-        return frozenset()
-
-    @abstractmethod
-    def opened(self, path: Path, writes: bool) -> AbstractContextManager[OpenFile]:
-        """Open a file, held against its own agent if `writes` and the format has a lock.
-
-        Raises `Unreadable`, or `FileHeld` if its agent does not let go of it.
-        """
+    left: the texts of the memories that it replaces. Inherited marks are always computed from the
+    successor's own text and from all of these, so that undos in any order end where they should.
+    """
+    order = sorted(successor.stands_for)
+    own = successor.own
+    if own is not None and current not in own["as"]:
+        # Its agent has edited it since: these marks are the agent's now, and none is removed.
+        removed_now = [left[memory] for memory in order if successor.stands_for[memory] is None]
+        return inherit(current, removed_now), own
+    alone = current if own is None else str(own["raw"])
+    spelled = inherit(alone, [left[memory] for memory in order])
+    # Both texts are ours: a run may be killed before or after the file is written.
+    return spelled, None if spelled == alone else {"raw": alone, "as": [current, spelled]}

@@ -1,4 +1,4 @@
-"""The files of a memory folder of Claude Code: their front matter, and what it says of them."""
+"""The files of a memory folder of Claude Code, and their front matter."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from pathlib import Path
 from slowwave.store.records import in_utc, timestamp
 
 from .base import Record, Unreadable
-from .text_file import lines_of, read_bytes
+from .text_file import decoded, lines_of, read_bytes
 
-# The version whose files these are.
+# The version that slowwave was tried with.
 VERSION = "2.1.330"
 INDEX = "MEMORY.md"
-LISTED = re.compile(r"[-*] \[[^\]]*\]\(([^)]+\.md)\)")
 _TYPES = frozenset({"user", "feedback", "project", "reference"})
+_LISTED = re.compile(r"[-*] \[[^\]]*\]\(([^)]+\.md)\)")
 _FRONT = re.compile(r"---\n(.*?)\n---\n(.*)", re.DOTALL)
 _FIELD = re.compile(r"[ \t]*([A-Za-z_]+):[ \t]*(.*?)[ \t]*$", re.MULTILINE)
-# Lines below the fact that say why it is so, and how to apply it.
+# Lines after the fact with its reasons.
 _REASONS = re.compile(r"(?:\n+\*\*(?:Why|How to apply):\*\*[^\n]*)+\Z")
 _LINK = re.compile(r"\[\[([^\]]+)\]\]")
 # The name of a file, with or without a path before it.
 _PATH = re.compile(r"[^\s/()\[\]<>`'\"]+\.md\b")
-# The key in the front matter of a file that slowwave wrote.
+# The key in the front matter of files that slowwave wrote.
 MARK = "slowwave"
-# Keys that may leave with a file; one with any other key stays.
+# A file with any other key stays.
 _FIELDS = frozenset(
     ("name", "description", "metadata", "node_type", "type", "originSessionId", "modified", MARK)
 )
 # How many files a remark names.
-_NAMED = 5
+_MAX_NAMED = 5
 
 
 @dataclass(frozen=True)
@@ -48,76 +48,97 @@ class File:
 
     @property
     def fact(self) -> str:
-        """What it says, without reasons."""
+        """Its text without reasons."""
         return _REASONS.sub("", self.body)
 
     @property
     def reasons(self) -> list[str]:
-        """Why it is so and how to apply it, line by line."""
-        return [one for one in self.body[len(self.fact) :].split("\n") if one]
+        """The lines "Why" and "How to apply"."""
+        return [line for line in self.body[len(self.fact) :].split("\n") if line]
 
     @property
     def key(self) -> str:
-        """Name it as it stands: another fact makes another of it."""
-        said = f"{self.fields['type']}\0{self.fact}"
-        return f"{self.name} {sha256(said.encode()).hexdigest()[:16]}"
+        """Its name, and a hash of its type and fact."""
+        text = f"{self.fields['type']}\0{self.fact}"
+        return f"{self.name} {sha256(text.encode()).hexdigest()[:16]}"
 
     @property
     def observed_at(self) -> str:
-        """When its agent wrote it last."""
+        """When its agent last wrote it."""
         try:
             return in_utc(self.fields["modified"].strip("'\""))
         except (KeyError, ValueError):
             return timestamp(datetime.fromtimestamp(self.modified_ns / 1e9, UTC))
 
+    def is_linked(self, linked: set[str]) -> bool:
+        """Whether `linked_in` found it."""
+        return not linked.isdisjoint({self.fields["name"], self.name.removesuffix(".md")})
+
+    def record(self, linked: set[str]) -> Record:
+        """Return it as a memory. Links must keep their targets, so a linked file stays."""
+        # Nor is it known what further lines or keys mean.
+        stays = "\n" in self.fact or self.is_linked(linked) or self.fields.keys() - _FIELDS
+        return Record(
+            self.key,
+            self.fields["type"],
+            self.fact,
+            self.observed_at,
+            self.fields.get("originSessionId"),
+            "human" if self.fields["type"] == "user" else "agent",
+            pinned=bool(stays),
+        )
+
+
+def listed_name(line: str) -> str | None:
+    """Return the file that a line of the index lists."""
+    found = _LISTED.match(line)
+    return None if found is None else found[1]
+
 
 def linked_in(folder: Path) -> set[str]:
-    """Return the names of files, without ".md", and of memories that others mention or link to.
+    """Return the names of files, without ".md", and of memories that files mention or link to.
 
-    A line of the index leads to each memory, and is no such link.
+    The list in the index does not count.
     """
     linked: set[str] = set()
-    for path in sorted(folder.glob("*.md")):
-        if path.is_symlink() or not path.is_file():
-            continue
-        text = text_of_bytes(read_bytes(path), path)
+    for path in _paths(folder, with_index=True):
+        text = decoded(read_bytes(path), path)
         if path.name == INDEX:
-            text = "".join(line for line in lines_of(text) if not LISTED.match(line))
-        names = {*_LINK.findall(text), *(one.removesuffix(".md") for one in _PATH.findall(text))}
-        linked |= names - {path.stem, (_fields(text) or {}).get("name")}
+            text = "".join(line for line in lines_of(text) if listed_name(line) is None)
+        names = {name.removesuffix(".md") for name in _PATH.findall(text)}
+        linked |= {*_LINK.findall(text), *names} - {path.stem, (_fields(text) or {}).get("name")}
     return linked
 
 
-def is_linked(one: File, linked: set[str]) -> bool:
-    """Whether a memory is among those that `linked_in` found."""
-    return not linked.isdisjoint({one.fields["name"], one.name.removesuffix(".md")})
-
-
-def record(one: File, linked: set[str]) -> Record:
-    """Return a file as a memory; one of `linked` stays where it is."""
-    # A link must keep its target, and what other lines or keys mean is unknown.
-    stays = "\n" in one.fact or is_linked(one, linked) or one.fields.keys() - _FIELDS
-    return Record(
-        one.key,
-        one.fields["type"],
-        one.fact,
-        one.observed_at,
-        one.fields.get("originSessionId"),
-        "human" if one.fields["type"] == "user" else "agent",
-        pinned=bool(stays),
-    )
-
-
 def memories_in(folder: Path) -> Iterator[File]:
-    """Yield the files that are memories, in the order of their names."""
+    """Yield the files that are memories, ordered by name."""
     for path in _paths(folder):
         content = read_bytes(path)
-        if content.startswith(b"---\n") and _fields(text_of_bytes(content, path)) is not None:
+        if content.startswith(b"---\n") and _fields(decoded(content, path)) is not None:
             yield parsed(path.name, content, path.stat().st_mtime_ns)
 
 
+def unknown(folder: Path) -> list[str]:
+    """Return the names of files with front matter that Claude Code does not write for memories."""
+    found = []
+    for path in _paths(folder):
+        content = read_bytes(path)
+        if content.startswith((b"---\n", b"---\r\n")):
+            known = _fields(decoded(content, path))
+            if known is None or known.keys() - _FIELDS:
+                found.append(path.name)
+    return found
+
+
+def _paths(folder: Path, with_index: bool = False) -> Iterator[Path]:
+    """Yield the files that may be memories, ordered by name."""
+    for path in sorted(folder.glob("*.md")):
+        if (with_index or path.name != INDEX) and not path.is_symlink() and path.is_file():
+            yield path
+
+
 def _fields(text: str) -> dict[str, str] | None:
-    """Return the fields of a front matter, at any depth; None if it is not of a memory."""
+    """Return the fields of a memory's front matter, at any depth; None if it is not a memory."""
     front = _FRONT.fullmatch(text)
     fields = dict(_FIELD.findall(front[1])) if front else {}
     is_memory = bool(fields.get("name")) and fields.get("type") in _TYPES
@@ -125,7 +146,7 @@ def _fields(text: str) -> dict[str, str] | None:
 
 
 def parsed(name: str, content: bytes, modified_ns: int) -> File:
-    """Return a file that is a memory. Raises `Unreadable` if it is none."""
+    """Return a file that is a memory. Raises `Unreadable` if it is not."""
     text = content.decode()
     front = _FRONT.fullmatch(text)
     fields = _fields(text)
@@ -134,68 +155,40 @@ def parsed(name: str, content: bytes, modified_ns: int) -> File:
     return File(name, content, modified_ns, fields, front[2].strip())
 
 
-def with_reasons(content: str, others: Sequence[str]) -> str:
-    """Return a file's text with the reasons of others below its own."""
+def with_reasons(content: str, replaced: Sequence[str]) -> str:
+    """Return a file's text with the reasons of other files after its own."""
     here = parsed("", content.encode(), 0)
-    lines = [line for one in others for line in parsed("", one.encode(), 0).reasons]
-    more = [one for one in dict.fromkeys(lines) if one not in here.reasons]
+    lines = [line for text in replaced for line in parsed("", text.encode(), 0).reasons]
+    more = [line for line in dict.fromkeys(lines) if line not in here.reasons]
     if not more:
         return content
     text = content.rstrip()
-    below = "\n" if here.reasons else "\n\n"
-    return text + below + "\n".join(more) + content[len(text) :]
-
-
-def text_of_bytes(content: bytes, path: Path) -> str:
-    """Return the text of a file's bytes. Raises `Unreadable`."""
-    try:
-        return content.decode()
-    except UnicodeDecodeError:
-        raise Unreadable(f"{path} is not UTF-8 throughout.") from None
+    gap = "\n" if here.reasons else "\n\n"
+    return text + gap + "\n".join(more) + content[len(text) :]
 
 
 def refuse_another_version(folder: Path, files: Sequence[File], lines: Sequence[str]) -> None:
-    """Refuse a folder of which no file, or no line of the index, is as known. Raises `Unreadable`.
+    """Refuse a folder whose files, or lines of the index, are all unknown. Raises `Unreadable`.
 
     files, lines: its memories, and the lines of its index.
     """
-    hint = "Nothing was changed. Another version may have made it, or somebody by hand."
-    if not files and (others := unknown(folder)):
+    hint = "Nothing was changed. Another version, or a person, may have written it."
+    if not files and (names := unknown(folder)):
         raise Unreadable(
-            f"No file of {folder} is a memory as Claude Code {VERSION} writes it: "
-            f"{some_of(others)}.",
+            f"No file in {folder} is a memory as Claude Code {VERSION} writes it: "
+            f"{shorten(names)}.",
             hint,
         )
-    said = [line for line in lines if line.strip() and not line.startswith("#")]
-    if files and said and not any(LISTED.match(line) for line in said):
+    entries = [line for line in lines if line.strip() and not line.startswith("#")]
+    if files and entries and not any(map(listed_name, entries)):
         raise Unreadable(
-            f"{folder / INDEX} lists no memory as Claude Code {VERSION} does: "
-            "- [title](file.md) — what it says.",
+            f"{folder / INDEX} does not list memories as Claude Code {VERSION} does: "
+            "- [title](file.md) — fact.",
             hint,
         )
 
 
-def unknown(folder: Path) -> list[str]:
-    """Return the names of files with a front matter that is not, or not only, a memory's."""
-    found = []
-    for path in _paths(folder):
-        content = read_bytes(path)
-        if not content.startswith((b"---\n", b"---\r\n")):
-            continue
-        known = _fields(text_of_bytes(content, path))
-        if known is None or known.keys() - _FIELDS:
-            found.append(path.name)
-    return found
-
-
-def some_of(names: Sequence[str]) -> str:
+def shorten(names: Sequence[str]) -> str:
     """Return the first of some names, and how many more there are."""
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return f"{', '.join(names[:_NAMED])}{more}"
-
-
-def _paths(folder: Path) -> Iterator[Path]:
-    """Yield the files that may be memories, in the order of their names."""
-    for path in sorted(folder.glob("*.md")):
-        if path.name != INDEX and not path.is_symlink() and path.is_file():
-            yield path
+    more = f" and {len(names) - _MAX_NAMED} more" if len(names) > _MAX_NAMED else ""
+    return f"{', '.join(names[:_MAX_NAMED])}{more}"

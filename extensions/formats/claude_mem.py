@@ -1,14 +1,13 @@
-"""claude-mem's database: observations with facts. It is read only.
+"""claude-mem's database: observations with facts. It is only read.
 
-claude-mem 13.25.3. An index of vectors and an outbox hang on its rows, outside the file, and no
-state of a row hides it: whatever we changed, these would not hear of. A memory is a fact of an
-observation; of one without facts what its narrative says, or its title.
+claude-mem 13.25.3. A vector index and an outbox outside the file depend on its rows, and no state
+of a row hides it, so a change would not reach them. A memory is a fact of an observation; without
+facts, its narrative or title.
 """
 
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,10 +15,25 @@ from typing import Any, ClassVar
 
 from slowwave.store.records import timestamp
 
-from .base import Image, Record, Unreadable
+from .base import Record
 from .database import TriedSchema
-from .rows import Leaving
-from .sqlite_file import SqliteFormat
+from .sqlite_file import OpenSqlite, SqliteFormat
+
+
+class _Observations(OpenSqlite):
+    """A database of claude-mem, within a transaction."""
+
+    def read(self) -> Iterator[Record]:
+        """Yield the facts, ordered by observation."""
+        for row in self.db.execute(
+            "SELECT id, memory_session_id, project, created_at_epoch, title, facts, narrative "
+            "FROM observations ORDER BY id"
+        ):
+            number, session, project, milliseconds, title, facts, narrative = row
+            texts = _texts(facts) or [text for text in (narrative or title,) if text]
+            for at, text in enumerate(texts):
+                moment = timestamp(datetime.fromtimestamp(milliseconds / 1000, UTC))
+                yield Record(f"{number}-{at}", project or "default", text, moment, session)
 
 
 class ClaudeMem(SqliteFormat):
@@ -27,7 +41,7 @@ class ClaudeMem(SqliteFormat):
 
     name = "claude-mem"
     about = "claude-mem's claude-mem.db"
-    holds = "a fact of an observation; nothing is joined across projects"
+    holds = "a fact of an observation; different projects are never merged"
     is_only_read = True
     tables: ClassVar[Mapping[str, frozenset[str]]] = {
         "observations": frozenset(
@@ -36,40 +50,17 @@ class ClaudeMem(SqliteFormat):
     }
     schema_query = "SELECT max(version) FROM schema_versions"
     schema = TriedSchema(52, "13.25.3")
+    rows = _Observations
 
     def why_no_texts(self, path: Path) -> str | None:
-        """Say nothing: a dry run may show what a file of our own would make of it."""
+        """Return None: a dry run may show what a memory file with its memories would get."""
         return None
-
-    def read(self, db: sqlite3.Connection) -> Iterator[Record]:
-        """Yield the facts, in the order of the observations."""
-        for row in db.execute(
-            "SELECT id, memory_session_id, project, created_at_epoch, title, facts, narrative "
-            "FROM observations ORDER BY id"
-        ):
-            number, session, project, milliseconds, title, facts, narrative = row
-            texts = _texts(facts) or [one for one in (narrative or title,) if one]
-            for at, text in enumerate(texts):
-                moment = timestamp(datetime.fromtimestamp(milliseconds / 1000, UTC))
-                yield Record(f"{number}-{at}", project or "default", text, moment, session)
-
-    def retire(self, db: sqlite3.Connection, leaving: Leaving) -> Image:
-        """Refuse to."""
-        raise _only_read()
-
-    def bring_back(self, db: sqlite3.Connection, image: Image) -> str:
-        """Refuse to."""
-        raise _only_read()
-
-
-def _only_read() -> Unreadable:
-    return Unreadable("A file of claude-mem's is only read.")
 
 
 def _texts(facts: str | None) -> list[str]:
-    """Return the facts of an observation; none if they are of another form."""
+    """Return the facts of an observation; none if they have another form."""
     try:
         found: Any = json.loads(facts or "[]")
     except ValueError:
         return []
-    return [one for one in found if isinstance(one, str)] if isinstance(found, list) else []
+    return [fact for fact in found if isinstance(fact, str)] if isinstance(found, list) else []

@@ -1,4 +1,4 @@
-"""slowwave formats: which memory files of other agents can be maintained."""
+"""slowwave formats: the memory files of other agents that can be maintained."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from slowwave.cli.terminal.output import Output, clean
 def formats(
     path: Annotated[
         Path | None,
-        typer.Argument(metavar="[PATH]", help="Say which of them a file is.", readable=False),
+        typer.Argument(
+            metavar="[PATH]", help="Show only the formats of this file.", readable=False
+        ),
     ] = None,
     config: ConfigOption = None,
     json: JsonOption = False,
@@ -22,9 +24,9 @@ def formats(
 ) -> None:
     """List the other agents' files and databases that can be maintained.
 
-    With PATH, say which of them it is.
+    With PATH, recognize the format of a file.
     """
-    from slowwave.extensions.postgres.database_formats import database_formats
+    from slowwave.extensions.postgres.place import database_formats
 
     from .known_formats import all_formats, recognised
 
@@ -37,27 +39,28 @@ def formats(
             "file": None if path is None else str(path),
             "formats": [
                 {
-                    "name": one.name,
-                    "about": one.about,
-                    "holds": one.holds,
-                    "dated": one.is_dated,
-                    "only_read": one.is_only_read,
+                    "name": format.name,
+                    "about": format.about,
+                    "holds": format.holds,
+                    "dated": format.is_dated,
+                    "only_read": format.is_only_read,
                 }
-                for one in known
+                for format in known
             ],
             "databases": [
-                {"name": one.name, "about": one.about, "holds": one.holds} for one in databases
+                {"name": format.name, "about": format.about, "holds": format.holds}
+                for format in databases
             ],
         }
     )
-    lines = [_described(one.name, one.about, one.holds) for one in known]
+    lines = [_describe(format.name, format.about, format.holds) for format in known]
     if databases:
         lines.append("\nIn PostgreSQL, by the URL of the database:")
-        lines += [_described(one.name, one.about, one.holds) for one in databases]
+        lines += [_describe(format.name, format.about, format.holds) for format in databases]
     if path is not None and not known:
-        lines = [clean(f"{path} is of no format that slowwave knows.")]
+        lines = [clean(f"{path} does not have a format that slowwave knows.")]
     output.show("\n".join(lines))
 
 
-def _described(name: str, about: str, holds: str) -> str:
+def _describe(name: str, about: str, holds: str) -> str:
     return f"{name:<18} {about}\n{'':<18} a memory is {holds}"

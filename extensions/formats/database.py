@@ -1,19 +1,29 @@
 """Formats whose memories are rows of a database, some with vectors of their agent's own model.
 
-No database says reliably which model made its vectors, so those of some of its texts are computed
-again, by the model that the caller lends, and compared.
+No database reliably names the model of its vectors, so some of its texts are encoded again by the
+model that the caller lends, and compared.
 """
 
 from __future__ import annotations
 
+import json
 from abc import abstractmethod
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+from hashlib import sha256
 from pathlib import Path
 from typing import ClassVar
 
-from .base import Change, Format, New, OpenFile, Unreadable
-from .rows import Rows, refuse_other_vectors
+from slowwave.store.records import content_hash, timestamp
+
+from .base import Change, ComingBack, Format, Image, New, OpenFile, Unreadable, Written
+from .lent_model import LentModel
+
+# The prefix of the ids of rows that slowwave added: these are deleted when they are removed.
+OURS = "slowwave-"
 
 
 @dataclass(frozen=True)
@@ -24,23 +34,115 @@ class TriedSchema:
     version: str
 
 
-class OpenDatabase(OpenFile, Rows):
-    """The rows of a database within a transaction."""
+@dataclass(frozen=True)
+class Leaving:
+    """A memory to hide from every ordinary read."""
+
+    key: str
+    # The key of the memory that replaces it, if there is one.
+    successor: str | None
+    # Whether another value replaced it, so that its agent may write it again.
+    is_outdated: bool = False
+    # Whether the successor is the same memory with another text.
+    is_rewritten: bool = False
+
+
+class OpenDatabase(OpenFile):
+    """The memories of an open database, within a transaction."""
+
+    model: LentModel | None
 
     @abstractmethod
     def samples(self) -> list[tuple[str, bytes]] | None:
         """Return some texts with their stored vectors.
 
-        None if there are no vectors, and none are needed. Raises `Unreadable`.
+        None if there are no vectors and none are needed. Raises `Unreadable`.
+        """
+
+    def texts_to_embed(self, new: New) -> list[str]:
+        """Return the texts whose vectors a new memory needs."""
+        return [new.text]
+
+    @abstractmethod
+    def put(self, new: New) -> str:
+        """Add a text, and return its key. Raises `Unreadable`."""
+
+    @abstractmethod
+    def can_rewrite(self, key: str, new: New) -> bool:
+        """Whether a row may get another text: slowwave added it, and no other row has that text."""
+
+    @abstractmethod
+    def rewrite(self, key: str, new: New, former: Image | None) -> tuple[str, Image]:
+        """Give a row another text; return its new key, and an image of what the old text needed.
+
+        former: the image from when the row had this text before. Raises `Unreadable`.
         """
 
     @abstractmethod
-    def texts_to_embed(self, new: New) -> list[str]:
-        """Return of which texts a new memory would need the vectors."""
+    def retire(self, leaving: Leaving) -> Image:
+        """Hide a memory from every ordinary read, and return the image that restores it."""
+
+    @abstractmethod
+    def bring_back(self, image: Image) -> str:
+        """Undo `retire`, and return the memory's key. Raises `Unreadable`."""
+
+    @cached_property
+    def vector_model(self) -> LentModel | None:
+        """The model for the vectors of new texts; None if they need none.
+
+        The stored vectors are checked once, before the first row is written. Raises `Unreadable`.
+        """
+        samples = self.samples()
+        refuse_other_vectors(self.model, samples)
+        return None if samples is None else self.model
+
+    def prepare(self, change: Change) -> Written:
+        """Change the rows within the transaction. Raises `Unreadable`."""
+        keys, own = self._rewrite_rows(change)
+        coming_back = ComingBack()
+        for new in change.put:
+            if new.memory in keys:
+                continue
+            with coming_back.collecting(new):
+                keys[new.memory] = (
+                    self.put(new) if new.image is None else self.bring_back(new.image)
+                )
+        coming_back.refuse()
+        successors = _successors(change, keys)
+        staying = set(keys.values())
+        images = {
+            # A text that was there already is not added twice, and is not removed either.
+            memory: {"key": key}
+            if key in staying
+            else self.retire(
+                Leaving(key, successors.get(key), key in change.outdated, memory in keys)
+            )
+            for key, memory in change.retire.items()
+            if memory not in own
+        }
+        return Written(keys, images, own=own)
+
+    def _rewrite_rows(self, change: Change) -> tuple[dict[str, str], dict[str, Image | None]]:
+        """Change the texts of rows that slowwave added; the agent's rows are replaced instead.
+
+        Returns their keys, and the images of all texts that they had, by hash.
+        """
+        keys: dict[str, str] = {}
+        own: dict[str, Image | None] = {}
+        texts = {record.key: record.text for record in self.records}
+        formers = {successor.memory: successor.own or {} for successor in change.taking_over}
+        for new in change.put:
+            key = new.replaces[0] if new.replaces else ""
+            if change.retire.get(key) != new.memory or not self.can_rewrite(key, new):
+                continue
+            had = formers.get(new.memory, {})
+            keys[new.memory], image = self.rewrite(key, new, had.get(content_hash(new.text)))
+            own[new.memory] = had | {content_hash(texts[key]): image}
+        return keys, own
 
 
 class DatabaseFormat(Format):
-    """A database that its agent has open all the while."""
+    """A database that its agent keeps open."""
 
     is_dated = True
     may_need_vectors = True
@@ -50,15 +152,15 @@ class DatabaseFormat(Format):
     def opened(self, path: Path, writes: bool) -> AbstractContextManager[OpenDatabase]:
         """Open a database; if `writes`, its agent waits until the block has ended.
 
-        Raises `Unreadable`, or `FileHeld` if its agent does not let go of it.
+        Raises `Unreadable`, or `FileHeld` if its agent does not release it.
         """
 
     @abstractmethod
     def schema_number(self, path: Path) -> int | None:
-        """Return the number of a database's schema; None if it has none that can be read."""
+        """Return the number of a database's schema; None if it cannot be read."""
 
     def why_no_texts(self, path: Path) -> str | None:
-        """Say that its vectors are of another model than the one that is lent, if they are."""
+        """Return that the vectors are of another model than the lent one, if they are."""
         with self.opened(path, writes=False) as database:
             try:
                 refuse_other_vectors(self.model, database.samples())
@@ -67,23 +169,76 @@ class DatabaseFormat(Format):
         return None
 
     def compute_vectors(self, path: Path, change: Change) -> None:
-        """Compute those of the new texts, and those by which the model of the others is known."""
-        coming = [one for one in change.put if one.image is None]
+        """Compute the vectors of new texts, and of those that identify the model."""
+        coming = [new for new in change.put if new.image is None]
         if self.model is None or not coming:
             return
         with self.opened(path, writes=False) as database:
             samples = database.samples()
             if samples is None:
                 return
-            texts = [text for one in coming for text in database.texts_to_embed(one)]
+            texts = [text for new in coming for text in database.texts_to_embed(new)]
         self.model.compute([*(text for text, _ in samples), *texts])
 
     def remark(self, path: Path) -> str | None:
-        """Say so if a newer version of the package than was tried has made the tables."""
+        """Return that a newer version of the package than was tried made the tables, if so."""
         found = self.schema_number(path)
         if found is None or found <= self.schema.number:
             return None
         return (
-            f"{path} has schema {found} of {self.name}, newer than {self.schema.number} "
-            f"of version {self.schema.version}, with which slowwave was tried."
+            f"{path} has schema {found} of {self.name}, newer than {self.schema.number} of version "
+            f"{self.schema.version}, the newest that slowwave was tried with."
         )
+
+
+def key_of(place: str, name: str, text: str) -> str:
+    """Return what identifies a row until it is edited: a namespace or user, its id, its text."""
+    digest = sha256(text.encode(errors="surrogatepass")).hexdigest()[:16]
+    return json.dumps([place, name, digest])
+
+
+def place_of(key: str) -> tuple[str, str]:
+    """Return the namespace or user of a row, and its id."""
+    place, name, _ = json.loads(key)
+    return place, name
+
+
+def moment_of(text: str | None) -> str | None:
+    """Return a time as slowwave spells it; None if the text is not a time."""
+    try:
+        moment = datetime.fromisoformat(text or "")
+    except (TypeError, ValueError):
+        return None
+    return timestamp(moment if moment.tzinfo else moment.replace(tzinfo=UTC))
+
+
+def _successors(change: Change, keys: Mapping[str, str]) -> dict[str, str]:
+    """Return for each removed key the key of its successor, which may be new."""
+    successors = dict(change.successors)
+    for successor in change.taking_over:
+        at = keys.get(successor.memory, successor.key)
+        successors |= {
+            key: at
+            for key, memory in change.retire.items()
+            if at is not None and memory in successor.stands_for
+        }
+    rewritten = {key: keys[memory] for key, memory in change.retire.items() if memory in keys}
+    return successors | rewritten
+
+
+def refuse_other_vectors(
+    model: LentModel | None, samples: Sequence[tuple[str, bytes]] | None
+) -> None:
+    """Refuse to add texts if their vectors would be of another model than the stored ones.
+
+    samples: some texts with their stored vectors; None if there are no vectors. Raises
+    `Unreadable`.
+    """
+    if samples is None:
+        return
+    if model is None:
+        raise Unreadable("A new text would need a vector, and there is no model to compute it.")
+    if not samples:
+        raise Unreadable("A new text would need a vector, and there are none to compare it with.")
+    if not model.made(samples):
+        raise Unreadable(f"The vectors in it are not those of {model.name}.")

@@ -1,4 +1,4 @@
-"""A text file as entries with what stands around them, so that the rest keeps its bytes."""
+"""A text file as entries and the rest, which keeps its bytes."""
 
 from __future__ import annotations
 
@@ -7,71 +7,79 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 
-from .base import Change, Image, New, Record, Successor, Unreadable, Written
-from .coming_back import ComingBack
-from .inherited_marks import Inherit, inherit_marks
+from .base import (
+    Change,
+    ComingBack,
+    Image,
+    Inherit,
+    New,
+    Record,
+    Successor,
+    Unreadable,
+    Written,
+    inherit_marks,
+)
 
-# How many neighbours on either side are kept, to find an entry's place again.
+# How many neighbors on either side an image contains, to find an entry's place again.
 _NEAR = 20
 
 
 @dataclass(eq=False)
 class Entry:
-    """One memory, and how it is spelled in the file."""
+    """A memory, and its spelling in the file."""
 
     text: str
     raw: str
     # When it was recorded; None if unknown.
     observed_at: str | None = None
-    # Whether it has to stay where it is.
+    # Whether it must stay where it is.
     pinned: bool = False
 
 
 @dataclass(eq=False)
 class Block:
-    """Entries of one tenant that stand in a row, with a separator between them."""
+    """Consecutive entries of one tenant, with a separator between them."""
 
     tenant: str
     separator: str
     entries: list[Entry] = field(default_factory=list)
-    # What stands in front of it, by which an empty block is found again.
+    # The headings above it, which identify an empty block.
     title: str = ""
-    # How many blank lines are between that and the block.
+    # How many blank lines are between the heading and the block.
     gap: int = 0
 
     @property
     def text(self) -> str:
-        """The block as it stands in the file."""
-        return self.separator.join(one.raw for one in self.entries)
+        """The block as it is in the file."""
+        return self.separator.join(entry.raw for entry in self.entries)
 
 
 @dataclass
 class Document:
-    """A whole file: what is left as it is, and blocks of entries."""
+    """A complete file: blocks of entries, and the text around them."""
 
     parts: list[str | Block]
 
     @property
     def text(self) -> str:
         """The file's text."""
-        return "".join(one if isinstance(one, str) else one.text for one in self.parts)
+        return "".join(part if isinstance(part, str) else part.text for part in self.parts)
 
     @property
     def blocks(self) -> Iterator[Block]:
         """The blocks, in the order of the file."""
-        return (one for one in self.parts if isinstance(one, Block))
+        return (part for part in self.parts if isinstance(part, Block))
 
     def keys(self) -> dict[Entry, str]:
-        """Return the key of each entry: its tenant and text, and which of several such it is."""
+        """Return the key of each entry: of its tenant and text, and its number among equal ones."""
         seen: Counter[str] = Counter()
         keys: dict[Entry, str] = {}
         for block in self.blocks:
             for entry in block.entries:
-                said = sha256(
-                    f"{block.tenant}\0{entry.text}".encode(errors="surrogatepass")
-                ).hexdigest()[:32]
-                keys[entry] = f"{said}-{seen[said]}" if seen[said] else said
-                seen[said] += 1
+                text = f"{block.tenant}\0{entry.text}"
+                key = sha256(text.encode(errors="surrogatepass")).hexdigest()[:32]
+                keys[entry] = f"{key}-{seen[key]}" if seen[key] else key
+                seen[key] += 1
         return keys
 
     def records(self) -> list[Record]:
@@ -88,21 +96,19 @@ class Editor:
     """Changes a document in place."""
 
     def __init__(self, document: Document, inherit: Inherit) -> None:
-        """Take the document as it was read.
-
-        inherit: how an entry is spelled with the marks of others.
-        """
+        """Set the document as it was read, and how an entry inherits the marks of others."""
         self._document = document
         self._inherit = inherit
         self._before = document.keys()
+        self._order = list(self._before.values())
         self._entries = {key: entry for entry, key in self._before.items()}
-        self._block_of = {one: block for block in document.blocks for one in block.entries}
+        self._block_of = {entry: block for block in document.blocks for entry in block.entries}
 
-    def carry_out(self, change: Change, spelled: Sequence[str]) -> Written:
-        """Let entries leave and come.
+    def apply(self, change: Change, spelled: Sequence[str]) -> Written:
+        """Remove and insert entries.
 
-        spelled: how each text of `change.put` is written. Raises `Unreadable` if there is no place
-        for one, or if what should leave is not there.
+        spelled: the spelling of each text of `change.put`. Raises `Unreadable` if there is no place
+        for one, or if an entry to remove does not exist.
         """
         images = {memory: self._image(key) for key, memory in change.retire.items()}
         put: dict[str, Entry] = {}
@@ -113,7 +119,7 @@ class Editor:
                 put[new.memory] = self._insert(new, raw)
         coming_back.refuse()
         own = {
-            successor.memory: self._inherit_marks(successor, change, images, put)
+            successor.memory: self._inherit_marks(successor, images, put)
             for successor in change.taking_over
         }
         for key in change.retire:
@@ -125,23 +131,21 @@ class Editor:
             for entry, key in self._before.items()
             if entry in after and after[entry] != key
         }
-        keys = {memory: after[one] for memory, one in put.items()}
-        return Written(keys, images, renamed, own)
+        return Written(
+            {memory: after[entry] for memory, entry in put.items()}, images, renamed, own
+        )
 
     def _inherit_marks(
-        self,
-        successor: Successor,
-        change: Change,
-        images: Mapping[str, Image],
-        put: Mapping[str, Entry],
+        self, successor: Successor, images: Mapping[str, Image], put: Mapping[str, Entry]
     ) -> Image | None:
         entry = put.get(successor.memory) or self._entries[successor.key or ""]
         left = {
-            one: str((kept or images[one])["raw"]) for one, kept in successor.stands_for.items()
+            memory: str((image or images[memory])["raw"])
+            for memory, image in successor.stands_for.items()
         }
         before = self._entries.get(successor.key or "")
         if before is not None and before is not entry:
-            # Another text in its place; what its agent wrote about the old one stays.
+            # It gets another text; marks that its agent added to the old one stay.
             if successor.own is None or before.raw not in successor.own["as"]:
                 entry.raw = self._inherit(entry.raw, [before.raw])
             successor = replace(successor, own=None)
@@ -151,20 +155,19 @@ class Editor:
     def _image(self, key: str) -> Image:
         entry = self._entries.get(key)
         if entry is None:
-            raise Unreadable("What should leave is not in the file any more.")
+            raise Unreadable("A memory to remove is no longer in the file.")
         block = self._block_of[entry]
-        at = block.entries.index(entry)
+        keys = [self._before[neighbor] for neighbor in block.entries]
+        at = keys.index(key)
         return {
             "raw": entry.raw,
             "key": key,
-            "place": list(self._before.values()).index(key),
+            "place": self._order.index(key),
             "title": block.title,
             "gap": block.gap,
-            # The nearest first: some of them may have left, too, when it comes back.
-            "above": [
-                self._before[one] for one in reversed(block.entries[max(0, at - _NEAR) : at])
-            ],
-            "below": [self._before[one] for one in block.entries[at + 1 : at + 1 + _NEAR]],
+            # The nearest first: some of them may be gone, too, when it is restored.
+            "above": keys[max(0, at - _NEAR) : at][::-1],
+            "below": keys[at + 1 : at + 1 + _NEAR],
         }
 
     def _insert(self, new: New, raw: str) -> Entry:
@@ -173,35 +176,34 @@ class Editor:
         block.entries.insert(at, entry)
         self._block_of[entry] = block
         if new.image is not None:
-            # Others that come back stand behind it.
+            # Entries that are restored after it find their place by it.
             self._entries.setdefault(str(new.image["key"]), entry)
         return entry
 
     def _place_for(self, new: New) -> tuple[Block, int]:
-        replaced = [self._entries[key] for key in new.replaces if key in self._entries]
+        """Return the place after the last replaced entry, or of the image, or at the end."""
+        replaced = [key for key in new.replaces if key in self._entries]
         if replaced:
-            order = list(self._before)
-            last = max(replaced, key=order.index)
+            last = self._entries[max(replaced, key=self._order.index)]
             block = self._block_of[last]
             return block, block.entries.index(last) + 1
         image = new.image or {}
-        neighbours = [(key, 1) for key in image.get("above", ())]
-        neighbours += [(key, 0) for key in image.get("below", ())]
-        for key, step in neighbours:
-            neighbour = self._entries.get(key)
-            if neighbour is not None and neighbour in self._block_of:
-                block = self._block_of[neighbour]
-                if block.tenant == new.tenant:
-                    return block, block.entries.index(neighbour) + step
-        blocks = [one for one in self._document.blocks if one.tenant == new.tenant]
-        titled = [one for one in blocks if image and one.title == image.get("title")]
-        titled = [one for one in titled if one.gap == image.get("gap")] or titled
+        neighbors = [(key, 1) for key in image.get("above", ())]
+        neighbors += [(key, 0) for key in image.get("below", ())]
+        for key, step in neighbors:
+            neighbor = self._entries.get(key)
+            found = None if neighbor is None else self._block_of.get(neighbor)
+            if neighbor is not None and found is not None and found.tenant == new.tenant:
+                return found, found.entries.index(neighbor) + step
+        blocks = [block for block in self._document.blocks if block.tenant == new.tenant]
+        titled = [block for block in blocks if image and block.title == image.get("title")]
+        titled = [block for block in titled if block.gap == image.get("gap")] or titled
         if not blocks:
-            raise Unreadable(f"There is no place in the file for what '{new.tenant}' is to hold.")
+            raise Unreadable(f"The file has no place for a memory of '{new.tenant}' any longer.")
         block = (titled or blocks)[-1]
         return block, 0 if image and not image["above"] else len(block.entries)
 
 
 def _place(new: New) -> int:
-    """Sort what is new first, then what comes back, from the front of the file to its end."""
+    """Sort new texts first, then those that are restored, in the order of the file."""
     return -1 if new.image is None else int(new.image["place"])

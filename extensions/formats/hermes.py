@@ -1,7 +1,7 @@
 """Hermes Agent's MEMORY.md and USER.md: entries with a line of "§" between them.
 
-hermes-agent 0.19.0. The file must be what its entries give when they are joined again, without a
-line's end behind the last one: else its tool takes each change for "external drift" and refuses.
+hermes-agent 0.19.0. The file must equal its entries joined, without a line feed at the end;
+otherwise its tool detects "external drift" and refuses changes.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from .document import Block, Document, Entry
 from .text_file import TextFormat, text_of
 
 _SEPARATOR = "\n§\n"
-# As the agent's own default has them; a larger one is a setting of the user's.
+# Characters, as the agent limits them by default; users can configure more.
 _BUDGETS = {"MEMORY.md": 2_200, "USER.md": 1_375}
+# How long we wait for the agent's lock.
 _SECONDS = 10.0
 
 
@@ -28,10 +29,10 @@ class Hermes(TextFormat):
 
     name = "hermes"
     about = "Hermes Agent's MEMORY.md and USER.md"
-    holds = "an entry; entries stand between lines with a § alone"
+    holds = "an entry between lines of § alone"
 
     def recognises(self, path: Path) -> bool:
-        """Whether it has such lines, or holds one plain entry and is where Hermes keeps it."""
+        """Whether it has such lines, or one plain entry and is in Hermes' folder."""
         if path.name not in _BUDGETS:
             return False
         text = text_of(path)
@@ -39,50 +40,47 @@ class Hermes(TextFormat):
             return False
         if _SEPARATOR in text:
             return True
-        plain = not any(line.startswith(("#", "- ", "* ")) for line in text.splitlines())
-        return plain and path.resolve().parent.name == "memories"
+        is_plain = not any(line.startswith(("#", "- ", "* ")) for line in text.splitlines())
+        return is_plain and path.resolve().parent.name == "memories"
 
     def parse(self, text: str, path: Path) -> Document:
-        """Take the entries apart; refuse what the agent would not write that way."""
-        block = Block(path.resolve().name, _SEPARATOR)
-        if text:
-            block.entries = [Entry(one, one) for one in text.split(_SEPARATOR)]
-        if any(one.text != one.text.strip() or not one.text for one in block.entries):
+        """Split the entries; refuse what the agent would not write."""
+        texts = text.split(_SEPARATOR) if text else []
+        if any(entry != entry.strip() or not entry for entry in texts):
             raise Unreadable(
-                f"{path} is not as Hermes writes it: blank lines or blanks around an entry.",
-                "Let the agent change an entry, or take the blanks out.",
+                f"{path} is not as Hermes writes it: an entry is empty or has spaces around it.",
+                "Let the agent change an entry, or remove the spaces.",
             )
-        return Document([block])
+        entries = [Entry(entry, entry) for entry in texts]
+        return Document([Block(path.resolve().name, _SEPARATOR, entries)])
 
     def spell(self, new: New, document: Document) -> str:
-        """Return the text; a line with a § alone would make two entries of it."""
+        """Return the text; a line of § alone would split it in two."""
         if _SEPARATOR in f"\n{new.text}\n":
-            raise Unreadable("A line with a § alone cannot stand in an entry.")
+            raise Unreadable("An entry cannot contain a line of § alone.")
         return new.text.strip()
 
     def budget(self, path: Path) -> Budget | None:
         """Count characters, as the agent's tool does."""
-        most = _BUDGETS.get(path.name)
-        return (
-            None
-            if most is None
-            else Budget(len(text_of(path) or ""), most, "characters", is_hard=True)
-        )
+        limit = _BUDGETS.get(path.name)
+        if limit is None:
+            return None
+        return Budget(len(text_of(path) or ""), limit, "characters", is_hard=True)
 
     @contextmanager
     def locked(self, path: Path) -> Iterator[None]:
-        """Hold the lock that the agent's own tool takes around each change."""
+        """Acquire the lock that the agent's own tool uses for each change."""
         import filelock
 
         lock = path.resolve().with_name(f"{path.name}.lock")
         try:
-            held = filelock.FileLock(lock, timeout=_SECONDS).acquire()
+            acquired = filelock.FileLock(lock, timeout=_SECONDS).acquire()
         except filelock.Timeout:
-            raise FileHeld(f"{path} is held by its agent.", "Try again in a moment.") from None
+            raise FileHeld(f"{path} is locked by its agent.", "Try again in a moment.") from None
         except PermissionError:
             raise StoreError(
-                f"Cannot create {lock}, by which its agent is kept out.",
-                "The folder of the file must be writable.",
+                f"Cannot create {lock}, the lock that its agent uses.",
+                "Make the folder of the file writable.",
             ) from None
-        with held:
+        with acquired:
             yield

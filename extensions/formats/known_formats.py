@@ -1,4 +1,4 @@
-"""The formats that there are: ours, and those that other packages declare."""
+"""All formats: slowwave's own, and those that other packages register."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ GROUP = "slowwave.formats"
 
 @cache
 def own_formats() -> dict[str, type[Format]]:
-    """Return the formats that slowwave brings along, by their names."""
+    """Return the formats of slowwave, by name."""
     from .claude_code import ClaudeCode
     from .claude_mem import ClaudeMem
     from .hermes import Hermes
@@ -25,29 +25,28 @@ def own_formats() -> dict[str, type[Format]]:
     from .server_memory import ServerMemory
 
     texts = ServerMemory, Hermes, Markdown, ClaudeCode
-    return {one.name: one for one in (*texts, McpMemoryService, LangGraph, ClaudeMem)}
+    return {kind.name: kind for kind in (*texts, McpMemoryService, LangGraph, ClaudeMem)}
 
 
 def all_formats() -> dict[str, type[Format]]:
-    """Return all formats; the code of the packages that declare others is loaded for it."""
-    others = {one.name: one.load() for one in entry_points(group=GROUP)}
-    return own_formats() | {
-        name: kind for name, kind in others.items() if name not in own_formats()
-    }
+    """Return all formats, by name; this loads the packages that register some."""
+    own = own_formats()
+    points = entry_points(group=GROUP)
+    return own | {point.name: point.load() for point in points if point.name not in own}
 
 
 def format_named(name: str) -> Format:
     """Return the format of this name. Raises `NotFound`."""
-    found = own_formats().get(name)
-    if found is not None:
+    if (found := own_formats().get(name)) is not None:
         return found()
-    for point in entry_points(group=GROUP, name=name):
-        kind: type[Format] = point.load()
-        return kind()
-    known = [*own_formats(), *(one.name for one in entry_points(group=GROUP))]
-    raise NotFound(f"There is no format '{name}'.", f"There are: {', '.join(known)}.")
+    points = {point.name: point for point in entry_points(group=GROUP)}
+    if name not in points:
+        known = ", ".join(own_formats() | points)
+        raise NotFound(f"There is no format '{name}'.", f"Available formats: {known}.")
+    kind: type[Format] = points[name].load()
+    return kind()
 
 
 def recognised(path: Path) -> list[Format]:
-    """Return those of our own formats that a file may be of; others have to be named."""
-    return [one for one in (kind() for kind in own_formats().values()) if one.recognises(path)]
+    """Return the formats of slowwave that a file may have; others must be specified."""
+    return [format for kind in own_formats().values() if (format := kind()).recognises(path)]

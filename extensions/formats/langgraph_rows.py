@@ -1,9 +1,10 @@
-"""LangMem's memories in a store of LangGraph's, whichever database that lies in.
+"""LangMem's memories in a store of LangGraph, in any database.
 
-What leaves moves, with its vectors, to the namespace slowwave_superseded: no search of the
-package's own finds it there. A store with an index has a vector for each field that the agent
-chose: `$` is the value as JSON, `content` or `content.content` a text in it. A text that is added
-gets the same ones.
+A memory is a value {"content": "..."} or {"kind": "Memory", "content": {"content": "..."}};
+profiles and values of any other form are left alone. Removed memories move, with their vectors, to
+the namespace slowwave_superseded, where the package's searches do not find them. A store with an
+index has a vector for each field that the agent chose: `$` is the value as JSON, `content` or
+`content.content` a text in it. A new text gets the same vectors.
 """
 
 from __future__ import annotations
@@ -11,59 +12,42 @@ from __future__ import annotations
 import json
 import uuid
 from abc import abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, ClassVar
 
-from .base import Image, New, Unreadable
-from .database import OpenDatabase
-from .langmem import (
-    ARCHIVE,
-    OURS,
-    all_indexed,
-    indexed,
-    key_of,
-    moment_of,
-    place_of,
-    spelled,
-    value_saying,
-    vector_of,
-)
-from .lent_model import LentModel
-from .rows import Leaving
+from .base import Image, New, Record, Unreadable
+from .database import OURS, Leaving, OpenDatabase, key_of, moment_of, place_of
 
-# A namespace, and a name in it.
+# A namespace, and a key in it.
 At = tuple[str, str]
-_HERE = "WHERE prefix = %s AND key = %s"
+HERE = "WHERE prefix = %s AND key = %s"
+# The namespace of removed memories.
+ARCHIVE = "slowwave_superseded"
 
 
 class StoreRows(OpenDatabase):
     """The memories of an open store, within a transaction.
 
-    A vector is what the database takes and gives for it; an image has it as text.
+    A vector has the type that the database takes and returns; an image has it as text.
     """
 
-    # The types of JSON and of a time in SQL, and a vector as it is read.
+    # The SQL types of JSON and of a time, and the SQL that reads a vector.
     json_type: ClassVar[str]
     moment_type: ClassVar[str]
     embedding: ClassVar[str] = "embedding"
 
-    @property
-    @abstractmethod
-    def vector_model(self) -> LentModel | None:
-        """What makes vectors for new texts; None if they need none. Raises `Unreadable`."""
-
     @abstractmethod
     def execute(self, sql: str, values: Sequence[object] = ()) -> Any:
-        """Run a statement that has %s for each value, and return its cursor."""
+        """Run a statement with %s for each value, and return its cursor."""
 
     @abstractmethod
     def has_vectors(self) -> bool:
-        """Whether there is an index, with something in it."""
+        """Whether there is an index that is not empty."""
 
     @abstractmethod
     def fields(self, prefix: str) -> list[str]:
-        """Return the fields of which the memories of a namespace have vectors."""
+        """Return the fields of the memories of a namespace that have vectors."""
 
     @abstractmethod
     def move(self, source: At, target: At) -> None:
@@ -71,34 +55,34 @@ class StoreRows(OpenDatabase):
 
     @abstractmethod
     def from_model(self, vector: bytes) -> Any:
-        """Return a vector of little-endian float32."""
+        """Return a vector of little-endian float32 as the database takes it."""
 
     def to_image(self, vector: Any) -> str:
         """Return a vector as text."""
         return str(vector)
 
     def from_image(self, text: str) -> Any:
-        """Return the vector that a text is."""
+        """Return the vector of a text."""
         return text
 
     def texts_to_embed(self, new: New) -> list[str]:
-        """Return what the fields of a new text say of which the store keeps vectors."""
+        """Return the texts of the fields of a new memory that get vectors."""
         value, _ = self._value_like(new)
-        return all_indexed(value, self.fields(new.tenant))
+        texts = (_indexed(value, field) for field in self.fields(new.tenant))
+        return [text for text in texts if text is not None]
 
     def put(self, new: New) -> str:
-        """Add a value like those in whose place it comes, and as late as the latest of them."""
-        model = self.vector_model
+        """Add a value of the form and the time of the latest that it replaces."""
+        fields = () if self.vector_model is None else self.fields(new.tenant)
         value, created = self._value_like(new)
         at = (new.tenant, f"{OURS}{uuid.uuid4()}")
-        self._insert(at, spelled(value), created, created)
-        for field in () if model is None else self.fields(new.tenant):
-            vector = self.from_model(vector_of(value, field, model))
-            self._insert_vector(at, field, vector, created, created)
+        self._insert(at, _to_json(value), created, created)
+        for field in fields:
+            self._insert_vector(at, field, self._vector(value, field), created, created)
         return key_of(*at, new.text)
 
     def can_rewrite(self, key: str, new: New) -> bool:
-        """Whether its key is one of slowwave's."""
+        """Whether slowwave added it."""
         return place_of(key)[1].startswith(OURS)
 
     def rewrite(self, key: str, new: New, former: Image | None) -> tuple[str, Image]:
@@ -107,24 +91,23 @@ class StoreRows(OpenDatabase):
         value, _ = self._value_like(new)
         had = {field: vector for field, vector, *_ in self._vectors_at(at)}
         known = {field: self.from_image(text) for field, text in (former or {}).items()}
-        # Looked at before the row is changed, whose vector may be one of its samples; not at all
-        # where no vector is made: an undo needs no model.
-        model = self.vector_model if had.keys() - known.keys() else None
+        if had.keys() - known.keys():
+            # Checked before the row changes, whose vector may be a sample; an undo needs no model.
+            assert self.vector_model is not None  # noqa: S101 - there are vectors
         self.execute(
-            f"UPDATE store SET value = CAST(%s AS {self.json_type}) {_HERE}", [spelled(value), *at]
+            f"UPDATE store SET value = CAST(%s AS {self.json_type}) {HERE}", [_to_json(value), *at]
         )
         for field in had:
-            made = field not in known
-            vector = self.from_model(vector_of(value, field, model)) if made else known[field]
+            vector = known[field] if field in known else self._vector(value, field)
             self.execute(
-                f"UPDATE store_vectors SET embedding = %s {_HERE} AND field_name = %s",
+                f"UPDATE store_vectors SET embedding = %s {HERE} AND field_name = %s",
                 [vector, *at, field],
             )
-        lost = {field: self.to_image(vector) for field, vector in had.items()}
-        return key_of(*at, new.text), lost
+        image = {field: self.to_image(vector) for field, vector in had.items()}
+        return key_of(*at, new.text), image
 
     def retire(self, leaving: Leaving) -> Image:
-        """Move it to the archive; what we added ourselves goes."""
+        """Move it to the archive; delete what slowwave added."""
         prefix, name = at = place_of(leaving.key)
         if not name.startswith(OURS):
             archived = self._free_name(prefix, name)
@@ -132,11 +115,11 @@ class StoreRows(OpenDatabase):
             return {"key": leaving.key, "archived": archived}
         row = self._row_at(at)
         if row is None:
-            raise Unreadable(f"'{name}' is not in the namespace {prefix} any more.")
+            raise Unreadable(f"'{name}' is no longer in the namespace {prefix}.")
         vectors = self._vectors_at(at)
         if vectors:
-            self.execute(f"DELETE FROM store_vectors {_HERE}", at)
-        self.execute(f"DELETE FROM store {_HERE}", at)
+            self.execute(f"DELETE FROM store_vectors {HERE}", at)
+        self.execute(f"DELETE FROM store {HERE}", at)
         kept = [[field, self.to_image(vector), *times] for field, vector, *times in vectors]
         return {"key": leaving.key, "row": row, "vectors": kept}
 
@@ -145,10 +128,10 @@ class StoreRows(OpenDatabase):
         key = str(image["key"])
         prefix, name = at = place_of(key)
         if "row" not in image:
-            # Earlier runs noted no name: a memory kept its own there.
+            # Images of earlier versions have no name: a memory kept its own in the archive.
             self.move((_archive(prefix), str(image.get("archived", name))), at)
             return key
-        # Earlier runs noted the namespace and the name in front.
+        # Images of earlier versions begin with the namespace and the name.
         self._insert(at, *image["row"][-3:])
         for kept in image.get("vectors", ()):
             field, text, *times = kept[-4:]
@@ -156,41 +139,47 @@ class StoreRows(OpenDatabase):
         return key
 
     def _free_name(self, prefix: str, name: str) -> str:
-        """Return the name that a memory gets in the archive: its own, unless that is taken there.
-
-        Its agent may have told something else under the name of one that left, and again.
-        """
+        """Return a memory's name in the archive: its own, unless an earlier memory has it."""
         is_taken = self._row_at((_archive(prefix), name)) is not None
         return f"{name}.{uuid.uuid4()}" if is_taken else name
 
     def _value_like(self, new: New) -> tuple[dict[str, Any], str | None]:
-        """Return a value of the form of those in whose place it comes, and the latest's time."""
+        """Return a value in the form of the latest row that a text replaces, and its time."""
         rows = [row for row in map(self._row_at, map(place_of, new.replaces)) if row is not None]
-        if not rows:
-            return value_saying(new.text, {}), None
-        like, created, _ = max(rows, key=lambda row: moment_of(row[1]) or "")
-        return value_saying(new.text, json.loads(like)), created
+        latest = max(rows, key=lambda row: moment_of(row[1]) or "", default=None)
+        like = {} if latest is None else json.loads(latest[0])
+        content = {"content": new.text}
+        has_kind = isinstance(like, dict) and "kind" in like
+        value = {"kind": "Memory", "content": content} if has_kind else content
+        return value, None if latest is None else latest[1]
+
+    def _vector(self, value: object, field: str) -> Any:
+        """Return the vector of a value's field. Raises `Unreadable` if it cannot be computed."""
+        text, model = _indexed(value, field), self.vector_model
+        if text is None or model is None:
+            raise Unreadable(f"The store has vectors of a field that slowwave cannot fill: {field}")
+        return self.from_model(model.vector(text))
 
     def _row_at(self, at: At) -> list[Any] | None:
         """Return the JSON of a row, and its times as text."""
         row = self.execute(
-            f"SELECT CAST(value AS text), created_at, updated_at FROM store {_HERE}", at
+            f"SELECT CAST(value AS text), created_at, updated_at FROM store {HERE}", at
         ).fetchone()
         return None if row is None else [row[0], *map(_as_text, row[1:])]
 
     def _vectors_at(self, at: At) -> list[list[Any]]:
-        """Return the vectors of a row: the field, the vector, its times as text."""
+        """Return the vectors of a row: field, vector, times as text."""
         if not self.has_vectors():
             return []
         rows = self.execute(
             f"SELECT field_name, {self.embedding}, created_at, updated_at FROM store_vectors "
-            f"{_HERE} ORDER BY 1",
+            f"{HERE} ORDER BY 1",
             at,
         )
         return [[field, vector, *map(_as_text, times)] for field, vector, *times in rows.fetchall()]
 
     def _insert(self, at: At, value: str, created: str | None, updated: str | None) -> None:
-        """Add a row; a time that is not known is now."""
+        """Add a row; an unknown time becomes the current one."""
         self.execute(
             "INSERT INTO store (prefix, key, value, created_at, updated_at) VALUES "
             f"(%s, %s, CAST(%s AS {self.json_type}), {self._moment}, {self._moment})",
@@ -212,9 +201,39 @@ class StoreRows(OpenDatabase):
 
 
 def sampled(rows: Iterable[tuple[str, str, bytes]]) -> dict[str, bytes]:
-    """Return texts with their vectors, of rows of JSON, field and vector."""
-    fields = ((indexed(json.loads(value), field), vector) for value, field, vector in rows)
+    """Return texts with their vectors, from rows of JSON, field and vector."""
+    fields = ((_indexed(json.loads(value), field), vector) for value, field, vector in rows)
     return {text: vector for text, vector in fields if text is not None}
+
+
+def record_of(prefix: str, name: str, value: bytes | str, created: str | None) -> Record | None:
+    """Return a value as a memory; None if it has another form."""
+    try:
+        found: Any = json.loads(value)
+    except ValueError:
+        return None
+    if isinstance(found, Mapping) and found.keys() == {"kind", "content"}:
+        found = found["content"] if found["kind"] == "Memory" else None
+    if not isinstance(found, Mapping) or found.keys() != {"content"}:
+        return None
+    text = found["content"]
+    if not isinstance(text, str):
+        return None
+    return Record(key_of(prefix, name, text), prefix, text, moment_of(created))
+
+
+def _indexed(value: object, field: str) -> str | None:
+    """Return the text that the package encodes for a field; None if it is not known."""
+    if field == "$":
+        return json.dumps(value, sort_keys=True, ensure_ascii=False)
+    for name in field.split("."):
+        value = value.get(name) if isinstance(value, dict) else None
+    return value if isinstance(value, str) else None
+
+
+def _to_json(value: object) -> str:
+    """Return JSON as the package writes it."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def _archive(prefix: str) -> str:

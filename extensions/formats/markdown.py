@@ -1,9 +1,9 @@
-"""Markdown with a bullet a memory: OpenClaw's MEMORY.md and daily files, Gemini's GEMINI.md.
+"""Markdown with a bullet per memory: OpenClaw's MEMORY.md and daily files, Gemini's GEMINI.md.
 
-OpenClaw 2026.9.6. Only plain bullets of one line are memories. What lies deeper, goes over several
-lines, is a task or a link, and whatever else stands in the file stays as it is. OpenClaw's marks of
-a bullet (importance and triggers behind it, the line above it that says where it was promoted from)
-go to the bullet that stands for it; one with another comment stays.
+OpenClaw 2026.9.6. Only plain bullets of one line are memories; nested bullets, those of several
+lines, tasks, links and the rest of the file do not change. OpenClaw's marks of a bullet (importance
+and triggers after it, the line above it with its promotion) are inherited by the bullet that
+replaces it; a bullet with any other comment stays.
 """
 
 from __future__ import annotations
@@ -21,37 +21,34 @@ from .document import Block, Document, Entry
 from .text_file import TextFormat, lines_of, text_of
 
 _KNOWN = frozenset({"MEMORY.md", "USER.md", "GEMINI.md"})
-# Of USER.md and of MEMORY.md OpenClaw takes so many characters: above the latter its dreaming drops
-# the oldest of what it promoted (DEFAULT_MEMORY_FILE_MAX_CHARS). Claude Code loads so many lines.
-_MOST_OF_THE_USER, _MOST_OF_OPENCLAW, _MOST_LINES = 4_000, 10_000, 200
-# Files beside a MEMORY.md of OpenClaw's, and a comment that only OpenClaw writes into one.
+# Characters that OpenClaw reads of USER.md and of MEMORY.md: above the latter its dreaming drops
+# the oldest promotions (DEFAULT_MEMORY_FILE_MAX_CHARS). Lines that Claude Code loads.
+_MAX_USER, _MAX_OPENCLAW, _MAX_LINES = 4_000, 10_000, 200
+# Files next to a MEMORY.md of OpenClaw, and a comment that only OpenClaw writes into one.
 _WORKSPACE = ("SOUL.md", "AGENTS.md", "DREAMS.md")
 _OPENCLAW = "<!-- openclaw-memory-"
 # Written by people, for the agent to follow.
 _INSTRUCTIONS = frozenset({"CLAUDE.md", "AGENTS.md", "SOUL.md", "README.md", "DREAMS.md"})
-# Of Gemini's file only this section is the agent's.
+# The only section of GEMINI.md that belongs to the agent.
 _GEMINI = "Gemini Added Memories"
 _DAILY = re.compile(r"(\d{4}-\d{2}-\d{2})(?:-[\w-]+)?\.md")
 _HEADING = re.compile(r"(#{1,6})[ \t]+(.*?)[ \t]*#*[ \t]*$")
 _BULLET = re.compile(r"(?P<mark>[-*+] )(?P<text>\S.*?)[ \t]*$")
 _FENCE = re.compile(r" {0,3}(```+|~~~+)")
 _COMMENT = re.compile(r"<!--.*?-->")
-# OpenClaw's marks: lines above a bullet, which `memory forget` goes by, and what stands behind it.
+# OpenClaw's marks: lines above a bullet, by which `memory forget` finds it, and comments after it.
 _PROMOTION = re.compile(r"[ \t]*<!-- *openclaw-memory-(?:promotion|lineage):.*?-->[ \t\r]*")
 _IMPORTANCE = re.compile(r"<!-- *importance *: *(\d+) *-->", re.IGNORECASE)
 _TRIGGER = re.compile(r"<!-- *trigger *: *(.*?) *-->", re.IGNORECASE)
-# OpenClaw's dreaming adds such a section each night, so that repetitions are in different ones.
+# OpenClaw's dreaming adds such a section each night, so duplicates are in different sections.
 _NIGHT = re.compile(r"(Promoted From Short-Term Memory) \([^)]*\)")
-# Where a bullet was promoted from; the line above it says so, too.
+# The origin of a promoted bullet, which is also in the line above it.
 _SOURCE = re.compile(r"[ \t]+(?:\[score=[^\]]*\]|Source: \S+#L\d+-L\d+)$")
 # A task, or an entry of an index.
 _NO_MEMORY = re.compile(r"\[[ xX]\] |\[[^\]]*\]\([^)]*\)")
 _NOT_IN_A_LINE = re.compile(r"[\n\r]|<!--")
-
-
-def _is_of_openclaw(path: Path, text: str) -> bool:
-    folder = path.resolve().parent
-    return _OPENCLAW in text or any((folder / name).exists() for name in _WORKSPACE)
+# A line that begins something, instead of continuing the bullet above it.
+_BEGINNING = re.compile(r"[-*+] |\d+[.)] |#{1,6} |```|~~~|<!--|>|\||---|\*\*\*|___")
 
 
 class Markdown(TextFormat):
@@ -59,10 +56,10 @@ class Markdown(TextFormat):
 
     name = "markdown"
     about = "OpenClaw's MEMORY.md and memory/DATE.md, Gemini's GEMINI.md, other files of bullets"
-    holds = "a bullet of one line; nothing is joined across headings"
+    holds = "a bullet of one line; different sections are never merged"
 
     def recognises(self, path: Path) -> bool:
-        """Whether it has a name that agents give, and bullets."""
+        """Whether it has a name that agents use, and bullets."""
         if path.name not in _KNOWN and _DAILY.fullmatch(path.name) is None:
             return False
         text = text_of(path)
@@ -74,10 +71,10 @@ class Markdown(TextFormat):
         """Find the bullets."""
         if path.name in _INSTRUCTIONS:
             raise Unreadable(
-                f"{path} holds instructions of people's, not memories.", "It is left alone."
+                f"{path} contains instructions by people, not memories.", "It was not changed."
             )
         daily = _DAILY.fullmatch(path.name)
-        # The file's own name, whichever link leads to it.
+        # The file's own name, through any link.
         reader = _Reader(path.resolve().name, _start_of(daily[1]) if daily else None)
         return Document(reader.parts(lines_of(text)))
 
@@ -85,35 +82,36 @@ class Markdown(TextFormat):
         """Count what is loaded: characters of OpenClaw's files, lines of another MEMORY.md."""
         text = text_of(path) or ""
         if path.name == "USER.md":
-            return Budget(len(text), _MOST_OF_THE_USER, "characters", is_hard=True)
+            return Budget(len(text), _MAX_USER, "characters", is_hard=True)
         if path.name != "MEMORY.md":
             return None
-        if _is_of_openclaw(path, text):
-            return Budget(len(text), _MOST_OF_OPENCLAW, "characters")
-        return Budget(len(text.splitlines()), _MOST_LINES, "lines")
+        folder = path.resolve().parent
+        if _OPENCLAW in text or any((folder / name).exists() for name in _WORKSPACE):
+            return Budget(len(text), _MAX_OPENCLAW, "characters")
+        return Budget(len(text.splitlines()), _MAX_LINES, "lines")
 
     def spell(self, new: New, document: Document) -> str:
-        """Return a bullet like those that stand there."""
+        """Return a bullet like the first one of the file."""
         if _NOT_IN_A_LINE.search(new.text):
-            raise Unreadable("A text of several lines, or with a comment in it, is no bullet.")
+            raise Unreadable("A bullet cannot have several lines or contain a comment.")
         raws = [entry.raw for block in document.blocks for entry in block.entries]
         like = _BULLET.match(raws[0].split("\n")[-1]) if raws else None
-        mark = like["mark"] if like else "- "
-        return f"{mark}{new.text.strip()}" + ("\r" if raws and raws[0].endswith("\r") else "")
+        end = "\r" if raws and raws[0].endswith("\r") else ""
+        return f"{like['mark'] if like else '- '}{new.text.strip()}{end}"
 
-    def inherit(self, raw: str, others: Sequence[str]) -> str:
+    def inherit(self, raw: str, replaced: Sequence[str]) -> str:
         """Return a bullet with the highest importance, all triggers and all promotions."""
         *promotions, bullet = raw.split("\n")
-        comments = [*(one for other in others for one in other.split("\n")[:-1]), *promotions]
-        for pattern, united in ((_IMPORTANCE, _highest), (_TRIGGER, _all_triggers)):
-            values = [one for other in (raw, *others) for one in pattern.findall(other)]
+        above = [line for entry in replaced for line in entry.split("\n")[:-1]] + promotions
+        for pattern, unite in ((_IMPORTANCE, _highest), (_TRIGGER, _all_triggers)):
+            values = [value for entry in (raw, *replaced) for value in pattern.findall(entry)]
             own = pattern.search(bullet)
             if own and len(values) > 1:
-                bullet = bullet[: own.start()] + united(values) + bullet[own.end() :]
+                bullet = bullet[: own.start()] + unite(values) + bullet[own.end() :]
             elif values and not own:
                 end = "\r" if bullet.endswith("\r") else ""
-                bullet = f"{bullet.removesuffix(end)} {united(values)}{end}"
-        return "\n".join([*dict.fromkeys(comments), bullet])
+                bullet = f"{bullet.removesuffix(end)} {unite(values)}{end}"
+        return "\n".join([*dict.fromkeys(above), bullet])
 
 
 def _highest(values: Sequence[str]) -> str:
@@ -121,7 +119,7 @@ def _highest(values: Sequence[str]) -> str:
 
 
 def _all_triggers(values: Sequence[str]) -> str:
-    words = [word.strip() for one in values for word in re.split("[,;]", one)]
+    words = [word.strip() for value in values for word in re.split("[,;]", value)]
     return f"<!-- trigger: {', '.join(filter(None, dict.fromkeys(words)))} -->"
 
 
@@ -134,7 +132,7 @@ def _start_of(day: str) -> str | None:
 
 @dataclass
 class _Reader:
-    """Goes through the lines of a file."""
+    """Reads the lines of a file."""
 
     file: str
     observed_at: str | None
@@ -142,58 +140,53 @@ class _Reader:
     fence: str = ""
 
     def parts(self, lines: list[str]) -> list[str | Block]:
-        """Return what stays as it is, and the blocks of bullets."""
+        """Return the blocks of bullets, and the text around them."""
         if self.file == "GEMINI.md":
             self.headings = [(0, "")]
         parts: list[str | Block] = []
-        # At the top of the file and below a heading, behind so many blank lines, bullets may begin.
+        # How many blank lines follow the start of the file or a heading, where bullets may begin;
+        # None elsewhere.
         gap: int | None = 0
         at = 0
         while at < len(lines):
             run = self._run(lines, at)
             if run:
-                past = run[-1].stop
-                end = "\n" if lines[past - 1].endswith("\n") else ""
-                entries = [self._entry(lines, one) for one in run]
+                at = run[-1].stop
+                end = "\n" if lines[at - 1].endswith("\n") else ""
+                entries = [self._entry(lines, memory) for memory in run]
                 parts += [self._block(entries, gap or 0), end]
-                at = past
                 gap = None
                 continue
             line = lines[at]
-            if gap is not None and self._holds_memories and self._has_no_bullets(lines, at):
+            if gap is not None and self._has_memories and self._has_no_bullets(lines, at):
                 parts.append(self._block([], gap))
-            if self._take(line):
+            if self._begins_section(line):
                 gap = 0
             else:
                 gap = gap + 1 if gap is not None and not line.strip() else None
             parts.append(line)
             at += 1
-        if gap is not None and self._holds_memories:
+        if gap is not None and self._has_memories:
             parts.append(self._block([], gap))
         return parts
 
     def _has_no_bullets(self, lines: list[str], at: int) -> bool:
-        """Whether a blank line stands here, and no bullet up to the end of the section."""
+        """Whether a blank line is here, and only blank lines follow in the section."""
         if lines[at].strip():
             return False
-        rest = (one for one in lines[at:])
-        for line in rest:
-            if _HEADING.match(line.rstrip("\r\n")):
-                return True
-            if line.strip():
-                return False
-        return True
+        first = next((line for line in lines[at:] if line.strip()), None)
+        return first is None or _HEADING.match(_bare(first)) is not None
 
     @property
-    def _holds_memories(self) -> bool:
+    def _has_memories(self) -> bool:
         return self.file != "GEMINI.md" or self.headings[-1][1] == _GEMINI
 
     def _block(self, entries: list[Entry], gap: int) -> Block:
         path = " > ".join(title for _, title in self.headings if title)
         return Block(_NIGHT.sub(r"\1", path) or self.file, "\n", entries, path, gap)
 
-    def _take(self, line: str) -> bool:
-        """Take note of a heading or a fence; say whether a section begins behind this line."""
+    def _begins_section(self, line: str) -> bool:
+        """Read a heading or a fence; return whether a section begins after this line."""
         fence = _FENCE.match(line)
         if fence:
             if not self.fence:
@@ -201,17 +194,17 @@ class _Reader:
             elif fence[1].startswith(self.fence):
                 self.fence = ""
             return False
-        heading = None if self.fence else _HEADING.match(line.rstrip("\r\n"))
+        heading = None if self.fence else _HEADING.match(_bare(line))
         if heading is None:
             return False
         level = len(heading[1])
-        self.headings = [one for one in self.headings if one[0] < level]
+        self.headings = [above for above in self.headings if above[0] < level]
         self.headings.append((level, heading[2]))
         return True
 
     def _run(self, lines: list[str], at: int) -> list[range]:
-        """Return the lines of each memory from here on, as many as stand in a row."""
-        if self.fence or not self._holds_memories:
+        """Return the lines of each of the consecutive memories that begin here."""
+        if self.fence or not self._has_memories:
             return []
         run = []
         while at < len(lines):
@@ -231,9 +224,9 @@ class _Reader:
         if not _COMMENT.sub("", bullet["text"]).strip() or "status: superseded" in lines[at]:
             return False
         following = lines[at + 1] if at + 1 < len(lines) else ""
-        is_continued = following[:1] in (" ", "\t") and following.strip()
-        is_lazy = following.strip() and not _begins_something(following)
-        return not (is_continued or is_lazy)
+        if not following.strip():
+            return True
+        return following[0] not in " \t" and _BEGINNING.match(following) is not None
 
     def _entry(self, lines: list[str], its: range) -> Entry:
         raw = "".join(lines[its.start : its.stop]).removesuffix("\n")
@@ -241,15 +234,10 @@ class _Reader:
         assert bullet is not None  # noqa: S101 - `_is_memory` has matched it
         above = lines[its.start - 1] if its.start else ""
         text = _COMMENT.sub("", bullet["text"]).strip()
-        others = _COMMENT.search(_TRIGGER.sub("", _IMPORTANCE.sub("", bullet["text"])))
-        stays = others is not None or above.lstrip().startswith("<!--")
+        unknown = _COMMENT.search(_TRIGGER.sub("", _IMPORTANCE.sub("", bullet["text"])))
+        stays = unknown is not None or above.lstrip().startswith("<!--")
         return Entry(_SOURCE.sub("", text) or text, raw, self.observed_at, pinned=stays)
 
 
 def _bare(line: str) -> str:
     return line.rstrip("\r\n")
-
-
-def _begins_something(line: str) -> bool:
-    """Whether a line begins something of its own, and does not go on with the bullet above it."""
-    return bool(re.match(r"[-*+] |\d+[.)] |#{1,6} |```|~~~|<!--|>|\||---|\*\*\*|___", line))

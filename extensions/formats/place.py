@@ -1,4 +1,4 @@
-"""FILE as the memory file of another agent: recognised, mirrored, and written back to."""
+"""FILE as the memory file of another agent: recognized, mirrored, and written back to."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ Done = TypeVar("Done")
 
 @dataclass(frozen=True)
 class MirroredPlace(Place):
-    """What another agent keeps, with the memory file in which it is mirrored."""
+    """Another agent's file, with the memory file that mirrors it."""
 
     mirror: Mirror
-    # Why nothing may be written to it; None if something may.
+    # Why it must not be written; None if it may be.
     read_only: str | None = None
 
     @property
@@ -39,27 +39,27 @@ class MirroredPlace(Place):
         return False
 
     def refuse_changes(self) -> None:
-        """Raise wrong usage if its format was not confirmed yet, or is only read."""
+        """Raise wrong usage if its format was not confirmed yet, or is read-only."""
         if self.read_only is not None:
             raise typer.BadParameter(self.read_only)
 
     @contextmanager
     def reading(self) -> Iterator[Path]:
-        """Provide a memory file that says what the other file says now."""
+        """Provide a memory file with the current content of the other file."""
         with self.mirror.picture(datetime.now(UTC)) as picture:
             yield picture.state
 
     @contextmanager
     def changing(self) -> Iterator[Path]:
-        """Provide the mirror to change; `write_back` lets the other file say what it says."""
+        """Provide the mirror to change; `write_back` changes the other file."""
         self.refuse_changes()
         with self.mirror.held(datetime.now(UTC)):
             yield self.mirror.state
 
     def write_back(self) -> dict[str, str]:
-        """Write what became of the mirror; return why proposals are stale, by their keys.
+        """Write the changes of the mirror; return why proposals are stale, by their keys.
 
-        Raises `StoreError`; the next command that changes something writes it then.
+        Raises `StoreError`; the next command that changes something writes them then.
         """
         return self.mirror.settle(datetime.now(UTC)).stale
 
@@ -71,8 +71,8 @@ class MirroredPlace(Place):
     def change(self, do: Callable[[MemoryFile], Done]) -> Done:
         """Change the mirror and write it back; return what `do` does.
 
-        It is rehearsed first, to see whether the other file can hold it. Raises `StoreError`; what
-        a killed command left to be written is written even then.
+        A rehearsal checks whether the other file can store the change. Raises `StoreError`; the
+        unwritten changes of a killed command are written even then.
         """
         self.refuse_changes()
         try:
@@ -98,7 +98,7 @@ class MirroredPlace(Place):
         return self.mirror.format.why_no_texts(self.named)
 
     def lend(self, model: str, encode: Callable[[Sequence[str]], Any]) -> None:
-        """Lend the model for the vectors of new texts, where the file has vectors of its own."""
+        """Lend the model for the vectors of new texts, if the file has vectors of its own."""
         from .lent_model import LentModel
 
         self.mirror.format.model = LentModel(model, encode)
@@ -108,21 +108,21 @@ class MirroredPlace(Place):
         return self.mirror.format.remark(self.named)
 
     def budget(self) -> Budget | None:
-        """Return how full it is, where it has a limit."""
+        """Return how full it is, if it has a limit."""
         return self.mirror.format.budget(self.named)
 
     def too_full(self) -> str | None:
-        """Return a sentence if it holds more than its agent loads."""
+        """Return a sentence if it contains more than its agent reads."""
         budget = self.budget()
         if budget is None or budget.used <= budget.most:
             return None
         return (
-            f"{self.named} has {budget.used:,} {budget.unit} now, and its agent takes "
+            f"{self.named} has {budget.used:,} {budget.unit} now, and its agent reads "
             f"{budget.most:,}: it does not see the rest."
         )
 
     def dead_links(self) -> frozenset[str]:
-        """Return the names that it links to and does not have."""
+        """Return the names that it links to and that do not exist."""
         return self.mirror.format.dead_links(self.named)
 
 
@@ -130,20 +130,26 @@ class ForeignFiles(PlaceKind):
     """Other agents' files, each with its mirror."""
 
     def find(self, file: Path, format: str | None, state: Path | None) -> Place | None:
-        """Return another agent's file; None for what is of no known format.
+        """Return another agent's file; None if its format is unknown.
 
-        Raises `StoreError`, and wrong usage where it could be of several formats.
+        Raises `StoreError`, and wrong usage if it could have several formats.
         """
-        from .mirror.mirror import mirrored_format, state_beside
+        from .known_formats import format_named
+        from .mirror.mirror import Mirror, default_state, mirrored_format
 
         if isinstance(file, Address):
             return None
-        state = state or state_beside(file)
+        state = state or default_state(file)
         mirrored = mirrored_format(state)
         if format is not None and mirrored not in (None, format):
             raise typer.BadParameter(f"{file} was mirrored as {mirrored} before, in {state}.")
         name = format or mirrored
-        return _recognised(file, state) if name is None else _named(name, file, state, mirrored)
+        if name is None:
+            return _recognise(file, state)
+        named = format_named(name)
+        if mirrored is None:
+            _refuse_another_format(named, file)
+        return mirrored_place(file, Mirror(file, named, state), _why_read_only(named, file))
 
     def refuse_to_add(self, file: Path) -> None:
         """Raise wrong usage for another agent's file."""
@@ -164,8 +170,8 @@ class ForeignFiles(PlaceKind):
         _refuse_another_format(named, source)
         if (remark := named.remark(source)) is not None:
             note(remark)
-        with named.opened(source, writes=False) as other:
-            lines = [line_of(record) for record in other.records]
+        with named.opened(source, writes=False) as file:
+            lines = [line_of(record) for record in file.records]
         yield (json.dumps(line).encode() for line in lines if line is not None)
 
 
@@ -178,17 +184,12 @@ def mirrored_place(named: Path, mirror: Mirror, read_only: str | None = None) ->
     return place
 
 
-def _named(name: str, file: Path, state: Path, mirrored: str | None) -> Place:
-    from .known_formats import format_named
-    from .mirror.mirror import Mirror
-
-    format = format_named(name)
-    if mirrored is None:
-        _refuse_another_format(format, file)
-    return mirrored_place(file, Mirror(file, format, state), _only_read(format, file))
+def unconfirmed(looks: str, format: str) -> str:
+    """Return why a file of a recognized format must not be written yet."""
+    return f"{looks}. Preview with --dry-run, then pass --format {format} once to confirm."
 
 
-def _recognised(file: Path, state: Path) -> Place | None:
+def _recognise(file: Path, state: Path) -> Place | None:
     from .known_formats import recognised
     from .mirror.mirror import Mirror
 
@@ -196,39 +197,35 @@ def _recognised(file: Path, state: Path) -> Place | None:
     if not found:
         if file.is_file() and (folder := recognised(file.resolve().parent)):
             raise typer.BadParameter(
-                f"{file} is a part of {folder[0].about}. Name the folder: {file.parent}"
+                f"{file} is a part of {folder[0].about}. Specify the folder: {file.parent}"
             )
         return None
     if len(found) > 1:
         names = " or ".join(format.name for format in found)
-        raise typer.BadParameter(f"{file} may be {names}: say which with --format.")
+        raise typer.BadParameter(f"{file} may be {names}: specify which with --format.")
     (format,) = found
-    unconfirmed = (
-        f"{_looks(file, format)}. Look at what would be done with "
-        f"--dry-run; to have it done, say once: --format {format.name}"
-    )
-    read_only = _only_read(format, file) or unconfirmed
+    read_only = _why_read_only(format, file) or unconfirmed(_looks(file, format), format.name)
     return mirrored_place(file, Mirror(file, format, state), read_only)
 
 
 def _refuse_another_format(named: Format, file: Path) -> None:
-    """Refuse a format that is named for a file which looks like another one, and not like it."""
+    """Raise wrong usage for a file that is recognized as other formats than the specified one."""
     from .known_formats import recognised
 
-    others = recognised(file)
-    if others and not named.recognises(file):
-        raise typer.BadParameter(f"{_looks(file, others[0])}, and not like {named.name}.")
+    found = recognised(file)
+    if found and not named.recognises(file):
+        raise typer.BadParameter(f"{_looks(file, found[0])}, and not like {named.name}.")
 
 
 def _looks(file: Path, format: Format) -> str:
     return f"{file} looks like {format.name}, {format.about}"
 
 
-def _only_read(format: Format, file: Path) -> str | None:
-    """Return why nothing may be written to files of a format; None if something may."""
+def _why_read_only(format: Format, file: Path) -> str | None:
+    """Return why files of a format are never written; None if they are."""
     if not format.is_only_read:
         return None
     return (
-        f"{format.about} is only read. Look at it with --dry-run, or take it into a file of "
-        f"slowwave's own: slowwave import OWN.db {shlex.quote(str(file))} --from {format.name}"
+        f"{format.about} is read-only. Preview with --dry-run, or import it into a memory file: "
+        f"slowwave import OWN.db {shlex.quote(str(file))} --from {format.name}"
     )

@@ -1,8 +1,8 @@
 """The MCP memory server's memory.jsonl: entities with observations, and relations between them.
 
-@modelcontextprotocol/server-memory, 2026.8.31. It drops whatever it does not know when it saves,
-so nothing of ours can stand in the file. A memory is an observation, and its entity the tenant:
-the subject often stands in the entity's name alone ("Prefers morning meetings").
+@modelcontextprotocol/server-memory, 2026.8.31. It drops what it does not know when it saves, so
+the file cannot contain marks of slowwave. A memory is an observation, and its entity the tenant:
+often only the entity's name has the subject ("Prefers morning meetings").
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from .base import New, Unreadable
 from .document import Block, Document, Entry
 from .text_file import TextFormat, lines_of, text_of
 
-_BLANKS = " \t\r\n"
+_SPACES = " \t\r\n"
 _DECODER = json.JSONDecoder()
 
 
@@ -25,20 +25,20 @@ class ServerMemory(TextFormat):
 
     name = "mcp-server-memory"
     about = "the MCP memory server's memory.jsonl (MEMORY_FILE_PATH)"
-    holds = "an observation of an entity; nothing is joined across entities"
+    holds = "an observation of an entity; different entities are never merged"
 
     def recognises(self, path: Path) -> bool:
-        """Whether each line is an entity or a relation, and there is one."""
+        """Whether each line is an entity or a relation, and there is an entity."""
         text = text_of(path)
         if text is None or not text.lstrip().startswith("{"):
             return False
         try:
-            return any(isinstance(one, Block) for one in self.parse(text, path).parts)
+            return any(self.parse(text, path).blocks)
         except Unreadable:
             return False
 
     def parse(self, text: str, path: Path) -> Document:
-        """Take the lines apart, and of entities their observations."""
+        """Split the lines, and the observations of entities."""
         parts: list[str | Block] = []
         for number, line in enumerate(lines_of(text), start=1):
             if line.strip():
@@ -48,7 +48,7 @@ class ServerMemory(TextFormat):
         return Document(parts)
 
     def spell(self, new: New, document: Document) -> str:
-        """Return a text as the server writes it: JSON, and letters beyond ASCII as they are."""
+        """Return a text as the server writes it: JSON, with letters beyond ASCII unescaped."""
         return json.dumps(new.text, ensure_ascii=False)
 
 
@@ -66,48 +66,47 @@ def _parts_of(line: str, where: str) -> Iterator[str | Block]:
     elif kind == "relation":
         yield line
     else:
-        raise Unreadable(f"{where} is no entity and no relation.")
+        raise Unreadable(f"{where} is neither an entity nor a relation.")
 
 
 def _is_entity(value: dict[str, Any]) -> bool:
-    observations = value.get("observations")
+    name, observations = value.get("name"), value.get("observations")
     return (
-        isinstance(value.get("name"), str)
-        and value["name"] != ""
+        isinstance(name, str)
+        and name != ""
         and isinstance(observations, list)
-        and all(isinstance(one, str) for one in observations)
+        and all(isinstance(observation, str) for observation in observations)
     )
 
 
 def _observations(line: str) -> tuple[int, int]:
-    """Return where the array of observations begins and ends; of several the last, as JSON has."""
+    """Return where the array of observations begins and ends; of duplicate keys the last counts."""
     found = (0, 0)
-    at = _next(line, line.index("{") + 1)
+    at = _skip_spaces(line, line.index("{") + 1)
     while line[at] != "}":
         name, at = _DECODER.raw_decode(line, at)
-        at = _next(line, _next(line, at) + 1)
+        at = _skip_spaces(line, _skip_spaces(line, at) + 1)
         _, end = _DECODER.raw_decode(line, at)
         if name == "observations":
             found = (at, end - 1)
-        at = _next(line, end)
+        at = _skip_spaces(line, end)
         if line[at] == ",":
-            at = _next(line, at + 1)
+            at = _skip_spaces(line, at + 1)
     return found
 
 
 def _entries(inside: str) -> Iterator[Entry]:
-    """Yield the strings of an array, each with the blanks around it."""
-    at, start = _next(inside, 0), 0
+    """Yield the strings of an array, each with the spaces around it."""
+    at, start = _skip_spaces(inside, 0), 0
     while at < len(inside):
         text, end = _DECODER.raw_decode(inside, at)
-        comma = _next(inside, end)
+        comma = _skip_spaces(inside, end)
         yield Entry(text, inside[start:comma])
         start = comma + 1
-        at = _next(inside, start)
+        at = _skip_spaces(inside, start)
 
 
-def _next(text: str, at: int) -> int:
-    """Return the place of the next sign that is no blank."""
-    while at < len(text) and text[at] in _BLANKS:
+def _skip_spaces(text: str, at: int) -> int:
+    while at < len(text) and text[at] in _SPACES:
         at += 1
     return at

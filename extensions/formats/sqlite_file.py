@@ -1,7 +1,7 @@
-"""Formats whose files are SQLite databases: rows leave by what the package itself has for that.
+"""Formats whose files are SQLite databases: rows are removed by the package's own means.
 
-Rows of its agent's own are only hidden and brought back. A text is added where it needs no vector,
-or where the model that the caller lends made the vectors of the file.
+Rows of the agent are only hidden and restored. A text is added if it needs no vector, or if the
+model that the caller lends computed the vectors of the file.
 """
 
 from __future__ import annotations
@@ -12,94 +12,106 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from slowwave.store.connection import retry_while_busy, translate_errors
 from slowwave.store.opening import is_database, open_database
 
 from .base import Change, ChangedMeanwhile, Image, New, Record, Unreadable, Written
-from .database import DatabaseFormat, OpenDatabase
-from .rows import Leaving, changed, refuse_other_vectors
+from .database import DatabaseFormat, Leaving, OpenDatabase
+from .lent_model import LentModel
 
-if TYPE_CHECKING:
-    from .lent_model import LentModel
-
-# How long we wait for the agent's own writes, in seconds at a time; `retry_while_busy` tries again.
+# How long we wait for the agent's writes, in seconds at a time; `retry_while_busy` tries again.
 _SECONDS = 0.2
 
 
-class SqliteFormat(DatabaseFormat):
-    """A SQLite database that its agent has open all the while."""
+class OpenSqlite(OpenDatabase):
+    """A SQLite database within a transaction; nobody else changes it before the end.
 
-    # The columns by which its tables are known.
-    tables: ClassVar[Mapping[str, frozenset[str]]]
-    # Gives the number of a file's schema.
-    schema_query: ClassVar[str]
+    As it is here, it is read-only.
+    """
+
+    def __init__(self, db: sqlite3.Connection, path: Path, model: LentModel | None) -> None:
+        """Set the database, in which a transaction has begun."""
+        self.db = db
+        self.model = model
+        self._path = path
+        self._identity = _identity(path)
 
     @abstractmethod
-    def read(self, db: sqlite3.Connection) -> Iterator[Record]:
+    def read(self) -> Iterator[Record]:
         """Yield the memories that its agent would find. Raises `Unreadable`."""
 
-    def put(self, db: sqlite3.Connection, new: New) -> str:
-        """Add a text, and give its key. Raises `Unreadable`."""
-        raise Unreadable("No text can be added to this file.")
+    # Some callers need no memories.
+    @cached_property
+    def records(self) -> list[Record]:  # type: ignore[override]  # read once, and then an attribute
+        """The memories when they are first read."""
+        return list(self.read())
 
-    def can_rewrite(self, db: sqlite3.Connection, key: str, new: New) -> bool:
-        """Whether a row may say another text: slowwave added it, and no other row says that."""
+    def prepare(self, change: Change) -> Written:
+        """Change the rows within the transaction. Raises `Unreadable`."""
+        # The caller has another file open, which errors must not name.
+        with translate_errors(self._path):
+            return super().prepare(change)
+
+    def commit(self) -> None:
+        """Commit, unless another file has replaced this one. Raises `ChangedMeanwhile`."""
+        if _identity(self._path) != self._identity:
+            raise ChangedMeanwhile(self._path)
+        with translate_errors(self._path):
+            retry_while_busy(lambda: self.db.execute("COMMIT"))
+
+    def samples(self) -> list[tuple[str, bytes]] | None:
+        """Return None: there are no vectors."""
+        return None
+
+    def put(self, new: New) -> str:
+        """Refuse it. Raises `Unreadable`."""
+        raise self._read_only()
+
+    def can_rewrite(self, key: str, new: New) -> bool:
+        """Whether a row may get another text."""
         return False
 
-    def rewrite(
-        self, db: sqlite3.Connection, key: str, new: New, former: Image | None
-    ) -> tuple[str, Image]:
-        """Let a row say another text, and give its new key, and what went with the old text.
+    def rewrite(self, key: str, new: New, former: Image | None) -> tuple[str, Image]:
+        """Refuse it. Raises `Unreadable`."""
+        raise self._read_only()
 
-        former: what went with this text when the row had it before. Raises `Unreadable`.
-        """
-        raise Unreadable("No text can be changed in this file.")
+    def retire(self, leaving: Leaving) -> Image:
+        """Refuse it. Raises `Unreadable`."""
+        raise self._read_only()
 
-    def retire(self, db: sqlite3.Connection, leaving: Leaving) -> Image:
-        """Hide a memory from each ordinary read, and give what brings it back."""
-        raise Unreadable("Nothing can be retired in this file.")
+    def bring_back(self, image: Image) -> str:
+        """Refuse it. Raises `Unreadable`."""
+        raise self._read_only()
 
-    def bring_back(self, db: sqlite3.Connection, image: Image) -> str:
-        """Undo what `retire` did, and give the memory's key. Raises `Unreadable`."""
-        raise Unreadable("Nothing can come back in this file.")
+    def _read_only(self) -> Unreadable:
+        return Unreadable(f"{self._path} is read-only.")
 
-    def open_rows(self, db: sqlite3.Connection, path: Path) -> OpenSqlite:
-        """Return the rows within a transaction: by default those that the methods here change."""
-        return OpenSqlite(self, db, path)
+
+class SqliteFormat(DatabaseFormat):
+    """A SQLite database that its agent keeps open."""
+
+    # The columns that identify its tables.
+    tables: ClassVar[Mapping[str, frozenset[str]]]
+    # Returns the number of a file's schema.
+    schema_query: ClassVar[str]
+    rows: ClassVar[type[OpenSqlite]]
 
     def recognises(self, path: Path) -> bool:
         """Whether it has the tables."""
         if not is_database(path):
             return False
-        # Without a log the file itself says it all, and to look lays none beside it.
-        has_log = any(Path(f"{path.resolve()}{one}").exists() for one in ("-wal", "-journal"))
+        # Without a log the file alone is complete, and reading it creates no log.
+        has_log = any(Path(f"{path.resolve()}{end}").exists() for end in ("-wal", "-journal"))
         try:
             with open_database(path, "ro" if has_log else "immutable", _SECONDS) as db:
                 return self._has_tables(db)
         except sqlite3.DatabaseError:
             return False
 
-    def samples(self, db: sqlite3.Connection) -> list[tuple[str, bytes]] | None:
-        """Return some texts of the file with their stored vectors.
-
-        None if the file has no vectors, and needs none.
-        """
-        return None
-
-    def texts_to_embed(self, db: sqlite3.Connection, new: New) -> list[str]:
-        """Return of which texts a new memory would need the vectors."""
-        return [new.text]
-
-    def model_of(self, db: sqlite3.Connection) -> LentModel | None:
-        """Return what makes vectors for a file; None if it needs none. Raises `Unreadable`."""
-        samples = self.samples(db)
-        refuse_other_vectors(self.model, samples)
-        return None if samples is None else self.model
-
     def schema_number(self, path: Path) -> int | None:
-        """Return what the file answers to `schema_query`; None if that is no number."""
+        """Return the result of `schema_query`; None if it is not a number."""
         try:
             with open_database(path, "ro", _SECONDS) as db:
                 (found,) = db.execute(self.schema_query).fetchone()
@@ -121,78 +133,20 @@ class SqliteFormat(DatabaseFormat):
         if not is_database(path):
             raise Unreadable(f"{path} is not a SQLite database.")
         if writes and self.is_only_read:
-            raise Unreadable(f"{path} is only read, since it is of {self.about}.")
+            raise Unreadable(f"{path} is read-only, because it is {self.about}.")
         with translate_errors(path), open_database(path, "rw" if writes else "ro", _SECONDS) as db:
             retry_while_busy(lambda: db.execute("BEGIN IMMEDIATE" if writes else "BEGIN"))
             if not self._has_tables(db):
-                raise Unreadable(f"{path} is not a database of {self.about}.")
+                raise Unreadable(f"{path} is not {self.about}.")
             try:
-                yield self.open_rows(db, path)
+                yield self.rows(db, path, self.model)
             finally:
                 if db.in_transaction:
                     db.execute("ROLLBACK")
 
 
-class OpenSqlite(OpenDatabase):
-    """A database within a transaction: nobody else changes it before the end."""
-
-    def __init__(self, format: SqliteFormat, db: sqlite3.Connection, path: Path) -> None:
-        """Take a database in which a transaction has begun."""
-        self._format = format
-        self._db = db
-        self._path = path
-        self._place = _place(path)
-
-    # Not all who open a database want its memories.
-    @cached_property
-    def records(self) -> list[Record]:  # type: ignore[override]  # read once, and then an attribute
-        """The memories, as they are when the first is asked for."""
-        return list(self._format.read(self._db))
-
-    def prepare(self, change: Change) -> Written:
-        """Do it within the transaction."""
-        # The caller has another file open, which is not the one to be named.
-        with translate_errors(self._path):
-            return changed(self, change, self.records)
-
-    def samples(self) -> list[tuple[str, bytes]] | None:
-        """Return some texts with their stored vectors; None if there are none, and need not be."""
-        return self._format.samples(self._db)
-
-    def texts_to_embed(self, new: New) -> list[str]:
-        """Return of which texts a new memory would need the vectors."""
-        return self._format.texts_to_embed(self._db, new)
-
-    def put(self, new: New) -> str:
-        """Add a text, and give its key. Raises `Unreadable`."""
-        return self._format.put(self._db, new)
-
-    def can_rewrite(self, key: str, new: New) -> bool:
-        """Whether a row may say another text."""
-        return self._format.can_rewrite(self._db, key, new)
-
-    def rewrite(self, key: str, new: New, former: Image | None) -> tuple[str, Image]:
-        """Let a row say another text. Raises `Unreadable`."""
-        return self._format.rewrite(self._db, key, new, former)
-
-    def retire(self, leaving: Leaving) -> Image:
-        """Hide a memory, and give what brings it back."""
-        return self._format.retire(self._db, leaving)
-
-    def bring_back(self, image: Image) -> str:
-        """Undo what `retire` did, and give the memory's key. Raises `Unreadable`."""
-        return self._format.bring_back(self._db, image)
-
-    def commit(self) -> None:
-        """Let others see it, unless another file has been put in its place."""
-        if _place(self._path) != self._place:
-            raise ChangedMeanwhile(self._path)
-        with translate_errors(self._path):
-            retry_while_busy(lambda: self._db.execute("COMMIT"))
-
-
-def _place(path: Path) -> tuple[int, int] | None:
-    """Return by what a file is told from one that is put in its place; None if it is gone."""
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Return what distinguishes a file from one that replaces it; None if it is gone."""
     try:
         found = path.stat()
     except OSError:

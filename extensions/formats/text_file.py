@@ -1,4 +1,4 @@
-"""Formats whose files are text, read whole and put in place whole."""
+"""Formats whose files are text, read completely and replaced completely."""
 
 from __future__ import annotations
 
@@ -25,32 +25,32 @@ from .base import (
 )
 from .document import Document, Editor
 
-# A memory file that an agent reads into its prompt is far below that.
-_MOST_BYTES = 64 * 1024 * 1024
+# Bytes of a file. Memory files that an agent reads into its prompt are far smaller.
+_MAX_SIZE = 64 * 1024 * 1024
 
 
 class TextFormat(Format):
-    """A text file that its agent rewrites as a whole."""
+    """A text file that its agent rewrites completely."""
 
     @abstractmethod
     def parse(self, text: str, path: Path) -> Document:
-        """Take a file's text apart. Raises `Unreadable`."""
+        """Split a file's text into entries and the rest. Raises `Unreadable`."""
 
     @abstractmethod
     def spell(self, new: New, document: Document) -> str:
-        """Return how a text is written in this file. Raises `Unreadable` if it cannot be."""
+        """Return a text as it is written in this file. Raises `Unreadable` if it cannot be."""
 
-    def inherit(self, raw: str, others: Sequence[str]) -> str:
-        """Return how an entry is written with what is said about others for which it stands."""
+    def inherit(self, raw: str, replaced: Sequence[str]) -> str:
+        """Return an entry with the marks of the entries that it replaces."""
         return raw
 
     def locked(self, path: Path) -> AbstractContextManager[None]:
-        """Hold the file against its own agent, where that has a lock."""
+        """Lock the file against its own agent, if that has a lock."""
         return nullcontext()
 
     @contextmanager
     def opened(self, path: Path, writes: bool) -> Iterator[OpenFile]:
-        """Read a file, held if `writes`. Raises `Unreadable` or `FileHeld`."""
+        """Read a file, locked if `writes`. Raises `Unreadable` or `FileHeld`."""
         with self.locked(path) if writes else nullcontext():
             yield OpenText(self, path)
 
@@ -63,24 +63,22 @@ class OpenText(OpenFile):
         self._format = format
         self._path = path
         self._bytes = read_bytes(path)
-        self._document = format.parse(_decoded(self._bytes, path), path)
+        self._document = format.parse(decoded(self._bytes, path), path)
         if self._document.text.encode() != self._bytes:
-            raise Unreadable(f"{path} cannot be taken apart and put together again as it was.")
+            raise Unreadable(f"{path} cannot be parsed and written again byte for byte.")
         self.records = self._document.records()
         self._wanted: bytes | None = None
 
     def prepare(self, change: Change) -> Written:
-        """Work out the new text, and parse it again to check that it holds what it should."""
+        """Compute the new text, and parse it again to check its entries."""
         spelled = [self._format.spell(new, self._document) for new in change.put]
-        texts = sorted(
-            [*(one.text for one in self.records if one.key not in change.retire)]
-            + [one.text for one in change.put]
-        )
-        written = Editor(self._document, self._format.inherit).carry_out(change, spelled)
+        texts = [record.text for record in self.records if record.key not in change.retire]
+        texts += [new.text for new in change.put]
+        written = Editor(self._document, self._format.inherit).apply(change, spelled)
         text = self._document.text
-        read_anew = self._format.parse(text, self._path)
-        if sorted(one.text for one in read_anew.records()) != texts:
-            raise Unreadable(f"{self._path} cannot hold what is to stand in it.")
+        reparsed = self._format.parse(text, self._path)
+        if sorted(record.text for record in reparsed.records()) != sorted(texts):
+            raise Unreadable(f"{self._path} cannot store this text in its format.")
         budget = self._format.budget(self._path)
         if budget is not None:
             refuse_too_full(self._path, budget, budget.of(text), change)
@@ -88,21 +86,20 @@ class OpenText(OpenFile):
         return written
 
     def commit(self) -> None:
-        """Replace the file with the new text, unless it was changed meanwhile."""
-        if self._wanted is None:
-            return
-        write_in_place(self._path, self._wanted, self._bytes, self._path)
+        """Replace the file with the new text. Raises `ChangedMeanwhile`."""
+        if self._wanted is not None:
+            write_in_place(self._path, self._wanted, self._bytes, self._path)
 
 
 def write_in_place(path: Path, content: bytes, expected: bytes | None, like: Path) -> None:
-    """Let a file hold this, whole: another is put in its place.
+    """Replace a file.
 
-    expected: what it holds by now, else `ChangedMeanwhile` is raised; None: there is no file.
-    like: a file of the same folder that has the mode and the owner it is to have.
+    expected: its current content, None if it does not exist; otherwise `ChangedMeanwhile` is
+    raised. like: a file in the same folder whose mode and owner it gets.
     """
     real = path.resolve()
     made = real.with_name(f".{real.name}.slowwave-unfinished")
-    remove_file(made)  # what a killed run left
+    remove_file(made)  # of a killed run
     create_sidecar(like, made.name)
     try:
         with made.open("wb") as stream:
@@ -115,16 +112,16 @@ def write_in_place(path: Path, content: bytes, expected: bytes | None, like: Pat
         sync_folder(real.parent)
     except OSError as error:
         raise StoreError(
-            f"{path} cannot be written: {error.strerror}.", "Nothing was changed in it."
+            f"{path} cannot be written: {error.strerror}.", "It was not changed."
         ) from error
     finally:
         remove_file(made)
 
 
 def read_bytes(path: Path) -> bytes:
-    """Return what a file holds. Raises `Unreadable`."""
+    """Return the content of a file. Raises `Unreadable`."""
     try:
-        if path.stat().st_size > _MOST_BYTES:
+        if path.stat().st_size > _MAX_SIZE:
             raise Unreadable(f"{path} is larger than any agent's memory file.")
         with open_text(path) as stream:
             return stream.read()
@@ -133,20 +130,21 @@ def read_bytes(path: Path) -> bytes:
 
 
 def text_of(path: Path) -> str | None:
-    """Return the text of a file; None if it is none, or cannot be read."""
+    """Return the text of a file; None if it cannot be read, or is not text."""
     try:
-        return _decoded(read_bytes(path), path) if path.is_file() else None
+        return decoded(read_bytes(path), path) if path.is_file() else None
     except (Unreadable, OSError):
         return None
 
 
-def _decoded(content: bytes, path: Path) -> str:
+def decoded(content: bytes, path: Path) -> str:
+    """Return the text of a file's bytes. Raises `Unreadable`."""
     try:
         return content.decode()
     except UnicodeDecodeError:
-        raise Unreadable(f"{path} is not UTF-8 throughout.") from None
+        raise Unreadable(f"{path} is not valid UTF-8.") from None
 
 
 def lines_of(text: str) -> list[str]:
-    """Return the lines of a text with their ends; a line feed alone ends one."""
+    """Return the lines of a text with their line feeds; nothing else ends a line."""
     return re.findall(r"[^\n]*\n|[^\n]+", text)

@@ -1,9 +1,9 @@
 """The tables of sqlite-vec, read and written without that extension.
 
-Many builds of Python cannot load extensions, and a database of vec0 is ordinary tables beneath: a
-row of `_rowids` says in which chunk and at which place of it a vector stands; a chunk is a bitmap
-of places in use, a blob of row ids and a blob of vectors. This does what sqlite-vec 0.1.6 to 0.1.9
-do in vec0Update_Insert and vec0Update_Delete (sqlite-vec.c); tests compare it with the real one.
+Many builds of Python cannot load extensions, and vec0 stores ordinary tables: a row of `_rowids`
+contains the chunk and the place of a vector; a chunk is a bitmap of places in use, a blob of row
+ids and a blob of vectors. This does the same as vec0Update_Insert and vec0Update_Delete of
+sqlite-vec 0.1.6 to 0.1.9 (sqlite-vec.c); tests compare it with the original.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ import struct
 
 from .base import Unreadable
 
-# How many vectors stand in a chunk, unless the table says otherwise.
+# Vectors in a chunk, unless the table specifies another number.
 _PLACES = 1024
-# What sqlite-vec wrote in the versions that were read: the layout has been the same since.
+# The versions of sqlite-vec that were examined; their layout is the same.
 _MINOR, _PATCHES = 1, range(6, 10)
 _BYTES_OF_AN_ID = 8
 _COLUMNS = {
@@ -32,7 +32,7 @@ class Vec0Table:
     def __init__(
         self, db: sqlite3.Connection, name: str, dimensions: int, places: int = _PLACES
     ) -> None:
-        """Take a table whose layout is known; see `vec0_table`."""
+        """Set a table whose layout is known; see `vec0_table`."""
         self._db = db
         self._name = name
         self._bytes = 4 * dimensions
@@ -51,7 +51,7 @@ class Vec0Table:
     def insert(self, rowid: int, vector: bytes, partition: str | None) -> None:
         """Add the vector of a row that has none. Raises `Unreadable` if it has another size."""
         if len(vector) != self._bytes:
-            raise Unreadable("The vectors of this file have other dimensions than the model's.")
+            raise Unreadable("The vectors in this file have other dimensions than the model's.")
         chunk, offset = self._free_place(partition)
         self._set_validity(chunk, offset, True)
         self._set_row_id(chunk, offset, rowid)
@@ -62,9 +62,9 @@ class Vec0Table:
         )
 
     def remove(self, rowid: int) -> bytes | None:
-        """Take a row's vector out and return it; None if it has none.
+        """Remove and return a row's vector; None if it has none.
 
-        An empty chunk stays, as it did in sqlite-vec 0.1.6; later versions use it again.
+        An empty chunk stays, as in sqlite-vec 0.1.6; later versions reuse it.
         """
         place = self._place(rowid)
         vector = self.read(rowid)
@@ -103,7 +103,7 @@ class Vec0Table:
             "VALUES (?1, zeroblob(?2), zeroblob(?3), ?4)",
             [size, size // 8, size * _BYTES_OF_AN_ID, partition],
         ).lastrowid
-        # Their "rowid" is no alias of SQLite's own, by which blobs are opened: both are set.
+        # Its "rowid" is not an alias of SQLite's own, which opens blobs: both are set.
         self._db.execute(
             f"INSERT INTO {self._name}_vector_chunks00 (_rowid_, rowid, vectors) "
             "VALUES (?1, ?1, zeroblob(?2))",
@@ -136,7 +136,7 @@ class Vec0Table:
 def vec0_table(db: sqlite3.Connection, name: str, column: str) -> Vec0Table | None:
     """Return a table of vec0 with one column of floats and one partition key of text.
 
-    None if there is no such table, or its layout is not the one that is known.
+    None if there is no such table, or its layout is unknown.
     """
     row = db.execute(
         "SELECT sql FROM sqlite_schema WHERE type = 'table' AND name = ?", [name]
@@ -163,7 +163,7 @@ def _has_known_layout(db: sqlite3.Connection, name: str) -> bool:
         version.get("CREATE_VERSION_MAJOR") == 0
         and version.get("CREATE_VERSION_MINOR") == _MINOR
         and version.get("CREATE_VERSION_PATCH") in _PATCHES
-        # blobs are opened by SQLite's own row id, which old versions let drift
+        # SQLite's own row id, which opens blobs, differs in old versions
         and db.execute(
             f"SELECT 1 FROM {name}_vector_chunks00 WHERE _rowid_ <> rowid LIMIT 1"
         ).fetchone()

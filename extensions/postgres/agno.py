@@ -1,8 +1,8 @@
-"""agno's PostgresDb: what it remembers of its users.
+"""agno's PostgresDb with the memories of its users.
 
-agno 3.1.10. A memory is a row of the table agno_memories, in the schema "ai" unless its owner chose
-another, with a JSON string; the package finds a user's memories by the column user_id, whichever
-agent told them. It has no vectors. Memories of nobody are left alone.
+agno 3.1.10. A memory is a row of the table agno_memories, in the schema "ai" by default, with a
+JSON string; the package finds a user's memories by the column user_id, for all agents. It has no
+vectors. Memories without a user are left alone.
 """
 
 from __future__ import annotations
@@ -10,11 +10,10 @@ from __future__ import annotations
 import uuid
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from slowwave.extensions.formats.base import Image, New, Record
-from slowwave.extensions.formats.database import TriedSchema
-from slowwave.extensions.formats.langmem import OURS, place_of
+from slowwave.extensions.formats.database import OURS, TriedSchema, place_of
 from slowwave.store.records import timestamp
 
 from .format import PostgresFormat
@@ -22,7 +21,7 @@ from .table import MemoryTable, columns_of, escaped, full_name, may_read
 from .whole_rows import Row, WholeRows
 
 if TYPE_CHECKING:
-    from psycopg import Connection
+    from .connection import Connection
 
 _TABLE = "agno_memories"
 _COLUMNS = {
@@ -40,45 +39,45 @@ _COLUMNS = {
 
 
 class UserMemories(WholeRows):
-    """What is remembered of a user."""
+    """The memories of a user."""
 
     tenants_are = "A tenant is a user, by the user_id."
     id, id_type = "memory_id", "text"
     said_at = "coalesce(updated_at, created_at)"
 
     def record_of(self, key: str, row: Row) -> Record:
-        """Date it by its last change, since that is when its text was told."""
-        said_at = _moment_of(row["updated_at"] or row["created_at"])
-        return Record(key, self._tenant, row["memory"], said_at)
+        """Return a row as a memory with the time of its last change."""
+        observed_at = _moment_of(row["updated_at"] or row["created_at"])
+        return Record(key, self._tenant, row["memory"], observed_at)
 
     def text_of(self, row: Row) -> str:
-        """Return the string that the JSON is."""
+        """Return the string in the JSON."""
         return str(row["memory"])
 
     def row_saying(self, new: New, replaced: Sequence[Row]) -> Row:
-        """Give it the topics of all whose place it takes, and the latest one's times."""
+        """Return a row with the topics of all replaced rows, and the times of the latest."""
         now = self._value("SELECT extract(epoch FROM now())::bigint")
         latest = replaced[-1] if replaced else {"created_at": now, "updated_at": now}
         topics = dict.fromkeys(
-            topic for one in replaced for topic in one["topics"] or () if isinstance(topic, str)
+            topic for row in replaced for topic in row["topics"] or () if isinstance(topic, str)
         )
         return {
             "memory_id": f"{OURS}{uuid.uuid4()}",
             "memory": new.text,
             "topics": list(topics) or None,
             "user_id": self._tenant,
-            "agent_id": _of_all("agent_id", replaced),
-            "team_id": _of_all("team_id", replaced),
+            "agent_id": _common("agent_id", replaced),
+            "team_id": _common("team_id", replaced),
             "created_at": latest["created_at"],
             "updated_at": latest["updated_at"],
         }
 
     def can_rewrite(self, key: str, new: New) -> bool:
-        """Whether its id is one of slowwave's."""
+        """Whether slowwave added it."""
         return place_of(key)[1].startswith(OURS)
 
     def rewrite(self, key: str, new: New, former: Image | None) -> tuple[str, Image]:
-        """Keep whatever the row says besides its text."""
+        """Keep the columns of the row except its text."""
         _, name = place_of(key)
         self._conn.execute(
             f"UPDATE {self._table.in_statement} SET memory = to_jsonb(%s::text) "
@@ -88,7 +87,7 @@ class UserMemories(WholeRows):
         return self._key_of({"memory_id": name, "memory": new.text}), {}
 
     def samples(self) -> None:
-        """Say that there are no vectors."""
+        """Return None: there are no vectors."""
         return
 
     def texts_to_embed(self, new: New) -> list[str]:
@@ -104,19 +103,19 @@ class Agno(PostgresFormat):
     holds = "a row of agno_memories; a user is a tenant"
     schema = TriedSchema(3, "3.1.10")
     rows = UserMemories
-    tables_are = f"The table {_TABLE} is looked for, in the search path and in the schema ai."
+    tables_are = f"The table {_TABLE} is expected in the search path or in the schema ai."
 
-    def find(self, conn: Connection[tuple[Any, ...]]) -> list[MemoryTable]:
-        """Return the tables of that name, in the search path and in the package's own schema."""
-        places = {
-            full_name(conn, place)
-            for place in (_TABLE, f"ai.{_TABLE}")
-            if columns_of(conn, place).items() >= _COLUMNS.items()
+    def find(self, conn: Connection) -> list[MemoryTable]:
+        """Return the tables with that name, in the search path and in the package's own schema."""
+        names = {
+            full_name(conn, table)
+            for table in (_TABLE, f"ai.{_TABLE}")
+            if columns_of(conn, table).items() >= _COLUMNS.items()
         }
         is_memory = "jsonb_typeof(memory) = 'string' AND user_id <> ''"
-        return [MemoryTable(one, "user_id", "memory_id", is_memory) for one in sorted(places)]
+        return [MemoryTable(name, "user_id", "memory_id", is_memory) for name in sorted(names)]
 
-    def number(self, conn: Connection[tuple[Any, ...]], table: MemoryTable) -> int | None:
+    def number(self, conn: Connection, table: MemoryTable) -> int | None:
         """Return the first part of the schema's version."""
         schema, _, _ = table.name.rpartition(".")
         versions = f"{schema}.agno_schema_versions"
@@ -131,14 +130,14 @@ class Agno(PostgresFormat):
 
 
 def _moment_of(seconds: int) -> str | None:
-    """Return a time as slowwave spells it; None of what is none."""
+    """Return a time as slowwave spells it; None if it is out of range."""
     try:
         return timestamp(datetime.fromtimestamp(seconds, UTC))
     except (OverflowError, ValueError):
         return None
 
 
-def _of_all(column: str, rows: Sequence[Row]) -> str | None:
-    """Return what all rows say in a column; None if they differ."""
-    said = {one[column] for one in rows}
-    return said.pop() if len(said) == 1 else None
+def _common(column: str, rows: Sequence[Row]) -> str | None:
+    """Return the value that all rows have in a column; None if they differ."""
+    values = {row[column] for row in rows}
+    return values.pop() if len(values) == 1 else None

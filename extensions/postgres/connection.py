@@ -1,4 +1,4 @@
-"""A connection to PostgreSQL: how it is set up, how it waits, and what its errors mean."""
+"""A connection to PostgreSQL: its settings, its timeouts, and the meaning of its errors."""
 
 from __future__ import annotations
 
@@ -13,20 +13,23 @@ from slowwave.store.extras import install_hint
 from .url import DatabaseUrl
 
 if TYPE_CHECKING:
-    from psycopg import Connection, Error
+    import psycopg
+    from psycopg import Error
 
-# What holds unless the URL says otherwise: how long we wait for a server, in seconds, and who is.
+    Connection = psycopg.Connection[tuple[Any, ...]]
+
+# Unless the URL specifies them: how long we wait for a server, in seconds, and our name.
 _DEFAULTS: dict[str, str | int] = {"connect_timeout": 10, "application_name": "slowwave"}
-# How long we wait for another's transaction.
+# How long we wait for another transaction, in seconds.
 _LOCK_S = 10
-# How long a statement may take: the longest that a night needs, over all rows of a tenant, takes
-# seconds.
+# The maximum time of a statement, in seconds: the longest, over all rows of a tenant, takes some.
 STATEMENT_S = 300
-_MOST_SHOWN = 300
+# Characters of a message of PostgreSQL.
+_MAX_SHOWN = 300
 
 
 @contextmanager
-def connected(url: DatabaseUrl) -> Iterator[Connection[tuple[Any, ...]]]:
+def connected(url: DatabaseUrl) -> Iterator[Connection]:
     """Connect to a database; errors within the block become `StoreError`s that name it."""
     try:
         import psycopg
@@ -36,27 +39,25 @@ def connected(url: DatabaseUrl) -> Iterator[Connection[tuple[Any, ...]]]:
             "The package psycopg is not installed.", f"Install it {install_hint('postgres')}"
         ) from error
     try:
-        said = conninfo_to_dict(url.conninfo)
-        conninfo = make_conninfo(
-            url.conninfo, **{name: value for name, value in _DEFAULTS.items() if name not in said}
-        )
+        defaults = _DEFAULTS | conninfo_to_dict(url.conninfo)
+        conninfo = make_conninfo(url.conninfo, **{name: defaults[name] for name in _DEFAULTS})
     except psycopg.Error:
-        # What libpq says of it may repeat a password.
+        # libpq's message may contain a password.
         raise UnusableFile(
-            f"{url} is no URL that PostgreSQL takes.",
-            "It is postgresql://USER@HOST:PORT/DATABASE; a password is better kept in ~/.pgpass "
-            "or PGPASSWORD.",
+            f"{url} is not a valid PostgreSQL URL.",
+            "It is postgresql://USER@HOST:PORT/DATABASE; store a password in ~/.pgpass or "
+            "PGPASSWORD.",
         ) from None
     try:
-        # Transactions begin where we say so. No statement is prepared: a pooler in between may
-        # hand the next one to another server process.
+        # We begin transactions explicitly. No statement is prepared: a connection pooler may send
+        # the next one to another server process.
         conn = psycopg.connect(
             conninfo, autocommit=True, prepare_threshold=None, client_encoding="utf8"
         )
     except psycopg.OperationalError as error:
         raise UnusableFile(
             f"{url} cannot be reached: {_in_a_line(error)}",
-            "Are the host, the database, the user and the password as they should be?",
+            "Check the host, the database, the user and the password.",
         ) from None
     with closing(conn):
         try:
@@ -66,14 +67,14 @@ def connected(url: DatabaseUrl) -> Iterator[Connection[tuple[Any, ...]]]:
 
 
 @contextmanager
-def transaction(conn: Connection[tuple[Any, ...]], writes: bool) -> Iterator[None]:
-    """Begin a transaction with one picture of all rows; the caller commits, or all is taken back.
+def transaction(conn: Connection, writes: bool) -> Iterator[None]:
+    """Begin a transaction with one snapshot of all rows; without a commit it is rolled back.
 
-    What another changes meanwhile cannot be changed by us any more: `ChangedMeanwhile`.
+    A write to a row that was changed since raises `ChangedMeanwhile`.
     """
     conn.execute(f"BEGIN ISOLATION LEVEL REPEATABLE READ {'READ WRITE' if writes else 'READ ONLY'}")
     try:
-        # Rows that the database hides from us would count as deleted: it is to refuse instead.
+        # Rows that row security hides would count as deleted: the database refuses instead.
         conn.execute("SET LOCAL row_security = off")
         conn.execute(f"SET LOCAL lock_timeout = '{_LOCK_S}s'")
         conn.execute(f"SET LOCAL statement_timeout = '{STATEMENT_S}s'")
@@ -84,14 +85,14 @@ def transaction(conn: Connection[tuple[Any, ...]], writes: bool) -> Iterator[Non
 
 
 def _explain(error: Error, url: DatabaseUrl) -> StoreError:
-    """Turn what PostgreSQL says into what a user can act on.
+    """Translate an error of PostgreSQL for users.
 
-    Anything else, such as a statement that it does not understand, is a defect of ours and is
-    raised as it came.
+    Any other error, such as a statement that it does not understand, is our defect and is raised.
     """
     from psycopg import OperationalError, errors
 
-    said = _in_a_line(error)
+    message = _in_a_line(error)
+    unchanged = "Nothing was changed."
     match error:
         case errors.SerializationFailure() | errors.DeadlockDetected() | errors.UniqueViolation():
             return ChangedMeanwhile(url)
@@ -99,35 +100,33 @@ def _explain(error: Error, url: DatabaseUrl) -> StoreError:
             return FileHeld(f"{url} is locked by another program.", "Try again in a moment.")
         case errors.QueryCanceled():
             return StoreError(
-                f"{url} ended a statement: {said}.",
-                "Nothing of the last change was made. A trigger, a view or a busy server may keep "
-                f"it from ending within {STATEMENT_S} seconds.",
+                f"{url} ended a statement: {message}.",
+                f"{unchanged} A trigger, a view or a busy server may keep it from ending within "
+                f"{STATEMENT_S} seconds.",
             )
-        case errors.ReadOnlySqlTransaction():
-            return StoreError(f"{url} is read only.", "Nothing was changed.")
-        case errors.InsufficientPrivilege() if "row-level security" in said:
+        case errors.InsufficientPrivilege() if "row-level security" in message:
             return StoreError(
-                f"{url}: row security would hide rows from this user, and slowwave would take them "
-                "for deleted ones.",
+                f"{url}: row security would hide rows from this user, and slowwave would consider "
+                "them deleted.",
                 "Use a user that sees every row: the tables' owner, or one with BYPASSRLS.",
             )
-        case errors.InsufficientPrivilege():
-            return StoreError(f"{url}: {said}.", "Nothing was changed.")
+        case errors.InsufficientPrivilege() | errors.ReadOnlySqlTransaction():
+            return StoreError(f"{url}: {message}.", unchanged)
         case errors.UndefinedTable() | errors.UndefinedColumn():
-            return UnusableFile(f"{url} is not as it should be: {said}.")
+            return UnusableFile(f"{url} does not have the expected tables: {message}.")
         case errors.DiskFull():
-            return StoreError(f"The disk of {url} is full.", "Make room, then try again.")
+            return StoreError(f"The disk of {url} is full.", "Free some space, then try again.")
         case errors.IntegrityError() | errors.RaiseException() | errors.DataError():
-            return StoreError(f"{url} refuses the change: {said}.", "Nothing was changed.")
-        case OperationalError():
-            return StoreError(
-                f"The connection to {url} was lost: {said}",
-                "All of the last change was made, or nothing of it. Run the command again.",
-            )
+            return StoreError(f"{url} refuses the change: {message}.", unchanged)
+    if isinstance(error, OperationalError):
+        return StoreError(
+            f"The connection to {url} was lost: {message}",
+            "The last change was made completely or not at all. Run the command again.",
+        )
     raise error
 
 
 def _in_a_line(error: Error) -> str:
-    """Return what PostgreSQL says, without the statement and the rows that it may repeat."""
-    said = error.diag.message_primary or str(error)
-    return " ".join(said.split())[:_MOST_SHOWN].rstrip(".")
+    """Return PostgreSQL's message without the statement and rows that it may repeat."""
+    message = error.diag.message_primary or str(error)
+    return " ".join(message.split())[:_MAX_SHOWN].rstrip(".")

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from slowwave.extensions.formats.base import Unreadable
 from slowwave.extensions.formats.database import DatabaseFormat
@@ -18,34 +18,35 @@ from .tenant import OpenTenant
 from .url import DatabaseUrl
 
 if TYPE_CHECKING:
-    from psycopg import Connection
+    from .connection import Connection
 
 
 class PostgresFormat(DatabaseFormat):
-    """The tables of a package in a database; what is opened is one tenant of them."""
+    """The tables of a package in a database; what is opened is a tenant of them."""
 
     rows: ClassVar[type[OpenTenant]]
-    # Which tables are looked for, for whom there are none.
+    # The expected tables, as a hint if there are none.
     tables_are: ClassVar[str]
 
     @abstractmethod
-    def find(self, conn: Connection[tuple[Any, ...]]) -> list[MemoryTable]:
-        """Return the tables of memories that are as the package makes them."""
+    def find(self, conn: Connection) -> list[MemoryTable]:
+        """Return the tables of memories with the columns that the package creates."""
 
-    def number(self, conn: Connection[tuple[Any, ...]], table: MemoryTable) -> int | None:
-        """Return the number of the tables' schema; None if it has none that can be read."""
+    def number(self, conn: Connection, table: MemoryTable) -> int | None:
+        """Return the number of the tables' schema; None if it cannot be read."""
         return None
 
-    def table(self, conn: Connection[tuple[Any, ...]], url: DatabaseUrl) -> MemoryTable:
-        """Return the table of the memories. Raises `Unreadable` if there is none, or several."""
+    def table(self, conn: Connection, url: DatabaseUrl) -> MemoryTable:
+        """Return the table of the memories. Raises `Unreadable` unless there is exactly one."""
         found = self.find(conn)
         if not found:
-            raise Unreadable(f"{url} has no tables of {self.about} as known.", self.tables_are)
+            raise Unreadable(f"{url} does not have the tables of {self.about}.", self.tables_are)
         if len(found) > 1:
             raise Unreadable(
                 f"{url} has several tables of {self.about}: "
-                f"{', '.join(one.name for one in found)}.",
-                "Name a schema (?options=-csearch_path%3DSCHEMA), or a user who may read only one.",
+                f"{', '.join(table.name for table in found)}.",
+                "Specify a schema (?options=-csearch_path%3DSCHEMA), or a user who may read only "
+                "one of them.",
             )
         return found[0]
 
@@ -56,7 +57,7 @@ class PostgresFormat(DatabaseFormat):
 
     @contextmanager
     def opened(self, path: Path, writes: bool) -> Iterator[OpenTenant]:
-        """Open a tenant: one picture of its rows, and of its mirror.
+        """Open a tenant: one snapshot of its rows and of its mirror.
 
         Raises `Unreadable`, `NotFound` if there is no such tenant, and `StoreError`.
         """
@@ -65,7 +66,7 @@ class PostgresFormat(DatabaseFormat):
             yield self.rows(conn, url, self.table(conn, url), self.model)
 
     def schema_number(self, path: Path) -> int | None:
-        """Return the schema's number; None of a user who may not look it up."""
+        """Return the schema's number; None if the user may not read it."""
         url = _url(path)
         with connected(url) as conn, transaction(conn, writes=False):
             return self.number(conn, self.table(conn, url))

@@ -1,28 +1,47 @@
-"""LangGraph's PostgresStore, as far as LangMem's memories stand in it: one namespace of it.
+"""LangGraph's PostgresStore with LangMem's memories: a namespace of it.
 
-langgraph-checkpoint-postgres 3.2.0. What leaves moves, with its vectors, to the namespace
-slowwave_superseded. A store with an index has a vector of pgvector's for each field that the agent
-chose, and a text that is added gets the same ones.
+langgraph-checkpoint-postgres 3.2.0. Removed memories move, with their vectors, to the namespace
+slowwave_superseded. A store with an index has a vector of pgvector for each field that the agent
+chose; a new text gets the same vectors.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from slowwave.extensions.formats.base import Record, Unreadable
 from slowwave.extensions.formats.database import TriedSchema
-from slowwave.extensions.formats.langmem import ARCHIVE
+from slowwave.extensions.formats.langgraph_rows import (
+    ARCHIVE,
+    HERE,
+    At,
+    StoreRows,
+    record_of,
+    sampled,
+)
+from slowwave.extensions.formats.lent_model import MAX_SAMPLE, SAMPLES_AT_EITHER_END
 
 from .format import PostgresFormat
-from .langgraph_tenant import Namespace
-from .table import MemoryTable, columns_of, full_name, may_read
+from .table import (
+    MemoryTable,
+    as_bytes,
+    as_literal,
+    columns_of,
+    full_name,
+    may_read,
+    refuse_other_vector_types,
+)
+from .tenant import OpenTenant
 
 if TYPE_CHECKING:
-    from psycopg import Connection
+    from psycopg import Cursor
 
-_COLUMNS = frozenset(
-    {"prefix", "key", "value", "created_at", "updated_at", "expires_at", "ttl_minutes"}
-)
-# What is a memory, as far as SQL can tell.
+    from .connection import Connection
+
+_MOVED = "value, created_at, updated_at, expires_at, ttl_minutes"
+_COLUMNS = frozenset({"prefix", "key", *_MOVED.split(", ")})
+# Whether a row is a memory, as far as SQL can decide.
 _IS_A_MEMORY = (
     "expires_at IS NULL AND 'string' IN "
     "(jsonb_typeof(value -> 'content'), jsonb_typeof(value #> '{content,content}')) "
@@ -30,8 +49,90 @@ _IS_A_MEMORY = (
 )
 
 
+class Namespace(OpenTenant, StoreRows):
+    """The rows of a namespace within a transaction."""
+
+    json_type, moment_type, embedding = "jsonb", "timestamptz", "embedding::text"
+    tenants_are = "A tenant is a namespace, its labels joined by dots, such as memories.ann."
+
+    def read(self) -> list[Record]:
+        """Return the values that are memories and have no end, as they are now."""
+        rows = self._conn.execute(
+            "SELECT key, value::text, created_at FROM store WHERE prefix = %s "
+            'AND expires_at IS NULL ORDER BY key COLLATE "C"',
+            [self._tenant],
+        )
+        records = (
+            record_of(self._tenant, name, value, None if created is None else created.isoformat())
+            for name, value, created in rows
+        )
+        return [record for record in records if record is not None]
+
+    def samples(self) -> list[tuple[str, bytes]] | None:
+        """Return texts of the tenant's oldest and latest rows, with their vectors.
+
+        None if the store has no vectors, and needs none. Raises `Unreadable`.
+        """
+        if not self.has_vectors():
+            return None
+        refuse_other_vector_types(self._conn, "store_vectors", "embedding")
+        found: dict[str, bytes] = {}
+        for order in ("ASC", "DESC"):
+            rows = self._conn.execute(
+                "SELECT s.value::text, v.field_name, v.embedding::text FROM store s "
+                "JOIN store_vectors v USING (prefix, key) "
+                "WHERE prefix = %s AND length(s.value::text) <= %s "
+                f"ORDER BY s.created_at {order}, key LIMIT %s",
+                [self._tenant, MAX_SAMPLE, 2 * SAMPLES_AT_EITHER_END],
+            )
+            found |= sampled((value, field, as_bytes(vector)) for value, field, vector in rows)
+        return list(found.items())
+
+    def execute(self, sql: str, values: Sequence[object] = ()) -> Cursor[tuple[Any, ...]]:
+        """Run a statement with %s for each value."""
+        return self._conn.execute(sql, values)
+
+    def has_vectors(self) -> bool:
+        """Whether there is an index that is not empty."""
+        if self._value("SELECT to_regclass('store_vectors')") is None:
+            return False
+        return self._value("SELECT 1 FROM store_vectors LIMIT 1") is not None
+
+    def fields(self, prefix: str) -> list[str]:
+        """Return the fields of the tenant's memories that have vectors."""
+        rows = self._conn.execute(
+            'SELECT DISTINCT field_name COLLATE "C" FROM store_vectors WHERE prefix = %s '
+            "ORDER BY 1",
+            [prefix],
+        ).fetchall()
+        return [str(field) for (field,) in rows]
+
+    def move(self, source: At, target: At) -> None:
+        """Move a row with its vectors, which need a row at any moment."""
+        moved = self._conn.execute(
+            f"INSERT INTO store (prefix, key, {_MOVED}) SELECT %s, %s, {_MOVED} FROM store "
+            f"{HERE} ON CONFLICT DO NOTHING",
+            [*target, *source],
+        ).rowcount
+        if not moved:
+            raise Unreadable(
+                f"The namespace {target[0]} now has another '{target[1]}'."
+                if self._value(f"SELECT 1 FROM store {HERE}", source)
+                else f"'{source[1]}' is no longer in the namespace {source[0]}."
+            )
+        if self.has_vectors():
+            self._conn.execute(
+                f"UPDATE store_vectors SET prefix = %s, key = %s {HERE}", [*target, *source]
+            )
+        self._conn.execute(f"DELETE FROM store {HERE}", source)
+
+    def from_model(self, vector: bytes) -> str:
+        """Return a vector of little-endian float32 as pgvector spells it."""
+        return as_literal(vector)
+
+
 class PostgresStore(PostgresFormat):
-    """A namespace of a store of LangGraph's in PostgreSQL."""
+    """A namespace of a store of LangGraph in PostgreSQL."""
 
     name = "langgraph"
     about = "LangGraph's PostgresStore with LangMem's memories"
@@ -39,15 +140,15 @@ class PostgresStore(PostgresFormat):
     # The last migration of the version that was tried.
     schema = TriedSchema(3, "3.2.0")
     rows = Namespace
-    tables_are = "The table store is looked for, as langgraph-checkpoint-postgres 3.2.0 makes it."
+    tables_are = "The table store is expected, as langgraph-checkpoint-postgres 3.2.0 creates it."
 
-    def find(self, conn: Connection[tuple[Any, ...]]) -> list[MemoryTable]:
+    def find(self, conn: Connection) -> list[MemoryTable]:
         """Return the package's table of values."""
         if not columns_of(conn, "store").keys() >= _COLUMNS:
             return []
         return [MemoryTable(full_name(conn, "store"), "prefix", "key", _IS_A_MEMORY)]
 
-    def number(self, conn: Connection[tuple[Any, ...]], table: MemoryTable) -> int | None:
+    def number(self, conn: Connection, table: MemoryTable) -> int | None:
         """Return the last migration."""
         if not may_read(conn, "store_migrations"):
             return None

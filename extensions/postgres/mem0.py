@@ -1,9 +1,9 @@
 """mem0's memories in its pgvector store.
 
-mem0ai 2.2.1. A collection is a table with an id, a vector of the text, and a payload that says all
-else. The package finds memories by user_id, agent_id and run_id, each alone or several together, so
-nothing is joined across any of these. Its hiding (expiration_date) lets a row take part in each
-search before it is left out, and keeps its text from being told again; so what leaves is deleted.
+mem0ai 2.2.1. A collection is a table with an id, a vector of the text, and a payload with the rest.
+The package finds memories by user_id, agent_id and run_id, separately or together, so memories that
+differ in any of these are never merged. Its expiration_date hides a row only after a search has
+ranked it, and prevents the package from adding its text again; so removed rows are deleted.
 """
 
 from __future__ import annotations
@@ -12,33 +12,32 @@ import json
 import uuid
 from collections.abc import Sequence
 from hashlib import md5
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from slowwave.extensions.formats.base import Image, New, Record
-from slowwave.extensions.formats.langmem import moment_of, place_of
-from slowwave.extensions.formats.lent_model import LONGEST_SAMPLE, SAMPLES_AT_EITHER_END
+from slowwave.extensions.formats.database import moment_of, place_of
+from slowwave.extensions.formats.lent_model import MAX_SAMPLE, SAMPLES_AT_EITHER_END
 
 from .format import PostgresFormat
-from .pgvector import as_bytes, as_literal
-from .table import MemoryTable, refuse_other_vector_types
+from .table import MemoryTable, as_bytes, as_literal, refuse_other_vector_types
 from .whole_rows import Row, WholeRows
 
 if TYPE_CHECKING:
-    from psycopg import Connection
+    from .connection import Connection
 
-# What a memory is found by: the first of these that it has says whose it is.
+# The first of these that a memory has identifies its tenant.
 _IDS = ("user_id", "agent_id", "run_id")
 _SCOPE = (*_IDS, "actor_id")
-# What stands in the payload of a row that slowwave wrote.
+# A key in the payload of rows that slowwave wrote.
 _MARK = "slowwave"
-# What each memory has for itself.
+# Keys that are not copied from replaced rows.
 _OWN = frozenset({"data", "hash", "text_lemmatized", "created_at", "updated_at", _MARK})
-_WHOSE = "".join(
-    f" WHEN payload ->> '{one}' <> '' THEN '{one}=' || (payload ->> '{one}')" for one in _IDS
+_WHENS = "".join(
+    f" WHEN payload ->> '{name}' <> '' THEN '{name}=' || (payload ->> '{name}')" for name in _IDS
 )
-_TENANT = f"CASE{_WHOSE} END"
-# Summaries of what an agent did are meant to the letter; what has an end goes by itself.
+_TENANT = f"CASE{_WHENS} END"
+# Summaries of an agent's actions must stay verbatim; memories with an end expire by themselves.
 _IS_A_MEMORY = (
     "jsonb_typeof(payload -> 'data') = 'string' "
     "AND coalesce(payload ->> 'expiration_date', '') = '' "
@@ -56,39 +55,39 @@ WHERE c.relkind IN ('r', 'p') AND pg_table_is_visible(c.oid)
   )
 ORDER BY 2
 """
-# A collection by which the package tells apart who it is used by.
+# The package's own collection, which identifies its user.
 _TELEMETRY = "mem0migrations"
-# Of the entities that a collection speaks of the package has another one.
+# The suffix of the collection with the entities of another one.
 _ENTITIES = "_entities"
 
 
 class Collection(WholeRows):
     """The memories of a user, an agent or a run."""
 
-    tenants_are = "A tenant is one of user_id=NAME, agent_id=NAME and run_id=NAME."
+    tenants_are = "A tenant is user_id=NAME, agent_id=NAME or run_id=NAME."
     id, id_type = "id", "uuid"
     said_at = "coalesce(payload ->> 'updated_at', payload ->> 'created_at')"
     unread = ("vector",)
 
     def record_of(self, key: str, row: Row) -> Record:
-        """Date it by its last change, since that is when its text was told."""
+        """Return a row as a memory with the time of its last change."""
         payload = row["payload"]
-        said_at = moment_of(payload.get("updated_at") or payload.get("created_at"))
-        return Record(key, _scope_of(payload), payload["data"], said_at)
+        observed_at = moment_of(payload.get("updated_at") or payload.get("created_at"))
+        return Record(key, _scope_of(payload), payload["data"], observed_at)
 
     def text_of(self, row: Row) -> str:
-        """Return what the payload says."""
+        """Return the text in the payload."""
         return str(row["payload"]["data"])
 
     def row_saying(self, new: New, replaced: Sequence[Row]) -> Row:
-        """Give it what all whose place it takes say alike, and the latest one's times."""
+        """Return a row with what all replaced rows have in common, and the times of the latest."""
         vector = self._vector(new.text)
-        payloads = [one["payload"] for one in replaced]
+        payloads = [row["payload"] for row in replaced]
         latest = payloads[-1] if payloads else {}
-        alike = {
+        common = {
             name: value
             for name, value in latest.items()
-            if name not in _OWN and all(one.get(name) == value for one in payloads)
+            if name not in _OWN and all(payload.get(name) == value for payload in payloads)
         }
         now = self._value(
             "SELECT to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.US')"
@@ -96,8 +95,8 @@ class Collection(WholeRows):
         created = latest.get("created_at") or f"{now}+00:00"
         payload = {
             **_ids_of(new.tenant),
-            **alike,
-            **_said(new.text),
+            **common,
+            **_text_fields(new.text),
             "created_at": created,
             "updated_at": latest.get("updated_at") or created,
             _MARK: True,
@@ -105,7 +104,7 @@ class Collection(WholeRows):
         return {"id": str(uuid.uuid4()), "vector": vector, "payload": payload}
 
     def can_rewrite(self, key: str, new: New) -> bool:
-        """Whether it has slowwave's mark."""
+        """Whether slowwave added it."""
         ours = self._value(
             f"SELECT payload -> '{_MARK}' = 'true' FROM {self._table.in_statement} WHERE id = %s",
             [place_of(key)[1]],
@@ -113,18 +112,17 @@ class Collection(WholeRows):
         return ours is True
 
     def rewrite(self, key: str, new: New, former: Image | None) -> tuple[str, Image]:
-        """Keep the row's id, and whatever it says besides its text."""
+        """Keep the row's id, and its payload except the text."""
         _, name = place_of(key)
         (row,) = self._rows("WHERE id = %s", [name])
-        had = {"vector": row["vector"]}
         vector = former["vector"] if former else self._vector(new.text)
-        said = _said(new.text)
+        fields = _text_fields(new.text)
         self._conn.execute(
             f"UPDATE {self._table.in_statement} SET vector = %s, payload = payload || %s::jsonb "
             "WHERE id = %s",
-            [vector, json.dumps(said), name],
+            [vector, json.dumps(fields), name],
         )
-        return self._key_of({"id": name, "payload": said}), had
+        return self._key_of({"id": name, "payload": fields}), {"vector": row["vector"]}
 
     def samples(self) -> list[tuple[str, bytes]]:
         """Return texts of the tenant's oldest and latest rows, with their vectors."""
@@ -136,35 +134,30 @@ class Collection(WholeRows):
                 f"WHERE {_IS_A_MEMORY} AND {_TENANT} = %s AND vector IS NOT NULL "
                 f"AND length(payload ->> 'data') <= %s "
                 f"ORDER BY {self.said_at} {order}, id LIMIT %s",
-                [self._tenant, LONGEST_SAMPLE, SAMPLES_AT_EITHER_END],
+                [self._tenant, MAX_SAMPLE, SAMPLES_AT_EITHER_END],
             ).fetchall()
             found |= {text: as_bytes(vector) for text, vector in rows}
         return list(found.items())
 
-    def texts_to_embed(self, new: New) -> list[str]:
-        """Return the text itself."""
-        return [new.text]
-
     def _vector(self, text: str) -> str:
-        model = self.vector_model
-        assert model is not None  # noqa: S101 - each row has a vector
-        return as_literal(model.vector(text))
+        assert self.vector_model is not None  # noqa: S101 - each row has a vector
+        return as_literal(self.vector_model.vector(text))
 
 
 class Mem0(PostgresFormat):
-    """A collection of mem0's in PostgreSQL."""
+    """A collection of mem0 in PostgreSQL."""
 
     name = "mem0"
     about = "mem0's pgvector store"
-    holds = "a row whose payload has data; a user is a tenant, or an agent or run without one"
+    holds = "a row with data in its payload; a tenant is a user, or else an agent or run"
     rows = Collection
     tables_are = (
-        "A table is looked for with id uuid, vector and payload jsonb, as mem0 2.2.1 makes it."
+        "A table with id uuid, vector and payload jsonb is expected, as mem0 2.2.1 creates it."
     )
 
-    def find(self, conn: Connection[tuple[Any, ...]]) -> list[MemoryTable]:
+    def find(self, conn: Connection) -> list[MemoryTable]:
         """Return the collections of memories."""
-        found = dict(conn.execute(_COLLECTIONS).fetchall())
+        found: dict[str, str] = dict(conn.execute(_COLLECTIONS).fetchall())
         return [
             MemoryTable(place, _TENANT, "id::text", _IS_A_MEMORY)
             for name, place in found.items()
@@ -173,8 +166,10 @@ class Mem0(PostgresFormat):
 
 
 def _scope_of(payload: Row) -> str:
-    """Return by what the package finds a memory, as the package itself spells that."""
-    return "&".join(f"{one}={_escaped(payload[one])}" for one in sorted(_SCOPE) if payload.get(one))
+    """Return the ids by which the package finds a memory, spelled as the package does."""
+    return "&".join(
+        f"{name}={_escaped(payload[name])}" for name in sorted(_SCOPE) if payload.get(name)
+    )
 
 
 def _escaped(value: object) -> str:
@@ -182,11 +177,11 @@ def _escaped(value: object) -> str:
 
 
 def _ids_of(scope: str) -> dict[str, str]:
-    pairs = (one.partition("=") for one in scope.split("&"))
+    pairs = (pair.partition("=") for pair in scope.split("&"))
     return {name: unquote(value) for name, _, value in pairs}
 
 
-def _said(text: str) -> dict[str, str]:
-    """Return what the package computes of a text where its model of English is not installed."""
-    hashed = md5(text.encode(), usedforsecurity=False).hexdigest()
-    return {"data": text, "hash": hashed, "text_lemmatized": text}
+def _text_fields(text: str) -> dict[str, str]:
+    """Return the fields that the package computes of a text without its model of English."""
+    digest = md5(text.encode(), usedforsecurity=False).hexdigest()
+    return {"data": text, "hash": digest, "text_lemmatized": text}

@@ -1,4 +1,4 @@
-"""The mirror of a tenant: bytes in a row beside the tenant's own, written together with those."""
+"""The mirror of a tenant: bytes in a row of the database, written with the tenant's rows."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from pathlib import Path
 from secrets import token_hex
 from tempfile import TemporaryDirectory, gettempdir
 
-from slowwave.extensions.formats.mirror.mirror import Mirror, as_long_as_others_write, naming
+from slowwave.extensions.formats.mirror.mirror import Mirror, naming, retry_while_others_write
 from slowwave.extensions.formats.mirror.pull import Pulled
 from slowwave.extensions.formats.mirror.push import (
     due,
     keep_what_leaves,
     keep_what_was_written,
-    link_what_is_said_already,
+    link_existing_texts,
 )
 from slowwave.store.file import checkpoint_log, open_any_version, open_writing
 
@@ -29,11 +29,10 @@ from .url import DatabaseUrl
 
 @dataclass(frozen=True)
 class TenantMirror(Mirror):
-    """A tenant of a database, and the memory file in which it is mirrored.
+    """A tenant of a database, and the memory file that mirrors it.
 
-    The file lies in a folder of this process' own only as long as a run holds the tenant; between
-    two runs it is bytes in the database. Rows and bytes are written in one transaction: whenever a
-    run is killed, they fit together.
+    During a run the file is in a folder of this process; between runs it is bytes in the database.
+    Rows and bytes are written in one transaction, so a killed run leaves them consistent.
     """
 
     path: DatabaseUrl
@@ -42,18 +41,18 @@ class TenantMirror(Mirror):
 
     @classmethod
     def of(cls, url: DatabaseUrl, format: PostgresFormat) -> TenantMirror:
-        """Return the mirror of a tenant; nothing is looked at yet."""
+        """Return the mirror of a tenant; nothing is read yet."""
         state = Path(gettempdir()) / f"slowwave-{token_hex(8)}" / "mirror.db"
         return cls(url, format, state, Lease(url, format))
 
     @property
     def outlives_a_failed_write(self) -> bool:
-        """It does not: what could not be written is lost with the run, and so are its proposals."""
+        """It does not: what could not be written is lost with the run, and its proposals, too."""
         return False
 
     @contextmanager
     def picture(self, now: datetime) -> Iterator[Mirror]:
-        """Provide a copy of the mirror that says what the rows say now; nothing is written."""
+        """Provide an updated copy of the mirror; nothing is written."""
         with TemporaryDirectory(prefix="slowwave-") as folder:
             copy = Mirror(self.path, self.format, Path(folder) / "mirror.db")
             with naming(copy.state, self.path):
@@ -63,7 +62,7 @@ class TenantMirror(Mirror):
 
     @contextmanager
     def held(self, now: datetime) -> Iterator[None]:
-        """Lease the tenant, and have the memory file lie at `state` until the block has ended."""
+        """Lease the tenant, and create the memory file at `state` until the block has ended."""
         folder = self.state.parent
         with self.lease.held(), naming(self.state, self.path):
             folder.mkdir(mode=0o700)
@@ -75,27 +74,26 @@ class TenantMirror(Mirror):
                 shutil.rmtree(folder)
 
     def settle(self, now: datetime) -> Pulled:
-        """Take in what the agent changed, and write what runs made of it, with the mirror itself.
+        """Pull what the agent changed, and write the changes of runs with the mirror itself.
 
-        Again where the agent writes meanwhile, some times. Raises `StoreError`; nothing is written
-        then.
+        It is retried while the agent writes. Raises `StoreError`; nothing is written then.
         """
         pulled = Pulled()
         self._compute_vectors()
-        as_long_as_others_write(lambda: pulled.include([self._written(now)]))
+        retry_while_others_write(lambda: pulled.include([self._write(now)]))
         return pulled
 
-    def _written(self, now: datetime) -> Pulled:
-        """Try it on a copy of the memory file, which takes its place once all is committed."""
+    def _write(self, now: datetime) -> Pulled:
+        """Write a copy of the memory file, which replaces it once all is committed."""
         with (
             TemporaryDirectory(dir=self.state.parent) as folder,
             self.format.opened(self.path, writes=True) as tenant,
         ):
             copy = Mirror(self.path, self.format, Path(folder) / self.state.name)
             checkpoint_log(self.state)
-            # A copy to the byte, so that a night that changes nothing keeps the same mirror.
+            # A copy byte for byte, so that a run that changes nothing keeps the same mirror.
             with open_any_version(self.state) as file:
-                _write_new(copy.state, file.db.conn.serialize())
+                _create(copy.state, file.db.conn.serialize())
             pulled = copy.pull(tenant, now)
             with open_writing(copy.state) as file:
                 change = due(file, tenant.records)
@@ -105,7 +103,7 @@ class TenantMirror(Mirror):
                         keep_what_leaves(file, change, written)
                         keep_what_was_written(file, change, written)
                 with file.transaction():
-                    link_what_is_said_already(file, tenant.read())
+                    link_existing_texts(file, tenant.read())
             checkpoint_log(copy.state)
             with open_any_version(copy.state) as file:
                 tenant.keep_mirror(self.lease, file.db.conn.serialize())
@@ -114,17 +112,17 @@ class TenantMirror(Mirror):
         return pulled
 
 
-def _write_new(path: Path, mirror: bytes) -> None:
-    """Write the bytes of a memory file to where nobody has one open."""
+def _create(path: Path, mirror: bytes) -> None:
+    """Write the bytes of a memory file that nobody has open."""
     path.touch(mode=0o600)
     path.write_bytes(mirror)
 
 
 def _fill(copy: Mirror, tenant: OpenTenant, now: datetime) -> None:
-    """Make the memory file of a tenant's mirror, and bring it up to date with the rows."""
+    """Create the memory file of a tenant's mirror, and update it from the rows."""
     mirror = tenant.mirror()
     if mirror is None:
         copy.make()
     else:
-        _write_new(copy.state, mirror)
+        _create(copy.state, mirror)
     copy.pull(tenant, now)

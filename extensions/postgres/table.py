@@ -1,26 +1,28 @@
-"""Where a package keeps its memories: the table, and what SQL has to know of it."""
+"""The table where a package stores its memories, and its vectors."""
 
 from __future__ import annotations
 
+import json
+import struct
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from slowwave.extensions.formats.base import Unreadable
 
 if TYPE_CHECKING:
-    from psycopg import Connection
+    from .connection import Connection
 
-# Of which types vectors can be written; others (bit) only move with their rows.
+# The types of vectors that can be written; others (bit) only move with their rows.
 _VECTOR_TYPES = ("vector(", "halfvec(")
 
 
 @dataclass(frozen=True)
 class MemoryTable:
-    """A table of memories. What is SQL stands in statements that have the table's row at hand."""
+    """A table of memories. Its SQL is for statements that read rows of the table."""
 
-    # The schema and the name, as PostgreSQL quotes them where that is needed.
+    # The schema and the name, quoted where PostgreSQL needs it.
     name: str
-    # SQL: whose a row is, what it is known by, and whether it is a memory.
+    # SQL: the tenant of a row, its key, and whether it is a memory.
     tenant: str
     key: str
     is_memory: str
@@ -32,19 +34,19 @@ class MemoryTable:
 
     @property
     def rows_version(self) -> str:
-        """SQL: of a set of rows, of which version of which row each of them is."""
+        """SQL: a value that changes whenever a row of a set does."""
         return (
             f"count(*) || '-' || coalesce(sum(hashtextextended({self.key} || ' ' || xmin, 0)), 0)"
         )
 
 
 def escaped(name: str) -> str:
-    """Return a quoted name as a statement that has parameters takes it: a % begins one of them."""
+    """Return a quoted name for a statement that has parameters, which begin with %."""
     return name.replace("%", "%%")
 
 
-def columns_of(conn: Connection[tuple[Any, ...]], table: str) -> dict[str, str]:
-    """Return the types of the columns of a table that can be written, by their names."""
+def columns_of(conn: Connection, table: str) -> dict[str, str]:
+    """Return the types of the writable columns of a table, by name."""
     rows = conn.execute(
         "SELECT attname, format_type(atttypid, atttypmod) FROM pg_attribute "
         "WHERE attrelid = to_regclass(%s) AND attnum > 0 AND NOT attisdropped "
@@ -54,8 +56,8 @@ def columns_of(conn: Connection[tuple[Any, ...]], table: str) -> dict[str, str]:
     return {str(name): str(kind) for name, kind in rows}
 
 
-def full_name(conn: Connection[tuple[Any, ...]], table: str) -> str:
-    """Return the name of a table that is there with its schema, whatever the search path is."""
+def full_name(conn: Connection, table: str) -> str:
+    """Return the name of an existing table with its schema, for any search path."""
     (row,) = conn.execute(
         "SELECT format('%%I.%%I', n.nspname, c.relname) FROM pg_class c "
         "JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = to_regclass(%s)",
@@ -64,14 +66,25 @@ def full_name(conn: Connection[tuple[Any, ...]], table: str) -> str:
     return str(row[0])
 
 
-def may_read(conn: Connection[tuple[Any, ...]], table: str) -> bool:
-    """Whether a table is there, and this user may look into it."""
+def may_read(conn: Connection, table: str) -> bool:
+    """Whether a table exists, and this user may read it."""
     row = conn.execute("SELECT has_table_privilege(to_regclass(%s), 'SELECT')", [table]).fetchone()
     return row == (True,)
 
 
-def refuse_other_vector_types(conn: Connection[tuple[Any, ...]], table: str, column: str) -> None:
-    """Refuse vectors that are not numbers of floating point. Raises `Unreadable`."""
+def refuse_other_vector_types(conn: Connection, table: str, column: str) -> None:
+    """Refuse vectors that are not floating-point numbers. Raises `Unreadable`."""
     kind = columns_of(conn, table).get(column, "")
     if not kind.startswith(_VECTOR_TYPES):
-        raise Unreadable(f"Vectors of the type {kind} are not known to slowwave.")
+        raise Unreadable(f"slowwave does not know vectors of the type {kind}.")
+
+
+def as_bytes(vector: str) -> bytes:
+    """Return a vector of pgvector as little-endian float32."""
+    numbers = json.loads(vector)
+    return struct.pack(f"<{len(numbers)}f", *numbers)
+
+
+def as_literal(vector: bytes) -> str:
+    """Return little-endian float32 as pgvector reads it."""
+    return json.dumps(struct.unpack(f"<{len(vector) // 4}f", vector))

@@ -1,4 +1,4 @@
-"""Which tenants a database has, and the versions of their rows."""
+"""The tenants of a database, and the versions of their rows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .url import DatabaseUrl
 
 
 class Tenant(NamedTuple):
-    """Whoever has memories there."""
+    """A tenant with memories."""
 
     name: str
     # See `OpenTenant.version`.
@@ -21,24 +21,24 @@ class Tenant(NamedTuple):
 
 @dataclass(frozen=True)
 class Tenants:
-    """All who have memories of a format in a database, or the one that its URL names."""
+    """All tenants with memories of a format in a database, or the one that its URL specifies."""
 
     url: DatabaseUrl
     format: PostgresFormat
 
-    def names(self, most: int) -> list[str]:
-        """Return who has memories, but no more than so many. Raises `StoreError`."""
+    def names(self, limit: int) -> list[str]:
+        """Return the first tenants. Raises `StoreError`."""
         with connected(self.url) as conn, transaction(conn, writes=False):
             table = self.format.table(conn, self.url)
             rows = conn.execute(
                 f'SELECT DISTINCT ({table.tenant}) COLLATE "C" FROM {table.in_statement} '
                 f"WHERE {table.is_memory} ORDER BY 1 LIMIT %s",
-                [most],
+                [limit],
             ).fetchall()
         return [str(name) for (name,) in rows]
 
     def all(self) -> list[Tenant]:
-        """Return them by their names. Each row of the table is read once. Raises `StoreError`."""
+        """Return them, ordered by name. Reads each row of the table once. Raises `StoreError`."""
         with connected(self.url) as conn, transaction(conn, writes=False):
             table = self.format.table(conn, self.url)
             rows = conn.execute(
@@ -53,7 +53,7 @@ class Tenants:
 
 
 def has_mirror(url: DatabaseUrl, format: PostgresFormat) -> bool:
-    """Whether a tenant has had a night. Raises `StoreError`."""
+    """Whether a tenant was maintained before. Raises `StoreError`."""
     with connected(url) as conn, transaction(conn, writes=False):
         return url.tenant is not None and any(
             read_mirror(conn, table.name, url.tenant) is not None for table in format.find(conn)

@@ -1,4 +1,4 @@
-"""A database's URL in the place of a file's path."""
+"""The URL of a database instead of the path of a file."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from slowwave.store.errors import StoreError
 from slowwave.store.places import Address
 
 _SCHEMES = ("postgresql://", "postgres://")
-# What of a query is never shown.
+# Parameters that are never shown.
 _SECRET = frozenset({"password", "sslpassword"})
 
 
@@ -18,27 +18,27 @@ def is_database_url(text: str) -> bool:
 
 
 class DatabaseUrl(Address):
-    """One tenant's rows in a database, named as postgresql://HOST/DATABASE#TENANT.
+    """A tenant's rows in a database, as postgresql://HOST/DATABASE#TENANT.
 
-    No file lies there. Its name never has the password.
+    It is not a file. As a string it never contains the password.
     """
 
-    # As libpq takes it, with the password.
+    # For libpq, with the password.
     conninfo: str
-    # None where the URL does not say it.
+    # None if the URL does not specify it.
     tenant: str | None
     _shown: str
 
     @classmethod
     def parse(cls, text: str) -> DatabaseUrl:
-        """Read a URL. Raises `StoreError` if it could be read in two ways."""
+        """Parse a URL. Raises `StoreError` if it is ambiguous."""
         try:
             parts = urlsplit(text)
         except ValueError:
-            raise _unclear() from None
-        # A mark within a password would end the part that has it, and the rest be shown.
-        if any("@" in one for one in (parts.path, parts.query, parts.fragment)):
-            raise _unclear()
+            raise _ambiguous() from None
+        # A special character in a password would end that part, and the rest would be shown.
+        if any("@" in part for part in (parts.path, parts.query, parts.fragment)):
+            raise _ambiguous()
         return cls._of(text.partition("#")[0], unquote(parts.fragment) or None)
 
     @classmethod
@@ -49,33 +49,33 @@ class DatabaseUrl(Address):
         return url
 
     def of(self, tenant: str | None) -> DatabaseUrl:
-        """Return the name of another tenant in the same database; None: of the database itself."""
+        """Return the URL of another tenant in the same database; None for the database itself."""
         return self._of(self.conninfo, tenant)
 
     def __str__(self) -> str:
-        """Return it as it may be shown."""
+        """Return it without secrets."""
         return self._shown
 
     def __reduce__(self) -> tuple[object, tuple[object, ...]]:
-        """Let it go to another process."""
+        """Pickle it."""
         return type(self)._of, (self.conninfo, self.tenant)
 
 
 def _shown(conninfo: str, tenant: str | None) -> str:
     parts = urlsplit(conninfo)
-    who, at, host = parts.netloc.rpartition("@")
+    user, at, host = parts.netloc.rpartition("@")
     kept = [
-        one
-        for one in parts.query.split("&")
-        if unquote(one.partition("=")[0]).strip().lower() not in _SECRET
+        pair
+        for pair in parts.query.split("&")
+        if unquote(pair.partition("=")[0]).strip().lower() not in _SECRET
     ]
     query = f"?{'&'.join(kept)}" if any(kept) else ""
     named = "" if tenant is None else f"#{quote(tenant, safe='/:,;=')}"
-    return f"{parts.scheme}://{who.partition(':')[0]}{at}{host}{parts.path}{query}{named}"
+    return f"{parts.scheme}://{user.partition(':')[0]}{at}{host}{parts.path}{query}{named}"
 
 
-def _unclear() -> StoreError:
+def _ambiguous() -> StoreError:
     return StoreError(
-        "The database's URL cannot be read.",
-        "In a password or a tenant's name write @ as %40, # as %23, / as %2F and ? as %3F.",
+        "The URL of the database is ambiguous.",
+        "In a password or a tenant's name, write @ as %40, # as %23, / as %2F and ? as %3F.",
     )

@@ -1,7 +1,7 @@
-"""Memories that are one row each of one table, which leaves as a whole.
+"""Memories that are rows of one table.
 
-No state of the package's hides a row from every search of its own, so what leaves is deleted, and
-kept with all its columns in the mirror, until it comes back.
+The package cannot hide a row from all of its searches, so removed rows are deleted, and stored with
+all columns in the mirror to be restored.
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from slowwave.extensions.formats.base import Image, New, Record, Unreadable
-from slowwave.extensions.formats.langmem import key_of, place_of
-from slowwave.extensions.formats.rows import Leaving
+from slowwave.extensions.formats.database import Leaving, key_of, place_of
 
 from .table import columns_of, escaped
 from .tenant import OpenTenant
@@ -23,33 +22,33 @@ Row = Mapping[str, Any]
 
 
 class WholeRows(OpenTenant):
-    """The rows of a tenant, each of them a memory."""
+    """The rows of a tenant; each is a memory."""
 
-    # The column by which a row is known, and its type.
+    # The column that identifies a row, and its type.
     id: ClassVar[str]
     id_type: ClassVar[str]
-    # SQL: by when what a row says was told the rows are put in order.
+    # SQL: the time of a row's text, by which rows are ordered.
     said_at: ClassVar[str]
-    # What of a row is not needed to read it.
+    # Columns that are not needed to read a memory.
     unread: ClassVar[tuple[str, ...]] = ()
 
     @abstractmethod
     def record_of(self, key: str, row: Row) -> Record:
-        """Return the memory that a row is."""
+        """Return a row as a memory."""
 
     @abstractmethod
     def row_saying(self, new: New, replaced: Sequence[Row]) -> Row:
-        """Return a row with a new text and an id of its own.
+        """Return a row with a new text and a new id.
 
-        replaced: the rows in whose place it comes, the latest last.
+        replaced: the rows that it replaces, the latest last.
         """
 
     @abstractmethod
     def text_of(self, row: Row) -> str:
-        """Return what a row says."""
+        """Return the text of a row."""
 
     def read(self) -> list[Record]:
-        """Return the rows that are memories, and do not end by themselves, as they are now."""
+        """Return the rows that are memories and have no end, as they are now."""
         rows = self._rows(
             f"WHERE {self._table.is_memory} AND {self._table.tenant} = %s "
             f'ORDER BY {self._table.key} COLLATE "C"',
@@ -59,7 +58,7 @@ class WholeRows(OpenTenant):
         return [self.record_of(self._key_of(row), row) for row in rows]
 
     def put(self, new: New) -> str:
-        """Add a row like those in whose place it comes."""
+        """Add a row like those that it replaces."""
         replaced = self._rows(
             f"WHERE {self.id} = ANY(%s::{self.id_type}[]) "
             f"ORDER BY {self.said_at} NULLS FIRST, {self.id}",
@@ -71,20 +70,20 @@ class WholeRows(OpenTenant):
         return self._key_of(row)
 
     def retire(self, leaving: Leaving) -> Image:
-        """Delete it, and keep all of it."""
+        """Delete it, and return it completely."""
         _, name = place_of(leaving.key)
         row = self._value(
-            f"DELETE FROM {self._table.in_statement} AS one WHERE {self.id} = %s "
-            "RETURNING to_jsonb(one)::text",
+            f"DELETE FROM {self._table.in_statement} AS stored WHERE {self.id} = %s "
+            "RETURNING to_jsonb(stored)::text",
             [name],
         )
         if row is None:
-            raise Unreadable(f"'{name}' is not there any more.")
-        # As text: read as numbers, some would come back as others.
+            raise Unreadable(f"'{name}' is no longer there.")
+        # As text: parsing could change some numbers.
         return {"key": leaving.key, "row": row}
 
     def bring_back(self, image: Image) -> str:
-        """Insert it as it was."""
+        """Insert it again."""
         self._insert(str(image["row"]))
         return str(image["key"])
 
@@ -95,8 +94,8 @@ class WholeRows(OpenTenant):
         self, which: str, values: Sequence[object], without: Sequence[str] = ()
     ) -> list[dict[str, Any]]:
         found = self._conn.execute(
-            "SELECT (to_jsonb(one) - %s::text[])::text "
-            f"FROM {self._table.in_statement} AS one {which}",
+            "SELECT (to_jsonb(stored) - %s::text[])::text "
+            f"FROM {self._table.in_statement} AS stored {which}",
             [list(without), *values],
         ).fetchall()
         return [json.loads(row) for (row,) in found]
@@ -108,11 +107,11 @@ class WholeRows(OpenTenant):
         names = map(Identifier, columns_of(self._conn, table.name))
         columns = escaped(", ".join(name.as_string(self._conn) for name in names))
         added = self._conn.execute(
-            # A column that numbers its rows by itself takes the number that a row had, too.
+            # An identity column gets the number that the row had, too.
             f"INSERT INTO {table.in_statement} ({columns}) OVERRIDING SYSTEM VALUE "
             f"SELECT {columns} FROM jsonb_populate_record(NULL::{table.in_statement}, %s::jsonb) "
             "ON CONFLICT DO NOTHING",
             [row],
         ).rowcount
         if not added:
-            raise Unreadable(f"There is another row '{json.loads(row)[self.id]}' now.")
+            raise Unreadable(f"There is now another row '{json.loads(row)[self.id]}'.")

@@ -27,7 +27,7 @@ class Asking(ModalScreen[str | None]):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "cancel", "Cancel")]
 
     def __init__(self, question: Text, yes: str) -> None:
-        """Take the question, and what stands on the button that answers it."""
+        """Set the question, and the label of the button that answers it."""
         super().__init__()
         self.question = question
         self.yes = yes
@@ -54,7 +54,7 @@ class AskReason(Asking):
         """Lay it out."""
         with Vertical(id="asking"):
             yield Static(self.question)
-            asked = "why, or nothing: it is kept, and shown by the log"
+            asked = "reason (optional), stored in the log"
             yield Input(placeholder=asked, compact=True)
             yield from self.buttons()
 
@@ -83,5 +83,5 @@ class AskWords(Asking):
 
     @on(Button.Pressed, "#yes")
     def action_save(self) -> None:
-        """Answer with what stands there."""
+        """Answer with the text."""
         self.dismiss(" ".join(self.query_one(TextArea).text.split()))

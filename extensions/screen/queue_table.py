@@ -16,7 +16,7 @@ _MOST_LISTED = 160
 
 
 class QueueTable(DataTable[Text]):
-    """What waits, and what was decided since; the cursor stands on one of it."""
+    """The pending proposals and those decided since, with a cursor."""
 
     DEFAULT_CSS = """
     QueueTable { height: 30%; min-height: 5; scrollbar-size: 0 1; overflow-x: hidden; }

@@ -66,7 +66,7 @@ class ReviewScreen(App[None]):
         """Lay it out."""
         yield Static(id="title")
         yield QueueTable(self.session)
-        asked = "words to find; Enter lists, Escape shows all"
+        asked = "words to find; Enter filters, Escape shows all"
         yield Input(id="search", placeholder=asked, compact=True)
         yield ProposalPane(self.session.place)
         yield Static(LEGEND, id="legend")
@@ -86,7 +86,7 @@ class ReviewScreen(App[None]):
     def _show(self) -> None:
         """Show the proposal at the cursor."""
         table, key = self._table, self._table.current
-        listed = "nothing found" if self.wanted else "nothing waits for review"
+        listed = "nothing found" if self.wanted else "nothing is pending"
         where = listed if key is None else f"{table.cursor_row + 1} of {table.row_count}"
         state = "" if key is None else f" · {key[:8]} {self.session.state_of(key)}"
         self._tell(f"{self.named} · {where}{state}")
@@ -95,8 +95,8 @@ class ReviewScreen(App[None]):
         except StoreError as error:
             self._complain(error)
 
-    def _tell(self, said: str) -> None:
-        self.query_one("#title", Static).update(Text(clean(said)))
+    def _tell(self, title: str) -> None:
+        self.query_one("#title", Static).update(Text(clean(title)))
 
     # ---- looking ----
 
@@ -165,16 +165,16 @@ class ReviewScreen(App[None]):
             return
         proposal = self.session.queue[key].kept.proposal
         if proposal.keeps_text:
-            self._warn("It writes no text: one of its memories stays as it is. Approve or decline.")
+            self._warn("It does not write a text: a memory stays unchanged. Approve or decline it.")
             return
-        self._ask_words(key, "Its words; they are checked like any draft:", proposal.draft.text)
+        self._ask_words(key, "Its text, which is checked like any draft:", proposal.draft.text)
 
     def _ask_words(self, key: str, question: str, words: str) -> None:
-        def edited(said: str | None) -> None:
-            if said:
+        def edited(text: str | None) -> None:
+            if text:
                 # What does not pass is asked again: nobody has to type it twice.
-                retry = partial(self._ask_words, key, words=said)
-                self._carry_out(partial(self.session.edit, key, said), retry)
+                retry = partial(self._ask_words, key, words=text)
+                self._carry_out(partial(self.session.edit, key, text), retry)
 
         self.push_screen(AskWords(Text(clean(question)), words), edited)
 
@@ -191,8 +191,8 @@ class ReviewScreen(App[None]):
         if not self.session.is_open(key):
             state = self.session.state_of(key)
             elsewhere = state == "decided"
-            back = f"It is {state}; u takes the last decision back."
-            self._warn("It was decided elsewhere." if elsewhere else back)
+            back = f"It is {state}; u undoes the last decision."
+            self._warn("It was decided by another program." if elsewhere else back)
             return None
         return key
 
@@ -217,18 +217,18 @@ class ReviewScreen(App[None]):
         self.busy = False
         self._table.refresh_states()
         if done is not None and done.changed:
-            self.notify(done.said, markup=False)
+            self.notify(done.message, markup=False)
             self._table.move_to(done.key)
             self._table.move_to_open()
         elif done is not None and retry is not None:
-            retry(done.said)
+            retry(done.message)
         elif done is not None:
-            self._warn(done.said)
+            self._warn(done.message)
         self._show()
 
-    def _warn(self, said: str) -> None:
-        self.notify(clean(said), severity="warning", markup=False)
+    def _warn(self, message: str) -> None:
+        self.notify(clean(message), severity="warning", markup=False)
 
     def _complain(self, error: StoreError | ConsolidationError) -> None:
-        said = " ".join(filter(None, (error.message, error.hint)))
-        self.notify(shortened(said, _MOST_SAID), severity="error", markup=False)
+        message = " ".join(filter(None, (error.message, error.hint)))
+        self.notify(shortened(message, _MOST_SAID), severity="error", markup=False)

@@ -27,7 +27,7 @@ State = Literal["waits", "stale", "applied", "edited", "declined", "decided"]
 
 @dataclass(frozen=True)
 class UndoableDecision:
-    """One decision that can be taken back."""
+    """A decision that can be undone."""
 
     # As it waited.
     waiting: WaitingProposal
@@ -38,9 +38,9 @@ class UndoableDecision:
 
 @dataclass(frozen=True)
 class Done:
-    """What came of a key: a sentence, and which proposal it changed; None if it changed none."""
+    """The result of a key: a sentence, and the proposal that it changed, or None."""
 
-    said: str
+    message: str
     key: str | None = None
 
     @property
@@ -59,7 +59,7 @@ class Session:
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
     queue: dict[str, WaitingProposal] = field(default_factory=dict)
     steps: list[UndoableDecision] = field(default_factory=list)
-    # What waits no more, though nothing was decided about it here.
+    # Proposals that another program decided.
     elsewhere: set[str] = field(default_factory=set)
 
     def load(self) -> None:
@@ -67,7 +67,7 @@ class Session:
         from slowwave.store.file import open_reading
 
         with self.place.reading() as memory_file, open_reading(memory_file) as opened:
-            self.queue = {one.id: one for one in self.choice.of(read_queue(opened))}
+            self.queue = {item.id: item for item in self.choice.of(read_queue(opened))}
 
     def state_of(self, key: str) -> State:
         """Return what is so of a proposal."""
@@ -103,7 +103,7 @@ class Session:
     def undo(self) -> Done:
         """Take the last decision back; what it was about waits again. Raises `StoreError`."""
         if not self.steps:
-            return Done("Nothing was decided here that could be taken back.")
+            return Done("There is no decision to undo.")
         step = self.steps[-1]
 
         def take_back(opened: MemoryFile) -> None:
@@ -114,14 +114,16 @@ class Session:
         self.place.change(take_back)
         self.steps.pop()
         self._look_again(step.waiting)
-        return Done(f"Took {step.waiting.id[:8]} back: it waits again.", step.waiting.id)
+        return Done(f"Undid {step.waiting.id[:8]}: it is pending again.", step.waiting.id)
 
     def summary(self) -> str:
         """Say what was decided, and what waits still."""
         counts = Counter(step.state for step in self.steps)
         parts = [f"{number} {state}" for state, number in sorted(counts.items())]
         left = sum(self.is_open(key) for key in self.queue)
-        parts.append(counted(left, "proposal waits", "proposals wait") if left else "nothing waits")
+        parts.append(
+            f"{counted(left, 'proposal', 'proposals')} pending" if left else "nothing pending"
+        )
         return f"{', '.join(parts)}."
 
     def _carry_out(self, key: str, words: str | None) -> Done:
@@ -139,13 +141,13 @@ class Session:
             UndoableDecision(waiting, "applied" if words is None else "edited", decided.run_id)
         )
         self._look_again(waiting)
-        return Done(f"Applied {key[:8]}. Take it back with u.", key)
+        return Done(f"Applied {key[:8]}. Undo with u.", key)
 
     def _found_missing(self, waiting: WaitingProposal, error: NotFound) -> NotFound:
         self._look_again(waiting)
         if waiting.id not in self.elsewhere:
             return error
-        return NotFound(f"{waiting.id[:8]} waits no more: it was decided elsewhere meanwhile.")
+        return NotFound(f"{waiting.id[:8]} is not pending any longer: another program decided it.")
 
     def _look_again(self, changed: WaitingProposal) -> None:
         """Look once more at what waits, and at what is about a memory that was changed."""
@@ -153,14 +155,18 @@ class Session:
 
         touched = set(changed.kept.proposal.sources)
         about = [
-            one for one in self.queue.values() if not touched.isdisjoint(one.kept.proposal.sources)
+            item
+            for item in self.queue.values()
+            if not touched.isdisjoint(item.kept.proposal.sources)
         ]
         with self.place.reading() as memory_file, open_reading(memory_file) as opened:
-            self.elsewhere = set(self.queue) - {one.id for one in read_queue(opened)}
-            for one in about:
-                (seen,) = with_sources(opened, [one.decision])
+            self.elsewhere = set(self.queue) - {waiting.id for waiting in read_queue(opened)}
+            for waiting in about:
+                (seen,) = with_sources(opened, [waiting.decision])
                 # Of what is decided its own run changed the memories.
-                self.queue[one.id] = seen if self.is_open(one.id) else replace(seen, stale=None)
+                self.queue[waiting.id] = (
+                    seen if self.is_open(waiting.id) else replace(seen, stale=None)
+                )
 
 
 def _this(key: str) -> Choice:
@@ -172,4 +178,4 @@ def matching(
 ) -> list[str]:
     """Return the ids of those whose text holds all the words that are wanted."""
     words = wanted.lower().split()
-    return [one.id for one in queue if all(word in text_of(one) for word in words)]
+    return [waiting.id for waiting in queue if all(word in text_of(waiting) for word in words)]

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from slowwave.store.places import Place
 
 _MISSING = (
-    f"The screen needs the package textual; {install_hint('tui')}. "
-    "Without it: 'slowwave review FILE'."
+    f"--tui needs the package textual; {install_hint('tui')}. "
+    "'slowwave review FILE' works without it."
 )
 
 
@@ -43,9 +43,9 @@ def show_screen(place: Place, choice: Choice, embedder: Embedder) -> str:
 
 def _refuse_without_terminal() -> None:
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise typer.BadParameter("--tui needs a terminal: 'slowwave review' needs none.")
+        raise typer.BadParameter("--tui needs a terminal; 'slowwave review' works without one.")
     if os.environ.get("TERM", "dumb") == "dumb":
         raise typer.BadParameter(
-            "--tui needs a terminal that can be drawn on, and TERM says that this one cannot: "
-            "'slowwave review' needs none."
+            "--tui needs a terminal that can be drawn on, unlike TERM=dumb; 'slowwave review' "
+            "works without one."
         )

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 GOES, NEW, GUARDED, HEADING = "underline", "bold", "reverse", "bold"
 LEGEND = Text.assemble(
-    ("only a source says it", GOES), "  ", ("only the draft says it", NEW), "  ", ("value", GUARDED)
+    ("only in a source", GOES), "  ", ("only in the draft", NEW), "  ", ("value", GUARDED)
 )
 # How many characters of a text are shown and read for values, and how many sources are shown.
 _MAX_TEXT = 20_000

@@ -15,15 +15,14 @@ from slowwave.cli.views.report_file import PREFIX, write_textfile
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from slowwave.extensions.fleet.last_night import ShardState
-    from slowwave.extensions.fleet.totals import Totals
+    from slowwave.extensions.fleet.totals import ShardState, Totals
 
 FleetMetricsOption = Annotated[
     Path | None,
     typer.Option(
         "--metrics",
         metavar="PATH",
-        help="Write the totals as a Prometheus textfile, for node_exporter's textfile collector.",
+        help="Write the totals for node_exporter's textfile collector (Prometheus).",
     ),
 ]
 _COUNTS = (
@@ -31,19 +30,19 @@ _COUNTS = (
     *("runs", "applied", "rejected", "pending", "failed", "planned"),
     *("calls", "prompt_tokens", "completion_tokens"),
 )
-# In the order in which they are told.
+# In the order in which they are shown.
 _WORDS = {
     "done": "changed",
     "nothing": "with nothing to do",
     "unchanged": "unchanged and not opened",
     "planned": "with something to do",
-    "foreign": "no memory files",
-    "gone": "gone meanwhile",
+    "foreign": "not memory files",
+    "gone": "deleted during the run",
     "interrupted": "interrupted",
     "missing": "not there",
     "partial": "partly done",
     "stale": "stale",
-    "held": "held by another run",
+    "held": "locked by another run",
     "refused": "refused",
     "unusable": "unusable",
     "failed": "failed",
@@ -68,7 +67,7 @@ def account_as_json(totals: Totals, shards: Sequence[ShardState] = ()) -> dict[s
         ],
         "longest": [{"file": key, "seconds": seconds} for key, seconds in totals.longest],
         "largest": [{"file": key, "tokens": tokens} for key, tokens in totals.largest],
-        "shards": [one._asdict() for one in shards],
+        "shards": [shard._asdict() for shard in shards],
     }
 
 
@@ -81,22 +80,24 @@ def account_as_text(
 
 def _lines(totals: Totals, named: str, shards: Sequence[ShardState]) -> Iterator[str]:
     count = {str(became): count for became, count in totals.became.items()}
-    became = [f"{count[one]:,} {word}" for one, word in _WORDS.items() if one in count]
+    became = [f"{count[became]:,} {word}" for became, word in _WORDS.items() if became in count]
     files = counted(totals.files, "file", "files")
     yield f"{named}: {files}: {', '.join(became)}." if became else f"{named}: {files}."
     if not totals.complete:
-        yield "Not all files were come to: what is missing is done by the next night."
-    yield from (f"Shard {one.shard}: {one.state}." for one in shards if one.state != "complete")
+        yield "Not all files were maintained; the next run does the rest."
+    yield from (
+        f"Shard {shard.shard}: {shard.state}." for shard in shards if shard.state != "complete"
+    )
     if totals.memory_files:
         yield from _sums(totals)
     yield from _troubles(totals)
     if totals.longest:
         yield ""
-        yield "The nights that took longest:"
+        yield "The longest runs:"
         yield from (f"  {seconds:8.2f} s  {key}" for key, seconds in totals.longest[:5])
     if totals.largest:
         yield ""
-        yield "The files that hold most:"
+        yield "The largest files:"
         yield from (f"  {tokens:8,} tokens  {key}" for key, tokens in totals.largest[:5])
 
 
@@ -109,7 +110,7 @@ def _sums(totals: Totals) -> Iterator[str]:
         f"{count:,} {word}"
         for count, word in (
             (totals.applied, "applied"),
-            (totals.pending, "wait for review"),
+            (totals.pending, "pending review"),
             (totals.rejected, "rejected"),
             (totals.failed, "failed or skipped"),
             (totals.planned, "planned"),
@@ -119,7 +120,7 @@ def _sums(totals: Totals) -> Iterator[str]:
     if proposals:
         yield f"Proposals: {', '.join(proposals)}."
     if totals.calls:
-        cost = "at a price that is not known" if totals.cost is None else f"{totals.cost:.4f} USD"
+        cost = "of unknown cost" if totals.cost is None else f"{totals.cost:.4f} USD"
         tokens = totals.prompt_tokens + totals.completion_tokens
         yield f"The model: {totals.calls:,} calls, {tokens:,} tokens, {cost}."
 
@@ -148,19 +149,19 @@ def write_metrics(path: Path, totals: Totals) -> None:
     counts = {str(became): count for became, count in totals.became.items()}
     for became in _WORDS:
         count = counts.get(became, 0)
-        gauge("files", "Memory files by what became of them.", count, became=became)
+        gauge("files", "Memory files by outcome.", count, became=became)
     for when in ("before", "after"):
         for what in ("memories", "tokens"):
             value = getattr(totals, f"{what}_{when}")
-            gauge(what, f"Active memories' {what}, before and after the night.", value, when=when)
+            gauge(what, f"{what} of active memories, before and after the run.", value, when=when)
     for state in ("applied", "pending", "rejected", "failed", "planned"):
         gauge("proposals", "Proposals by state.", getattr(totals, state), state=state)
     gauge("model_calls", "Requests to the model.", totals.calls)
     if totals.cost is not None:
-        gauge("model_cost_usd", "What they cost.", totals.cost)
+        gauge("model_cost_usd", "Cost of the requests to the model.", totals.cost)
     gauge("complete", "1 if every file was processed.", float(totals.complete))
     made = Gauge(
-        f"{PREFIX}fleet_written_timestamp_seconds", "When these were written.", registry=registry
+        f"{PREFIX}fleet_written_timestamp_seconds", "Time of this export.", registry=registry
     )
     made.set_to_current_time()
     write_textfile(path, registry)

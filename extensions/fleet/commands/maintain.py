@@ -1,4 +1,4 @@
-"""slowwave fleet maintain: one night for each of many memory files."""
+"""slowwave fleet maintain: a run for each of many memory files."""
 
 from __future__ import annotations
 
@@ -65,8 +65,8 @@ def fleet_maintain(
         str,
         typer.Argument(
             metavar="SOURCE",
-            help="A folder with memory files (*.db), a pattern in quotes, a list with a path a "
-            "line (- for stdin), a bucket: s3://, gs:// or az://, or a database: postgresql://.",
+            help="A folder with memory files (*.db), a quoted pattern, a list with a path per line "
+            "(- for stdin), a bucket (s3://, gs:// or az://), or a database (postgresql://).",
             is_eager=True,
             callback=beside_source,
             show_default=False,
@@ -77,13 +77,13 @@ def fleet_maintain(
     ] = True,
     dry_run: Annotated[
         bool,
-        typer.Option("--dry-run", help="Say what would be done; nothing is written anywhere."),
+        typer.Option("--dry-run", help="Show what would be done; write nothing."),
     ] = False,
     engine: Annotated[
         EngineName,
         typer.Option(
-            help="Who has the work done: processes of this machine, or Ray Data, here or on the "
-            "cluster that RAY_ADDRESS names."
+            help="Run workers as processes of this machine, or with Ray Data, here or on the "
+            "cluster at RAY_ADDRESS."
         ),
     ] = "local",
     workers: Annotated[
@@ -91,29 +91,28 @@ def fleet_maintain(
         typer.Option(
             metavar="N",
             min=1,
-            help="Workers, each with one thread and some 400 MB; by default one a processor core.",
+            help="Workers, each with one thread and about 400 MB (default: one per core).",
         ),
     ] = None,
     shard: Annotated[
         str,
         typer.Option(
             metavar="I/N",
-            help="Only the I-th of N shares of the files, counted from 0; each has the N-th part "
-            "of the budget.",
+            help="Maintain only share I of N, counted from 0; each share has 1/N of the budget.",
         ),
     ] = "0/1",
     format: Annotated[
         str | None,
         typer.Option(
             metavar="NAME",
-            help=f"Of which format a database's memories are: {FORMATS_OF_DATABASES}.",
+            help=f"Format of the memories in a database: {FORMATS_OF_DATABASES}.",
         ),
     ] = None,
     receipts: Annotated[
         str | None,
         typer.Option(
             metavar="WHERE",
-            help="The folder or bucket of the receipts; by default .slowwave-receipts in SOURCE.",
+            help="Folder or bucket of the receipts (default: .slowwave-receipts in SOURCE).",
         ),
     ] = None,
     metrics: FleetMetricsOption = None,
@@ -123,15 +122,15 @@ def fleet_maintain(
     api_base: ApiBaseOption = None,
     checker: CheckerOption = None,
     concurrency: Annotated[
-        int, typer.Option(metavar="N", min=1, max=64, help="Model calls at once, of each worker.")
+        int, typer.Option(metavar="N", min=1, max=64, help="Concurrent model calls of each worker.")
     ] = 4,
     max_calls: Annotated[
         int | None,
-        typer.Option(metavar="N", min=0, help="Requests at the most, of all workers together."),
+        typer.Option(metavar="N", min=0, help="Maximum model requests of all workers together."),
     ] = None,
     max_tokens: Annotated[
         int | None,
-        typer.Option(metavar="N", min=0, help="No call that could take all together above it."),
+        typer.Option(metavar="N", min=0, help="Maximum model tokens of all workers together."),
     ] = None,
     max_cost: MaxCostOption = None,
     max_time: MaxTimeOption = None,
@@ -140,19 +139,18 @@ def fleet_maintain(
     review: Annotated[
         Review,
         typer.Option(
-            help="Which proposals wait for a person ('slowwave review'): all, those in which more "
-            "can be wrong, or none."
+            help="Which proposals are queued for 'slowwave review': all, the riskier ones, or none."
         ),
     ] = "never",
     config: ConfigOption = None,
     json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Have the night of each memory file of a fleet done, as 'slowwave maintain' does it.
+    """Maintain each memory file of a fleet, as 'slowwave maintain' does.
 
-    What has not changed since the last receipts is not opened. Files on a disk are worked on where
-    they lie; objects are replaced only if they are still what was read. 'slowwave log', 'undo' and
-    all else work on each file by itself.
+    Files that are unchanged since the last receipts are not opened. Files on a disk are changed in
+    place; objects are replaced only if they are unchanged since they were read. Use 'slowwave log',
+    'undo' and other commands on each file.
     """
     output = Output(json, quiet)
     closed = Gates(None if enabled else option_source(context, "enabled")).switch()
@@ -161,10 +159,10 @@ def fleet_maintain(
         output.result({"command": "fleet maintain", "gate": closed.as_json()})
         return
     if model is None:
-        _tell_what_has_no_effect(context, output)
-        for one in ("api_base", "checker"):
-            if is_on_command_line(context, one):
-                raise typer.BadParameter(f"--{one.replace('_', '-')} goes with --model.")
+        _note_ineffective_options(context, output)
+        for name in ("api_base", "checker"):
+            if is_on_command_line(context, name):
+                raise typer.BadParameter(f"--{name.replace('_', '-')} requires --model.")
     chosen = _shard_of(shard)
     if metrics is not None:
         refuse_unwritable_metrics(metrics)
@@ -176,10 +174,10 @@ def fleet_maintain(
 
     found = source_of(source, _format_of_database(context, source, format))
     if found.database is not None and receipts is None and not dry_run:
-        raise typer.BadParameter("Name a folder or a bucket for the receipts: --receipts WHERE.")
+        raise typer.BadParameter("Specify a folder or bucket for the receipts: --receipts WHERE.")
     began = datetime.now(UTC)
     where = receipts or found.receipts
-    # Without pyarrow a dry run still tells what it would do, of all files.
+    # A dry run works without pyarrow; it then shows all files.
     archive = None if dry_run and receipts is None else Archive(where)
     count = workers or _cores()
     from slowwave.extensions.fleet.fleet_job import OPTION, FleetJob
@@ -207,11 +205,11 @@ def fleet_maintain(
     with TemporaryDirectory(prefix="slowwave-") as folder, settings_of_workers(count):
         job = _with_owner(job, Path(folder), count)
         fleet = Fleet(found, job, _engine(engine, count), archive, chosen)
-        # Ray speaks on stdout, which is for the result alone.
+        # Ray prints to stdout, which is for the result only.
         aside = redirect_stdout(sys.stderr) if engine == "ray" else nullcontext()
         with shown_progress(quiet) as progress, aside:
             totals = fleet.night(began, progress, signals_of_this_command())
-    _tell(output, totals, found.named, None if dry_run else where, shard, engine, metrics)
+    _report(output, totals, found.named, None if dry_run else where, shard, engine, metrics)
     raise typer.Exit(signals_of_this_command().code or _code(totals))
 
 
@@ -223,15 +221,15 @@ def _format_of_database(
     if is_database_url(source):
         if format is None:
             raise typer.BadParameter(
-                "Say of which format the database's memories are: --format NAME."
+                "Specify the format of the memories in the database: --format NAME."
             )
         return format_in_database(format)
     if is_on_command_line(context, "format"):
-        raise typer.BadParameter("--format goes with a database: in SOURCE lie memory files.")
+        raise typer.BadParameter("--format is for a database; SOURCE contains memory files.")
     return None
 
 
-def _tell(
+def _report(
     output: Output,
     totals: Totals,
     source: str,
@@ -240,8 +238,8 @@ def _tell(
     engine: EngineName,
     metrics: Path | None,
 ) -> None:
-    for one in totals.unreadable:
-        output.note(clean(f"{one} What it said is found out again."))
+    for why in totals.unreadable:
+        output.note(clean(f"{why} Its files are examined again."))
     output.result(
         {
             "command": "fleet maintain",
@@ -258,8 +256,8 @@ def _tell(
         write_metrics(metrics, totals)
     if output.quiet and totals.in_trouble:
         (became, why), (_, keys) = next(iter(totals.troubles.items()))
-        said = f"{totals.in_trouble} of {totals.files} files, first: {keys[0]}: {became}, {why}"
-        output.error(said, f"See: slowwave fleet report {receipts}", _code(totals))
+        first = f"{totals.in_trouble} of {totals.files} files, first: {keys[0]}: {became}, {why}"
+        output.error(first, f"See: slowwave fleet report {receipts}", _code(totals))
     elif _code(totals) == Code.UNUSABLE_FILE:
         output.error(clean(f"There is no memory file in {source}."), _SOURCES, Code.UNUSABLE_FILE)
 
@@ -277,7 +275,7 @@ def _code(totals: Totals) -> Code:
 
 
 def _with_owner(job: FleetJob, folder: Path, workers: int) -> FleetJob:
-    """Return the job with who grants the budget, if there is one to keep to."""
+    """Return the job with the owner of its budget, if it has one."""
     from dataclasses import replace
 
     from slowwave.extensions.fleet.budget_owners import OwnerInFile
@@ -303,7 +301,7 @@ def _shard_of(text: str) -> Shard:
 
     found = _SHARD.fullmatch(text)
     if found is None or not int(found[2]):
-        raise typer.BadParameter(f"--shard takes I/N, such as 0/4, not '{text}'.")
+        raise typer.BadParameter(f"--shard must be I/N, such as 0/4, not '{text}'.")
     number, of = int(found[1]), int(found[2])
     if number >= of:
         raise typer.BadParameter(
@@ -312,9 +310,9 @@ def _shard_of(text: str) -> Shard:
     return Shard(number, of)
 
 
-def _tell_what_has_no_effect(context: typer.Context, output: Output) -> None:
-    for one in filter(partial(is_on_command_line, context), _ASKING):
-        output.note(f"--{one.replace('_', '-')} has no effect without --model.")
+def _note_ineffective_options(context: typer.Context, output: Output) -> None:
+    for name in filter(partial(is_on_command_line, context), _ASKING):
+        output.note(f"--{name.replace('_', '-')} has no effect without --model.")
 
 
 def _cores() -> int:

@@ -1,4 +1,4 @@
-"""slowwave fleet report: what became of the last night of a fleet."""
+"""slowwave fleet report: the last run of a fleet."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def fleet_report(
     receipts: Annotated[
         str,
         typer.Argument(
-            metavar="RECEIPTS", help="The folder or bucket of the receipts.", show_default=False
+            metavar="RECEIPTS", help="Folder or bucket of the receipts.", show_default=False
         ),
     ],
     metrics: FleetMetricsOption = None,
@@ -25,12 +25,12 @@ def fleet_report(
     json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Tell the last night of a fleet from its receipts: totals, what failed and why, the largest.
+    """Summarize the last run of a fleet from its receipts: totals, failures, the largest files.
 
-    Of a night in shards all are added up, and what is missing of them is said.
+    Shards are added up; missing ones are reported.
     """
-    from slowwave.extensions.fleet.last_night import last_night
     from slowwave.extensions.fleet.store.archive import Archive
+    from slowwave.extensions.fleet.totals import last_night
 
     output = Output(json, quiet)
     if metrics is not None:

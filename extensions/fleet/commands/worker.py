@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 # What libraries that multiply matrices read when they are loaded: one thread each.
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-# Ray tells its makers about each cluster, unless it is told not to.
+# Disables Ray's usage statistics.
 _RAY = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_BACKEND_LOG_LEVEL": "fatal"}
 
 

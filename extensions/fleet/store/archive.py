@@ -26,13 +26,13 @@ from .receipt import Known, Receipt
 if TYPE_CHECKING:
     import pyarrow
 
-# So many receipts are written at a time: what a kill can cost is found out again by the next night.
+# Receipts that are written at a time; what a kill loses of them, the next run finds again.
 PORTION = 200
-# What is only handed on from the night before costs nothing to find out.
+# Receipts of unchanged files cost nothing to find again.
 _PORTION_UNCHANGED = 50_000
 _BEGIN, _END = "begin.json", "end.json"
 _NAME = re.compile(r"(?P<began>\d{8}T\d{12}Z)-shard-(?P<number>\d+)-of-(?P<of>\d+)-[0-9a-f]{8}")
-_COLUMNS = tuple(one.name for one in fields(Receipt))
+_COLUMNS = tuple(field.name for field in fields(Receipt))
 _OF_THE_MANIFEST = (
     *("key", "version", "basis", "until", "last_run", "memories_after", "tokens_after"),
 )
@@ -82,8 +82,8 @@ class Archive:
     def nights(self) -> list[ShardNight]:
         """Return what lies there, the latest first. Raises `StoreError`."""
         found: dict[str, list[str]] = {}
-        for one in () if self._objects is None else self._objects.list():
-            name, _, file = one.key.partition("/")
+        for object in () if self._objects is None else self._objects.list():
+            name, _, file = object.key.partition("/")
             if _NAME.fullmatch(name) and file:
                 found.setdefault(name, []).append(file)
         return [self._night(name, found[name]) for name in sorted(found, reverse=True)]
@@ -96,7 +96,7 @@ class Archive:
             except OSError as error:
                 raise StoreError(
                     f"Cannot write receipts to {self.place}: {error.strerror}.",
-                    "Say with --receipts where they may lie.",
+                    "Specify another folder with --receipts.",
                 ) from error
             self._objects = Objects(self.place)
         name = f"{began:%Y%m%dT%H%M%S%f}Z-shard-{shard.number}-of-{shard.of}-{secrets.token_hex(4)}"
@@ -121,12 +121,12 @@ class Archive:
             seen: dict[str, Known] = {}
             for part in reversed(night.parts):
                 try:
-                    for key, one in self._known(f"{night.name}/{part}"):
-                        seen.setdefault(key, one)
+                    for key, known_file in self._known(f"{night.name}/{part}"):
+                        seen.setdefault(key, known_file)
                 except StoreError as error:
                     unreadable.append(error.message)
-            for key, one in seen.items():
-                known.setdefault(key, one)
+            for key, known_file in seen.items():
+                known.setdefault(key, known_file)
             wanted.difference_update(seen)
             if night.is_complete and night.source in marks:
                 ended = complete.setdefault((night.shard.of, night.source), set())
@@ -147,8 +147,8 @@ class Archive:
         table = self._table(key, _OF_THE_MANIFEST)
         columns = [table.column(name).to_pylist() for name in _OF_THE_MANIFEST]
         same: dict[str | None, str | None] = {}
-        for name, version, basis, *others in zip(*columns, strict=True):
-            yield name, Known(version, same.setdefault(basis, basis), *others)
+        for name, version, basis, *rest in zip(*columns, strict=True):
+            yield name, Known(version, same.setdefault(basis, basis), *rest)
 
     def _table(self, key: str, columns: Sequence[str] | None) -> pyarrow.Table:
         pyarrow = arrow()
@@ -164,13 +164,13 @@ class Archive:
             why = str(error).rstrip(". ") or "it is gone"
             raise UnusableFile(
                 f"The receipts {self.place}/{key} cannot be read: {why}.",
-                "What they said is found out again by a night without that file.",
+                "Delete that file; the next run examines its files again.",
             ) from error
 
     def _night(self, name: str, files: Sequence[str]) -> ShardNight:
         match = _NAME.fullmatch(name)
         assert match is not None  # noqa: S101 - others were left out
-        parts = tuple(sorted(one for one in files if one.endswith(".parquet")))
+        parts = tuple(sorted(file for file in files if file.endswith(".parquet")))
         end = self._end(f"{name}/{_END}") if _END in files else None
         return ShardNight(
             name, match["began"], Shard(int(match["number"]), int(match["of"])), parts, end
@@ -216,17 +216,17 @@ class ReceiptWriter:
 
         Raises `StoreError`.
         """
-        for some in (self._unchanged, self._waiting):
-            if some:
-                self._write(some)
-        said = {
+        for receipts in (self._unchanged, self._waiting):
+            if receipts:
+                self._write(receipts)
+        summary = {
             "complete": complete,
             "began": timestamp(self._began),
             "ended": timestamp(now),
             "shard": f"{self._shard.number}/{self._shard.of}",
             "source": source,
         }
-        self._objects.write(f"{self.name}/{_END}", json_text(said).encode())
+        self._objects.write(f"{self.name}/{_END}", json_text(summary).encode())
 
     def _write(self, receipts: list[Receipt]) -> None:
         import pyarrow as pa
@@ -234,10 +234,12 @@ class ReceiptWriter:
 
         buffer = io.BytesIO()
         columns: dict[str, list[Any]] = {
-            name: [getattr(one, name) for one in receipts] for name in _COLUMNS
+            name: [getattr(receipt, name) for receipt in receipts] for name in _COLUMNS
         }
-        # A file may have a name that is no text. Its receipt is not found again by it: it is due.
-        columns["key"] = [one.encode(errors="backslashreplace").decode() for one in columns["key"]]
+        # A name that is not text is escaped; its receipt is not found again, so the file is due.
+        columns["key"] = [
+            column.encode(errors="backslashreplace").decode() for column in columns["key"]
+        ]
         parquet.write_table(pa.table(columns, schema=_schema()), buffer, compression="zstd")
         self._objects.write(f"{self.name}/part-{self._parts:06d}.parquet", buffer.getvalue())
         self._parts += 1

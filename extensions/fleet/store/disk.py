@@ -50,9 +50,9 @@ def refuse_shared_log(path: Path) -> None:
         return  # who opens it says what is wrong
     if header[_WRITE_VERSION:] == bytes([_LOG]):
         raise StoreError(
-            f"{path} has a write-ahead log and lies on a network file system ({system}): two hosts "
-            "that use it at once would damage it.",
-            "Run the night on the host that the disk belongs to, or keep the files in a bucket.",
+            f"{path} is in WAL mode on a network file system ({system}): two hosts that use it at "
+            "the same time would damage it.",
+            "Run slowwave on the host of the disk, or store the files in a bucket.",
         )
 
 
@@ -62,8 +62,8 @@ def file_system_of(path: Path, mountinfo: str) -> str | None:
     See https://man7.org/linux/man-pages/man5/proc_pid_mountinfo.5.html.
     """
     mounts = _mounts(mountinfo)
-    folders = (str(one) for one in (path, *path.parents))
-    return next((mounts[one] for one in folders if one in mounts), None)
+    folders = (str(item) for item in (path, *path.parents))
+    return next((mounts[folder] for folder in folders if folder in mounts), None)
 
 
 @lru_cache(maxsize=1)  # of a machine: it is asked of each file, and rarely changes

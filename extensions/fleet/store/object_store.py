@@ -28,7 +28,7 @@ class Changed(Exception):
 
 
 class Gone(Exception):
-    """There is no such object any more."""
+    """The object no longer exists."""
 
 
 class Listed(NamedTuple):
@@ -62,8 +62,8 @@ class Objects:
 
         with self._explained(prefix):
             for portion in obstore.list(self._store, prefix or None, chunk_size=1_000):
-                for one in portion:
-                    yield Listed(one["path"], _quoted(one["e_tag"], one["version"]))
+                for item in portion:
+                    yield Listed(item["path"], _quoted(item["e_tag"], item["version"]))
 
     def read(self, key: str) -> bytes:
         """Return an object. Raises `Gone` and `StoreError`."""
@@ -93,7 +93,7 @@ class Objects:
     def replace(self, key: str, path: Path, version: str) -> str:
         """Put a file over the version that was read, and return the new version.
 
-        Raises `Changed` if that is not there any more, and `StoreError`.
+        Raises `Changed` if that no longer exists, and `StoreError`.
         """
         import obstore
 
@@ -123,8 +123,8 @@ def _hint() -> str:
     """Return what to look at; obstore itself says nothing of an endpoint without TLS."""
     endpoint = os.environ.get("AWS_ENDPOINT_URL", "")
     if endpoint.startswith("http://") and "AWS_ALLOW_HTTP" not in os.environ:
-        return f"{endpoint} has no TLS: set AWS_ALLOW_HTTP=true if it is to be used all the same."
-    return "Are its name, the credentials and the region as they should be?"
+        return f"{endpoint} does not use TLS: set AWS_ALLOW_HTTP=true to use it anyway."
+    return "Check its name, the credentials and the region."
 
 
 def missing(package: str) -> StoreError:

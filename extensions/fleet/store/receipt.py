@@ -5,20 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-# What became of a file:
-# done         its night went through, and wrote something
-# nothing      its night found nothing to do
+# The outcome of a file:
+# done         its run wrote something
+# nothing      its run found nothing to do
 # unchanged    it was not opened: nothing has changed, and nothing is due
 # planned      a dry run
-# partial      some proposals failed, or a budget ran out
-# stale        it was replaced in its bucket under each try
-# held         another maintenance run held it
-# foreign      a file that is no memory file of slowwave's
-# refused      it is not safe, or not possible, to work on it where it lies
-# gone         it was there when the files were listed
-# missing      a list names it, and it is not there
-# interrupted  somebody ended the night
-# failed, unusable, lost, defect: with the reason; lost: its worker ended without giving a reason
+# partial      some proposals failed, or a budget was used up
+# stale        it was replaced in its bucket during each try
+# held         another maintenance run has locked it
+# foreign      it is not a slowwave memory file
+# refused      it is not safe, or not possible, to maintain it where it is
+# gone         it was deleted after the files were listed
+# missing      it is listed, but does not exist
+# interrupted  the run was interrupted
+# failed, unusable, lost, defect: with the reason; lost: its worker died without an error message
 Became = Literal[
     "done",
     "nothing",
@@ -37,7 +37,7 @@ Became = Literal[
     "lost",
     "defect",
 ]
-# After these nobody has to look at the file; all others wait for another night, or for a person.
+# Files with other outcomes need another run, or a person.
 WELL: frozenset[Became] = frozenset(
     {"done", "nothing", "unchanged", "planned", "foreign", "gone", "interrupted"}
 )
@@ -58,7 +58,7 @@ class Known(NamedTuple):
     tokens: int | None
 
     def stands(self, version: str, basis: str, now: str) -> bool:
-        """Whether nothing is to be done in a file of this version."""
+        """Whether nothing needs to be done in a file of this version."""
         is_same = self.version == version and self.basis == basis
         return is_same and (self.until is None or self.until > now)
 
@@ -69,7 +69,7 @@ class Receipt:
 
     key: str
     became: Became
-    # In a sentence, where something is to be said.
+    # A sentence with the reason, if there is one.
     why: str | None = None
     version: str = ""
     basis: str | None = None

@@ -70,24 +70,28 @@ class FileSource:
 
 
 def source_of(named: str, format: PostgresFormat | None = None) -> FileSource:
-    """Return what a name stands for. Raises `UnusableFile` if nothing is there.
+    """Return the source of a name. Raises `UnusableFile` if it does not exist.
 
-    format: of which format the memories are, where it is a database's URL.
+    format: of the memories, if it is a database's URL.
     """
     if is_database_url(named):
         if format is None:
-            raise StoreError("It has to be said of which format a database's memories are.")
+            raise StoreError("A database requires --format.")
         return _database(Tenants(DatabaseUrl.parse(named), format))
     if is_bucket(named):
         return _bucket(named)
     if "://" in named:
         raise StoreError(
-            f"{named} is at an address that is not known.",
-            f"Known are: {', '.join((*SCHEMES, 'postgresql://'))}.",
+            f"{named} is not a known kind of address.",
+            f"Known kinds: {', '.join((*SCHEMES, 'postgresql://'))}.",
         )
     if named == "-":
         lines = sys.stdin.read().splitlines()
         return _listed(named, Path.cwd(), lines)
+    return _on_disk(named)
+
+
+def _on_disk(named: str) -> FileSource:
     path = Path(named)
     if path.is_dir():
         return FileSource(
@@ -107,13 +111,13 @@ def source_of(named: str, format: PostgresFormat | None = None) -> FileSource:
         return FileSource(named, str(base), False, True, matching, of_these=(wild,))
     raise UnusableFile(
         f"There is no folder, list or file {named}.",
-        "SOURCE is a folder, a pattern in quotes, a list of paths (- for stdin), or a bucket.",
+        "SOURCE is a folder, a quoted pattern, a list of paths (- for stdin), or a bucket.",
     )
 
 
 def _mark(*parts: str) -> str:
-    told = json_text(list(parts)).encode(errors="surrogateescape")
-    return hashlib.blake2b(told, digest_size=8).hexdigest()
+    names = json_text(list(parts)).encode(errors="surrogateescape")
+    return hashlib.blake2b(names, digest_size=8).hexdigest()
 
 
 def _bucket(named: str) -> FileSource:
@@ -134,24 +138,24 @@ def _bucket(named: str) -> FileSource:
 
 def _database(database: Tenants) -> FileSource:
     def tenants() -> Iterator[Listed]:
-        return (Listed(*one) for one in database.all())
+        return (Listed(*item) for item in database.all())
 
     url = database.url
     return FileSource(str(url), str(url.of(None)), False, True, tenants, database)
 
 
 def _in_bucket(objects: Objects, pattern: re.Pattern[str] | None) -> Iterator[Listed]:
-    for one in objects.list():
-        if _is_hidden(one.key):
+    for item in objects.list():
+        if _is_hidden(item.key):
             continue
-        if pattern.fullmatch(one.key) if pattern else _is_named_so(one.key):
-            yield one
+        if pattern.fullmatch(item.key) if pattern else _is_named_so(item.key):
+            yield item
 
 
 def _pattern(wild: str) -> str:
     """Return the regular expression of a pattern in which ** alone goes beyond a slash."""
     parts = re.split(r"(\*\*/)", wild)
-    translated = ("(?:.*/)?" if one == "**/" else _of_one_part(one) for one in parts if one)
+    translated = ("(?:.*/)?" if part == "**/" else _of_one_part(part) for part in parts if part)
     return "".join(translated)
 
 
@@ -162,7 +166,7 @@ def _of_one_part(wild: str) -> str:
 
 def _in_folder(folder: Path) -> Iterator[tuple[str, Path]]:
     for place, folders, files in os.walk(folder, onerror=_refuse):
-        folders[:] = sorted(one for one in folders if not one.startswith("."))
+        folders[:] = sorted(item for item in folders if not item.startswith("."))
         for name in sorted(files):
             path = Path(place) / name
             if _is_named_so(name) and not name.startswith(".") and path.is_file():
@@ -170,7 +174,7 @@ def _in_folder(folder: Path) -> Iterator[tuple[str, Path]]:
 
 
 def _refuse(error: OSError) -> None:
-    raise StoreError(f"Cannot look into {error.filename}: {error.strerror}.") from error
+    raise StoreError(f"Cannot read the folder {error.filename}: {error.strerror}.") from error
 
 
 def _matching(named: str, base: Path) -> Iterator[tuple[str, Path]]:
@@ -194,7 +198,7 @@ def _listed(named: str, base: Path, lines: list[str]) -> FileSource:
     keys = list(dict.fromkeys(line.strip() for line in lines if line.strip()))
 
     def listing() -> Iterator[Listed]:
-        return _each_once(((one, base / one) for one in keys), with_missing=True)
+        return _each_once(((key, base / key) for key in keys), with_missing=True)
 
     return FileSource(named, str(base), False, True, listing, of_these=("", *sorted(keys)))
 
@@ -204,7 +208,8 @@ def _lines_of(path: Path) -> list[str]:
         return read_text(path).splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise StoreError(
-            f"{path} is neither a memory file nor a list of them.", "A list has a path a line."
+            f"{path} is neither a memory file nor a list of them.",
+            "A list has a path on each line.",
         ) from error
 
 

@@ -11,9 +11,13 @@ from slowwave.store.file import MemoryFile
 
 from .tables import SCRIPT, TABLE
 
+# Rows of `images` are either images of removed entries, or the entries of successors before they
+# inherited marks.
+_INHERITS = "json_type(image, '$.standing') IS NOT NULL"
+
 
 def format_of(file: MemoryFile) -> str | None:
-    """Return the name of the format that a mirror mirrors; None for a file that is none."""
+    """Return the format that a mirror mirrors; None for a file that is not a mirror."""
     if not has_table(file.db, TABLE):
         return None
     name = file.value("SELECT format FROM mirrored")
@@ -21,55 +25,74 @@ def format_of(file: MemoryFile) -> str | None:
 
 
 def keep_format(file: MemoryFile, name: str) -> None:
-    """Make a new file a mirror, within the transaction of the caller."""
+    """Make a new file a mirror, in the caller's transaction."""
     run_script(file.db, SCRIPT)
     file.db.conn.execute("INSERT INTO mirrored (id, format) VALUES (1, ?)", [name])
 
 
 def read_links(file: MemoryFile) -> dict[str, str]:
-    """Return the keys of the entries by their memories."""
+    """Return the keys of the entries, by memory."""
     return dict(file.db.conn.execute("SELECT memory_id, key FROM links ORDER BY 1").fetchall())
 
 
 def link(file: MemoryFile, keys: Mapping[str, str]) -> None:
-    """Say which entries memories are, within the transaction of the caller."""
+    """Store the entries of memories, in the caller's transaction."""
     file.db.conn.executemany("INSERT OR REPLACE INTO links VALUES (?, ?)", keys.items())
 
 
-def unlink(file: MemoryFile, memories: Iterable[str]) -> None:
-    """Say that memories are no entries any more, within the transaction of the caller."""
-    file.db.conn.executemany("DELETE FROM links WHERE memory_id = ?", [(one,) for one in memories])
+def unlink(file: MemoryFile, memory_ids: Iterable[str]) -> None:
+    """Delete the links of memories, in the caller's transaction."""
+    _delete(file, "links", memory_ids)
 
 
 def rename(file: MemoryFile, keys: Mapping[str, str]) -> None:
-    """Give entries their new keys, old ones first, within the transaction of the caller."""
-    renamed = {one: keys[key] for one, key in read_links(file).items() if key in keys}
-    link(file, renamed)
+    """Replace the keys of entries, given by their old keys, in the caller's transaction."""
+    link(file, {memory: keys[key] for memory, key in read_links(file).items() if key in keys})
 
 
 def keep_images(file: MemoryFile, images: Mapping[str, Image]) -> None:
-    """Keep how entries stood that leave, within the transaction of the caller.
+    """Store the images of entries to remove, in the caller's transaction.
 
-    Not of memories that an undo deleted, since they do not come back; and the first image counts:
-    a killed run may have taken a part of the entry away.
+    Memories that an undo deleted are not restored, so they get none. An earlier image stays: a
+    killed run may have removed a part of the entry since.
     """
     own_marks = read_own_marks(file)
     kept = {
         memory: image | ({"own": own_marks[memory]} if memory in own_marks else {})
         for memory, image in images.items()
     }
-    _write(file, kept, "WHERE json_type(image, '$.standing') IS NOT NULL")
+    _write(file, kept, f"WHERE {_INHERITS}")
 
 
 def keep_own_marks(file: MemoryFile, own: Mapping[str, Image | None]) -> None:
-    """Keep how entries stood before they took marks over, within the caller's transaction."""
-    rows = {memory: {"standing": one} for memory, one in own.items() if one is not None}
-    _write(file, rows, "")
+    """Store entries before they inherited marks, in the caller's transaction."""
+    _write(file, {memory: {"standing": raw} for memory, raw in own.items() if raw is not None}, "")
 
 
 def drop_own_marks(file: MemoryFile, own: Mapping[str, Image | None]) -> None:
-    """Forget it of those that gave everything back, within the caller's transaction."""
-    drop_images(file, read_own_marks(file).keys() & {one for one, had in own.items() if not had})
+    """Delete those of entries without inherited marks, in the caller's transaction."""
+    drop_images(
+        file, read_own_marks(file).keys() & {memory for memory, had in own.items() if not had}
+    )
+
+
+def drop_images(file: MemoryFile, memory_ids: Iterable[str]) -> None:
+    """Delete the images of restored entries, in the caller's transaction."""
+    _delete(file, "images", memory_ids)
+
+
+def read_images(file: MemoryFile) -> dict[str, Image]:
+    """Return the images of removed entries, by memory."""
+    rows = file.db.conn.execute(f"SELECT memory_id, image FROM images WHERE NOT ({_INHERITS})")
+    return {memory: json.loads(image) for memory, image in rows.fetchall()}
+
+
+def read_own_marks(file: MemoryFile) -> dict[str, Image]:
+    """Return the entries of successors before they inherited marks, by memory."""
+    rows = file.db.conn.execute(
+        f"SELECT memory_id, image -> '$.standing' FROM images WHERE {_INHERITS}"
+    )
+    return {memory: json.loads(image) for memory, image in rows.fetchall()}
 
 
 def _write(file: MemoryFile, images: Mapping[str, Image], where: str) -> None:
@@ -80,23 +103,6 @@ def _write(file: MemoryFile, images: Mapping[str, Image], where: str) -> None:
     )
 
 
-def drop_images(file: MemoryFile, memories: Iterable[str]) -> None:
-    """Forget how entries stood that are back, within the transaction of the caller."""
-    file.db.conn.executemany("DELETE FROM images WHERE memory_id = ?", [(m,) for m in memories])
-
-
-def read_images(file: MemoryFile) -> dict[str, Image]:
-    """Return how memories stood in the other file when they left it."""
-    rows = file.db.conn.execute(
-        "SELECT memory_id, image FROM images WHERE json_type(image, '$.standing') IS NULL"
-    )
-    return {memory: json.loads(image) for memory, image in rows.fetchall()}
-
-
-def read_own_marks(file: MemoryFile) -> dict[str, Image]:
-    """Return how memories stood that took marks over, before they did."""
-    rows = file.db.conn.execute(
-        "SELECT memory_id, image -> '$.standing' FROM images "
-        "WHERE json_type(image, '$.standing') IS NOT NULL"
-    )
-    return {memory: json.loads(image) for memory, image in rows.fetchall()}
+def _delete(file: MemoryFile, table: str, memory_ids: Iterable[str]) -> None:
+    rows = [(memory_id,) for memory_id in memory_ids]
+    file.db.conn.executemany(f"DELETE FROM {table} WHERE memory_id = ?", rows)

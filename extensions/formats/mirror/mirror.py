@@ -1,4 +1,4 @@
-"""The mirror of another agent's file: made, brought up to date, and written back."""
+"""The mirror of another agent's file: created, updated, and written back."""
 
 from __future__ import annotations
 
@@ -10,8 +10,13 @@ from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from slowwave.extensions.formats.base import ChangedMeanwhile, Format, OpenFile, TooFull
-from slowwave.extensions.formats.coming_back import CannotComeBack
+from slowwave.extensions.formats.base import (
+    CannotComeBack,
+    ChangedMeanwhile,
+    Format,
+    OpenFile,
+    TooFull,
+)
 from slowwave.store.errors import ChangedSince, StoreError, UnusableFile
 from slowwave.store.file import maintenance_lock, new_file, open_any_version, open_writing
 from slowwave.store.opening import open_database
@@ -23,39 +28,38 @@ from .push import (
     due,
     keep_what_leaves,
     keep_what_was_written,
-    link_what_is_said_already,
-    take_back_latest,
+    link_existing_texts,
+    undo_latest,
 )
 
 _SUFFIX = ".slowwave.db"
-# How often a change is tried that an agent came in between of.
+# How often a change is tried while the agent writes.
 _TRIES = 20
-_HINT = "Nothing was changed. Undo the other proposals one by one, or 'restore' single memories."
+_HINT = "Nothing was changed. Undo the other proposals one at a time, or 'restore' single memories."
 
 
-def state_beside(path: Path) -> Path:
-    """Return the default place of a file's mirror: beside it."""
+def default_state(path: Path) -> Path:
+    """Return the default path of a file's mirror: next to it."""
     real = path.resolve()
     return real.with_name(f"{real.name}{_SUFFIX}")
 
 
 def mirrored_format(state: Path) -> str | None:
-    """Return the format that a mirror was made for; None without one. Raises `UnusableFile`."""
+    """Return the format of a mirror; None if there is no file. Raises `UnusableFile`."""
     if not state.exists():
         return None
     with open_any_version(state) as file:
         name = format_of(file)
     if name is None:
         raise UnusableFile(
-            f"{state} is a memory file, but the mirror of no other.",
-            "Name another place with --state.",
+            f"{state} is a memory file, but not a mirror.", "Specify another path with --state."
         )
     return name
 
 
 @contextmanager
 def naming(copy: Path, path: Path) -> Iterator[None]:
-    """Let errors about a copy name the file that the user named."""
+    """Let errors about a copy name the file that the user specified."""
     try:
         yield
     except StoreError as error:
@@ -63,18 +67,8 @@ def naming(copy: Path, path: Path) -> Iterator[None]:
         raise
 
 
-@contextmanager
-def _for_its_owner() -> Iterator[None]:
-    """Create files readable by their owner only: a mirror keeps texts that the other file lost."""
-    before = os.umask(0o077)
-    try:
-        yield
-    finally:
-        os.umask(before)
-
-
-def as_long_as_others_write(step: Callable[[], None]) -> None:
-    """Repeat a step that others came in between of, some times. Raises `ChangedMeanwhile`."""
+def retry_while_others_write(step: Callable[[], None]) -> None:
+    """Retry a step that other programs interfere with. Raises `ChangedMeanwhile` in the end."""
     import tenacity
 
     again = tenacity.Retrying(
@@ -86,41 +80,39 @@ def as_long_as_others_write(step: Callable[[], None]) -> None:
     again(step)
 
 
-def _obstacles(error: CannotComeBack) -> tuple[Obstacle, ...]:
-    return tuple(
-        Obstacle("memories", memory, None, None, None, None, None, why)
-        for memory, why in error.whys.items()
-    )
-
-
 @dataclass(frozen=True)
 class Mirror:
-    """Another agent's file, and the memory file in which it is mirrored."""
+    """Another agent's file, and the memory file that mirrors it."""
 
     path: Path
     format: Format
     state: Path
 
     def refuse_read_only(self) -> None:
-        """Refuse to begin where the end could not be written. Raises `StoreError`."""
+        """Refuse to begin if the result could not be written. Raises `StoreError`."""
         if self.path.exists() and not os.access(self.path, os.W_OK):
-            raise StoreError(f"{self.path} is read only.", "Nothing was changed.")
-        # A file is written anew beside the old one, or needs a log there.
+            raise StoreError(f"{self.path} is read-only.", "Nothing was changed.")
+        # A new file is written next to the old one, or a log is needed there.
         folder = self.path.resolve().parent
         if self.path.is_file() and not os.access(folder, os.W_OK):
-            raise StoreError(f"The folder of {self.path} is read only.", "Nothing was changed.")
+            raise StoreError(f"The folder of {self.path} is read-only.", "Nothing was changed.")
 
     def make(self) -> None:
-        """Make the memory file, if it is not there. Raises `StoreError`.
+        """Create the memory file, if it does not exist. Raises `StoreError`.
 
-        Of what is no file of the format there is none: another format may be named for it then.
+        A file of another format gets none, so that its format can still be specified.
         """
         if self.state.exists():
             return
         with self.format.opened(self.path, writes=False):
             pass
-        with _for_its_owner(), new_file(self.state) as file, file.transaction():
-            keep_format(file, self.format.name)
+        # Readable by its owner only: a mirror stores texts that the other file no longer contains.
+        before = os.umask(0o077)
+        try:
+            with new_file(self.state) as file, file.transaction():
+                keep_format(file, self.format.name)
+        finally:
+            os.umask(before)
 
     @property
     def outlives_a_failed_write(self) -> bool:
@@ -129,9 +121,9 @@ class Mirror:
 
     @contextmanager
     def held(self, now: datetime) -> Iterator[None]:
-        """Have the memory file say what the other file says, for runs within the block.
+        """Update the memory file for runs within the block.
 
-        `settle` lets the other file say what became of it. Raises `StoreError`.
+        `settle` writes their changes into the other file. Raises `StoreError`.
         """
         self.refuse_read_only()
         self.make()
@@ -140,10 +132,7 @@ class Mirror:
 
     @contextmanager
     def picture(self, now: datetime) -> Iterator[Mirror]:
-        """Provide a copy of the mirror that says what the other file says now.
-
-        Nothing is written beside the other file.
-        """
+        """Provide an updated copy of the mirror; nothing is written next to the other file."""
         with TemporaryDirectory(prefix="slowwave-") as folder:
             copy = Mirror(self.path, self.format, Path(folder) / "mirror.db")
             if self.state.exists():
@@ -153,85 +142,88 @@ class Mirror:
                 ):
                     file.db.conn.backup(target)
             copy.make()
-            with self.format.opened(self.path, writes=False) as other:
-                copy.pull(other, now)
+            with self.format.opened(self.path, writes=False) as opened:
+                copy.pull(opened, now)
             with naming(copy.state, self.path):
                 yield copy
 
     def refuse_what_does_not_fit(self) -> None:
-        """Work out what the other file would be, and write nothing.
+        """Compute the new content of the other file, and write nothing.
 
-        Raises `UnusableFile`, or `ChangedSince` with each memory that cannot come back.
+        Raises `UnusableFile`, or `ChangedSince` with each memory that cannot be restored.
         """
         with (
-            self.format.opened(self.path, writes=True) as other,
+            self.format.opened(self.path, writes=True) as opened,
             open_writing(self.state) as file,
         ):
             try:
-                other.prepare(due(file, other.records))
+                opened.prepare(due(file, opened.records))
             except CannotComeBack as error:
-                raise ChangedSince(error.message, _HINT, _obstacles(error)) from error
+                obstacles = (
+                    Obstacle("memories", memory, None, None, None, None, None, why)
+                    for memory, why in error.whys.items()
+                )
+                raise ChangedSince(error.message, _HINT, tuple(obstacles)) from error
 
     def settle(self, now: datetime) -> Pulled:
-        """Take in what the agent changed, then write what runs made of it.
+        """Pull what the agent changed, then write the changes of runs, also those of a killed run.
 
-        What a killed run left is done with it: each step says the same when it is done again. So
-        it is done again where the agent writes meanwhile, some times. Raises `StoreError`; the
-        mirror is then ahead of the other file, and the next call goes on.
+        Each step is idempotent, so it is retried while the agent writes. Raises `StoreError`; the
+        mirror is then ahead of the other file, and the next call continues.
         """
         pulled = Pulled()
         with maintenance_lock(self.state):
             self._compute_vectors()
-            as_long_as_others_write(lambda: pulled.include(self._settled_within_limits(now)))
+            retry_while_others_write(lambda: pulled.include(self._settle_within_limits(now)))
             with (
-                self.format.opened(self.path, writes=False) as other,
+                self.format.opened(self.path, writes=False) as opened,
                 open_writing(self.state) as file,
                 file.transaction(),
             ):
-                link_what_is_said_already(file, other.records)
+                link_existing_texts(file, opened.records)
         return pulled
 
     def _compute_vectors(self) -> None:
-        """Have the vectors ready that are to be written: the agent need not wait for them."""
+        """Compute the vectors to write, so that the agent need not wait for them."""
         if not self.format.may_need_vectors:
             return
         with (
-            self.format.opened(self.path, writes=False) as other,
+            self.format.opened(self.path, writes=False) as opened,
             open_writing(self.state) as file,
         ):
-            change = due(file, other.records)
+            change = due(file, opened.records)
         self.format.compute_vectors(self.path, change)
 
-    def _settled_within_limits(self, now: datetime) -> Iterator[Pulled]:
-        """Yield what `_settled` does; what its agent has no room for is taken back first."""
+    def _settle_within_limits(self, now: datetime) -> Iterator[Pulled]:
+        """Yield what `_settle` does; proposals that the agent has no room for are undone first."""
         while True:
             try:
-                yield from self._settled(now)
+                yield from self._settle(now)
             except TooFull as error:
                 with open_writing(self.state) as file, file.transaction():
-                    key = take_back_latest(file, now)
+                    key = undo_latest(file, now)
                 if key is None:
                     raise
                 yield Pulled(stale={key: error.message})
             else:
                 return
 
-    def _settled(self, now: datetime) -> Iterator[Pulled]:
-        """Yield what was pulled, then write: what was pulled counts even if writing fails."""
-        with self.format.opened(self.path, writes=True) as other:
-            yield self.pull(other, now)
+    def _settle(self, now: datetime) -> Iterator[Pulled]:
+        """Yield what was pulled, then write: the pull counts even if the write fails."""
+        with self.format.opened(self.path, writes=True) as opened:
+            yield self.pull(opened, now)
             with open_writing(self.state) as file:
-                change = due(file, other.records)
-                if not change and not other.is_unfinished:
+                change = due(file, opened.records)
+                if not change and not opened.is_unfinished:
                     return
-                written = other.prepare(change)
+                written = opened.prepare(change)
                 with file.transaction():
                     keep_what_leaves(file, change, written)
-                other.commit()
+                opened.commit()
                 with file.transaction():
                     keep_what_was_written(file, change, written)
 
-    def pull(self, other: OpenFile, now: datetime) -> Pulled:
-        """Bring the memory file up to date with the other file as it was read."""
+    def pull(self, opened: OpenFile, now: datetime) -> Pulled:
+        """Update the memory file from the other file as it was read."""
         with open_writing(self.state) as file, file.transaction():
-            return pull(file, other.records, now)
+            return pull(file, opened.records, now)

@@ -1,9 +1,10 @@
-"""Bring the mirror up to date with the other file; proposals whose sources changed become stale."""
+"""Update the mirror from the other file, and undo proposals that need what the agent changed."""
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -12,13 +13,14 @@ from slowwave.store.errors import ChangedSince
 from slowwave.store.exchange import new_memory
 from slowwave.store.file import MemoryFile
 from slowwave.store.memories import add_memories, read_memories
-from slowwave.store.records import UNDATED, Memory, content_hash, timestamp
+from slowwave.store.records import UNDATED, Memory, content_hash, json_text, timestamp
 from slowwave.store.undo.undo import undo_proposal_in_savepoint
 
 from .links import link, read_links, unlink
+from .push import read_successors
 
-# Ids are made of what a memory says and of which one it is, so that a dry run and the run after it
-# speak of the same ones.
+# Ids are computed from a memory's text and its number among equal texts, so that a dry run and the
+# run after it use the same ids.
 _NAMESPACE = uuid.UUID("5e5c2a3e-7b1c-5d52-9f2a-1c6f6b0d8a41")
 
 
@@ -28,39 +30,42 @@ class Pulled:
 
     added: int = 0
     gone: int = 0
-    # Why proposals were taken back before they were written, by their keys.
+    # Why proposals were undone before they were written, by their keys.
     stale: dict[str, str] = field(default_factory=dict)
 
-    def include(self, others: Iterable[Pulled]) -> None:
-        """Count what others changed, too."""
-        for one in others:
-            self.added += one.added
-            self.gone += one.gone
-            self.stale |= one.stale
+    def include(self, pulls: Iterable[Pulled]) -> None:
+        """Add the counts of other pulls."""
+        for pulled in pulls:
+            self.added += pulled.added
+            self.gone += pulled.gone
+            self.stale |= pulled.stale
 
 
 def pull(file: MemoryFile, records: Sequence[Record], now: datetime) -> Pulled:
-    """Bring the mirror up to date, within the transaction of the caller."""
-    there = {one.key: one for one in records if _is_memory(one.text)}
-    _follow_what_was_rewritten(file, there)
+    """Update the mirror in the caller's transaction."""
+    entries = {record.key: record for record in records if _is_memory(record.text)}
+    _follow_rewritten(file, entries)
     pulled = Pulled()
-    texts = {(one.tenant, one.text) for one in there.values()}
-    _take_what_is_gone(file, set(there), texts, now, pulled)
+    _archive_deleted(file, entries, now, pulled)
     links = read_links(file)
     known = set(links.values())
-    waiting = _waiting(file, links)
+    # Active memories without an entry: a killed run may have written them.
+    unlinked = {
+        (memory.tenant, memory.content): memory.id
+        for memory in read_memories(file, status="active")
+        if memory.id not in links
+    }
     linked: dict[str, str] = {}
     added: list[Memory] = []
-    counts: dict[tuple[str, str], int] = {}
-    for one in there.values():
-        if one.key in known:
+    counts: Counter[tuple[str, str]] = Counter()
+    for key, record in entries.items():
+        if key in known:
             continue
-        memory = waiting.pop((one.tenant, one.text), None)
-        if memory is None:
-            made = _memory(file, one, counts, now)
-            added.append(made)
-            memory = made.id
-        linked[memory] = one.key
+        memory_id = unlinked.pop((record.tenant, record.text), None)
+        if memory_id is None:
+            added.append(_new_memory(file, record, counts, now))
+            memory_id = added[-1].id
+        linked[memory_id] = key
     add_memories(file, added)
     link(file, linked)
     pulled.added = len(added)
@@ -68,7 +73,7 @@ def pull(file: MemoryFile, records: Sequence[Record], now: datetime) -> Pulled:
 
 
 def _is_memory(text: str) -> bool:
-    """Whether a memory file can hold a text: it is not blank, and it is text."""
+    """Whether a memory file can store a text."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -76,99 +81,116 @@ def _is_memory(text: str) -> bool:
     return bool(text.strip()) and "\0" not in text
 
 
-def _follow_what_was_rewritten(file: MemoryFile, there: Mapping[str, Record]) -> None:
-    """Link derived memories to the entries that say what they say now, if theirs are gone.
+def _follow_rewritten(file: MemoryFile, entries: Mapping[str, Record]) -> None:
+    """Link derived memories without their entry to an entry with their current text.
 
-    A run may have been killed after it had written another text, and before it had kept its key.
+    A run may have been killed after it wrote the text and before it stored the entry's key.
     """
     links = read_links(file)
     known = set(links.values())
-    free = {(one.tenant, one.text): key for key, one in there.items() if key not in known}
-    gone = [memory for memory, key in links.items() if key not in there]
-    link(
-        file,
-        {
-            one.id: free.pop((one.tenant, one.content))
-            for one in read_memories(file, gone)
-            if one.status == "active" and one.generation > 0 and (one.tenant, one.content) in free
-        },
-    )
+    free = {(entry.tenant, entry.text): key for key, entry in entries.items() if key not in known}
+    gone = [memory_id for memory_id, key in links.items() if key not in entries]
+    rewritten = {
+        memory.id: key
+        for memory in read_memories(file, gone)
+        if memory.status == "active"
+        and memory.generation > 0
+        and (key := free.pop((memory.tenant, memory.content), None)) is not None
+    }
+    link(file, rewritten)
 
 
-def _take_what_is_gone(
-    file: MemoryFile,
-    keys: set[str],
-    texts: set[tuple[str, str]],
-    now: datetime,
-    pulled: Pulled,
+def _archive_deleted(
+    file: MemoryFile, entries: Mapping[str, Record], now: datetime, pulled: Pulled
 ) -> None:
-    """Archive what the agent deleted; a proposal that was not written yet and used it is stale."""
-    gone = [memory for memory, key in read_links(file).items() if key not in keys]
+    """Archive what the agent deleted or edited; proposals that need it and are unwritten are stale.
+
+    An undo may reveal another one: a memory that was removed in favor of a second, which was merged
+    into a third.
+    """
+    gone = [memory_id for memory_id, key in read_links(file).items() if key not in entries]
     if not gone:
         return
-    for memory in read_memories(file, gone):
-        if memory.status != "superseded":
-            continue
-        for run_id, key in _unwritten(file, memory.id, texts):
+    for find in (_without_source, _without_successor):
+        for run_id, key in find(file, gone, entries):
             try:
                 undo_proposal_in_savepoint(file, run_id, key, timestamp(now))
-                pulled.stale[key] = "the other agent changed a source meanwhile"
+                pulled.stale[key] = "the agent changed one of its memories during the run"
             except ChangedSince:
-                pass  # a later run rests on it: what it says stays, as after any run
+                pass  # a later run depends on it: its text stays, as after any run
     unlink(file, gone)
-    still = [one.id for one in read_memories(file, gone) if one.status == "active"]
+    active = [memory.id for memory in read_memories(file, gone) if memory.status == "active"]
     file.db.conn.executemany(
         "UPDATE memories SET status = 'archived', updated_at = ? WHERE id = ?",
-        [(timestamp(now), one) for one in still],
+        [(timestamp(now), memory_id) for memory_id in active],
     )
-    pulled.gone = len(still)
+    pulled.gone = len(active)
 
 
-def _unwritten(
-    file: MemoryFile, memory_id: str, texts: set[tuple[str, str]]
-) -> list[tuple[str, str]]:
-    """Return the proposals that superseded a memory, and whose texts are not in the file yet."""
+def _without_source(
+    file: MemoryFile, gone: Sequence[str], entries: Mapping[str, Record]
+) -> Iterator[tuple[str, str]]:
+    """Yield the proposals with a deleted source whose text is not in the other file yet."""
+    texts = {(entry.tenant, entry.text) for entry in entries.values()}
     rows = file.db.conn.execute(
-        "SELECT DISTINCT j.run_id, j.proposal, m.tenant, m.content FROM journal j "
-        "JOIN proposals p ON p.run_id = j.run_id AND p.key = j.proposal AND p.state = 'applied' "
+        "SELECT p.run_id, p.key, m.tenant, m.content, l.key FROM proposals p "
         "JOIN memories m ON m.id = coalesce(p.derived, p.survivor) "
         "LEFT JOIN links l ON l.memory_id = m.id "
-        "WHERE j.table_name = 'memories' AND json_extract(j.row_key, '$.id') = ? "
-        "AND m.status = 'active' AND l.memory_id IS NULL",
-        [memory_id],
-    )
-    return [(run, key) for run, key, tenant, text in rows.fetchall() if (tenant, text) not in texts]
+        "WHERE p.state = 'applied' AND m.status = 'active' AND EXISTS (SELECT 1 FROM "
+        "json_each(p.sources) s JOIN json_each(?) g ON g.value = s.value WHERE s.value <> m.id) "
+        "ORDER BY p.run_id DESC",
+        [json_text(list(gone))],
+    ).fetchall()
+    for run_id, key, tenant, text, entry in rows:
+        is_written = (tenant, text) in texts or (entry in entries and entries[entry].text == text)
+        if not is_written and (entry is None or entry in entries):
+            yield run_id, key
 
 
-def _waiting(file: MemoryFile, links: dict[str, str]) -> dict[tuple[str, str], str]:
-    """Return the active memories that are no entry yet: a killed run may have written them."""
-    return {
-        (one.tenant, one.content): one.id
-        for one in read_memories(file, status="active")
-        if one.id not in links
-    }
+def _without_successor(
+    file: MemoryFile, gone: Sequence[str], entries: Mapping[str, Record]
+) -> Iterator[tuple[str, str]]:
+    """Yield the proposals that would remove an entry in favor of a deleted one, latest first."""
+    successors = read_successors(file)
+    active = {memory.id for memory in read_memories(file, gone) if memory.status == "active"}
+    without: set[str] = set()
+    for memory_id, key in read_links(file).items():
+        chain = []
+        while memory_id in successors:
+            chain.append(memory_id)
+            memory_id = successors[memory_id]
+        if key in entries and memory_id in active:
+            without |= set(chain)
+    yield from file.db.conn.execute(
+        "SELECT p.run_id, p.key FROM journal j "
+        "JOIN proposals p ON p.run_id = j.run_id AND p.key = j.proposal AND p.state = 'applied' "
+        "WHERE j.table_name = 'memories' AND json_extract(j.row_key, '$.id') IN "
+        "(SELECT value FROM json_each(?)) AND json_extract(j.after, '$.superseded_by') IS NOT NULL "
+        "GROUP BY 1, 2 ORDER BY max(j.run_id) DESC, max(j.sequence) DESC",
+        [json_text(sorted(without))],
+    ).fetchall()
 
 
-def _memory(
-    file: MemoryFile, record: Record, counts: dict[tuple[str, str], int], now: datetime
+def _new_memory(
+    file: MemoryFile, record: Record, counts: Counter[tuple[str, str]], now: datetime
 ) -> Memory:
-    """Return a new memory, with an id of its own among those of the same text."""
-    said = record.tenant, record.text
-    if said not in counts:
-        counts[said] = int(
+    """Return a new memory; its id depends on its number among memories of the same text."""
+    text = record.tenant, record.text
+    if text not in counts:
+        counts[text] = int(
             file.value(
                 "SELECT count(*) FROM memories WHERE tenant = ? AND content_hash = ? "
                 "AND generation = 0",
                 [record.tenant, content_hash(record.text)],
             )
         )
-    counts[said] += 1
-    identity = f"{record.tenant}\0{record.text}\0{counts[said]}"
+    counts[text] += 1
+    identity = f"{record.tenant}\0{record.text}\0{counts[text]}"
     return new_memory(_fields(record) | {"id": str(uuid.uuid5(_NAMESPACE, identity))}, now)
 
 
 def line_of(record: Record) -> dict[str, object] | None:
-    """Return an entry as an import takes it; None of what can be no memory."""
+    """Return an entry as a line of an import; None if a memory file cannot store it."""
     return _fields(record) if _is_memory(record.text) else None
 
 

@@ -1,11 +1,12 @@
-"""Work out what to write into the other file, as one change."""
+"""Compute what to write into the other file, as one change."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 
-from slowwave.extensions.formats.base import Change, New, Record, Written
+from slowwave.extensions.formats.base import Change, Image, New, Record, Successor, Written
 from slowwave.store.errors import ChangedSince
 from slowwave.store.file import MemoryFile
 from slowwave.store.memories import read_memories
@@ -20,74 +21,143 @@ from .links import (
     link,
     read_images,
     read_links,
+    read_own_marks,
     rename,
     unlink,
 )
-from .successors import successors
 
 
 def due(file: MemoryFile, records: Sequence[Record]) -> Change:
     """Return the difference between the mirror and the other file."""
     links = read_links(file)
-    there = {one.key: one for one in records}
-    active = {one.id: one for one in read_memories(file, status="active")}
-    # Of two memories that are one entry, such as a rule and the one that voices it, one is enough.
-    linked = {key for memory, key in links.items() if memory in active}
+    entries = {record.key: record for record in records}
+    active = {memory.id: memory for memory in read_memories(file, status="active")}
+    # An entry of two memories, such as a rule and its only source, stays while one is active.
+    needed = {key for memory, key in links.items() if memory in active}
     retire = {
         key: memory
         for memory, key in links.items()
-        if memory not in active and key in there and key not in linked
+        if memory not in active and key in entries and key not in needed
     }
     changed = {
         memory: key
         for memory, key in links.items()
-        if memory in active and key in there and there[key].text != active[memory].content
+        if memory in active and key in entries and entries[key].text != active[memory].content
     }
-    texts = {(one.tenant, one.text) for one in records if one.key not in retire}
+    texts = {(record.tenant, record.text) for record in records if record.key not in retire}
     images = read_images(file)
-    # What had an entry of its own gets it back, even if another entry now says the same.
+    # A memory that had an entry of its own gets it again, even if another entry has its text.
     put = [
-        one
-        for one in active.values()
-        if one.id not in links and (one.id in images or (one.tenant, one.content) not in texts)
+        memory
+        for memory in active.values()
+        if memory.id not in links
+        and (memory.id in images or (memory.tenant, memory.content) not in texts)
     ]
     places = _places(file, put, links, retire)
     edited = [
-        New(one, active[one].tenant, active[one].content, (key,)) for one, key in changed.items()
+        New(memory, active[memory].tenant, active[memory].content, (key,))
+        for memory, key in changed.items()
     ]
     coming = [
-        New(one.id, one.tenant, one.content, places[one.id], images.get(one.id)) for one in put
+        New(memory.id, memory.tenant, memory.content, places[memory.id], images.get(memory.id))
+        for memory in put
     ]
-    taking_over = successors(file, links, retire.values(), [one.id for one in put], changed)
+    taking_over = _successors(file, links, retire.values(), [new.memory for new in coming], changed)
     return Change(
-        retire | {key: one for one, key in changed.items()},
+        retire | {key: memory for memory, key in changed.items()},
         [*edited, *coming],
         {
-            key: one.key
-            for one in taking_over
+            key: successor.key
+            for successor in taking_over
             for key, memory in retire.items()
-            if memory in one.stands_for and one.key is not None
+            if memory in successor.stands_for and successor.key is not None
         },
         taking_over,
-        frozenset(_outdated(file, retire)),
+        _outdated(file, retire),
     )
 
 
-def _outdated(file: MemoryFile, retire: Mapping[str, str]) -> list[str]:
-    """Return those that leave whose value another one replaced."""
-    replaced = {
-        source
-        for (source,) in file.db.conn.execute(
-            "SELECT source_id FROM synthesized_from WHERE operation = 'update'"
-        ).fetchall()
-    }
-    return [key for key, memory in retire.items() if memory in replaced]
+def _outdated(file: MemoryFile, retire: Mapping[str, str]) -> frozenset[str]:
+    """Return the keys of removed entries whose value another one replaced."""
+    rows = file.db.conn.execute(
+        "SELECT source_id FROM synthesized_from WHERE operation = 'update'"
+    ).fetchall()
+    replaced = {source for (source,) in rows}
+    return frozenset(key for key, memory in retire.items() if memory in replaced)
 
 
-def take_back_latest(file: MemoryFile, now: datetime) -> str | None:
-    """Take back the latest proposal whose text is not written yet, within the caller's transaction.
+def _places(
+    file: MemoryFile,
+    put: Sequence[Memory],
+    links: Mapping[str, str],
+    retire: Mapping[str, str],
+) -> dict[str, tuple[str, ...]]:
+    """Return the entries that each text replaces: its sources that are removed."""
+    places: dict[str, tuple[str, ...]] = {}
+    for memory in put:
+        rows = file.db.conn.execute(
+            "SELECT source_id FROM synthesized_from WHERE derived_id = ? ORDER BY 1", [memory.id]
+        )
+        keys = [links[source] for (source,) in rows.fetchall() if source in links]
+        places[memory.id] = tuple(key for key in keys if key in retire)
+    return places
 
-    One that adds a text and lets nothing leave goes first. Returns its key; None if there is none.
+
+def _successors(
+    file: MemoryFile,
+    links: Mapping[str, str],
+    leaving: Collection[str],
+    coming: Collection[str],
+    changed: Collection[str],
+) -> list[Successor]:
+    """Return the memories that inherit marks, or may have to return some.
+
+    leaving, coming, changed: the memories whose entries are removed, written, and get another text.
+    """
+    own_marks = read_own_marks(file)
+    kept: dict[str, Image | None] = dict(read_images(file))
+    there = links.keys() | set(coming)
+    gone = (kept.keys() - there) | set(leaving)
+    stands_for: dict[str, dict[str, Image | None]] = defaultdict(dict)
+    for memory, successor in _final_successors(file, gone, there).items():
+        stands_for[successor][memory] = None if memory in leaving else kept[memory]
+    concerned = stands_for.keys() | own_marks.keys() | set(changed)
+    return [
+        Successor(
+            memory,
+            links.get(memory),
+            own_marks[memory] if memory in own_marks else (kept.get(memory) or {}).get("own"),
+            stands_for[memory],
+        )
+        for memory in sorted(concerned & there - set(leaving))
+    ]
+
+
+def _final_successors(
+    file: MemoryFile, gone: Collection[str], there: Collection[str]
+) -> dict[str, str]:
+    """Return for each removed memory the one that replaces it, after any number of runs."""
+    successors = read_successors(file)
+    found: dict[str, str] = {}
+    for memory in gone:
+        at = successors.get(memory)
+        while at is not None and (at in gone or at not in there):
+            at = successors.get(at)
+        if at is not None:
+            found[memory] = at
+    return found
+
+
+def read_successors(file: MemoryFile) -> dict[str, str]:
+    """Return the memory that supersedes each superseded memory."""
+    sql = "SELECT id, superseded_by FROM memories WHERE superseded_by IS NOT NULL"
+    return dict(file.db.conn.execute(sql).fetchall())
+
+
+def undo_latest(file: MemoryFile, now: datetime) -> str | None:
+    """Undo the latest proposal whose text is not written yet, in the caller's transaction.
+
+    Proposals that only add a text come first. Returns its key; None if there is none.
     """
     rows = file.db.conn.execute(
         "SELECT p.run_id, p.key FROM proposals p JOIN memories m ON m.id = p.derived "
@@ -99,38 +169,22 @@ def take_back_latest(file: MemoryFile, now: datetime) -> str | None:
         try:
             undo_proposal_in_savepoint(file, run_id, key, timestamp(now))
         except ChangedSince:
-            continue  # a later one rests on it, and is among them
+            continue  # a later one depends on it, and is among them
         return str(key)
     return None
 
 
-def _places(
-    file: MemoryFile,
-    put: Sequence[Memory],
-    links: Mapping[str, str],
-    retire: Mapping[str, str],
-) -> dict[str, tuple[str, ...]]:
-    """Return the entries in whose place each text comes: its sources that leave."""
-    places: dict[str, tuple[str, ...]] = {}
-    for one in put:
-        rows = file.db.conn.execute(
-            "SELECT source_id FROM synthesized_from WHERE derived_id = ? ORDER BY 1", [one.id]
-        )
-        keys = [links[source] for (source,) in rows.fetchall() if source in links]
-        places[one.id] = tuple(key for key in keys if key in retire)
-    return places
-
-
 def keep_what_leaves(file: MemoryFile, change: Change, written: Written) -> None:
-    """Keep how the entries stood that leave for good, before the other file is written."""
-    staying = {one.memory for one in change.put}
-    leaving = {one: image for one, image in written.images.items() if one not in staying}
-    keep_images(file, leaving)
+    """Store the images of removed entries, before the other file is written."""
+    staying = {new.memory for new in change.put}
+    keep_images(
+        file, {memory: image for memory, image in written.images.items() if memory not in staying}
+    )
     keep_own_marks(file, written.own)
 
 
 def keep_what_was_written(file: MemoryFile, change: Change, written: Written) -> None:
-    """Say which entries memories are now, once the other file is written."""
+    """Store the new links, after the other file was written."""
     unlink(file, change.retire.values())
     drop_images(file, written.keys)
     drop_own_marks(file, written.own)
@@ -139,15 +193,15 @@ def keep_what_was_written(file: MemoryFile, change: Change, written: Written) ->
     link(file, written.keys)
 
 
-def link_what_is_said_already(file: MemoryFile, records: Sequence[Record]) -> None:
-    """Link memories whose text stands in an entry of another one to that entry."""
+def link_existing_texts(file: MemoryFile, records: Sequence[Record]) -> None:
+    """Link memories without an entry to the entry of another memory with the same text."""
     links = read_links(file)
-    keys = {(one.tenant, one.text): one.key for one in records}
+    keys = {(record.tenant, record.text): record.key for record in records}
     link(
         file,
         {
-            one.id: keys[one.tenant, one.content]
-            for one in read_memories(file, status="active")
-            if one.id not in links and (one.tenant, one.content) in keys
+            memory.id: keys[memory.tenant, memory.content]
+            for memory in read_memories(file, status="active")
+            if memory.id not in links and (memory.tenant, memory.content) in keys
         },
     )

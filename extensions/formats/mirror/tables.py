@@ -26,5 +26,5 @@ CREATE TABLE IF NOT EXISTS images (
     image     TEXT NOT NULL CHECK (json_valid(image))
 ) STRICT, WITHOUT ROWID;
 """
-# An export holds none of them: what an import makes mirrors nothing.
+# Exports omit them: an imported file is not a mirror.
 TABLES = ExtensionTables(SCRIPT, {}, lambda _: iter(()))

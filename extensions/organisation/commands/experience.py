@@ -1,4 +1,4 @@
-"""slowwave experience: traces of tasks taken in, and what was learned from them."""
+"""slowwave experience: traces of tasks, and the lessons learned from them."""
 
 from __future__ import annotations
 
@@ -74,28 +74,28 @@ _NEEDS: tuple[tuple[str, tuple[str, ...]], ...] = (
 def experience(
     context: typer.Context,
     file: FileArgument,
-    action: Annotated[Action, typer.Argument(help="Take traces in, or learn from them.")],
+    action: Annotated[Action, typer.Argument(help="Add traces, or compress them to lessons.")],
     source: Annotated[
         Path | None,
         typer.Argument(
             metavar="[SOURCE.jsonl|-]",
-            help="With add: traces as JSON lines; - for stdin.",
+            help="With add: traces as JSON lines (- for stdin).",
             readable=False,
         ),
     ] = None,
     tenant: Annotated[
-        str, typer.Option(metavar="NAME", help="The partition that they live in.")
+        str, typer.Option(metavar="NAME", help="Tenant of the traces and lessons.")
     ] = "default",
     min_ratio: Annotated[
         float,
         typer.Option(
             metavar="TIMES",
             min=1,
-            help="With compress: what is less than so many times shorter is discarded.",
+            help="With compress: discard lessons that are not at least this many times shorter.",
         ),
     ] = LEAST_COMPRESSION,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="With compress: show it; the file is only read.")
+        bool, typer.Option("--dry-run", help="With compress: show the result without writing it.")
     ] = False,
     ask: AskOption = False,
     model: ModelOption = None,
@@ -113,21 +113,21 @@ def experience(
     json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Take in traces of tasks (prompt, steps, output, feedback), and compress what they teach.
+    """Add traces of tasks (prompt, steps, output, feedback), and compress them to lessons.
 
-    Traces are kept for audit, archived, and never get into a context block; what was learned is a
-    memory with links to each of them, and 'slowwave undo' takes it back.
+    Traces are archived for audit, and never part of a context block. A lesson is a memory with
+    links to its traces; 'slowwave undo' removes it.
     """
     refuse_foreign(file)
     if (source is None) == (action == "add"):
-        what = "needs the traces: a file, or -" if action == "add" else "takes no file of traces"
+        what = "requires a file with traces, or -" if action == "add" else "does not take a file"
         raise typer.BadParameter(f"{action} {what}.")
     if action == "add" and dry_run and is_on_command_line(context, "dry_run"):
-        raise typer.BadParameter("--dry-run goes with compress.")
+        raise typer.BadParameter("--dry-run is only for compress.")
     refuse_missing(context, _NEEDS)
     output = Output(json, quiet)
-    for said in without_effect(context, given_in(context), ABOUT_ASKING):
-        output.note(said)
+    for text in without_effect(context, given_in(context), ABOUT_ASKING):
+        output.note(text)
     if action == "add" and source is not None:
         _add(file, source, tenant, output)
         return
@@ -159,8 +159,8 @@ def experience(
     pages = write_after_run(None if dry_run else wiki, file, file)
     _tell(file, done, dry_run, output, pages)
     code: int = signals.code or OF_VERDICT[done.verdict]
-    wrong = sum(one.state in ("failed", "skipped") for one in done.tasks)
-    in_short = clean(f"{file}: the traces of {counted(wrong, 'task', 'tasks')} wait for a model.")
+    wrong = sum(task.state in ("failed", "skipped") for task in done.tasks)
+    in_short = clean(f"{file}: the traces of {counted(wrong, 'task', 'tasks')} need a model.")
     code = tell_problems(output, code, writer, recordings, done.broken_off, in_short)
     raise typer.Exit(pages.tell(output, code))
 
@@ -176,17 +176,19 @@ def _add(file: Path, source: Path, tenant: str, output: Output) -> None:
         traces = [
             parse_trace(line, number) for number, line in enumerate(lines, start=1) if line.strip()
         ]
-    memories = {one.id: one for one in (as_memory(trace, tenant, now) for trace in traces)}
+    memories = {memory.id: memory for memory in (as_memory(trace, tenant, now) for trace in traces)}
     with open_writing(file) as opened:
         refuse_damaged(opened)
         with opened.transaction():
-            known = {one.id for one in read_memories(opened, list(memories))}
-            new = [one for key, one in memories.items() if key not in known]
+            known = {memory.id for memory in read_memories(opened, list(memories))}
+            new = [memory for key, memory in memories.items() if key not in known]
             add_memories(opened, new)
     result = {"command": "experience", "file": str(file), "action": "add"}
-    output.result(result | {"added": [one.id for one in new], "known": len(traces) - len(new)})
+    output.result(
+        result | {"added": [compressed.id for compressed in new], "known": len(traces) - len(new)}
+    )
     output.show(
-        clean(f"{file}: {counted(len(new), 'trace', 'traces')} taken in, ")
+        clean(f"{file}: {counted(len(new), 'trace', 'traces')} added, ")
         + f"{len(traces) - len(new)} known already."
     )
 
@@ -201,45 +203,52 @@ def _tell(file: Path, done: Compression, dry_run: bool, output: Output, pages: W
             "action": "compress",
             "dry_run": dry_run,
             "run": done.run_id,
-            "tasks": [_as_json(one) for one in done.tasks],
+            "tasks": [_as_json(task) for task in done.tasks],
             "unreadable": done.unreadable,
             "model": asdict(done.usage),
             **pages.as_json(),
         }
     )
-    lines = [line for one in done.tasks for line in _lines(one)]
+    lines = [line for compressed in done.tasks for line in _lines(compressed)]
     if done.run_id is not None:
-        lines.append(f"Take it back with: slowwave undo {shlex.quote(str(file))} {done.run_id}")
-    output.show("\n".join(map(clean, lines)) or clean(f"{file}: no new traces: nothing to do."))
+        lines.append(f"Undo with: slowwave undo {shlex.quote(str(file))} {done.run_id}")
+    output.show("\n".join(map(clean, lines)) or clean(f"{file}: there are no new traces."))
     if done.unreadable:
-        output.note(clean(f"No traces any more, and left out: {', '.join(done.unreadable)}"))
+        output.note(
+            clean(f"Skipped, because they are no longer traces: {', '.join(done.unreadable)}")
+        )
 
 
-def _as_json(one: Compressed) -> dict[str, Any]:
-    learned = one.learned
+def _as_json(compressed: Compressed) -> dict[str, Any]:
+    learned = compressed.learned
     return {
-        "task": one.task.name,
-        "tenant": one.task.tenant,
-        "traces": [attempt.memory.id for attempt in one.task.attempts],
-        "state": one.state,
-        "why": one.why,
-        "memory": one.memory,
+        "task": compressed.task.name,
+        "tenant": compressed.task.tenant,
+        "traces": [attempt.memory.id for attempt in compressed.task.attempts],
+        "state": compressed.state,
+        "why": compressed.why,
+        "memory": compressed.memory,
         "ratio": None if learned is None else learned.ratio,
         "text": None if learned is None else learned.text,
         "turned_down": () if learned is None else learned.turned_down,
-        "estimated_tokens": one.tokens,
+        "estimated_tokens": compressed.tokens,
     }
 
 
-def _lines(one: Compressed) -> list[str]:
-    traces = counted(len(one.task.attempts), "trace", "traces")
-    learned = one.learned
+def _lines(compressed: Compressed) -> list[str]:
+    traces = counted(len(compressed.task.attempts), "trace", "traces")
+    learned = compressed.learned
     has_decisions = learned is not None and bool(learned.decisions)
     ratio = f", {learned.ratio:g} times shorter" if learned is not None and has_decisions else ""
-    lines = [f"{one.task.name}: {traces}{ratio}, {one.state}" + (f": {one.why}" if one.why else "")]
-    if one.tokens:
-        lines.append(f"  ? the model would be asked, some {one.tokens:,} tokens (--ask asks it)")
-    if one.learned is not None and one.state in ("planned", "applied"):
-        lines += [f"  {line}" for line in one.learned.text.split("\n")[1:]]
-        lines += [f"  ! left out: {why}" for why in one.learned.turned_down]
+    lines = [
+        f"{compressed.task.name}: {traces}{ratio}, {compressed.state}"
+        + (f": {compressed.why}" if compressed.why else "")
+    ]
+    if compressed.tokens:
+        lines.append(
+            f"  ? a model would be called with about {compressed.tokens:,} tokens (--ask calls it)"
+        )
+    if compressed.learned is not None and compressed.state in ("planned", "applied"):
+        lines += [f"  {line}" for line in compressed.learned.text.split("\n")[1:]]
+        lines += [f"  ! omitted: {why}" for why in compressed.learned.turned_down]
     return lines

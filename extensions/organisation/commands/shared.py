@@ -1,4 +1,4 @@
-"""slowwave shared: what a whole organisation knows, as facts with versions, authors and a log."""
+"""slowwave shared: facts of an organisation, with versions, authors and a log."""
 
 from __future__ import annotations
 
@@ -24,23 +24,28 @@ _NAMED = ("publish", "retract", "admit", "dismiss")
 
 def shared(
     file: FileArgument,
-    action: Annotated[Action, typer.Argument(help="What is to be shown or done.")] = "list",
+    action: Annotated[Action, typer.Argument(help="What to show or do.")] = "list",
     name: Annotated[
         str | None,
-        typer.Argument(metavar="[NAME]", help="The fact, or with admit and dismiss the author."),
+        typer.Argument(
+            metavar="[NAME]", help="Name of the fact; with admit and dismiss, of the author."
+        ),
     ] = None,
     text: Annotated[
-        str | None, typer.Argument(metavar="[TEXT]", help="With publish: what the fact says.")
+        str | None, typer.Argument(metavar="[TEXT]", help="With publish: the text of the fact.")
     ] = None,
     author: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Who does it; nobody else's rights count.")
+        str | None, typer.Option(metavar="NAME", help="Author of the change.")
     ] = None,
     reason: Annotated[
         str | None,
-        typer.Option(metavar="TEXT", allow_from_autoenv=False, help="Why; it is kept in the log."),
+        typer.Option(metavar="TEXT", allow_from_autoenv=False, help="Reason, stored in the log."),
     ] = None,
     human: Annotated[
-        bool, typer.Option("--human", allow_from_autoenv=False, help="With admit: a human.")
+        bool,
+        typer.Option(
+            "--human", allow_from_autoenv=False, help="With admit: the author is a human."
+        ),
     ] = False,
     seniority: Annotated[
         int | None,
@@ -49,7 +54,7 @@ def shared(
             min=1,
             max=9,
             allow_from_autoenv=False,
-            help="With admit: an agent, that may change what agents of lower seniority published.",
+            help="With admit: the author is an agent, which may change facts of agents below it.",
         ),
     ] = None,
     as_of: Annotated[
@@ -57,18 +62,18 @@ def shared(
         typer.Option(
             metavar="DAY",
             allow_from_autoenv=False,
-            help="With list, log and authors: as it was on a day.",
+            help="With list, log and authors: show the state at the end of this day.",
         ),
     ] = None,
     config: ConfigOption = None,
     json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Show and change the facts that a whole organisation shares: the tenant 'shared'.
+    """Show and change the facts that an organisation shares: the tenant 'shared'.
 
-    Each fact has a name and versions. Nothing is ever taken out of the log, and 'list --as-of'
-    shows what held on a day. Only who was admitted may write: humans everything, an agent what is
-    new, its own, or by an agent of lower seniority.
+    Each fact has a name and versions. The log only grows, and 'list --as-of' shows the facts of a
+    day. Only admitted authors may write: humans may change everything, agents new facts, their own,
+    and those of agents of lower seniority.
     """
     refuse_foreign(file)
     _refuse_wrong_usage(action, name, text, author, human, seniority, as_of, reason)
@@ -90,21 +95,25 @@ def _refuse_wrong_usage(
     reason: str | None,
 ) -> None:
     if (name is None) == (action in _NAMED) and action != "log":
-        what = "needs a name" if action in _NAMED else "takes no name"
+        what = "requires a name" if action in _NAMED else "does not take a name"
         raise typer.BadParameter(f"{action} {what}.")
     if (text is None) == (action == "publish"):
-        said = "needs what the fact says, behind its name" if text is None else "takes no text"
-        raise typer.BadParameter(f"{action} {said}.")
+        what = (
+            "requires the text of the fact after its name"
+            if text is None
+            else "does not take a text"
+        )
+        raise typer.BadParameter(f"{action} {what}.")
     if action in _NAMED and not author:
-        raise typer.BadParameter("Say who does it: --author NAME.")
+        raise typer.BadParameter("Specify the author: --author NAME.")
     if action == "admit" and human == (seniority is not None):
-        raise typer.BadParameter("Say what the author is: --human, or --seniority 1..9.")
+        raise typer.BadParameter("Specify the kind of author: --human, or --seniority 1..9.")
     if action != "admit" and (human or seniority is not None):
-        raise typer.BadParameter("--human and --seniority go with admit.")
+        raise typer.BadParameter("--human and --seniority are only for admit.")
     if action not in _READING and as_of is not None:
-        raise typer.BadParameter("--as-of goes with list, log and authors.")
+        raise typer.BadParameter("--as-of is only for list, log and authors.")
     if action in _READING and reason is not None:
-        raise typer.BadParameter("--reason goes with what is written to the log.")
+        raise typer.BadParameter("--reason is only for actions that write to the log.")
 
 
 def _show(file: Path, action: Action, name: str | None, day: str | None, output: Output) -> None:
@@ -119,22 +128,22 @@ def _show(file: Path, action: Action, name: str | None, day: str | None, output:
     head = {"command": "shared", "file": str(file), "action": action, "as_of": as_of}
     if action == "authors":
         authors = authors_of(entries).values()
-        output.result(head | {"authors": [asdict(one) for one in authors]})
-        lines = [f"{one.name}  {one.described()}" for one in authors]
+        output.result(head | {"authors": [asdict(author) for author in authors]})
+        lines = [f"{author.name}  {author.described()}" for author in authors]
     elif action == "log":
-        chosen = [one for one in entries if name in (None, one.subject)]
-        output.result(head | {"entries": [_as_json(one) for one in chosen]})
-        lines = [_line(one) for one in chosen]
+        chosen = [entry for entry in entries if name in (None, entry.subject)]
+        output.result(head | {"entries": [_as_json(entry) for entry in chosen]})
+        lines = [_line(entry) for entry in chosen]
     else:
         facts = snapshot(entries)
-        output.result(head | {"facts": [_as_json(one) for one in facts]})
-        lines = [f"{one.subject} (version {one.version}): {one.content}" for one in facts]
+        output.result(head | {"facts": [_as_json(fact) for fact in facts]})
+        lines = [f"{fact.subject} (version {fact.version}): {fact.content}" for fact in facts]
     output.show("\n".join(map(clean, lines)) or clean(f"{file}: {_none(action, name, day)}."))
 
 
 def _none(action: Action, name: str | None, day: str | None) -> str:
     """Say that the log has nothing of what was asked for."""
-    what = "nobody may write" if action == "authors" else "nothing is shared"
+    what = "there are no authors" if action == "authors" else "nothing is shared"
     what = what if name is None else f"there is nothing of '{name}'"
     return what if day is None else f"{what} as of {day}"
 
@@ -182,7 +191,7 @@ def _change(
             "entry": _as_json(entry),
         }
     )
-    output.show(clean(_line(entry) if changed else f"{name}: that is so already."))
+    output.show(clean(_line(entry) if changed else f"{name}: unchanged."))
 
 
 def _as_json(entry: SharedEntry) -> dict[str, Any]:
@@ -193,11 +202,11 @@ def _as_json(entry: SharedEntry) -> dict[str, Any]:
 def _line(entry: SharedEntry) -> str:
     from slowwave.extensions.organisation.store.shared_rules import authors_of
 
-    said = f": {entry.content}" if entry.operation == "publish" else ""
+    content = f": {entry.content}" if entry.operation == "publish" else ""
     if entry.operation == "admit":
-        said = f": {authors_of([entry])[entry.subject].described()}"
+        content = f": {authors_of([entry])[entry.subject].described()}"
     reason = f" ({entry.reason})" if entry.reason else ""
     return (
         f"{entry.sequence}  {entry.at[:16]}  {entry.author} {entry.operation} {entry.subject}, "
-        f"version {entry.version}{said}{reason}"
+        f"version {entry.version}{content}{reason}"
     )

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cache
+from importlib.resources import files
+from typing import Literal
 
+from pydantic import Field
+
+from slowwave.consolidation.model.answer_forms import AnswerForm, Stated
 from slowwave.consolidation.model.interface import Models
 from slowwave.consolidation.model.objections import check_drafts
-from slowwave.consolidation.model.prompts import DraftToCheck
+from slowwave.consolidation.model.prompts import DraftToCheck, Messages, fenced
 from slowwave.consolidation.model.question import Asking, Bill, Dialogue, Question, ask
 from slowwave.consolidation.model.unanswered import Unanswered
 from slowwave.consolidation.planning.estimates import Estimate
@@ -16,7 +23,6 @@ from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.consolidation.thresholds import WINDOW_TOKENS
 from slowwave.consolidation.writing.program_check import find_text_faults
 
-from .answer_form import EXPERIENCE, ExperienceAnswer, StatedClaim
 from .compression import (
     MOST_CONTEXTS,
     MOST_DECISIONS,
@@ -28,8 +34,31 @@ from .compression import (
     told_to_a_model,
 )
 from .experience_outcome import Compressed
-from .question_text import ask_about_traces
 from .traces import Worked
+
+
+class StatedClaim(Stated):
+    """One sentence, and the short ids of the traces that say it."""
+
+    text: str = Field(min_length=1)
+    sources: list[str]
+
+
+class StatedDecision(StatedClaim):
+    """Something that was decided, how that went, and the short ids of the traces that say so."""
+
+    outcome: Literal["worked", "failed"]
+
+
+class ExperienceAnswer(Stated):
+    """The answer about the traces of a task."""
+
+    decisions: list[StatedDecision]
+    contexts: list[StatedClaim]
+
+
+EXPERIENCE = AnswerForm("experience", ExperienceAnswer)
+
 
 # Expected of an answer.
 _ANSWER_TOKENS = 600
@@ -105,12 +134,12 @@ def _without(learned: Learned, refused: Mapping[Claim, str], checker: str) -> Le
 
 def _learned(stated: ExperienceAnswer, task: Task, shown: Sequence[Source], model: str) -> Learned:
     """Return what a model says was learned, as far as the traces bear it out."""
-    ids = {f"t{number}": one.id for number, one in enumerate(shown, start=1)}
-    said: list[tuple[Worked | None, Claim]] = [
-        *((one.outcome, _claim(one, ids)) for one in stated.decisions),
-        *((None, _claim(one, ids)) for one in stated.contexts),
+    ids = {f"t{number}": source.id for number, source in enumerate(shown, start=1)}
+    claims: list[tuple[Worked | None, Claim]] = [
+        *((decision.outcome, _claim(decision, ids)) for decision in stated.decisions),
+        *((None, _claim(context, ids)) for context in stated.contexts),
     ]
-    sound, turned_down = _sound(said, shown, task, model)
+    sound, turned_down = _sound(claims, shown, task, model)
     decisions = tuple(LearnedDecision(how, claim) for how, claim in sound if how is not None)
     contexts = tuple(claim for how, claim in sound if how is None)
     return Learned(
@@ -130,31 +159,32 @@ def shown_to_a_model(task: Task) -> list[Source]:
     nowhere = np.zeros(1, dtype=np.float32)  # traces have no vectors: nothing is searched by them
     shown: list[Source] = []
     left = WINDOW_TOKENS
-    for one in reversed(task.attempts):
-        text = told_to_a_model(one.trace)
+    for attempt in reversed(task.attempts):
+        text = told_to_a_model(attempt.trace)
         left -= count_tokens(text)
         if left < 0:
             break
         if text:
-            shown.append(Source(one.memory.id, text, one.memory.observed_at, nowhere))
+            shown.append(Source(attempt.memory.id, text, attempt.memory.observed_at, nowhere))
     return shown[::-1]
 
 
 def _claim(stated: StatedClaim, ids: Mapping[str, str]) -> Claim:
     return Claim(
-        " ".join(stated.text.split()), tuple(ids[one] for one in stated.sources if one in ids)
+        " ".join(stated.text.split()),
+        tuple(ids[source] for source in stated.sources if source in ids),
     )
 
 
 def _sound(
-    said: Sequence[tuple[Worked | None, Claim]], sources: Sequence[Source], task: Task, model: str
+    claims: Sequence[tuple[Worked | None, Claim]], sources: Sequence[Source], task: Task, model: str
 ) -> tuple[list[tuple[Worked | None, Claim]], list[str]]:
     """Return what the traces bear out, and why the rest is left out."""
-    attempts = {one.memory.id: one for one in task.attempts}
-    text_of = {one.id: one.text for one in sources}
+    attempts = {attempt.memory.id: attempt for attempt in task.attempts}
+    text_of = {source.id: source.text for source in sources}
     sound: list[tuple[Worked | None, Claim]] = []
     turned_down: list[str] = []
-    for how, claim in said:
+    for how, claim in claims:
         why = _fault(how, claim, sources, attempts)
         if why is not None:
             turned_down.append(f"{claim.text}: {why}")
@@ -169,15 +199,33 @@ def _fault(
     how: Worked | None, claim: Claim, sources: Sequence[Source], attempts: Mapping[str, Attempt]
 ) -> str | None:
     if not claim.sources:
-        return "it cites no trace that was shown"
+        return "it does not cite a trace that was shown"
     if not claim.text:
-        return "it says nothing"
-    if how is not None and not any(_went(attempts[one], how) for one in claim.sources):
-        return f"no trace that it cites says that something {how}"
-    cited = [one for one in sources if one.id in claim.sources]
+        return "it is empty"
+    if how is not None and not any(_went(attempts[trace], how) for trace in claim.sources):
+        return f"no trace that it cites contains something that {how}"
+    cited = [source for source in sources if source.id in claim.sources]
     return next(iter(find_text_faults(claim.text, cited)), None)
 
 
 def _went(attempt: Attempt, how: Worked) -> bool:
     trace = attempt.trace
-    return how in (trace.outcome, *(one.outcome for one in trace.steps))
+    return how in (trace.outcome, *(step.outcome for step in trace.steps))
+
+
+@cache
+def _prompt() -> str:
+    return files(__package__).joinpath("prompt.md").read_text("utf-8").strip()
+
+
+def ask_about_traces(task: str, sources: Sequence[Source]) -> Messages:
+    """Return the messages that ask what was learned; the traces are data, and cannot end it."""
+    shown = [
+        {"task": task},
+        *({"id": f"t{number}", "trace": item.text} for number, item in enumerate(sources, start=1)),
+    ]
+    lines = [json.dumps(line, ensure_ascii=False) for line in shown]
+    return [
+        {"role": "system", "content": _prompt()},
+        {"role": "user", "content": fenced("traces", lines)},
+    ]

@@ -1,6 +1,6 @@
 """From the traces of one task what was learned: decisions that worked or failed, and where.
 
-What the built-in compressor writes stands in the traces word for word. What a model writes is
+What the built-in compressor writes is quoted from the traces. What a model writes is
 checked like any draft, a claim at a time, and what does not pass is left out. Texts that are meant
 to the letter go to no model: their key facts are quoted.
 """
@@ -49,14 +49,14 @@ class Task:
     @property
     def key(self) -> str:
         """What a decision about these traces by this compressor is remembered by."""
-        hashes = sorted(one.memory.content_hash for one in self.attempts)
+        hashes = sorted(attempt.memory.content_hash for attempt in self.attempts)
         parts = [COMPRESSOR, self.tenant, self.name, hashes]
         return hashlib.sha256(json_text(parts).encode()).hexdigest()[:32]
 
     @property
     def characters(self) -> int:
         """How long its traces are."""
-        return sum(len(one.memory.content) for one in self.attempts)
+        return sum(len(attempt.memory.content) for attempt in self.attempts)
 
 
 @dataclass(frozen=True)
@@ -84,8 +84,10 @@ class Learned:
     def text(self) -> str:
         """What the memory will say."""
         lines = [f"Task: {' '.join(self.task.name.split())}"]
-        lines += [f"{one.outcome.capitalize()}: {one.claim.text}" for one in self.decisions]
-        lines += [f"Applies to: {one.text}" for one in self.contexts]
+        lines += [
+            f"{decision.outcome.capitalize()}: {decision.claim.text}" for decision in self.decisions
+        ]
+        lines += [f"Applies to: {context.text}" for context in self.contexts]
         if self.facts:
             lines.append(f"Key facts: {'; '.join(self.facts)}")
         return "\n".join(lines)
@@ -93,7 +95,7 @@ class Learned:
     @property
     def claims(self) -> tuple[Claim, ...]:
         """All that it states, with the traces that say it."""
-        return (*(one.claim for one in self.decisions), *self.contexts)
+        return (*(decision.claim for decision in self.decisions), *self.contexts)
 
     @property
     def ratio(self) -> float:
@@ -104,9 +106,9 @@ class Learned:
 def tasks_of(attempts: Sequence[Attempt], tenant: str) -> list[Task]:
     """Return the attempts of a tenant task by task, by name."""
     by_name: dict[str, list[Attempt]] = {}
-    for one in sorted(attempts, key=lambda one: (one.memory.observed_at, one.memory.id)):
-        by_name.setdefault(one.trace.name, []).append(one)
-    return [Task(tenant, name, tuple(several)) for name, several in sorted(by_name.items())]
+    for attempt in sorted(attempts, key=lambda item: (item.memory.observed_at, item.memory.id)):
+        by_name.setdefault(attempt.trace.name, []).append(attempt)
+    return [Task(tenant, name, tuple(rest)) for name, rest in sorted(by_name.items())]
 
 
 def compress(task: Task) -> Learned:
@@ -115,20 +117,22 @@ def compress(task: Task) -> Learned:
     A step counts with its own outcome, or else, where no step of its trace has one, the feedback
     with that of the trace. What was said in more traces comes first, of equals what failed.
     """
-    said = [
+    outcomes = [
         (outcome, text, attempt.memory.id)
         for attempt in task.attempts
         for outcome, text in _outcomes(attempt.trace)
     ]
     prompts = [
-        (None, prompt, one.memory.id)
-        for one in task.attempts
-        if (prompt := _beginning_of(one.trace.prompt)) is not None
+        (None, prompt, attempt.memory.id)
+        for attempt in task.attempts
+        if (prompt := _beginning_of(attempt.trace.prompt)) is not None
     ]
     decisions = [
-        LearnedDecision(outcome, claim) for outcome, claim in _united(said) if outcome is not None
+        LearnedDecision(outcome, claim)
+        for outcome, claim in _united(outcomes)
+        if outcome is not None
     ]
-    decisions.sort(key=lambda one: (-len(one.claim.sources), one.outcome != "failed"))
+    decisions.sort(key=lambda item: (-len(item.claim.sources), item.outcome != "failed"))
     return Learned(
         task,
         tuple(decisions[:MOST_DECISIONS]),
@@ -138,7 +142,7 @@ def compress(task: Task) -> Learned:
 
 
 def _outcomes(trace: TaskTrace) -> Iterator[tuple[Worked, str]]:
-    known = [(one.outcome, one.text) for one in trace.steps if one.outcome is not None]
+    known = [(step.outcome, step.text) for step in trace.steps if step.outcome is not None]
     if not known and trace.outcome is not None and trace.feedback:
         known = [(trace.outcome, trace.feedback)]
     for outcome, text in known:
@@ -148,8 +152,8 @@ def _outcomes(trace: TaskTrace) -> Iterator[tuple[Worked, str]]:
 
 
 def _beginning_of(text: str) -> str | None:
-    """Return the beginning of a text in whole sentences; None of one that is no prose."""
-    # Of a long one no more is read than could be kept.
+    """Return the beginning of a text in whole sentences; None if it is not prose."""
+    # A longer text is not read beyond what could be kept.
     beginning = text[: 4 * MOST_KEPT]
     if not _is_prose(beginning):
         return None
@@ -171,12 +175,12 @@ def _is_prose(text: str) -> bool:
 
 
 def _united(
-    said: Sequence[tuple[Worked | None, str, str]],
+    found: Sequence[tuple[Worked | None, str, str]],
 ) -> list[tuple[Worked | None, Claim]]:
     """Return what was said, the same once, with all who say it. The first wording stays."""
     wordings: dict[tuple[Worked | None, str], str] = {}
     sources: dict[tuple[Worked | None, str], dict[str, None]] = {}
-    for outcome, text, memory_id in said:
+    for outcome, text, memory_id in found:
         key = outcome, normal_form(text)
         wordings.setdefault(key, text)
         sources.setdefault(key, {})[memory_id] = None

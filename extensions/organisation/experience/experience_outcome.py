@@ -40,13 +40,13 @@ class Compression:
     unreadable: tuple[str, ...]
     run_id: str | None = None
     interrupted: bool = False
-    # Why the file could not be written any more, after something was.
+    # Why the file could no longer be written, after something was.
     broken_off: StoreError | None = None
 
     @property
     def usage(self) -> Usage:
         """What a model took for all of it."""
-        return sum((one.usage for one in self.tasks), start=Usage())
+        return sum((task.usage for task in self.tasks), start=Usage())
 
     @property
     def verdict(self) -> Verdict:
@@ -55,7 +55,7 @@ class Compression:
             return "interrupted"
         if self.broken_off is not None:
             return "partial"
-        if not any(one.state in ("failed", "skipped") for one in self.tasks):
+        if not any(task.state in ("failed", "skipped") for task in self.tasks):
             return "done"
         return "failed" if self.run_id is None else "partial"
 
@@ -66,9 +66,11 @@ def judged(tried: Compressed, least_ratio: float) -> Compressed:
     if tried.state != "planned" or learned is None:
         return tried
     if not learned.decisions:
-        said = "; ".join(learned.turned_down) or "no trace says of a decision how it went"
-        return replace(tried, state="discarded", why=said)
+        why = "; ".join(learned.turned_down) or "no trace contains the outcome of a decision"
+        return replace(tried, state="discarded", why=why)
     if learned.ratio < least_ratio:
-        why = f"it would be only {learned.ratio:g} times shorter, and {least_ratio:g} is wanted"
+        why = (
+            f"it would be only {learned.ratio:g} times shorter, and the minimum is {least_ratio:g}"
+        )
         return replace(tried, state="discarded", why=why)
     return tried

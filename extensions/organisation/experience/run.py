@@ -46,7 +46,7 @@ class ExperienceOptions:
     """What the user chose."""
 
     tenants: tuple[str, ...] = ()
-    # What is less than so many times shorter than the traces is discarded.
+    # Lessons that are not this many times shorter than their traces are discarded.
     least_ratio: float = 1.0
     # In a dry run: ask the model all the same.
     ask: bool = False
@@ -120,14 +120,14 @@ def _due(file: MemoryFile, tenants: Sequence[str]) -> _Due:
                 unreadable.append(memory.id)
         compressed = {}
         for memory in read_derived(file, tenant):
-            said = memory.metadata.get("experience")
-            if isinstance(said, dict):
-                earlier[tenant, str(said.get("task"))] = memory
-                traces = said.get("traces")
+            lesson = memory.metadata.get("experience")
+            if isinstance(lesson, dict):
+                earlier[tenant, str(lesson.get("task"))] = memory
+                traces = lesson.get("traces")
                 ids = frozenset(map(str, traces)) if isinstance(traces, list) else frozenset()
-                compressed[str(said.get("task"))] = (ids, said.get("compressor"))
+                compressed[str(lesson.get("task"))] = (ids, lesson.get("compressor"))
         for task in tasks_of(attempts, tenant):
-            ids = frozenset(one.memory.id for one in task.attempts)
+            ids = frozenset(attempt.memory.id for attempt in task.attempts)
             if compressed.get(task.name) != (ids, COMPRESSOR) and task.key not in remembered:
                 due.append(task)
     return _Due(tuple(due), earlier, tuple(unreadable))
@@ -147,7 +147,7 @@ def _rehearsed(
 ) -> Compression:
     due = _due(file, options.tenants)
     if isinstance(writer, ModelWriter) and not options.ask:
-        tried: Iterator[Compressed] = (_to_be_asked(one, writer) for one in due.tasks)
+        tried: Iterator[Compressed] = (_to_be_asked(task, writer) for task in due.tasks)
     else:
         tried = _tried(due.tasks, embedder, writer, AnswerStore(file), progress)
     found = {one.task.key: judged(one, options.least_ratio) for one in tried}
@@ -171,9 +171,9 @@ def _tried(
 ) -> Iterator[Compressed]:
     """Yield what was learned from each task: by rules in their order, by a model as it answers."""
     done = 0
-    for some in _portions(tasks, embedder, writer, answers):
-        for one in some:
-            yield one
+    for portion in _portions(tasks, embedder, writer, answers):
+        for compressed in portion:
+            yield compressed
             done += 1
             progress.stage("compressing", done, len(tasks))
 
@@ -182,9 +182,9 @@ def _portions(
     tasks: Sequence[Task], embedder: Embedder, writer: Writer, answers: AnswerStore
 ) -> Iterator[Sequence[Compressed]]:
     if not isinstance(writer, ModelWriter):
-        yield from ([Compressed(one, "planned", learned=compress(one))] for one in tasks)
+        yield from ([Compressed(task, "planned", learned=compress(task))] for task in tasks)
         return
-    shown = [(one, shown_to_a_model(one)) for one in tasks]
+    shown = [(task, shown_to_a_model(task)) for task in tasks]
     nothing = [Learned(task, (), (), facts_of(task)) for task, sources in shown if not sources]
     yield [Compressed(one.task, "planned", learned=one) for one in nothing]
     dialogues = (
@@ -224,8 +224,8 @@ class _CarryingOut:
             with open_writing(run.path) as file:
                 answers = AnswerStore(file, now)
                 tasks = self._due.tasks
-                for one in _tried(tasks, run.embedder, run.writer, answers, self._progress):
-                    self._settle(judged(one, self._options.least_ratio))
+                for compressed in _tried(tasks, run.embedder, run.writer, answers, self._progress):
+                    self._settle(judged(compressed, self._options.least_ratio))
             self._interruption.close()
         except KeyboardInterrupt:
             self._interruption.close()
@@ -242,28 +242,28 @@ class _CarryingOut:
             run.end("failed", None, {})
             raise
         outcome = Compression(
-            tuple(self._done[one.key] for one in self._due.tasks if one.key in self._done),
+            tuple(self._done[task.key] for task in self._due.tasks if task.key in self._done),
             self._due.unreadable,
             run.run_id,
             interrupted,
             broken_off,
         )
-        # What was stored stands all the same.
+        # What was stored stays.
         with suppress(OutOfTime, StoreError), self._interruption.limited():
-            applied = [one.state for one in outcome.tasks if one.state == "applied"]
+            applied = [task.state for task in outcome.tasks if task.state == "applied"]
             report = run_report(before, self._count(), applied, outcome.usage)
             run.end(outcome.verdict, None, report)
         return outcome
 
-    def _settle(self, one: Compressed) -> None:
-        if one.state == "planned" and one.learned is not None:
-            vector = to_blob(self._run.embedder.encode([one.learned.text])[0])
-            self._last = one
+    def _settle(self, compressed: Compressed) -> None:
+        if compressed.state == "planned" and compressed.learned is not None:
+            vector = to_blob(self._run.embedder.encode([compressed.learned.text])[0])
+            self._last = compressed
             with self._run.writing() as file:
-                memory = self._storing.store(file, one.learned, vector)
-            one = replace(one, state="applied", memory=memory)
+                memory = self._storing.store(file, compressed.learned, vector)
+            compressed = replace(compressed, state="applied", memory=memory)
             self._last = None
-        self._done[one.task.key] = one
+        self._done[compressed.task.key] = compressed
 
     def _find_applied(self) -> None:
         """Add what the interruption kept from coming among what is done."""

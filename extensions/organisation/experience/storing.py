@@ -40,7 +40,7 @@ class Storing:
     def _insert(self, file: MemoryFile, learned: Learned, blob: bytes) -> str:
         task = learned.task
         memory = self._memory(learned)
-        sources = [one.memory for one in task.attempts]
+        sources = [attempt.memory for attempt in task.attempts]
         changes = ProposalChanges(file, self._run_id, task.key, self._now)
         names = sorted(names_in(memory.content))
         changes.insert_memory(memory, self._embedding_model, blob, names)
@@ -54,8 +54,8 @@ class Storing:
                 "writer": "extractive" if learned.model is None else "model",
                 "model": learned.model,
                 "prompt_hash": content_hash(COMPRESSOR),
-                "inputs_hash": content_hash(json_text([one.content_hash for one in sources])),
-                "claims": json_text([asdict(one) for one in learned.claims]),
+                "inputs_hash": content_hash(json_text([source.content_hash for source in sources])),
+                "claims": json_text([asdict(claim) for claim in learned.claims]),
                 "prompt_tokens": 0,
                 "completion_tokens": 0,
                 "cost_usd": None if learned.model else 0.0,
@@ -72,7 +72,7 @@ class Storing:
             key=task.key,
             operation="synthesize",
             tenant=task.tenant,
-            sources=tuple(one.memory.id for one in task.attempts),
+            sources=tuple(attempt.memory.id for attempt in task.attempts),
             survivor=None,
             derived=memory.id,
             state="applied",
@@ -85,15 +85,15 @@ class Storing:
 
     def _memory(self, learned: Learned) -> Memory:
         task, text = learned.task, learned.text
-        sources = [one.memory for one in task.attempts]
-        outcomes = [one.trace.outcome for one in task.attempts]
+        sources = [attempt.memory for attempt in task.attempts]
+        outcomes = [attempt.trace.outcome for attempt in task.attempts]
         experience = {
             "task": task.name,
             "compressor": COMPRESSOR,
             "ratio": learned.ratio,
             "worked": outcomes.count("worked"),
             "failed": outcomes.count("failed"),
-            "traces": [one.id for one in sources],
+            "traces": [item.id for item in sources],
         }
         return Memory(
             id=new_id(),
@@ -103,17 +103,17 @@ class Storing:
             layer="stable",
             status="active",
             origin="consolidation",
-            trust=derived_trust(one.trust for one in sources),
-            importance=max(one.importance for one in sources),
+            trust=derived_trust(source.trust for source in sources),
+            importance=max(entry.importance for entry in sources),
             pinned=False,
-            generation=1 + max(one.generation for one in sources),
+            generation=1 + max(candidate.generation for candidate in sources),
             source="experience",
             session=None,
             tags=("experience",),
             metadata={"experience": experience},
             content_hash=content_hash(text),
             access_count=0,
-            observed_at=max(one.observed_at for one in sources),
+            observed_at=max(source.observed_at for source in sources),
             created_at=self._now,
             updated_at=self._now,
             accessed_at=None,

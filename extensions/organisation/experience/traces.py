@@ -47,7 +47,7 @@ class TaskTrace(_Part):
         """Take a step that is a text alone."""
         if not isinstance(value, list):
             return value
-        return [{"text": one} if isinstance(one, str) else one for one in value]
+        return [{"text": item} if isinstance(item, str) else item for item in value]
 
     @property
     def name(self) -> str:
@@ -57,13 +57,13 @@ class TaskTrace(_Part):
     def parts(self) -> Iterator[tuple[str, str]]:
         """Yield each text with what it is."""
         yield "Prompt", self.prompt
-        for one in self.steps:
-            yield f"Step, {one.outcome}" if one.outcome else "Step", one.text
+        for step in self.steps:
+            yield f"Step, {step.outcome}" if step.outcome else "Step", step.text
         if self.output:
             yield "Output", self.output
         if self.feedback or self.outcome:
-            said = f"Feedback, {self.outcome}" if self.outcome else "Feedback"
-            yield said, self.feedback or "none"
+            shown = f"Feedback, {self.outcome}" if self.outcome else "Feedback"
+            yield shown, self.feedback or "none"
 
 
 def parse_trace(line: bytes, number: int) -> TaskTrace:
@@ -75,7 +75,7 @@ def parse_trace(line: bytes, number: int) -> TaskTrace:
         where = ".".join(map(str, first["loc"]))
         raise InvalidLine(
             f"Line {number} is not a trace: {where + ': ' if where else ''}{first['msg']}.",
-            "Nothing was taken in. docs/organisation.md shows what a trace looks like.",
+            "Nothing was added. docs/organisation.md shows the form of a trace.",
         ) from error
 
 
@@ -100,5 +100,5 @@ def as_memory(trace: TaskTrace, tenant: str, now: Any) -> Memory:
 
 
 def trace_of(memory: Memory) -> TaskTrace:
-    """Return the trace that a memory keeps. Raises ValueError if it is none any more."""
+    """Return the trace that a memory keeps. Raises ValueError if it is no longer one."""
     return TaskTrace.model_validate(memory.metadata.get(RAW_EXPERIENCE))

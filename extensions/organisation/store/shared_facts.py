@@ -48,15 +48,15 @@ def snapshot(entries: list[SharedEntry], as_of: str | None = None) -> list[Share
 
 def entries_until(entries: list[SharedEntry], as_of: str | None) -> list[SharedEntry]:
     """Return what had been done by a moment."""
-    return [one for one in entries if as_of is None or one.at <= as_of]
+    return [entry for entry in entries if as_of is None or entry.at <= as_of]
 
 
 def publish(
     file: MemoryFile, request: WriteRequest, name: str, text: str
 ) -> tuple[SharedEntry, bool]:
-    """Publish a fact, or its next version; say whether that is anything new.
+    """Publish a fact, or its next version; return whether anything changed.
 
-    Raises `NotAllowed`, and `StoreError` for what is no fact.
+    Raises `NotAllowed`, and `StoreError` for an invalid text.
     """
     _refuse_name(name, "a fact")
     if not text.strip() or len(text) > _LONGEST_FACT:
@@ -93,7 +93,7 @@ def retract(file: MemoryFile, request: WriteRequest, name: str) -> SharedEntry:
 def admit(
     file: MemoryFile, request: WriteRequest, name: str, kind: AuthorKind, seniority: int | None
 ) -> tuple[SharedEntry, bool]:
-    """Let somebody write, or change what they are; say whether that is anything new.
+    """Let somebody write, or change what they are; return whether anything changed.
 
     The first of all is a human who admits themselves. Raises `NotAllowed`, and `StoreError` if the
     tenant is somebody else's.
@@ -110,9 +110,9 @@ def admit(
             return last, False
         if known is not None and known.kind == "human" and kind != "human":
             refuse_to_leave_none(entries, name)
-        said = {"kind": kind} | ({} if seniority is None else {"seniority": seniority})
+        content = {"kind": kind} | ({} if seniority is None else {"seniority": seniority})
         entry = replace(_next(entries, request, author, last), operation="admit", subject=name)
-        entry = replace(entry, content=json_text(said))
+        entry = replace(entry, content=json_text(content))
         append(file, entry)
         return entry, True
 
@@ -124,7 +124,7 @@ def dismiss(file: MemoryFile, request: WriteRequest, name: str) -> SharedEntry:
         author = refuse_authors(entries, request.author, None)
         if name not in authors_of(entries):
             raise NotFound(
-                f"'{name}' is no author.", "'slowwave shared FILE authors' shows who is."
+                f"'{name}' is not an author.", "'slowwave shared FILE authors' shows all authors."
             )
         refuse_to_leave_none(entries, name)
         last = latest(entries, name, of_a_fact=False)
@@ -140,7 +140,7 @@ def _next(
 
     Its time is never before the one in front: a clock that was set back must not rewrite history.
     """
-    at = max([request.now, *(one.at for one in entries[-1:])])
+    at = max([request.now, *(entry.at for entry in entries[-1:])])
     version = 1 if last is None else last.version + 1
     return SharedEntry(
         sequence=len(entries) + 1,
@@ -193,8 +193,8 @@ def _refuse_name(name: str, what: str) -> None:
     is_plain = all(unicodedata.category(letter)[0] != "C" for letter in name)
     if not name or name != name.strip() or len(name) > _LONGEST_NAME or not is_plain:
         raise StoreError(
-            f"The name of {what} has 1 to {_LONGEST_NAME} characters, no blanks around them and no "
-            "control codes.",
+            f"The name of {what} must have 1 to {_LONGEST_NAME} characters, without spaces around "
+            "them and without control characters.",
             "Nothing was changed.",
         )
 
@@ -202,6 +202,6 @@ def _refuse_name(name: str, what: str) -> None:
 def _refuse_taken(file: MemoryFile) -> None:
     if file.value("SELECT 1 FROM memories WHERE tenant = ? LIMIT 1", [SHARED_TENANT]) is not None:
         raise StoreError(
-            f"The tenant '{SHARED_TENANT}' of {file.path} has memories that nobody published.",
-            "Give them another tenant first: shared knowledge is a tenant of its own.",
+            f"The tenant '{SHARED_TENANT}' of {file.path} has memories that were not published.",
+            "Move them to another tenant first: this one is for shared facts only.",
         )

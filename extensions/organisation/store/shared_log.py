@@ -17,8 +17,8 @@ from .log_script import SCRIPT, TABLE
 
 # The whole file, exported and imported, would have the same log.
 SAVE_WITHOUT_LOG = (
-    "Restore it from a backup. 'slowwave export FILE', without --all, saves the memories that are "
-    "active, and not the log."
+    "Restore it from a backup. 'slowwave export FILE', without --all, saves the active memories, "
+    "but not the log."
 )
 
 SharedOperation = Literal["publish", "retract", "admit", "dismiss"]
@@ -50,13 +50,13 @@ class SharedEntry:
         return self.operation in ("publish", "retract")
 
 
-_COLUMNS = ", ".join(one.name for one in fields(SharedEntry))
+_COLUMNS = ", ".join(field.name for field in fields(SharedEntry))
 
 
 def read_log(file: MemoryFile) -> list[SharedEntry]:
     """Return the whole log, oldest first.
 
-    Raises `UnusableFile` if a row is not what was written: then nobody knows what holds, and who
+    Raises `UnusableFile` if a row was changed: then nobody knows what holds, and who
     may write.
     """
     entries, broken = _read(file)
@@ -66,7 +66,7 @@ def read_log(file: MemoryFile) -> list[SharedEntry]:
 
 
 def broken_log(file: MemoryFile) -> str | None:
-    """Return where the log is not what was written; None if it is whole."""
+    """Return where the log was changed; None if it is whole."""
     _, broken = _read(file)
     return None if broken is None else _describe(broken)
 
@@ -83,12 +83,14 @@ def append(file: MemoryFile, entry: SharedEntry) -> None:
 
 def latest(entries: Sequence[SharedEntry], subject: str, of_a_fact: bool) -> SharedEntry | None:
     """Return the last entry about a fact, or about an author."""
-    about = (one for one in entries if one.subject == subject and one.of_a_fact == of_a_fact)
-    return max(about, key=lambda one: one.sequence, default=None)
+    about = (
+        entry for entry in entries if entry.subject == subject and entry.of_a_fact == of_a_fact
+    )
+    return max(about, key=lambda item: item.sequence, default=None)
 
 
 def _read(file: MemoryFile) -> tuple[list[SharedEntry], int | None]:
-    """Return the rows, and the number of the first that is not what was written."""
+    """Return the rows, and the number of the first that was changed."""
     entries: list[SharedEntry] = []
     if not has_log(file):
         return entries, None
@@ -104,7 +106,7 @@ def _read(file: MemoryFile) -> tuple[list[SharedEntry], int | None]:
 
 
 def _describe(number: int) -> str:
-    return f"entry {number} of the log of shared knowledge is not what was written"
+    return f"entry {number} of the log of shared knowledge was changed"
 
 
 def _digest(before: str | None, entry: SharedEntry) -> str:

@@ -16,7 +16,7 @@ from .shared_log import SAVE_WITHOUT_LOG, AuthorKind, SharedEntry, SharedOperati
 
 # An agent's seniority; a human is above all of them.
 LEAST_SENIORITY, MOST_SENIORITY = 1, 9
-_ASK = "'slowwave shared FILE authors' shows who may write; a human admits others."
+_ASK = "'slowwave shared FILE authors' shows the authors; a human can admit more."
 
 
 class NotAllowed(StoreError):
@@ -57,14 +57,14 @@ def allowed(entries: Sequence[SharedEntry], name: str) -> Author:
     """Return an author who may write at all. Raises `NotAllowed`."""
     author = authors_of(entries).get(name)
     if author is None:
-        was = any((one.operation, one.subject) == ("dismiss", name) for one in entries)
-        why = "it was dismissed" if was else "nobody admitted it"
+        was = any((entry.operation, entry.subject) == ("dismiss", name) for entry in entries)
+        why = "it was dismissed" if was else "it was never admitted"
         raise NotAllowed(f"'{name}' may not write to shared knowledge: {why}.", _ASK)
     return author
 
 
 def refuse_fact(author: Author, operation: SharedOperation, last: SharedEntry | None) -> None:
-    """Refuse a new version of a fact, or its end, to who is not above whoever wrote it last.
+    """Refuse a new version of a fact, or its end, to authors not above its last author.
 
     Everybody may change what is their own; humans may change all. Raises `NotAllowed`.
     """
@@ -91,22 +91,22 @@ def refuse_authors(entries: Sequence[SharedEntry], name: str, subject: Author | 
     if not entries and subject is not None:
         if subject.kind != "human" or subject.name != name:
             raise NotAllowed(
-                "The first who is admitted is a human, who admits themselves.",
-                "Say: slowwave shared FILE admit NAME --human --author NAME",
+                "The first author must be a human who admits themselves.",
+                "Run: slowwave shared FILE admit NAME --human --author NAME",
             )
         return subject
     author = known.get(name)
     if author is None or author.kind != "human":
-        raise NotAllowed(f"'{name}' may not admit or dismiss anybody: only a human may.", _ASK)
+        raise NotAllowed(f"'{name}' may not admit or dismiss authors: only a human may.", _ASK)
     return author
 
 
 def refuse_to_leave_none(entries: Sequence[SharedEntry], leaving: str) -> None:
     """Refuse to take its last human from shared knowledge. Raises `NotAllowed`."""
-    others = (one for one in authors_of(entries).values() if one.name != leaving)
-    if not any(one.kind == "human" for one in others):
+    rest = (author for author in authors_of(entries).values() if author.name != leaving)
+    if not any(item.kind == "human" for item in rest):
         raise NotAllowed(
-            f"'{leaving}' is the last human: nobody could admit anybody after that.",
+            f"'{leaving}' is the last human: nobody could admit authors after that.",
             "Admit another human first.",
         )
 
@@ -117,8 +117,8 @@ def _rank(kind: AuthorKind, seniority: int | None) -> int:
 
 def _author(entry: SharedEntry) -> Author:
     try:
-        said = json.loads(entry.content or "")
-        kind, seniority = said["kind"], said.get("seniority")
+        author = json.loads(entry.content or "")
+        kind, seniority = author["kind"], author.get("seniority")
         if kind == "human" and seniority is None:
             return Author(entry.subject, "human", None)
         if kind == "agent" and LEAST_SENIORITY <= int(seniority) <= MOST_SENIORITY:
@@ -126,6 +126,6 @@ def _author(entry: SharedEntry) -> Author:
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         pass
     raise UnusableFile(
-        f"The file is damaged: entry {entry.sequence} of shared knowledge names no author.",
+        f"The file is damaged: entry {entry.sequence} of shared knowledge does not name an author.",
         SAVE_WITHOUT_LOG,
     )

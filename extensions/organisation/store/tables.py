@@ -26,7 +26,7 @@ def find_faults(file: MemoryFile) -> Iterator[tuple[str, str]]:
         memories = dict(rows.fetchall())
         for memory in sorted(map(str, {*facts, *memories})):
             if facts.get(memory) != memories.get(memory):
-                yield "shared knowledge", f"memory {memory} is not what the log says"
+                yield "shared knowledge", f"memory {memory} differs from the log"
 
 
 TABLES = ExtensionTables(SCRIPT, {TABLE: "sequence"}, find_faults)

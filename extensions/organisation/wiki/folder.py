@@ -33,21 +33,21 @@ _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
 def write_wiki(
     folder: Path, pages: Iterable[tuple[PageName, str]], file: str, mode: int
 ) -> WrittenPages:
-    """Write the pages of a wiki, and remove earlier ones that are no more.
+    """Write the pages of a wiki, and delete earlier ones that are obsolete.
 
     file: the name of the memory file. mode: who may read and write that, and so each page. Raises
     `StoreError`, also where another file's pages lie there, and `FileHeld` while another export
     writes there.
     """
-    said, names = WrittenPages(), set()
+    counts, names = WrittenPages(), set()
     with _explained(folder), _opened(folder, mode) as top, _locked(top, folder):
         _refuse_others_pages(top, folder, file)
         for name, text in pages:
             names.add(name.parts)
-            _write_page(top, name, text.encode(), mode, said)
+            _write_page(top, name, text.encode(), mode, counts)
         for part in _OURS:
-            _remove_others(top, (part,), names, said)
-    return said
+            _remove_others(top, (part,), names, counts)
+    return counts
 
 
 def refuse_others_pages(folder: Path, file: str) -> None:
@@ -65,11 +65,11 @@ def refuse_others_pages(folder: Path, file: str) -> None:
 
 def _refuse_others_pages(top: int, folder: Path, file: str) -> None:
     (index,) = INDEX.parts
-    other = file_of_index(_content(top, index) or b"")
-    if other not in (None, file):
+    second = file_of_index(_content(top, index) or b"")
+    if second not in (None, file):
         raise StoreError(
-            f"Cannot write into {folder}: the pages there are of {other}, not of {file}.",
-            f"Name another folder; if it is the same file, remove {index} there.",
+            f"Cannot write into {folder}: it contains the pages of {second}, not of {file}.",
+            f"Specify another folder; if it is the same file, delete {index} there.",
         )
 
 
@@ -81,18 +81,18 @@ def _explained(folder: Path) -> Iterator[None]:
         where = f" ({error.filename})" if isinstance(error.filename, str) else ""
         if error.errno in (errno.ELOOP, errno.ENOTDIR):
             raise StoreError(
-                f"Cannot write into {folder}: something else is in the way{where}.",
-                "A wiki needs real folders named raw and wiki: name a new folder, or remove what "
-                "stands there.",
+                f"Cannot write into {folder}: another file is in the way{where}.",
+                "A wiki needs real folders named raw and wiki. Specify a new folder, or delete the "
+                "file.",
             ) from error
         if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
             raise StoreError(
                 f"Cannot write into {folder}: {error.strerror}{where}.",
-                "Nothing may be written there: name another folder, or let this user write in it.",
+                "Specify another folder, or let this user write to it.",
             ) from error
         raise StoreError(
             f"Cannot write into {folder}: {error.strerror}{where}.",
-            "The pages that were written so far are whole; export once more.",
+            "The pages written so far are complete; export again.",
         ) from error
 
 
@@ -105,7 +105,7 @@ def _opened(folder: Path, mode: int) -> Iterator[int]:
         pass
     except FileNotFoundError as error:
         raise StoreError(
-            f"Cannot write into {folder}: there is no folder {folder.parent}.", "Make that first."
+            f"Cannot write into {folder}: there is no folder {folder.parent}.", "Create it first."
         ) from error
     opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
@@ -124,19 +124,19 @@ def _locked(top: int, folder: Path) -> Iterator[None]:
         raise FileHeld(
             f"Another export writes into {folder}.", "Wait until it has ended, then try again."
         ) from None
-    yield  # the lock goes with the open folder
+    yield  # closing the folder releases the lock
 
 
-def _write_page(top: int, name: PageName, content: bytes, mode: int, said: WrittenPages) -> None:
+def _write_page(top: int, name: PageName, content: bytes, mode: int, counts: WrittenPages) -> None:
     with _folder_of(top, name.parts[:-1], mode) as folder:
         there = _content(folder, name.parts[-1])
         if there == content:
-            said.unchanged += 1
+            counts.unchanged += 1
         elif there is None or is_untouched(there):
             _replace(folder, name.parts[-1], content, mode)
-            said.written += 1
+            counts.written += 1
         else:
-            said.kept.append("/".join(name.parts))
+            counts.kept.append("/".join(name.parts))
 
 
 @contextmanager
@@ -184,21 +184,21 @@ def _replace(folder: int, name: str, content: bytes, mode: int) -> None:
 
 
 def _remove_others(
-    top: int, parts: tuple[str, ...], names: set[tuple[str, ...]], said: WrittenPages
+    top: int, parts: tuple[str, ...], names: set[tuple[str, ...]], counts: WrittenPages
 ) -> None:
     """Remove the pages in a folder and below it that an export wrote and would not write now."""
     try:
         with _folder_of(top, parts, None) as folder:
-            for one in sorted(os.listdir(folder)):  # noqa: PTH208 - by number: no path leads away
-                kind = os.stat(one, dir_fd=folder, follow_symlinks=False).st_mode
-                path = (*parts, one)
+            for item in sorted(os.listdir(folder)):  # noqa: PTH208 - by number: no path leads away
+                kind = os.stat(item, dir_fd=folder, follow_symlinks=False).st_mode
+                path = (*parts, item)
                 if stat.S_ISDIR(kind):
-                    _remove_others(top, path, names, said)
-                elif one == _UNFINISHED:
-                    os.unlink(one, dir_fd=folder)
-                elif one.endswith(_ENDING) and path not in names and _is_ours(folder, one):
-                    os.unlink(one, dir_fd=folder)
-                    said.removed += 1
+                    _remove_others(top, path, names, counts)
+                elif item == _UNFINISHED:
+                    os.unlink(item, dir_fd=folder)
+                elif item.endswith(_ENDING) and path not in names and _is_ours(folder, item):
+                    os.unlink(item, dir_fd=folder)
+                    counts.removed += 1
     except FileNotFoundError:
         return  # nothing was ever written there
     with _folder_of(top, parts[:-1], None) as above, suppress(OSError):

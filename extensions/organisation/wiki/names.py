@@ -12,7 +12,7 @@ _PLAIN = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*\Z")
 # How names end that are made here: no other may look like one of them.
 _HASHED = re.compile(r"(?:^|-)[0-9a-f]{10}\Z")
 _MOST_LETTERS = 60
-# What Windows takes for a device, whatever follows behind a dot.
+# Names of Windows devices, with any extension.
 _DEVICES = re.compile(r"(?:con|prn|aux|nul|com[0-9]|lpt[0-9])\Z")
 
 
@@ -36,10 +36,10 @@ class PageName:
 
     parts: tuple[str, ...]
 
-    def link_to(self, other: PageName) -> str:
+    def link_to(self, second: PageName) -> str:
         """Return how a link in this page leads to another."""
         folder = posixpath.join("", *self.parts[:-1]) or "."
-        return posixpath.relpath(posixpath.join(*other.parts), folder)
+        return posixpath.relpath(posixpath.join(*second.parts), folder)
 
 
 INDEX = PageName(("index.md",))
@@ -62,5 +62,5 @@ def name_of_tenant(tenant: str) -> PageName:
 
 
 def name_of_entity(tenant: str, name: str) -> PageName:
-    """Return the page of an entity: the same name may stand for another thing elsewhere."""
+    """Return the page of an entity: the same name may mean another thing elsewhere."""
     return PageName(("wiki", "entities", stem_of(tenant), f"{stem_of(name)}.md"))

@@ -33,7 +33,12 @@ _FRONT = (
     *("superseded_by", "superseded_at", "content_hash"),
 )
 # In this order a tenant's active memories are listed.
-_LAYERS = (("core", "Core"), ("stable", "Stable"), ("working", "Working"), ("ephemeral", "Passing"))
+_LAYERS = (
+    ("core", "Core"),
+    ("stable", "Stable"),
+    ("working", "Working"),
+    ("ephemeral", "Ephemeral"),
+)
 _GONE = (("superseded", "Superseded"), ("archived", "Archived"), ("expired", "Expired"))
 
 
@@ -50,7 +55,7 @@ def all_pages(file: MemoryFile, named: str) -> Iterator[tuple[PageName, str]]:
     for tenant in tenants(file):
         picture = read_tenant(file, tenant)
         yield from _Pages(picture).all(file)
-        active = sum(one.status == "active" for one in picture.memories.values())
+        active = sum(memory.status == "active" for memory in picture.memories.values())
         index.append((tenant, active, len(picture.memories), picture.rules))
     yield INDEX, _index(index, named)
 
@@ -62,15 +67,15 @@ def _index(tenants: Sequence[tuple[str, int, int, Sequence[Memory]]], named: str
         for tenant, active, count, _ in tenants
     ]
     rules = [
-        f"- {as_link(one.content, INDEX.link_to(name_of_rule(one.id)))}"
+        f"- {as_link(rule.content, INDEX.link_to(name_of_rule(rule.id)))}"
         for *_, rules in tenants
-        for one in rules
-        if one.status == "active"
+        for rule in rules
+        if rule.status == "active"
     ]
     body = [
         "# Memories",
-        "Written by `slowwave export --wiki`: what was observed lies in `raw/`, to the letter; "
-        "what was made of it in `wiki/`. Pages that are changed by hand are not written again.",
+        "Written by `slowwave export --wiki`: observed memories are in `raw/`, verbatim; derived "
+        "ones in `wiki/`. Pages that were edited by hand are not overwritten.",
         *_section("Tenants", lines),
         *_section("Rules", rules),
     ]
@@ -95,11 +100,11 @@ class _Pages:
         """Yield them."""
         from slowwave.store.lineage import read_claims
 
-        for one in self._of.memories.values():
-            claims = read_claims(file, one.id) if one.id in self._of.sources else []
-            yield _name(one), self._memory(one, claims)
-        for one in self._of.rules:
-            yield name_of_rule(one.id), self._rule(one)
+        for memory in self._of.memories.values():
+            claims = read_claims(file, memory.id) if memory.id in self._of.sources else []
+            yield _name(memory), self._memory(memory, claims)
+        for memory in self._of.rules:
+            yield name_of_rule(memory.id), self._rule(memory)
         for name, ids in self._of.mentions.items():
             yield name_of_entity(self._of.tenant, name), self._entity(name, ids)
         yield self._home, self._tenant()
@@ -116,8 +121,8 @@ class _Pages:
             "metadata": json_text(memory.metadata) if memory.metadata else None,
             "tags": list(memory.tags),
             "entities": list(names),
-            "made_from": [one.source_id for one in sources],
-            "made_into": [one.derived_id for one in derived],
+            "made_from": [source.source_id for source in sources],
+            "made_into": [item.derived_id for item in derived],
         }
         successor = self._of.memories.get(memory.superseded_by or "")
         body = [
@@ -125,9 +130,9 @@ class _Pages:
             as_block(memory.content),
             self._about(at, memory, names),
             *_section("Replaced by", self._links(at, [successor] if successor else [])),
-            *_section("Statements", (self._claim(at, one) for one in claims)),
-            *_section("Made from", (self._source(at, one) for one in sources)),
-            *_section("Made into", (self._derived(at, one) for one in derived)),
+            *_section("Statements", (self._claim(at, claim) for claim in claims)),
+            *_section("Derived from", (self._source(at, edge) for edge in sources)),
+            *_section("Used in", (self._derived(at, entry) for entry in derived)),
         ]
         return page(front | more, body)
 
@@ -144,9 +149,9 @@ class _Pages:
 
     def _claim(self, at: PageName, claim: KeptClaim) -> str:
         cited = [
-            f"[{number}]({at.link_to(_name(self._of.memories[one]))})"
-            for number, one in enumerate(claim.sources, start=1)
-            if one in self._of.memories
+            f"[{number}]({at.link_to(_name(self._of.memories[item]))})"
+            for number, item in enumerate(claim.sources, start=1)
+            if item in self._of.memories
         ]
         return f"- {as_line(claim.text)}" + (f" ({', '.join(cited)})" if cited else "")
 
@@ -155,13 +160,13 @@ class _Pages:
         if there is not None:
             return self._link(at, there)
         kept = edge.source_content or edge.source_id
-        return f"- {as_line(title_of(kept))} (no longer here)"
+        return f"- {as_line(title_of(kept))} (no longer in the file)"
 
     def _derived(self, at: PageName, edge: Edge) -> str:
         return f"{self._link(at, self._of.memories[edge.derived_id])} ({edge.operation})"
 
     def _links(self, at: PageName, memories: Iterable[Memory]) -> Iterator[str]:
-        return (self._link(at, one) for one in memories)
+        return (self._link(at, memory) for memory in memories)
 
     def _link(self, at: PageName, memory: Memory) -> str:
         status = "" if memory.status == "active" else f" ({memory.status})"
@@ -178,38 +183,38 @@ class _Pages:
             "rule": rule.id,
             "tenant": rule.tenant,
             "status": rule.status,
-            "evidence": [one.source_id for one in evidence],
+            "evidence": [item.source_id for item in evidence],
         }
         body = [
             f"# {as_line(title_of(rule.content))}",
             as_block(rule.content),
-            f"[All of this memory]({at.link_to(_name(rule))})",
-            *_section("Evidence", (self._source(at, one) for one in evidence)),
+            f"[The memory]({at.link_to(_name(rule))})",
+            *_section("Evidence", (self._source(at, edge) for edge in evidence)),
         ]
         return page(front, body)
 
     def _entity(self, name: str, ids: Sequence[str]) -> str:
         at = name_of_entity(self._of.tenant, name)
-        mentioned = [self._of.memories[one] for one in ids]
-        active = [one for one in mentioned if one.status == "active"]
-        others = [one for one in mentioned if one.status != "active"]
+        mentioned = [self._of.memories[memory_id] for memory_id in ids]
+        active = [item for item in mentioned if item.status == "active"]
+        rest = [memory for memory in mentioned if memory.status != "active"]
         body = [
             f"# {as_line(title_of(name))}",
             f"tenant {as_link(self._of.tenant, at.link_to(self._home))}",
             *_section("Active", self._links(at, active)),
-            *_section("No longer active", self._links(at, others)),
+            *_section("No longer active", self._links(at, rest)),
         ]
         return page({"title": title_of(name), "entity": name, "tenant": self._of.tenant}, body)
 
     def _tenant(self) -> str:
         at, memories = self._home, list(self._of.memories.values())
-        active = [one for one in memories if one.status == "active"]
+        active = [memory for memory in memories if memory.status == "active"]
         body = [f"# {as_line(title_of(self._of.tenant))}"]
         body += _section(
             "Rules",
             (
-                f"- {as_link(one.content, at.link_to(name_of_rule(one.id)))}"
-                for one in self._of.rules
+                f"- {as_link(rule.content, at.link_to(name_of_rule(rule.id)))}"
+                for rule in self._of.rules
             ),
         )
         for layer, title in _LAYERS:

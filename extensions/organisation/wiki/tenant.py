@@ -28,13 +28,13 @@ class TenantPicture:
     @cached_property
     def rule_ids(self) -> frozenset[str]:
         """The ids of the memories that are rules."""
-        edges = (edge for several in self.sources.values() for edge in several)
-        return frozenset(one.derived_id for one in edges if one.operation == "extract")
+        edges = (edge for source in self.sources.values() for edge in source)
+        return frozenset(item.derived_id for item in edges if item.operation == "extract")
 
     @cached_property
     def rules(self) -> list[Memory]:
         """The rules."""
-        return [one for one in self.memories.values() if one.id in self.rule_ids]
+        return [memory for memory in self.memories.values() if memory.id in self.rule_ids]
 
     @cached_property
     def mentions(self) -> dict[str, list[str]]:
@@ -53,5 +53,5 @@ def read_tenant(file: MemoryFile, tenant: str) -> TenantPicture:
     for edge in read_edges(file, tenant):
         sources.setdefault(edge.derived_id, []).append(edge)
         derived.setdefault(edge.source_id, []).append(edge)
-    memories = {one.id: one for one in read_tenant_memories(file, tenant)}
+    memories = {memory.id: memory for memory in read_tenant_memories(file, tenant)}
     return TenantPicture(tenant, memories, sources, derived, read_entities(file, tenant))

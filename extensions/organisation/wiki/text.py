@@ -20,7 +20,7 @@ _NO_DIGEST = "0" * 16
 _ACTIVE = re.compile(
     r"([\\`*_{}\[\]<>()#|~$%^=&@!]|(?<=[A-Za-z]):(?=\S)|(?<=[^\W\d])\.(?=\w)|(?<=\d)\.(?=[^\W\d]))"
 )
-# What begins a list or a heading where it stands at the start of a line.
+# Begins a list or a heading at the start of a line.
 _BEGINS = re.compile(r"\A(\d*)([-+.])")
 # What stays as it is in a block besides what can be seen.
 _KEPT = re.compile(r"(\n|\t)")
@@ -50,7 +50,7 @@ def as_block(text: str) -> str:
 
     Control codes are shown as escapes.
     """
-    lines = "".join(one if one in "\n\t" else clean(one) for one in _KEPT.split(text))
+    lines = "".join(part if part in "\n\t" else clean(part) for part in _KEPT.split(text))
     longest = max(map(len, re.findall("`+", lines)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"{fence}text\n{lines}\n{fence}"
@@ -66,7 +66,7 @@ def page(front: Mapping[str, Any], body: Iterable[str]) -> str:
 
 
 def _as_yaml(values: Mapping[str, Any]) -> str:
-    """Return YAML in which everything can be read; escapes stand for what no screen shows."""
+    """Return YAML in which everything can be read; invisible characters are escaped."""
     import yaml
 
     def dump(allow_unicode: bool) -> str:

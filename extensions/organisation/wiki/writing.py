@@ -22,6 +22,6 @@ def write_out(memory_file: Path, folder: Path, readers: Path) -> WrittenPages:
     """
     with open_reading(memory_file) as opened:
         refuse_unreadable(opened)
-        # Another agent's file may be a folder: what lets one enter that is no matter of pages.
+        # Another agent's file may be a folder, whose execute permission does not matter for pages.
         file = readers.absolute().name
         return write_wiki(folder, all_pages(opened, file), file, file_mode(readers) & 0o666)

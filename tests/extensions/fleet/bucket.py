@@ -50,7 +50,7 @@ class Bucket:
 
     def keys(self) -> list[str]:
         """Return what lies in the bucket."""
-        return sorted(one.key for one in self._store().list())
+        return sorted(item.key for item in self._store().list())
 
     def asked(self, method: str) -> list[str]:
         """Return the memory files that such requests were about, and forget all requests."""

@@ -62,14 +62,14 @@ def runs_of(path: Path) -> list[str]:
 def all_receipts(place: Path | str) -> list[Receipt]:
     """Return the receipts of all nights, the earliest first."""
     archive = Archive(str(place))
-    return [one for night in reversed(archive.nights()) for one in archive.receipts(night)]
+    return [receipt for night in reversed(archive.nights()) for receipt in archive.receipts(night)]
 
 
 def told_runs(place: Path | str) -> dict[str, list[str]]:
     """Return which runs the receipts of all nights tell of each file."""
     found: dict[str, list[str]] = {}
-    for one in all_receipts(place):
-        found.setdefault(one.key, []).extend(one.runs)
+    for receipt in all_receipts(place):
+        found.setdefault(receipt.key, []).extend(receipt.runs)
     return found
 
 

@@ -88,8 +88,8 @@ def test_a_fleet_applies_what_a_night_of_each_file_applies_by_itself(
         assert cli("maintain", one, "--consolidate").code == 0
     found = maintained(cli, fleet)
     assert found["became"] == {"done": 4}
-    assert [applied(one) for one in fleet] == [applied(one) for one in alone]
-    assert found["applied"] == sum(len(applied(one)) for one in alone) == 6
+    assert [applied(item) for item in fleet] == [applied(entry) for entry in alone]
+    assert found["applied"] == sum(len(applied(candidate)) for candidate in alone) == 6
     assert all(cli("check", one).code == 0 for one in fleet)
 
 
@@ -97,8 +97,8 @@ def test_two_shards_do_what_one_process_does_and_none_does_it_twice(
     fleet: list[Path], cli: Cli
 ) -> None:
     parts = [maintained(cli, fleet, "--shard", f"{at}/2") for at in range(2)]
-    assert sum(int(str(one["files"])) for one in parts) == 4
-    assert all(len(runs_of(one)) == 1 for one in fleet)
+    assert sum(int(str(part["files"])) for part in parts) == 4
+    assert all(len(runs_of(item)) == 1 for item in fleet)
     assert told_runs(folder_of(fleet) / RECEIPTS) == {
         one.relative_to(folder_of(fleet)).as_posix(): runs_of(one) for one in fleet
     }
@@ -117,7 +117,7 @@ def test_worker_processes_that_are_killed_cost_no_file_its_night(
         figures.add("workers of fleets killed")
         assert totals.became == {"done": 3}
         # The one that was killed had applied them, and said nothing.
-        assert totals.applied == sum(len(applied(one)) for one in files)
+        assert totals.applied == sum(len(applied(file)) for file in files)
         assert all(len(applied(one)) == len(set(applied(one))) for one in files)
         receipts = told_runs(folder / "agents" / RECEIPTS)
         assert sorted(receipts.values()) == sorted(map(runs_of, files))
@@ -139,7 +139,7 @@ def test_workers_of_which_none_comes_to_anything_end_the_night(
 ) -> None:
     fleet_of(tmp_path / "agents", 1)
     (tmp_path / "driver").write_text(str(os.getpid()))
-    with pytest.raises(ConsolidationError, match="end as soon as they begin"):
+    with pytest.raises(ConsolidationError, match="die immediately"):
         nightly(tmp_path / "agents", deadly_writer(tmp_path, 99), workers=2)
 
 
@@ -179,7 +179,7 @@ def test_a_night_can_be_undone_file_by_file(fleet: list[Path], cli: Cli) -> None
 
 def test_the_next_night_opens_only_what_changed_or_is_due(fleet: list[Path], cli: Cli) -> None:
     maintained(cli, fleet)
-    opened = {one: one.stat() for one in fleet}
+    opened = {item: item.stat() for item in fleet}
     fill(fleet[1], told(["The wiki is backed up at 02:30."], "wiki"))
     # Who opened this one would say that it is no memory file.
     data, was = fleet[0].read_bytes(), fleet[0].stat()
@@ -263,7 +263,7 @@ def test_a_signal_ends_a_fleet_with_its_code_and_keeps_the_receipts(
         [*command, "--consolidate", "--workers", "1", "--json"], stdout=subprocess.PIPE, text=True
     )
     for _ in range(600):
-        if any(runs_of(one) for one in files):
+        if any(runs_of(file) for file in files):
             break
         time.sleep(0.02)
     driver.send_signal(signal.SIGTERM)
@@ -272,7 +272,7 @@ def test_a_signal_ends_a_fleet_with_its_code_and_keeps_the_receipts(
     said = json.loads(out)
     assert said["complete"] is False
     assert 0 < said["files"] < len(files)
-    assert cli("fleet", "report", folder / RECEIPTS).out.count("Not all files were come to") == 1
+    assert cli("fleet", "report", folder / RECEIPTS).out.count("Not all files were maintained") == 1
 
 
 # ---- budgets ----
@@ -307,13 +307,13 @@ def test_two_workers_side_by_side_keep_to_one_budget(
         made = partial(writer_of, "openai/gpt-4o-mini", server.base, None, 4)
         told_orders = orders(tmp_path / "agents", made, 2, budget, owner)
         with ThreadPoolExecutor(2) as pool:
-            shares = pool.map(lambda some: nights(told_orders, some), (files[::2], files[1::2]))
-            receipts = [one for share in shares for one in share]
+            shares = pool.map(lambda rest: nights(told_orders, rest), (files[::2], files[1::2]))
+            receipts = [entry for share in shares for entry in share]
         asked = len(server.asked)
-    assert why in " ".join(str(one.why) for one in receipts)
-    assert sum(one.calls for one in receipts) == asked > 1
+    assert why in " ".join(str(item.why) for item in receipts)
+    assert sum(receipt.calls for receipt in receipts) == asked > 1
     assert asked == budget.calls or budget.calls is None
-    spent = sum(one.cost or 0.0 for one in receipts)
+    spent = sum(found.cost or 0.0 for found in receipts)
     assert 0 < spent <= (budget.cost_usd or spent)
 
 
@@ -335,10 +335,10 @@ def test_worker_processes_keep_to_one_budget(tmp_path: Path, cli: Cli, long_only
 
 def test_a_budget_is_parted_among_shards_without_a_rest() -> None:
     shares = [share_of(UsageLimits(10, 100, 1.0, 60.0), Shard(at, 3)) for at in range(3)]
-    assert sum(one.calls or 0 for one in shares) == 10
-    assert sum(one.tokens or 0 for one in shares) == 100
-    assert sum(one.cost_usd or 0 for one in shares) == pytest.approx(1.0)
-    assert {one.seconds for one in shares} == {60.0}
+    assert sum(item.calls or 0 for item in shares) == 10
+    assert sum(found.tokens or 0 for found in shares) == 100
+    assert sum(entry.cost_usd or 0 for entry in shares) == pytest.approx(1.0)
+    assert {share.seconds for share in shares} == {60.0}
 
 
 @pytest.mark.parametrize("kind", ["memory", "file"])
@@ -350,14 +350,14 @@ def test_an_owner_grants_no_more_than_there_is(kind: str, tmp_path: Path) -> Non
     # What was overshot is missing afterwards.
     owner.give_back(Portion(-10, 0, -0.1))
     granted = [owner.take(Portion(1, 0, 0.05)) for _ in range(100)]
-    assert sum(one.calls or 0 for one in granted) == 85
-    assert sum(one.cost_usd or 0 for one in granted) <= 0.85 + 1e-9
+    assert sum(item.calls or 0 for item in granted) == 85
+    assert sum(found.cost_usd or 0 for found in granted) <= 0.85 + 1e-9
     assert owner.take(Portion(1, 0, 0.0)) == Portion(0, 0, 0.0)
 
 
 def test_every_key_falls_to_one_shard() -> None:
     keys = [f"agents/{at}.db" for at in range(300)]
-    counts = [sum(falls_to(one, Shard(at, 3)) for one in keys) for at in range(3)]
+    counts = [sum(falls_to(key, Shard(at, 3)) for key in keys) for at in range(3)]
     assert sum(counts) == 300
     assert min(counts) > 60
 
@@ -378,7 +378,7 @@ def test_what_is_wrong_with_one_file_is_told_and_the_others_are_done(
     assert ended.json["became"] == {"done": 2, "foreign": 1, "held": 1, "unusable": 1}
     said = cli("fleet", "report", folder / RECEIPTS)
     assert said.code == 0
-    assert "1 file held by another run" in said.out
+    assert "1 file locked by another run" in said.out
     assert "agent-0.db" in said.out
     # The damaged and the held one are tried again, the other program's is not even opened.
     assert maintained(cli, fleet)["became"] == {"done": 1, "unchanged": 3, "unusable": 1}
@@ -425,7 +425,7 @@ def test_what_was_a_memory_file_and_is_none_is_said_to_be_unusable(
         ended = cli("fleet", "maintain", path.parent, "--consolidate", "--workers", 1, "--json")
         assert ended.code == 1
         assert ended.json["became"] == {"unusable": 1}
-        assert "no memory file any more" in ended.json["troubles"][0]["why"]
+        assert "no longer a memory file" in ended.json["troubles"][0]["why"]
 
 
 def test_what_is_wrong_with_many_files_is_said_once(fleet: list[Path], cli: Cli) -> None:
@@ -443,11 +443,11 @@ def test_what_is_wrong_with_many_files_is_said_once(fleet: list[Path], cli: Cli)
 
 
 def test_a_dry_run_writes_nothing_anywhere(fleet: list[Path], cli: Cli) -> None:
-    before = [one.read_bytes() for one in fleet]
+    before = [item.read_bytes() for item in fleet]
     found = maintained(cli, fleet, "--dry-run")
     assert found["became"] == {"planned": 4}
     assert found["planned"] == 6
-    assert [one.read_bytes() for one in fleet] == before
+    assert [entry.read_bytes() for entry in fleet] == before
     assert not (folder_of(fleet) / RECEIPTS).exists()
 
 
@@ -475,7 +475,7 @@ def test_what_a_list_names_and_is_not_there_is_told_each_night_until_it_is(
         said = cli(*command)
         assert said.code == 3
         assert f"2 files: {became}, 1 not there." in said.out
-        assert "1 file not there: the list names it, and there is no such file" in said.out
+        assert "1 file not there: it is listed, but does not exist" in said.out
         assert "  agents/agent-9.db" in said.out
         assert not (tmp_path / "agents" / "agent-9.db").exists()
     quiet = cli(*command, "--quiet")
@@ -519,10 +519,10 @@ def test_a_file_of_several_names_has_one_night(source: str, tmp_path: Path, cli:
     ("arguments", "code", "sentence"),
     [
         (("SOURCE", "--consolidate", "--shard", "2/2"), 2, "counts from 0"),
-        (("SOURCE", "--consolidate", "--shard", "first"), 2, "takes I/N"),
-        (("SOURCE", "--consolidate", "--checker", "none"), 2, "goes with --model"),
+        (("SOURCE", "--consolidate", "--shard", "first"), 2, "must be I/N"),
+        (("SOURCE", "--consolidate", "--checker", "none"), 2, "requires --model"),
         (("nowhere", "--consolidate"), 10, "There is no folder, list or file nowhere"),
-        (("ftp://host/files", "--consolidate"), 1, "Known are: s3://"),
+        (("ftp://host/files", "--consolidate"), 1, "Known kinds: s3://"),
         (("SOURCE", "--consolidate", "--receipts", "/proc/none"), 1, "Cannot write receipts"),
         (("SOURCE", "--consolidate", "--metrics", "/proc/none/fleet.prom"), 1, "Cannot write"),
         (("SOURCE", "--consolidate", "--embedder", "no-such-model"), 1, "cannot be loaded"),
@@ -540,7 +540,13 @@ def test_what_makes_no_sense_ends_with_a_sentence_and_a_code(
     text = tmp_path / "notes.txt"
     text.write_text("These are notes,\nand no list of files.\n")
     named = {"SOURCE": str(path.parent), "EMPTY": str(tmp_path / "empty"), "TEXT": str(text)}
-    ended = cli("fleet", "maintain", *(named.get(one, one) for one in arguments), "--workers", 1)
+    ended = cli(
+        "fleet",
+        "maintain",
+        *(named.get(argument, argument) for argument in arguments),
+        "--workers",
+        1,
+    )
     assert ended.code == code
     assert sentence in ended.err
     assert "Traceback" not in ended.err
@@ -583,7 +589,7 @@ def test_a_report_adds_up_the_shards_and_says_which_is_missing(
     maintained(cli, fleet, "--shard", "0/2")
     receipts = folder_of(fleet) / RECEIPTS
     found = cli("fleet", "report", receipts, "--json").json
-    assert [one["state"] for one in found["shards"]] == ["complete", "missing"]
+    assert [item["state"] for item in found["shards"]] == ["complete", "missing"]
     assert found["complete"] is False
     maintained(cli, fleet, "--shard", "1/2")
     metrics = tmp_path / "fleet.prom"
@@ -657,7 +663,7 @@ def test_what_a_night_of_fewer_files_leaves_out_is_known_all_the_same(tmp_path: 
     archive = Archive(str(tmp_path / RECEIPTS))
     named = (".", "a1.db", ".", "a2.db", "*1.db", "list.txt", "a1.db")
     for night, source in enumerate(source_of(str(tmp_path / name)) for name in named):
-        keys = [one.key for one in source.listing()]
+        keys = [item.key for item in source.listing()]
         known, _ = archive.manifest(keys, source.marks_of_wider)
         assert {known[key].last_run for key in keys if key in known} == (
             {"the run"} if night else set()

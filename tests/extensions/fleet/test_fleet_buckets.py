@@ -30,13 +30,13 @@ from nights import fill, rows, told
 from slowwave.consolidation.model.usage_limits import BudgetOwner, UsageLimits
 from slowwave.consolidation.writing.writer import Writer
 from slowwave.extensions.fleet.commands.worker import writer_of
-from slowwave.extensions.fleet.store import object_store
-from slowwave.extensions.fleet.working_folders import (
+from slowwave.extensions.fleet.objects import (
     COPY,
     answers_left,
     working_folder,
     working_root,
 )
+from slowwave.extensions.fleet.store import object_store
 
 Rounds = Callable[[int, int], int]
 
@@ -50,7 +50,7 @@ def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[Bucket]:
 def filled(bucket: Bucket, folder: Path, count: int) -> list[str]:
     """Put agents' files into the bucket, and return their keys."""
     files = fleet_of(folder, count)
-    keys = [one.relative_to(folder).as_posix() for one in files]
+    keys = [file.relative_to(folder).as_posix() for file in files]
     for key, path in zip(keys, files, strict=True):
         bucket.put(key, path)
     bucket.forget()
@@ -74,7 +74,7 @@ def test_objects_have_the_nights_that_files_have(bucket: Bucket, tmp_path: Path,
         got = bucket.get(key, tmp_path / "got.db")
         assert applied(got) == applied(tmp_path / "alone" / key) != []
         assert cli("check", got).code == 0
-    told_runs = {one.key: list(one.runs) for one in all_receipts(bucket.receipts)}
+    told_runs = {receipt.key: list(receipt.runs) for receipt in all_receipts(bucket.receipts)}
     assert told_runs == {key: runs_of(bucket.get(key, tmp_path / "got.db")) for key in keys}
 
 
@@ -176,7 +176,7 @@ def test_a_question_is_paid_once_though_the_object_is_put_meanwhile(
         totals = nightly(bucket.address, made)
         assert totals.became == {"done": 1}
         # Who asked for the same twice would have paid twice.
-        asked = [json.dumps(one.messages) for one in server.asked]
+        asked = [json.dumps(item.messages) for item in server.asked]
         assert len(asked) == len(set(asked)) > 0
     (receipt,) = all_receipts(bucket.receipts)
     assert (receipt.tries, receipt.calls) == (2, len(asked))
@@ -196,7 +196,7 @@ def test_a_question_is_paid_once_though_the_worker_is_killed_before_the_object_i
     with model_server() as server:
         asking = partial(writer_of, "openai/gpt-4o-mini", server.base, None, 1)
         totals = nightly(bucket.address, deadly_writer(tmp_path, 1, writer=asking), workers=2)
-        asked = [json.dumps(one.messages) for one in server.asked]
+        asked = [json.dumps(item.messages) for item in server.asked]
     assert len(list(tmp_path.glob("killed-*"))) == 1
     assert totals.became == {"done": 1}
     assert len(asked) == len(set(asked)) > 0
@@ -225,7 +225,7 @@ def test_a_folder_for_copies_that_others_can_read_is_refused(
     working_root().chmod(0o755)
     found = maintain(cli, bucket)
     assert found["became"] == {"failed": 1}
-    assert "this user alone can read" in str(found["troubles"])
+    assert "only this user can read" in str(found["troubles"])
     assert bucket.asked("GET") == []
 
 

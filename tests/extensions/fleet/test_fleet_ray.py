@@ -42,8 +42,8 @@ def test_ray_applies_what_one_process_applies(tmp_path: Path) -> None:
     assert found["became"] == {"done": 6}
     command = [sys.executable, "-m", "slowwave.cli", "fleet", "maintain", str(tmp_path / "alone")]
     subprocess.run([*command, "--consolidate", "--workers", "1", "--quiet"], check=True)
-    alone = [tmp_path / "alone" / one.relative_to(tmp_path / "agents") for one in files]
-    assert [applied(one) for one in files] == [applied(one) for one in alone]
+    alone = [tmp_path / "alone" / entry.relative_to(tmp_path / "agents") for entry in files]
+    assert [applied(file) for file in files] == [applied(item) for item in alone]
     assert sorted(told_runs(tmp_path / "agents" / RECEIPTS).values()) == sorted(map(runs_of, files))
 
 
@@ -54,7 +54,7 @@ def test_a_worker_of_ray_that_is_killed_costs_no_file_its_night(
     driver = maintain(tmp_path / "agents")
     killed = False
     while driver.poll() is None and not killed:
-        if sum(bool(runs_of(one)) for one in files) > 1:
+        if sum(bool(runs_of(file)) for file in files) > 1:
             killed = _kill_one_of(driver.pid)
         time.sleep(0.05)
     out, _ = driver.communicate(timeout=300)
@@ -62,7 +62,7 @@ def test_a_worker_of_ray_that_is_killed_costs_no_file_its_night(
     figures.add("workers of Ray killed")
     assert json.loads(out)["complete"] is True
     assert sorted(told_runs(tmp_path / "agents" / RECEIPTS).values()) == sorted(map(runs_of, files))
-    assert all(len(applied(one)) == len(set(applied(one))) > 0 for one in files)
+    assert all(len(applied(item)) == len(set(applied(item))) > 0 for item in files)
 
 
 def _kill_one_of(driver: int) -> bool:

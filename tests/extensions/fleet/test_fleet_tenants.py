@@ -38,7 +38,7 @@ def filled(database: Database) -> Database:
 def receipts(folder: Path) -> dict[str, Receipt]:
     """Return the receipts of the latest night, by their tenants."""
     archive = Archive(str(folder))
-    return {one.key: one for one in archive.receipts(archive.nights()[0])}
+    return {receipt.key: receipt for receipt in archive.receipts(archive.nights()[0])}
 
 
 def test_each_tenant_has_its_night_and_the_receipts_equal_the_runs_of_the_mirrors(
@@ -48,14 +48,14 @@ def test_each_tenant_has_its_night_and_the_receipts_equal_the_runs_of_the_mirror
     ended = cli(*NIGHT, url, "--receipts", tmp_path)
     assert ended.code == 0, ended.err
     assert "sesame" not in ended.out + ended.err
-    told = receipts(tmp_path)
-    assert list(told) == TENANTS
-    for tenant, receipt in told.items():
+    output = receipts(tmp_path)
+    assert list(output) == TENANTS
+    for tenant, receipt in output.items():
         assert (receipt.became, receipt.applied) == ("done", 1)
         assert len(database.texts(tenant)) == 2
         runs = cli("log", database.of(tenant), "--json").json["runs"]
-        assert receipt.runs == tuple(one["id"] for one in runs)
-    assert all(b"sesame" not in one.read_bytes() for one in tmp_path.rglob("*") if one.is_file())
+        assert receipt.runs == tuple(run["id"] for run in runs)
+    assert all(b"sesame" not in path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
 
 
 def test_a_tenant_that_did_not_change_is_not_opened_and_one_that_did_is(
@@ -65,11 +65,11 @@ def test_a_tenant_that_did_not_change_is_not_opened_and_one_that_did_is(
     cli(*NIGHT, url, "--receipts", tmp_path)
     before, mirrors = database.store(), database.mirrors()
     assert cli(*NIGHT, url, "--receipts", tmp_path).code == 0
-    assert {one.became for one in receipts(tmp_path).values()} == {"unchanged"}
+    assert {receipt.became for receipt in receipts(tmp_path).values()} == {"unchanged"}
     assert (database.store(), database.mirrors()) == (before, mirrors)
     database.put(TENANTS[1], "new", {"content": "Bo likes rye"})
     assert cli(*NIGHT, url, "--receipts", tmp_path).code == 0
-    became = {tenant: one.became for tenant, one in receipts(tmp_path).items()}
+    became = {tenant: item.became for tenant, item in receipts(tmp_path).items()}
     assert became == {TENANTS[0]: "unchanged", TENANTS[1]: "done", TENANTS[2]: "unchanged"}
 
 
@@ -84,7 +84,7 @@ def test_a_text_that_was_changed_in_place_is_noticed(
         "WHERE prefix = 'memories.ann' AND value ->> 'content' LIKE '%rye%'"
     )
     cli(*NIGHT, url, "--receipts", tmp_path)
-    became = {tenant: one.became for tenant, one in receipts(tmp_path).items()}
+    became = {tenant: item.became for tenant, item in receipts(tmp_path).items()}
     assert became["memories.ann"] != "unchanged"
     assert became["memories.bo"] == "unchanged"
 
@@ -96,12 +96,12 @@ def test_a_tenant_that_another_night_has_leased_is_held_and_the_others_go_on(
     with Lease(DatabaseUrl.parse(database.of(TENANTS[0])), PostgresStore()).held():
         ended = cli(*NIGHT, url, "--receipts", tmp_path)
     assert ended.code == 3
-    told = receipts(tmp_path)
-    assert [one.became for one in told.values()] == ["held", "done", "done"]
-    assert told[TENANTS[0]].runs == ()
+    output = receipts(tmp_path)
+    assert [text.became for text in output.values()] == ["held", "done", "done"]
+    assert output[TENANTS[0]].runs == ()
     assert len(database.texts(TENANTS[0])) == 3
     assert cli(*NIGHT, url, "--receipts", tmp_path).code == 0
-    became = {tenant: one.became for tenant, one in receipts(tmp_path).items()}
+    became = {tenant: item.became for tenant, item in receipts(tmp_path).items()}
     assert became == {TENANTS[0]: "done", TENANTS[1]: "unchanged", TENANTS[2]: "unchanged"}
 
 
@@ -131,7 +131,7 @@ def test_what_goes_with_a_database_and_what_with_files_is_told_apart(
     assert "--receipts" in cli(*NIGHT, url).err
     ended = cli(*NIGHT, tmp_path)
     assert ended.code == 2
-    assert "goes with a database" in ended.err
+    assert "is for a database" in ended.err
     gone = cli(*NIGHT, f"{url.replace(database.name, 'nowhere')}", "--receipts", tmp_path)
     assert gone.code == 10
     assert "does not exist" in json.loads(gone.err)["error"]
@@ -202,4 +202,4 @@ def test_a_killed_driver_leaves_tenants_whose_rows_fit_their_mirrors_and_nothing
         assert set(receipts(folder)) == set(tenants)
         refuse_half_a_night(database, tenants)
         applied = "SELECT count(*) FROM proposals WHERE state = 'applied'"
-        assert [database.in_mirror(one, applied) for one in tenants] == [[(1,)]] * len(tenants)
+        assert [database.in_mirror(item, applied) for item in tenants] == [[(1,)]] * len(tenants)

@@ -196,7 +196,7 @@ def test_what_others_link_to_in_whatever_way_stays_and_is_named(
     before = content(folder)
     ended = cli("maintain", folder, "--consolidate", "--format", "claude-code")
     assert ended.code == 0
-    assert "stay as they are" in ended.err
+    assert "are not removed" in ended.err
     assert "port-of-billing.md" in ended.err
     assert content(folder)["port-of-billing.md"] == before["port-of-billing.md"]
     assert "billing-port.md" not in content(folder)
@@ -212,7 +212,7 @@ def test_an_undo_beyond_what_a_session_loads_gives_everything_back_and_says_so(
     assert len(index(folder)) == 200
     ended = cli("undo", folder, run)
     assert ended.code == 0
-    assert "its agent takes 200" in ended.err
+    assert "its agent reads 200" in ended.err
     assert len(index(folder)) > 200
     assert (folder / "port-of-billing.md").exists()
 
@@ -235,7 +235,7 @@ def test_a_text_for_which_the_index_has_no_room_is_taken_back_and_the_rest_is_wr
     decide(mirror.state, a_decision(operation="extract", derived="rule", tenant="feedback"))
     pulled = mirror.settle(NOW)
     assert list(pulled.stale) == ["proposal-1"]
-    assert "its agent takes 200" in pulled.stale["proposal-1"]
+    assert "its agent reads 200" in pulled.stale["proposal-1"]
     assert content(folder) == before
     assert mirror.settle(NOW).stale == {}
 
@@ -250,13 +250,13 @@ OTHER_VERSIONS: dict[str, tuple[Callable[[Path], object], str]] = {
     "front matter": (with_another_front, "billing-port-9090.md"),
     "index of titles": (
         lambda folder: (folder / "MEMORY.md").write_text("# Memory\n\n- Billing port: 8080\n"),
-        "MEMORY.md lists no memory",
+        "MEMORY.md does not list memories",
     ),
     "index as a table": (
         lambda folder: (folder / "MEMORY.md").write_text(
             "| file | what |\n|---|---|\n| billing-port | 8080 |\n"
         ),
-        "MEMORY.md lists no memory",
+        "MEMORY.md does not list memories",
     ),
 }
 
@@ -287,7 +287,7 @@ def test_a_file_of_another_version_stays_and_is_named(
     before = content(folder)["port-of-billing.md"]
     ended = cli("maintain", folder, "--consolidate", "--format", "claude-code")
     assert ended.code == 0
-    assert "does not write stay as they are: port-of-billing.md." in ended.err
+    assert "does not write are not changed: port-of-billing.md." in ended.err
     assert content(folder)["port-of-billing.md"] == before
 
 
@@ -320,4 +320,4 @@ def test_of_a_file_in_the_folder_it_is_said_that_the_folder_is_to_be_named(
     for name in ("MEMORY.md", "refunds.md"):
         ended = cli("maintain", folder / name, "--consolidate", "--dry-run")
         assert ended.code == 2
-        assert f"Name the folder: {folder}" in " ".join(ended.err.split())
+        assert f"Specify the folder: {folder}" in " ".join(ended.err.split())

@@ -10,7 +10,15 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from agents_files import format_of, held, made, nobody_writes, told_in
+from agents_files import (
+    delete_text,
+    edit_text,
+    format_of,
+    held,
+    made,
+    nobody_writes,
+    told_in,
+)
 from cli_calls import Cli
 from commands import setting
 from model_nights import GATE, GATE_ONCE, SHORT, joining
@@ -155,6 +163,47 @@ def test_what_is_put_in_its_place_while_a_model_thinks_is_left_alone(
         if "applied" in one["states"]:
             assert cli("undo", path, one["id"]).code == 0
     assert held(path) == before
+
+
+_ALIKE = ("Billing listens on port 8080.", "billing listens on Port 8080")
+WITH_VECTORS = ("mcp-memory-service", "langgraph, vectors")
+_EDITED = "A heron nests at the weir."
+
+
+@pytest.mark.parametrize("changed", _ALIKE)
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        *((name, "deletes") for name in WRITERS),
+        # Where the package has vectors, it edits a text by deleting a row and adding one.
+        *((name, "edits") for name in WRITERS if name not in WITH_VECTORS),
+    ],
+)
+def test_a_duplicate_stays_if_the_agent_changes_the_other_one_during_a_run(
+    name: str, change: str, changed: str, tmp_path: Path, cli: Cli
+) -> None:
+    path = made(name, tmp_path / "agent", (*_ALIKE, *GATE[:2], SHORT))
+    (left,) = {*_ALIKE} - {changed}
+
+    def answer(asked: Asked) -> Reply:
+        if changed in told_in(name, path):
+            if change == "deletes":
+                delete_text(name, path, changed)
+            else:
+                edit_text(path, changed, _EDITED)
+        return joining(GATE_ONCE)(asked)
+
+    command = ("maintain", path, "--consolidate", "--format", format_of(name))
+    with model_server(answer) as server:
+        ended = cli(*command, "--model", "openai/scripted", setting("api_base", server.base))
+    assert ended.code == 0, ended.err
+    now = told_in(name, path)
+    assert left in now
+    assert changed not in now
+    assert (_EDITED in now) == (change == "edits")
+    assert GATE_ONCE in now
+    assert cli(*command, "--json").json["proposals"] == []
+    assert told_in(name, path) == now
 
 
 @pytest.mark.parametrize("name", WRITERS)

@@ -406,14 +406,14 @@ def test_the_lock_of_hermes_is_waited_for_and_then_told(
     with filelock.FileLock(f"{path}.lock"):
         ended = cli("maintain", path, "--consolidate", "--format", "hermes")
     assert ended.code == 11
-    assert "held by its agent" in ended.err
+    assert "locked by its agent" in ended.err
     assert path.read_bytes() == before
 
 
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
-        ("mcp-server-memory", '{"type":"entity","name":"x"}\n', "no entity"),
+        ("mcp-server-memory", '{"type":"entity","name":"x"}\n', "neither an entity"),
         ("mcp-server-memory", "not json\n", "not JSON"),
         ("hermes", "one\n§\n two", "not as Hermes writes it"),
         ("hermes", "\udcff", "UTF-8"),
@@ -441,7 +441,7 @@ def test_a_format_that_is_named_by_mistake_is_refused_and_the_right_one_still_wo
     for other in sorted({*own_formats()} - {name}):
         ended = cli("maintain", path, "--consolidate", "--format", other)
         assert ended.code == 2
-        assert name in ended.err or "only read" in ended.err
+        assert name in ended.err or "read-only" in ended.err
         assert cli("import", tmp_path / "own.db", path, "--from", other).code == 2
     assert path.read_bytes() == before
     assert [one.name for one in path.parent.iterdir()] == [path.name]
@@ -491,7 +491,7 @@ def test_formats_lists_them_and_says_which_one_a_file_is(
     listed = {one["name"] for one in cli("formats", "--json").json["formats"]}
     assert listed == {*SAMPLES, *OTHERS}
     assert [one["name"] for one in cli("formats", path, "--json").json["formats"]] == [name]
-    assert "no format" in cli("formats", tmp_path / "nothing").out
+    assert "does not have a format" in cli("formats", tmp_path / "nothing").out
 
 
 DIST = "lines-0.1.dist-info"
@@ -554,7 +554,7 @@ def test_an_undo_that_would_fill_the_file_above_its_limit_is_refused(
     before = path.read_bytes()
     ended = cli("undo", path, run)
     assert ended.code == 10
-    assert "its agent takes 2200" in ended.err
+    assert "its agent reads 2200" in ended.err
     assert path.read_bytes() == before
     assert cli("undo", path, run, "--dry-run").code == 10
     assert cli("log", path, run, "--json").json["run"]["outcome"] == "done"

@@ -23,10 +23,9 @@ from search_tables import UPDATED, check_search_tables, told, vectors_in, visibl
 
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.extensions.formats.conformance import faults
-from slowwave.extensions.formats.database import OpenDatabase
+from slowwave.extensions.formats.database import Leaving, OpenDatabase
 from slowwave.extensions.formats.known_formats import format_named
 from slowwave.extensions.formats.lent_model import LentModel
-from slowwave.extensions.formats.rows import Leaving
 from slowwave.extensions.formats.vec0 import vec0_table
 
 

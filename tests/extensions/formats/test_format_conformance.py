@@ -89,5 +89,5 @@ def test_what_is_wrong_with_a_format_is_said(notes: Path, format: Lines, said: s
 
 
 def test_a_text_that_is_spelled_otherwise_than_it_reads_is_refused(notes: Path) -> None:
-    with pytest.raises(Exception, match="cannot hold"):
+    with pytest.raises(Exception, match="cannot store"):
         list(faults(Shouting(), notes))

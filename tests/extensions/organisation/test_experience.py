@@ -48,7 +48,7 @@ def traced(memory_file: Path, cli: Cli) -> Path:
 def compressed(cli: Cli, path: Path, *more: object) -> dict[str, Any]:
     ended = cli("experience", path, "compress", "--json", *more)
     assert ended.code == 0, ended.err
-    return {one["task"]: one for one in ended.json["tasks"]}
+    return {item["task"]: item for item in ended.json["tasks"]}
 
 
 def attempt(outcome: str = "worked", **fields: object) -> dict[str, object]:
@@ -65,7 +65,7 @@ def attempt(outcome: str = "worked", **fields: object) -> dict[str, object]:
 
 def added(cli: Cli, path: Path, *traces: dict[str, object]) -> None:
     source = path.with_name("more.jsonl")
-    source.write_text("".join(f"{json.dumps(one)}\n" for one in traces), "utf-8")
+    source.write_text("".join(f"{json.dumps(trace)}\n" for trace in traces), "utf-8")
     assert cli("experience", path, "add", source).code == 0
 
 
@@ -80,11 +80,11 @@ def test_a_trace_is_taken_in_once_and_whole(traced: Path, cli: Cli) -> None:
     assert (again["added"], again["known"]) == ([], len(LINES))
     assert rows(traced, RAW) == kept
     traces = [json.loads(row["metadata"])["raw_experience"] for row in kept]
-    assert sorted(one["prompt"] for one in traces) == sorted(one["prompt"] for one in LINES)
+    assert sorted(trace["prompt"] for trace in traces) == sorted(line["prompt"] for line in LINES)
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "output"),
     [
         ('{"output": "x"}', "prompt: Field required"),
         ('{"prompt": "x", "outcome": "so so"}', "outcome"),
@@ -95,12 +95,12 @@ def test_a_trace_is_taken_in_once_and_whole(traced: Path, cli: Cli) -> None:
     ],
 )
 def test_a_line_that_is_no_trace_stops_all_of_them(
-    memory_file: Path, cli: Cli, line: str, said: str
+    memory_file: Path, cli: Cli, line: str, output: str
 ) -> None:
     source = memory_file.with_name("traces.jsonl")
     source.write_text(f'{{"prompt": "fine"}}\n{line}\n', "utf-8")
     ended = cli("experience", memory_file, "add", source)
-    assert (ended.code, said in ended.err, "Line 2" in ended.err) == (1, True, True), ended.err
+    assert (ended.code, output in ended.err, "Line 2" in ended.err) == (1, True, True), ended.err
     assert rows(memory_file, "SELECT * FROM memories") == []
 
 
@@ -117,10 +117,12 @@ def test_a_raw_trace_never_gets_into_a_block_a_recall_or_a_night(
     block = cli("recall", traced, "deploy billing to production", "--block", "--json").json
     assert "billing" not in block["block"]["text"]
     hits = cli("recall", traced, "deploy billing to production", "--json").json["hits"]
-    assert all(one["memory"]["source"] != "experience" for one in hits)
+    assert all(hit["memory"]["source"] != "experience" for hit in hits)
     outcome = night(traced, embedder)
     assert not any(
-        one.startswith("experience-") for each in outcome.results for one in each.proposal.sources
+        source.startswith("experience-")
+        for each in outcome.results
+        for source in each.proposal.sources
     )
     with closing(sqlite3.connect(traced)) as db, db:
         db.execute("UPDATE memories SET status = 'archived' WHERE id LIKE 'experience-%'")
@@ -143,7 +145,7 @@ def test_what_worked_and_what_failed_is_told_in_the_traces_own_words(
     traced: Path, cli: Cli
 ) -> None:
     done = compressed(cli, traced)
-    assert {name: one["state"] for name, one in done.items()} == {
+    assert {name: found["state"] for name, found in done.items()} == {
         DEPLOY: "applied",
         REFUND: "applied",
         "Rename the variable total to sum.": "discarded",
@@ -157,11 +159,11 @@ def test_what_worked_and_what_failed_is_told_in_the_traces_own_words(
         "Failed: Skipped the migration check.",
     ]
     assert f"Applies to: {LINES[0]['prompt']}" in text
-    whole = "\n".join(json.dumps(one, ensure_ascii=False) for one in LINES)
+    whole = "\n".join(json.dumps(entry, ensure_ascii=False) for entry in LINES)
     for line in text[1:-1]:
         assert line.partition(": ")[2] in whole
     facts = text[-1].removeprefix("Key facts: ").split("; ")
-    outputs = "\n".join(one["output"] for one in LINES)
+    outputs = "\n".join(item["output"] for item in LINES)
     assert facts
     assert all(fact in outputs for fact in facts)
     assert facts[0] == key_facts(LINES[0]["output"])[0]
@@ -170,20 +172,20 @@ def test_what_worked_and_what_failed_is_told_in_the_traces_own_words(
 def test_it_links_to_every_trace_and_says_how_it_was_made(traced: Path, cli: Cli) -> None:
     done = compressed(cli, traced)
     (memory,) = [row for row in rows(traced, LEARNED) if DEPLOY in row["content"]]
-    said = json.loads(memory["metadata"])["experience"]
-    assert (said["compressor"], said["worked"], said["failed"]) == (COMPRESSOR, 1, 2)
-    assert said["ratio"] == done[DEPLOY]["ratio"] >= 2
-    assert sorted(said["traces"]) == sorted(done[DEPLOY]["traces"])
+    output = json.loads(memory["metadata"])["experience"]
+    assert (output["compressor"], output["worked"], output["failed"]) == (COMPRESSOR, 1, 2)
+    assert output["ratio"] == done[DEPLOY]["ratio"] >= 2
+    assert sorted(output["traces"]) == sorted(done[DEPLOY]["traces"])
     traced_back = cli("show", "--lineage", traced, memory["id"], "--json").json
-    assert {one["id"] for one in traced_back["sources"]} == set(said["traces"])
+    assert {item["id"] for item in traced_back["sources"]} == set(output["traces"])
     assert cli("check", traced).code == 0
 
 
 def test_what_is_hardly_shorter_is_discarded_with_its_numbers(traced: Path, cli: Cli) -> None:
     before = picture(traced)
     done = compressed(cli, traced, "--min-ratio", "50")
-    assert {one["state"] for one in done.values()} == {"discarded"}
-    assert "times shorter, and 50 is wanted" in done[DEPLOY]["why"]
+    assert {item["state"] for item in done.values()} == {"discarded"}
+    assert "times shorter, and the minimum is 50" in done[DEPLOY]["why"]
     assert picture(traced) == before
     assert rows(traced, "SELECT * FROM runs") == []
 
@@ -297,7 +299,7 @@ def learned(
 @pytest.fixture
 def deploys(memory_file: Path, cli: Cli) -> Path:
     """Provide the traces of the deploys."""
-    added(cli, memory_file, *[one for one in LINES if one.get("task") == DEPLOY])
+    added(cli, memory_file, *[line for line in LINES if line.get("task") == DEPLOY])
     return memory_file
 
 
@@ -408,7 +410,7 @@ def test_where_a_budget_ends_nothing_is_written_of_a_task_and_that_is_said(
     assert (ended.code, task["state"], "budget of 0" in task["why"]) == (1, "skipped", True)
     assert picture(deploys, ["memories", "runs"]) == before
     quiet = cli("experience", deploys, "compress", *asked_of(server), limit, "0", "--quiet")
-    assert (quiet.out, "the traces of 1 task wait for a model" in quiet.err) == ("", True)
+    assert (quiet.out, "the traces of 1 task need a model" in quiet.err) == ("", True)
 
 
 def test_several_tasks_are_asked_about_at_once_and_each_is_written_as_it_comes(
@@ -425,7 +427,7 @@ def test_several_tasks_are_asked_about_at_once_and_each_is_written_as_it_comes(
 
     with model_server(answered) as server:
         ended = cli("experience", deploys, "compress", *asked_of(server), "--json")
-    states = {one["task"]: one["state"] for one in ended.json["tasks"]}
+    states = {item["task"]: item["state"] for item in ended.json["tasks"]}
     assert (ended.code, states) == (3, {"another": "applied", DEPLOY: "failed"})
     run = rows(deploys, "SELECT outcome, report FROM runs")[-1]
     assert (run["outcome"], json.loads(run["report"])["states"]) == ("partial", {"applied": 1})
@@ -470,7 +472,7 @@ def test_wrong_usage_ends_with_2(memory_file: Path, cli: Cli, arguments: list[st
 
 def test_a_dry_run_is_refused_where_nothing_would_be_dry(memory_file: Path, cli: Cli) -> None:
     ended = cli("experience", memory_file, "add", TRACES, "--dry-run")
-    assert (ended.code, "--dry-run goes with compress" in ended.err) == (2, True)
+    assert (ended.code, "--dry-run is only for compress" in ended.err) == (2, True)
     assert rows(memory_file, "SELECT id FROM memories") == []
 
 

@@ -69,7 +69,7 @@ class Run:
 
 def facts(path: Path, cli: Cli, *more: object) -> dict[str, str]:
     found = cli("shared", path, "list", *more, "--json").json["facts"]
-    return {one["fact"]: one["content"] for one in found}
+    return {item["fact"]: item["content"] for item in found}
 
 
 def active(path: Path) -> list[dict[str, Any]]:
@@ -101,7 +101,7 @@ def test_a_retracted_fact_holds_no_longer_and_its_log_stays(org: Path, cli: Cli)
     run("retract", "billing/port", "--reason", "shut down", by="coder")
     assert (facts(org, cli), active(org)) == ({}, [])
     entries = cli("shared", org, "log", "billing/port", "--json").json["entries"]
-    assert [(one["operation"], one["version"]) for one in entries] == [
+    assert [(entry["operation"], entry["version"]) for entry in entries] == [
         ("publish", 1),
         ("retract", 2),
     ]
@@ -134,12 +134,12 @@ def test_who_could_write_on_a_day_is_shown(org: Path, cli: Cli) -> None:
     def named(day: int) -> list[str]:
         moment = (start + timedelta(days=day)).date()
         found = cli("shared", org, "authors", "--as-of", moment, "--json").json["authors"]
-        return [one["name"] for one in found]
+        return [item["name"] for item in found]
 
     assert (named(-1), set(named(0)) - set(named(2))) == ([], {"coder"})
     assert "aino" in named(2)
     none = cli("shared", org, "authors", "--as-of", "2001-01-01").out
-    assert none.endswith(": nobody may write as of 2001-01-01.\n")
+    assert none.endswith(": there are no authors as of 2001-01-01.\n")
     admitted = cli("shared", org, "log", "aino").out
     assert "admit aino, version 1: a human" in admitted
 
@@ -157,8 +157,8 @@ def test_a_clock_that_was_set_back_rewrites_no_history(org: Path) -> None:
 
 def test_who_was_not_admitted_writes_nothing(org: Path, cli: Cli) -> None:
     before = picture(org, ("memories", "shared_log"))
-    said = Run(org, cli)("publish", "port", PORT, by="stranger", code=1)
-    assert "nobody admitted it" in said
+    output = Run(org, cli)("publish", "port", PORT, by="stranger", code=1)
+    assert "it was never admitted" in output
     assert picture(org, ("memories", "shared_log")) == before
 
 
@@ -181,11 +181,11 @@ def test_a_fact_is_changed_by_its_author_or_who_is_above_them(
     run("admit", "peer", "--seniority", "2", by="aino")
     run("publish", "port", PORT, by=first)
     arguments = ("port", MOVED) if action == "publish" else ("port",)
-    said = run(action, *arguments, by=second, code=0 if may else 1)
+    output = run(action, *arguments, by=second, code=0 if may else 1)
     if may:
         assert facts(org, cli) == ({"port": MOVED} if action == "publish" else {})
     else:
-        assert "may not" in said
+        assert "may not" in output
         assert facts(org, cli) == {"port": PORT}
 
 
@@ -204,7 +204,7 @@ def test_only_a_human_admits_and_the_last_one_stays(org: Path, cli: Cli) -> None
     run("dismiss", "coder", by="aino")
     assert "it was dismissed" in run("publish", "port", PORT, by="coder", code=1)
     authors = cli("shared", org, "authors", "--json").json["authors"]
-    assert [one["name"] for one in authors] == ["aino", "architect"]
+    assert [author["name"] for author in authors] == ["aino", "architect"]
 
 
 def test_a_file_has_the_log_from_the_first_author_on_and_then_misses_each_part_of_it(
@@ -219,21 +219,23 @@ def test_a_file_has_the_log_from_the_first_author_on_and_then_misses_each_part_o
         copy = copy_of(memory_file, tmp_path / f"{number}.db")
         execute(copy, f"DROP {part['type']} {part['name']}")
         problems = cli("check", copy, "--json").json["problems"]
-        assert f"{part['type']} {part['name']} is missing" in [one["detail"] for one in problems]
+        assert f"{part['type']} {part['name']} is missing" in [
+            problem["detail"] for problem in problems
+        ]
 
 
 def test_the_first_is_a_human_who_admits_themselves(memory_file: Path, cli: Cli) -> None:
     run = Run(memory_file, cli)
     for arguments in (["bot", "--seniority", "9"], ["other", "--human"]):
         assert "first" in run("admit", *arguments, by="bot", code=1)
-    assert "nobody admitted" in run("publish", "port", PORT, by="bot", code=1)
+    assert "never admitted" in run("publish", "port", PORT, by="bot", code=1)
     assert cli("shared", memory_file, "log", "--json").json["entries"] == []
 
 
 def test_a_tenant_that_others_filled_is_not_taken_over(memory_file: Path, cli: Cli) -> None:
     execute(memory_file, "INSERT INTO memories (content, tenant) VALUES ('x', 'shared')")
-    said = Run(memory_file, cli)("admit", "aino", "--human", by="aino", code=1)
-    assert "nobody published" in said
+    output = Run(memory_file, cli)("admit", "aino", "--human", by="aino", code=1)
+    assert "were not published" in output
 
 
 # ---- nothing else gets in or out ----
@@ -309,7 +311,7 @@ def test_a_fact_that_ended_does_not_come_back_as_a_row_inserted_anew(org: Path, 
     with pytest.raises(sqlite3.IntegrityError, match="shared knowledge: what ended"):
         execute(org, again, ended["id"], PORT, "active")
     execute(org, again, ended["id"], PORT, "archived")
-    assert [one["content"] for one in active(org)] == [MOVED]
+    assert [item["content"] for item in active(org)] == [MOVED]
     assert cli("check", org).code == 0
 
 
@@ -356,7 +358,7 @@ def test_a_night_leaves_the_tenant_alone(org: Path, cli: Cli, embedder: Sentence
     shared = "SELECT * FROM memories WHERE tenant = 'shared' ORDER BY id"
     before = rows(org, shared)
     outcome = night(org, embedder, include_protected=True)
-    assert {one.proposal.tenant for one in outcome.results} == {"default"}
+    assert {result.proposal.tenant for result in outcome.results} == {"default"}
     assert rows(org, shared) == before
     ended = cli("maintain", org, "--consolidate", "--tenant", "shared")
     assert (ended.code, "runs do not change" in ended.err) == (1, True)
@@ -381,7 +383,7 @@ def test_the_phases_of_ageing_count_nothing_of_the_tenant_and_a_dry_run_says_the
     done = cli(*asked, "--json").json
     assert (planned["before"], planned["after"]) == (done["before"], done["after"])
     assert (done["before"]["active"], done["after"]["active"]) == (4, 2)
-    assert [one["memories"] for one in done["decay"]] == [4]
+    assert [item["memories"] for item in done["decay"]] == [4]
     assert done["expire"]["kept"] == {}
 
 
@@ -409,7 +411,7 @@ def test_a_log_that_was_tampered_with_is_believed_in_nothing(org: Path, cli: Cli
         "UPDATE shared_log SET author = 'coder', kind = 'agent', seniority = 1 "
         "WHERE operation = 'publish'",
     )
-    named = [one["name"] for one in cli("check", org, "--json").json["problems"]]
+    named = [found["name"] for found in cli("check", org, "--json").json["problems"]]
     assert named == ["changed schema", "damaged log"]
     execute(org, trigger["sql"])
     for arguments in (["list"], ["publish", "port", MOVED, "--author", "coder"]):
@@ -422,7 +424,7 @@ def test_a_log_that_was_tampered_with_is_believed_in_nothing(org: Path, cli: Cli
     lines.write_text(cli("export", org).out)
     saved = org.with_name("saved.db")
     assert cli("import", saved, lines).code == cli("check", saved).code == 0
-    assert [one["content"] for one in active(saved)] == [PORT]
+    assert [item["content"] for item in active(saved)] == [PORT]
 
 
 def test_a_log_goes_into_another_file_with_everything_else(
@@ -465,10 +467,10 @@ def test_a_name_that_nobody_could_type_again_is_refused(org: Path, name: str) ->
 
 
 def test_of_two_at_once_the_second_sees_what_the_first_wrote(org: Path) -> None:
-    with open_writing(org) as one, open_writing(org) as other:
-        publish(one, WriteRequest("architect", MARCH.isoformat()), "port", PORT)
+    with open_writing(org) as item, open_writing(org) as second:
+        publish(item, WriteRequest("architect", MARCH.isoformat()), "port", PORT)
         with pytest.raises(NotAllowed):
-            publish(other, WriteRequest("coder", MARCH.isoformat()), "port", MOVED)
+            publish(second, WriteRequest("coder", MARCH.isoformat()), "port", MOVED)
 
 
 def test_a_shared_fact_is_nothing_new_that_a_night_waits_for(org: Path, cli: Cli) -> None:

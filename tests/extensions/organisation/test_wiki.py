@@ -138,7 +138,7 @@ def test_a_rule_has_a_page_with_its_evidence(memory_file: Path, tmp_path: Path, 
 def test_a_second_export_changes_only_what_changed(night: Path, tmp_path: Path, cli: Cli) -> None:
     folder = tmp_path / "wiki"
     cli("export", night, "--wiki", folder)
-    before = {one: one.stat().st_ino for one in folder.rglob("*.md")}
+    before = {path: path.stat().st_ino for path in folder.rglob("*.md")}
     assert cli("export", night, "--wiki", folder, "--json").json["wiki"]["written"] == 0
     cli("add", night, "The office closes at 18:00.", "--tenant", "office")
     cli("recall", night, "invoices")
@@ -216,8 +216,8 @@ def test_hostile_texts_and_names_stay_texts_and_names(
     folder.parent.mkdir()
     ended = cli("export", memory_file, "--wiki", folder)
     assert ended.code == 0, ended.err
-    assert {one.name for one in tmp_path.iterdir()} <= {"deep", *_of(memory_file)}
-    assert {one.name for one in folder.parent.iterdir()} == {"wiki"}
+    assert {entry.name for entry in tmp_path.iterdir()} <= {"deep", *_of(memory_file)}
+    assert {candidate.name for candidate in folder.parent.iterdir()} == {"wiki"}
     found = pages(folder)
     shown = {front(text).get("id"): text for text in found.values()}
     for name, text in zip(named, HOSTILE * 2, strict=False):
@@ -226,14 +226,14 @@ def test_hostile_texts_and_names_stay_texts_and_names(
         if text.isprintable() or "\x1b" not in text:
             assert fence.content == f"{text}\n"
     for name, text in found.items():
-        kinds = {one.type for one in parsed(text)}
+        kinds = {item.type for item in parsed(text)}
         assert not kinds & {"html_inline", "html_block", "image", "table_open", "code_block"}
         assert all(os.path.normpath(Path(name).parent / one) in found for one in links(text))
         assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f\u2028\u202e]", text)
 
 
 def _of(path: Path) -> set[str]:
-    return {one.name for one in path.parent.glob(f"{path.name}*")}
+    return {item.name for item in path.parent.glob(f"{path.name}*")}
 
 
 # As JSON that an agent wrote may hold them, halves of surrogate pairs, too.
@@ -255,7 +255,7 @@ def test_any_text_in_a_line_or_a_link_shows_as_itself(said: str) -> None:
     line = as_line(said)
     text = page({"title": "t"}, [f"- {line}", as_link(said, "x.md")])
     inner = [one for one in parsed(text) if one.type not in ("inline", "text", "link_open")]
-    assert {one.type for one in inner} <= {
+    assert {item.type for item in inner} <= {
         *("bullet_list_open", "list_item_open", "paragraph_open", "paragraph_close"),
         *("list_item_close", "bullet_list_close", "link_close", "text_special"),
     }
@@ -283,13 +283,13 @@ def test_a_link_within_the_folder_is_not_followed(
     (folder / place).parent.mkdir(parents=True)
     (folder / place).symlink_to(outside)
     ended = cli("export", night, "--wiki", folder)
-    assert (ended.code, "something else is in the way" in ended.err) == (1, True)
+    assert (ended.code, "another file is in the way" in ended.err) == (1, True)
     assert list(outside.iterdir()) == []
 
 
 def test_a_folder_that_is_to_lie_in_none_is_told(night: Path, tmp_path: Path, cli: Cli) -> None:
     ended = cli("export", night, "--wiki", tmp_path / "none" / "wiki")
-    said = f"there is no folder {tmp_path / 'none'}.\nMake that first.\n"
+    said = f"there is no folder {tmp_path / 'none'}.\nCreate it first.\n"
     assert (ended.code, ended.err.endswith(said)) == (1, True), ended.err
 
 
@@ -326,7 +326,7 @@ def test_a_folder_with_the_pages_of_another_file_is_refused_and_stays(
     before = pages(folder)
     for command in (["export"], ["maintain", "--consolidate"]):
         ended = cli(*command, other, "--wiki", folder)
-        said = f"the pages there are of {night.name}, not of {other.name}"
+        said = f"it contains the pages of {night.name}, not of {other.name}"
         assert (ended.code, said in ended.err) == (1, True), ended.err
     assert pages(folder) == before
     (folder / "index.md").unlink()
@@ -341,7 +341,7 @@ def test_a_folder_that_may_not_be_written_is_said_without_an_advice_that_does_no
     if not closed.is_dir():
         pytest.skip("this system has no folder that nobody may write in")
     ended = cli("export", night, "--wiki", closed / "w")
-    assert (ended.code, "let this user write in it" in ended.err) == (1, True), ended.err
+    assert (ended.code, "let this user write to it" in ended.err) == (1, True), ended.err
 
 
 def test_of_two_exports_into_one_folder_one_is_refused(
@@ -466,7 +466,7 @@ def test_a_wiki_that_fails_halfway_is_said_and_the_next_one_completes_it(
     (wiki / "wiki").mkdir(parents=True)
     (wiki / "wiki" / "tenants").write_text("in the way")
     night = cli("maintain", memory_file, "--consolidate", setting("wiki", wiki))
-    assert (night.code, "something else is in the way" in night.err) == (3, True)
+    assert (night.code, "another file is in the way" in night.err) == (3, True)
     (wiki / "wiki" / "tenants").unlink()
     assert cli("maintain", memory_file, "--consolidate", setting("wiki", wiki)).code == 0
     assert as_it_is_now(memory_file, wiki)

@@ -17,9 +17,8 @@ from psycopg.sql import Identifier
 
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.extensions.formats.lent_model import LentModel
-from slowwave.extensions.postgres.database_formats import database_formats
 from slowwave.extensions.postgres.mem0 import Mem0
-from slowwave.extensions.postgres.place import FORMATS_OF_DATABASES
+from slowwave.extensions.postgres.place import FORMATS_OF_DATABASES, database_formats
 
 __all__ = ["empty_database", "server"]  # fixtures, asked for by name
 
@@ -349,7 +348,7 @@ def test_what_took_the_id_of_a_row_that_left_keeps_it_from_coming_back(
     there, mirrors = package.rows(), package.database.mirrors()
     ended = cli("undo", package.of("ravi"), done["run"])
     assert ended.code == 1
-    assert "There is another row" in ended.err
+    assert "There is now another row" in ended.err
     assert (package.rows(), package.database.mirrors()) == (there, mirrors)
 
 
@@ -358,7 +357,7 @@ UNKNOWN: dict[str, tuple[str, str, str]] = {
         "mem0",
         "DROP INDEX mem0_text_lemmatized_idx; "
         "ALTER TABLE mem0 ALTER payload TYPE json USING payload::json",
-        "as mem0 2.2.1 makes it",
+        "as mem0 2.2.1 creates it",
     ),
     "two collections": (
         "mem0",

@@ -80,10 +80,10 @@ class Shown:
     def lines(self) -> list[str]:
         """The letters of each line."""
         rows = [[" "] * SIZE[0] for _ in range(SIZE[1])]
-        for one in self.pieces:
-            for at, letter in enumerate(one.text, start=one.column):
+        for piece in self.pieces:
+            for at, letter in enumerate(piece.text, start=piece.column):
                 with suppress(IndexError):
-                    rows[one.line][at] = letter
+                    rows[piece.line][at] = letter
         return ["".join(row).rstrip() for row in rows]
 
     def is_like(self, snapshot: str) -> bool:
@@ -97,7 +97,7 @@ class Shown:
 
     @property
     def _without_ids(self) -> list[Piece]:
-        return [replace(one, text=_ID.sub("ID", one.text)) for one in self.pieces]
+        return [replace(piece, text=_ID.sub("ID", piece.text)) for piece in self.pieces]
 
     @property
     def text(self) -> str:
@@ -106,7 +106,7 @@ class Shown:
 
     def marked(self, look: str) -> list[str]:
         """Return what is bold, underlined or reversed."""
-        return [one.text.strip() for one in self.pieces if getattr(one, look)]
+        return [piece.text.strip() for piece in self.pieces if getattr(piece, look)]
 
 
 def _is_dark(look: str) -> bool:
@@ -133,7 +133,7 @@ def drive(
 
 
 async def _driven(app: ReviewScreen, keys: Sequence[str]) -> Shown:
-    said: list[str] = []
+    output: list[str] = []
     async with app.run_test(size=SIZE, notifications=True) as pilot:
         await pilot.pause()
         for key in keys:
@@ -149,9 +149,13 @@ async def _driven(app: ReviewScreen, keys: Sequence[str]) -> Shown:
             await pilot.pause()
             await app.workers.wait_for_complete()
             await pilot.pause()
-            said += [one.message for one in app._notifications if one.message not in said]
+            output += [
+                notification.message
+                for notification in app._notifications
+                if notification.message not in output
+            ]
             app.clear_notifications()
-        return Shown(_without_network(app.export_screenshot(title="slowwave review")), said)
+        return Shown(_without_network(app.export_screenshot(title="slowwave review")), output)
 
 
 def _without_network(svg: str) -> str:

@@ -58,7 +58,7 @@ def test_sources_stand_beside_the_draft_with_their_marks(
     waiting: Path, embedder: SentenceEmbedder
 ) -> None:
     update = drive(waiting, embedder, ["n", "n"])
-    assert "goes · 2026-02-11 · agent · working" in update.text
+    assert "leaves · 2026-02-11 · agent · working" in update.text
     beside = "trust 0.5 · smoke-05                    │ The backup of the wiki runs at 03:30"
     assert beside in update.lines
     assert "02:30" in "".join(update.marked("reversed"))
@@ -67,9 +67,9 @@ def test_sources_stand_beside_the_draft_with_their_marks(
     assert re.search("Only in a source  .*02:30", update.text)
     assert "Every" in drive(waiting, embedder, ["n"]).marked("bold")
     merge = drive(waiting, embedder)
-    assert "stays as it is" in merge.text
+    assert "stays unchanged" in merge.text
     assert "User said that" in merge.marked("underlined")
-    assert "Similarity  0.9" in merge.text
+    assert "Similarity  minimum 0.9" in merge.text
 
 
 def test_without_colour_everything_is_said_by_letters_and_marks(
@@ -92,7 +92,7 @@ def _greys(shown: Shown) -> bool:
     import re
 
     looks = re.findall(r"-r\d+ \{ fill: #(..)(..)(..)", shown.svg)
-    return all(len(set(one)) == 1 for one in looks if "".join(one) != "c5c8c6")
+    return all(len(set(look)) == 1 for look in looks if "".join(look) != "c5c8c6")
 
 
 def test_what_a_memory_says_is_text_on_the_screen_and_nothing_else(
@@ -126,7 +126,8 @@ def test_lineage_is_a_tree_down_to_what_sources_were_made_from(
     )
     assert "1 of 1" in shown.lines[0]
     assert any(
-        "└── update: The backup of the wiki" in one or "── update: " in one for one in shown.lines
+        "└── update: The backup of the wiki" in line or "── update: " in line
+        for line in shown.lines
     )
 
 
@@ -166,8 +167,8 @@ def test_what_is_approved_is_applied_and_undo_gives_every_bit_back_and_lets_it_w
     assert f"3 of 3 · {UPDATE} waits" in shown.lines[0]
     assert picture(waiting, WRITTEN) == before
     again = cli("review", waiting, "--json").json["proposals"]
-    assert [one | {"decided_at": ""} for one in again] == [
-        one | {"decided_at": ""} for one in queued
+    assert [item | {"decided_at": ""} for item in again] == [
+        found | {"decided_at": ""} for found in queued
     ]
     # The decision can be made once more, and the night does not propose it a second time.
     assert cli("maintain", waiting, "--consolidate", "--json").json["proposals"] == []
@@ -186,7 +187,7 @@ def test_what_is_declined_keeps_its_reason_and_undo_lets_it_wait_again(
     assert (shown["state"], shown["why"]) == ("pending", "waits for review")
     drive(waiting, embedder, ["d", '"not so', "escape"], session=session)
     assert states(waiting)[MERGE] == "pending"
-    assert session.summary() == "3 proposals wait."
+    assert session.summary() == "3 proposals pending."
 
 
 def test_words_that_pass_the_check_are_applied_and_others_are_asked_for_again(
@@ -205,7 +206,7 @@ def test_words_that_pass_the_check_are_applied_and_others_are_asked_for_again(
 
 
 def test_a_merge_has_no_words_to_edit(waiting: Path, embedder: SentenceEmbedder) -> None:
-    assert "It writes no text" in " ".join(drive(waiting, embedder, ["e"]).said)
+    assert "It does not write a text" in " ".join(drive(waiting, embedder, ["e"]).said)
 
 
 def test_the_mouse_does_what_the_keys_do(waiting: Path, embedder: SentenceEmbedder) -> None:
@@ -226,7 +227,7 @@ def test_a_source_that_changed_makes_it_stale_and_nothing_is_applied(
     execute(waiting, "UPDATE memories SET content = content || '!' WHERE content LIKE '%02:30%'")
     before = picture(waiting, WRITTEN)
     shown = drive(waiting, embedder, ["n", "n", "a"])
-    assert any(one.startswith("Not applied, stale: memory smoke-05") for one in shown.said)
+    assert any(item.startswith("Not applied, stale: memory smoke-05") for item in shown.said)
     assert " stale     update" in shown.text
     assert picture(waiting, WRITTEN) == before
 
@@ -240,10 +241,10 @@ def test_what_was_decided_at_another_screen_is_shown_so_and_waits_no_more(
     drive(waiting, embedder, ["a", "n", "a"])
     before = picture(waiting)
     shown = drive(waiting, embedder, [*keys, "a"], session=session)
-    assert "It was decided elsewhere." in shown.said
-    assert f"{MERGE} waits no more: it was decided elsewhere meanwhile." in shown.said
+    assert "It was decided by another program." in shown.said
+    assert f"{MERGE} is not pending any longer: another program decided it." in shown.said
     assert f"1 of 3 · {MERGE} decided" in shown.lines[0]
-    assert session.summary() == "1 proposal waits."
+    assert session.summary() == "1 proposal pending."
     assert picture(waiting) == before
 
 
@@ -253,21 +254,23 @@ def test_while_a_run_holds_the_file_the_screen_says_so_and_goes_on(
     session = Session(Place(waiting), embedder, Choice((), None, False))
     with maintenance_lock(waiting):
         shown = drive(waiting, embedder, ["a"], session=session)
-    assert any("maintenance run" in one for one in shown.said), shown.said
+    assert any("maintenance run" in item for item in shown.said), shown.said
     assert f"1 of 3 · {MERGE} waits" in shown.lines[0]
     drive(waiting, embedder, ["a"], session=session)
     assert states(waiting)[MERGE] == "applied"
 
 
 def test_with_nothing_to_take_back_undo_says_so(waiting: Path, embedder: SentenceEmbedder) -> None:
-    assert any("Nothing was decided here" in one for one in drive(waiting, embedder, ["u"]).said)
+    assert any(
+        "There is no decision to undo" in item for item in drive(waiting, embedder, ["u"]).said
+    )
 
 
 def test_a_file_in_which_nothing_waits_opens_to_an_empty_list(
     memory_file: Path, embedder: SentenceEmbedder
 ) -> None:
     shown = drive(memory_file, embedder, ["a", "d", "e", "n", "p", "l", "pagedown"])
-    assert "nothing waits for review" in shown.lines[0]
+    assert "nothing is pending" in shown.lines[0]
 
 
 # ---- at a terminal ----
@@ -318,7 +321,7 @@ def _read_until(terminal: int, wanted: bytes) -> bytes:
 def test_the_command_opens_it_and_says_in_the_end_what_waits(waiting: Path) -> None:
     code, shown, restored = at_a_terminal(waiting, b"q")
     assert code == 0, shown
-    assert "3 proposals wait." in shown
+    assert "3 proposals pending." in shown
     assert restored
 
 
@@ -330,15 +333,15 @@ def test_sigterm_ends_it_and_gives_the_terminal_back(waiting: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "output"),
     [(["list", "--tui"], "needs a terminal"), (["approve", "--all", "--tui"], "--tui")],
 )
 def test_without_a_terminal_or_with_an_action_it_is_wrong_usage(
-    waiting: Path, cli: Cli, arguments: list[str], said: str
+    waiting: Path, cli: Cli, arguments: list[str], output: str
 ) -> None:
     ended = cli("review", *arguments, waiting)
     assert ended.code == 2
-    assert said in ended.err
+    assert output in ended.err
     assert set(states(waiting).values()) == {"pending"}
 
 
