@@ -170,7 +170,7 @@ class Year:
 
     def _store(self, memories: list[dict[str, Any]]) -> None:
         with open_writing(self.path) as file:
-            lines = [json.dumps(one).encode() for one in memories]
+            lines = [json.dumps(memory).encode() for memory in memories]
             import_lines(file, lines, FIRST)
         self.seen["stored"] += len(memories)
 
@@ -180,7 +180,7 @@ class Year:
             db.executemany(
                 "UPDATE memories SET accessed_at = ?, access_count = access_count + 1 "
                 "WHERE status = 'active' AND id = ?",
-                [(timestamp(now), one.id) for one in self.planted if one.used],
+                [(timestamp(now), item.id) for item in self.planted if item.used],
             )
 
     def check(self, now: datetime) -> None:
@@ -192,15 +192,17 @@ class Year:
                     "SELECT tenant, count(*) FROM memories WHERE status = 'active' GROUP BY 1"
                 )
             )
-        above = {one: count for one, count in by_tenant.items() if count > self.limit}
+        above = {item: count for item, count in by_tenant.items() if count > self.limit}
         if above:
             raise AssertionError(f"{now:%F}: above the limit of {self.limit}: {above}")
         told = "\n".join(active.values())
-        for one in self.planted:
-            if one.ends is None and one.code not in told:
-                raise AssertionError(f"{now:%F}: {one.id} is lost")
-            if one.ends is not None and one.ends <= now and one.code in told:
-                raise AssertionError(f"{now:%F}: {one.id} should have gone at {one.ends:%F %H:%M}")
+        for item in self.planted:
+            if item.ends is None and item.code not in told:
+                raise AssertionError(f"{now:%F}: {item.id} is lost")
+            if item.ends is not None and item.ends <= now and item.code in told:
+                raise AssertionError(
+                    f"{now:%F}: {item.id} should have gone at {item.ends:%F %H:%M}"
+                )
         self.seen["checked"] += len(self.planted)
 
     def count(self) -> dict[str, int]:
@@ -234,7 +236,7 @@ def _main() -> None:
             row = "".join(f"{counts.get(name, 0):>11,}" for name in states)
             _say(f"{night:>5}  {row}  {size:>8.1f}  {(now - month) / 30:>8.2f}")
             month = now
-    planted = Counter("live" if one.ends is None else "go" for one in year.planted)
+    planted = Counter("live" if item.ends is None else "go" for item in year.planted)
     _say(
         f"{year.seen['stored']:,} memories came in {chosen.nights} nights; of those planted "
         f"{planted['live']:,} had to live and {planted['go']:,} to go: none was lost, none is left "
@@ -244,7 +246,7 @@ def _main() -> None:
 
 def _refuse_a_second_change(year: Year, night: int) -> None:
     again = year.night(FIRST + timedelta(days=night))
-    if again.is_work or again.changed or any(one.run_id for one in again.aged):
+    if again.is_work or again.changed or any(item.run_id for item in again.aged):
         raise AssertionError(f"night {night}: a second night changed something")
 
 

@@ -66,7 +66,7 @@ def main() -> None:
     for way in dict.fromkeys([*(["serially"] if compared else []), *wanted]):
         found[way] = _kept(trial, way) or _come_to(trial, way)
         _tell(way, found[way])
-    wrong = [way for way, one in found.items() if one.faults]
+    wrong = [way for way, item in found.items() if item.faults]
     _say(f"NOT as it should be: {', '.join(wrong)}." if wrong else "All is as it should be.")
     sys.exit(bool(wrong))
 

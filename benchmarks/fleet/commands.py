@@ -43,18 +43,18 @@ def measured_together(commands: Sequence[Sequence[str]], codes: Sequence[int] = 
     """Run commands side by side. What all of them took stands with the first."""
     began, used = time.monotonic(), _of_children()
     with tempfile.TemporaryFile("w+") as errors:
-        running = [begin(one, errors) for one in commands]
-        on_ray = [one.pid for one, said in zip(running, commands, strict=True) if "ray" in said]
+        running = [begin(command, errors) for command in commands]
+        on_ray = [item.pid for item, said in zip(running, commands, strict=True) if "ray" in said]
         with _watched(on_ray) as watch:
-            written = [one.communicate()[0] for one in running]
+            written = [item.communicate()[0] for item in running]
         took = time.monotonic() - began, max(_of_children() - used, watch.seconds)
         errors.seek(0)
-        for one, arguments in zip(running, commands, strict=True):
-            if one.returncode not in codes:
-                said = f"ended with {one.returncode}: {errors.read()[-2000:]}"
+        for item, arguments in zip(running, commands, strict=True):
+            if item.returncode not in codes:
+                said = f"ended with {item.returncode}: {errors.read()[-2000:]}"
                 raise Failed(f"slowwave {' '.join(arguments[:2])} {said}")
-    found = [json.loads(one) if one.startswith("{") else {} for one in written]
-    return [Took(*took, found[0]), *(Took(0.0, 0.0, one) for one in found[1:])]
+    found = [json.loads(item) if item.startswith("{") else {} for item in written]
+    return [Took(*took, found[0]), *(Took(0.0, 0.0, match) for match in found[1:])]
 
 
 def _of_children() -> float:
@@ -81,7 +81,7 @@ class _Watch:
     """
 
     def __init__(self, roots: Sequence[int]) -> None:
-        self._roots = [psutil.Process(one) for one in roots]
+        self._roots = [psutil.Process(root) for root in roots]
         self._used: dict[tuple[int, float], float] = {}
 
     @property
@@ -96,10 +96,10 @@ class _Watch:
                 family = [root, *root.children(recursive=True)]
             except psutil.NoSuchProcess:
                 continue
-            for one in family:
+            for item in family:
                 try:
-                    used = one.cpu_times()
-                    self._used[one.pid, one.create_time()] = used.user + used.system
+                    used = item.cpu_times()
+                    self._used[item.pid, item.create_time()] = used.user + used.system
                 except psutil.NoSuchProcess:
                     continue
 

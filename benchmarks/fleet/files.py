@@ -59,7 +59,8 @@ def faults_in(folder: Path, receipts: str) -> Iterator[str]:
     for path in paths_in(folder):
         with open_reading(path) as file:
             yield from (
-                f"{path.name}: {one.name}: {one.detail}" for one in check_file(file).problems
+                f"{path.name}: {problem.name}: {problem.detail}"
+                for problem in check_file(file).problems
             )
         counts = Counter(_column(path, "SELECT key FROM proposals WHERE state = 'applied'"))
         twice = sum(count > 1 for count in counts.values())
@@ -82,8 +83,8 @@ def _told(receipts: str) -> dict[str, list[str]]:
     archive = Archive(receipts)
     told: dict[str, list[str]] = {}
     for night in archive.nights():
-        for one in archive.receipts(night):
-            told.setdefault(one.key, []).extend(one.runs)
+        for receipt in archive.receipts(night):
+            told.setdefault(receipt.key, []).extend(receipt.runs)
     return told
 
 

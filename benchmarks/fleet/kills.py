@@ -51,7 +51,9 @@ def in_bucket(trial: Trial) -> Found:
             return _Begun(night, receipts)
 
         def left() -> Path:
-            return there.copied_to(trial.folder / "kills-in-a-bucket", [one.name for one in paths])
+            return there.copied_to(
+                trial.folder / "kills-in-a-bucket", [path.name for path in paths]
+            )
 
         return _killed(trial, begun, left)
 
@@ -137,9 +139,9 @@ def _workers_of(driver: int) -> list[psutil.Process]:
     family: list[psutil.Process] = []
     with suppress(psutil.NoSuchProcess):  # it has just ended
         family = psutil.Process(driver).children(recursive=True)
-    for one in family:
+    for item in family:
         with suppress(psutil.NoSuchProcess):
-            words = " ".join(one.cmdline())
+            words = " ".join(item.cmdline())
             if "ray::MapWorker" in words or "multiprocessing.spawn" in words:
-                found.append(one)
+                found.append(item)
     return found

@@ -59,7 +59,7 @@ def in_bucket(trial: Trial) -> Found:
         for method in ("GET", "PUT"):
             if count := there.count(method):
                 found.append(f"the second night sent {count} {method} for memory files")
-        place = there.copied_to(trial.folder / "bucket", [one.name for one in paths])
+        place = there.copied_to(trial.folder / "bucket", [path.name for path in paths])
         found += _compared(trial, place, receipts)
     return Found(_figures(trial, nights, second), found)
 
@@ -106,7 +106,7 @@ def _costs(trial: Trial, nights: Sequence[Sequence[Took]]) -> dict[str, Any]:
     return {
         "s": round(least.seconds, 1),
         "processor s": round(least.processor, 1),
-        "processor s, all tries": [round(one[0].processor, 1) for one in nights],
+        "processor s, all tries": [round(night[0].processor, 1) for night in nights],
         "ms a file": _ms(trial, least),
     }
 

@@ -144,12 +144,12 @@ def fill(url: DatabaseUrl, embedder: KnownTexts, tenants: int, memories: int) ->
     with closing(psycopg.connect(url.conninfo)) as conn, conn.cursor() as cursor:
         cursor.executemany(
             "INSERT INTO store (prefix, key, value) VALUES (%s, %s, %s)",
-            [(*one, json.dumps({"content": texts[int(one[1][1:])]})) for one in told],
+            [(*text, json.dumps({"content": texts[int(text[1][1:])]})) for text in told],
         )
         cursor.executemany(
             "INSERT INTO store_vectors (prefix, key, field_name, embedding) "
             "VALUES (%s, %s, 'content', %s)",
-            [(*one, str(vectors[int(one[1][1:])])) for one in told],
+            [(*text, str(vectors[int(text[1][1:])])) for text in told],
         )
         conn.commit()
     return names

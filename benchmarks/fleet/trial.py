@@ -70,12 +70,12 @@ def two_shards(source: Path | str, *options: str) -> list[list[str]]:
 def became(took: Sequence[Took]) -> dict[str, int]:
     """Return what became of the files, over all shards."""
     sums: dict[str, int] = {}
-    for one in took:
-        for name, count in one.said.get("became", {}).items():
+    for item in took:
+        for name, count in item.said.get("became", {}).items():
             sums[name] = sums.get(name, 0) + count
     return sums
 
 
 def smallest(nights: Sequence[Sequence[Took]]) -> Took:
     """Return the night that took the least processor time."""
-    return min((one[0] for one in nights), key=lambda took: took.processor)
+    return min((night[0] for night in nights), key=lambda took: took.processor)

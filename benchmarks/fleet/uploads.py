@@ -33,7 +33,7 @@ def between(trial: Trial) -> Found:
         agent = _Agent(there, _changed(trial, paths), wanted)
         there.on_get = agent.put
         ended = measured(command(there.address, "--workers", "2"), (0, 1, 3))
-        place = there.copied_to(trial.folder / "uploads", [one.name for one in paths])
+        place = there.copied_to(trial.folder / "uploads", [path.name for path in paths])
         faults = list(faults_in(place, there.receipts))
         tries = _tries(there.receipts)
     lost = [name for name in agent.put_between if _news(name) not in _texts(place / name)]
@@ -54,7 +54,9 @@ def between(trial: Trial) -> Found:
 
 def _tries(receipts: str) -> Counter[int]:
     archive = Archive(receipts)
-    return Counter(one.tries for night in archive.nights() for one in archive.receipts(night))
+    return Counter(
+        receipt.tries for night in archive.nights() for receipt in archive.receipts(night)
+    )
 
 
 class _Agent:
@@ -64,7 +66,7 @@ class _Agent:
         self._there = there
         self._changed = changed
         self._wanted = wanted
-        self._versions = {one.key: one.version for one in there.objects.list()}
+        self._versions = {item.key: item.version for item in there.objects.list()}
         self.put_between: list[str] = []
         self.refused = 0
 

@@ -37,31 +37,31 @@ class Pair(Struct, frozen=True):
 
 def main(arguments: Sequence[str]) -> int:
     """Print the table of a file."""
-    files = [one for one in arguments if one != "--texts"]
+    files = [argument for argument in arguments if argument != "--texts"]
     if len(files) != 1:
         sys.stderr.write("usage: python -m benchmarks.quality.adversarial FILE [--texts]\n")
         return 2
     pairs = [decode(line, type=Pair) for line in Path(files[0]).read_text("utf-8").splitlines()]
     console, coverage = Console(), Coverage()
-    called = [one.is_called_same(coverage) for one in pairs]
+    called = [pair.is_called_same(coverage) for pair in pairs]
     console.print(_table(pairs, called))
     if "--texts" in arguments:
-        for one, same in zip(pairs, called, strict=True):
-            if same is not one.same:
-                console.print(f"{one.kind}: {one.a!r} | {one.b!r}", markup=False, soft_wrap=True)
+        for item, same in zip(pairs, called, strict=True):
+            if same is not item.same:
+                console.print(f"{item.kind}: {item.a!r} | {item.b!r}", markup=False, soft_wrap=True)
     return 0
 
 
 def _table(pairs: Sequence[Pair], called: Sequence[bool]) -> Table:
     found = list(zip(pairs, called, strict=True))
     table = Table("class", "differ", "called the same", "same", "found")
-    for kind in sorted({one.kind for one in pairs}):
+    for kind in sorted({pair.kind for pair in pairs}):
         sides = (
-            [said for one, said in found if one.kind == kind and one.same is same]
+            [said for item, said in found if item.kind == kind and item.same is same]
             for same in (False, True)
         )
         table.add_row(kind, *(str(count) if count else "" for side in sides for count in _of(side)))
-    differ, same = ([said for one, said in found if one.same is side] for side in (False, True))
+    differ, same = ([said for item, said in found if item.same is side] for side in (False, True))
     table.add_section()
     table.add_row(
         "all", str(len(differ)), shown(rate_of(differ)), str(len(same)), shown(rate_of(same))

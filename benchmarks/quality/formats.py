@@ -49,7 +49,7 @@ _MOST_OF_DREAM = 300
 
 def _server_memory(folder: Path, memories: Sequence[Row]) -> Path:
     entity = {"type": "entity", "name": "notes", "entityType": "agent"}
-    entity["observations"] = [one["content"] for one in memories]  # type: ignore[assignment]  # JSON
+    entity["observations"] = [memory["content"] for memory in memories]  # type: ignore[assignment]  # JSON
     path = folder / "memory.jsonl"
     path.write_text(json.dumps(entity, ensure_ascii=False), "utf-8")
     return path
@@ -57,18 +57,20 @@ def _server_memory(folder: Path, memories: Sequence[Row]) -> Path:
 
 def _markdown(folder: Path, memories: Sequence[Row]) -> Path:
     path = folder / "MEMORY.md"
-    path.write_text("# Notes\n\n" + "".join(f"- {one['content']}\n" for one in memories), "utf-8")
+    path.write_text(
+        "# Notes\n\n" + "".join(f"- {memory['content']}\n" for memory in memories), "utf-8"
+    )
     return path
 
 
 def _claude_code(folder: Path, memories: Sequence[Row]) -> Path:
     path = folder / "memory"
     path.mkdir()
-    for number, one in enumerate(memories):
+    for number, item in enumerate(memories):
         (path / f"note-{number}.md").write_text(
             f"---\nname: note-{number}\ndescription: a note\nmetadata:\n  type: project\n"
-            f"  originSessionId: {one['session']}\n  modified: {one['observed_at']}\n---\n\n"
-            f"{one['content']}\n",
+            f"  originSessionId: {item['session']}\n  modified: {item['observed_at']}\n---\n\n"
+            f"{item['content']}\n",
             "utf-8",
         )
     return path
@@ -77,7 +79,7 @@ def _claude_code(folder: Path, memories: Sequence[Row]) -> Path:
 def _hermes(folder: Path, memories: Sequence[Row]) -> Path:
     path = folder / "memories" / "MEMORY.md"
     path.parent.mkdir()
-    path.write_text("\n§\n".join(one["content"] for one in memories), "utf-8")
+    path.write_text("\n§\n".join(memory["content"] for memory in memories), "utf-8")
     return path
 
 
@@ -95,10 +97,10 @@ def _memory_service(folder: Path, memories: Sequence[Row]) -> Path:
         path,
         [
             {
-                "content": one["content"],
-                "created_at": datetime.fromisoformat(one["observed_at"]).timestamp(),
+                "content": memory["content"],
+                "created_at": datetime.fromisoformat(memory["observed_at"]).timestamp(),
             }
-            for one in memories
+            for memory in memories
         ],
         SentenceEmbedder().encode,
     )
@@ -112,8 +114,12 @@ def _langgraph(folder: Path, memories: Sequence[Row]) -> Path:
         db.executemany(
             "INSERT INTO store (prefix, key, value, created_at) VALUES ('memories', ?, ?, ?)",
             [
-                (one["id"], json.dumps({"content": one["content"]}).encode(), one["observed_at"])
-                for one in memories
+                (
+                    memory["id"],
+                    json.dumps({"content": memory["content"]}).encode(),
+                    memory["observed_at"],
+                )
+                for memory in memories
             ],
         )
     return path
@@ -121,7 +127,7 @@ def _langgraph(folder: Path, memories: Sequence[Row]) -> Path:
 
 def _langgraph_with_vectors(folder: Path, memories: Sequence[Row]) -> Path:
     path = _langgraph(folder, memories)
-    vectors = SentenceEmbedder().encode([one["content"] for one in memories])
+    vectors = SentenceEmbedder().encode([memory["content"] for memory in memories])
     with closing(sqlite3.connect(path)) as db, db:
         db.execute(
             "CREATE TABLE store_vectors (prefix, key, field_name, embedding, created_at, "
@@ -129,7 +135,10 @@ def _langgraph_with_vectors(folder: Path, memories: Sequence[Row]) -> Path:
         )
         db.executemany(
             "INSERT INTO store_vectors VALUES ('memories', ?, 'content', ?, NULL, NULL)",
-            [(one["id"], vector.tobytes()) for one, vector in zip(memories, vectors, strict=True)],
+            [
+                (item["id"], vector.tobytes())
+                for item, vector in zip(memories, vectors, strict=True)
+            ],
         )
     return path
 
@@ -154,19 +163,19 @@ class Renamed(Night):
     @property
     def told(self) -> list[Told]:
         """Every memory with its known answer."""
-        return [replace(one, id=self.ids[one.text]) for one in super().told]
+        return [replace(text, id=self.ids[text.text]) for text in super().told]
 
 
 def _figures(path: Path, known: Night, texts: Sequence[str]) -> list[str]:
     """Return what a night kept, of a memory file and of what the agent reads."""
     ids = {row["content"]: row["id"] for row in rows(path, "SELECT id, content FROM memories")}
     keys = keys_of(known)
-    kept = sum(any(holds(text, one) for text in texts) for one in keys.values())
+    kept = sum(any(holds(text, key) for text in texts) for key in keys.values())
     done = Counter(row["operation"] for row in rows(path, "SELECT operation FROM proposals"))
     return [
         str(len(known.told)),
         str(len(texts)),
-        f"{sum(map(len, (one.text for one in known.told)))} -> {sum(map(len, texts))}",
+        f"{sum(map(len, (text.text for text in known.told)))} -> {sum(map(len, texts))}",
         f"{kept} of {len(keys)}",
         str(len(mixed(path, Renamed(**vars(known), ids=ids)))),
         ", ".join(f"{count} {name}" for name, count in sorted(done.items())),
@@ -176,7 +185,7 @@ def _figures(path: Path, known: Night, texts: Sequence[str]) -> list[str]:
 def _bullets(consolidate: Callable[[Path], None], texts: Sequence[str]) -> list[str]:
     """Return the bullets that are left of some, in a file of their own."""
     with TemporaryDirectory() as folder:
-        path = _markdown(Path(folder), [{"content": one} for one in texts])
+        path = _markdown(Path(folder), [{"content": text} for text in texts])
         consolidate(path)
         lines = path.read_text("utf-8").splitlines()
     return [line[2:] for line in lines if line.startswith("- ")]
@@ -199,17 +208,17 @@ def _side_by_side(dream: Path, embedder: Embedder) -> Iterator[tuple[str, ...]]:
     for flavour in FLAVOURS:
         known = load(flavour)
         told = [json.loads(line)["content"] for line in lines(known)][:_MOST_OF_DREAM]
-        keys = [one for one in keys_of(known).values() if any(holds(text, one) for text in told)]
+        keys = [item for item in keys_of(known).values() if any(holds(text, item) for text in told)]
         for name, tool in tools.items():
             left = _bullets(tool, told)
-            kept = sum(any(holds(text, one) for text in left) for one in keys)
+            kept = sum(any(holds(text, key) for text in left) for key in keys)
             characters = f"{sum(map(len, told))} -> {sum(map(len, left))}"
             yield flavour, name, str(len(left)), characters, f"{kept} of {len(keys)}"
     pairs = tomllib.loads(_PAIRS.read_text("utf-8"))["pair"]
     for same in (True, False):
-        some = [(one["left"], one["right"]) for one in pairs if one["same"] is same]
+        some = [(pair["left"], pair["right"]) for pair in pairs if pair["same"] is same]
         for name, tool in tools.items():
-            joined = sum(len(_bullets(tool, one)) < 2 for one in some)
+            joined = sum(len(_bullets(tool, item)) < 2 for item in some)
             what = f"pairs that {'say the same' if same else 'differ'}"
             yield what, name, f"{joined} of {len(some)} joined", "", ""
 
@@ -256,7 +265,7 @@ def main() -> None:
                 path = write(Path(folder), told)
                 mirror = _maintained(path, name.split(",")[0], Path(folder) / "state.db", embedder)
                 with mirror.format.opened(mirror.path, writes=False) as other:
-                    texts = [one.text for one in other.records]
+                    texts = [record.text for record in other.records]
                 table.add_row(flavour, name, *_figures(mirror.state, known, texts))
     console.print(table)
 

@@ -22,10 +22,10 @@ def fact_of(told: Told) -> Fact:
 
 def keys_of(known: Night) -> dict[Fact, list[str]]:
     """Return what must stand in an active memory for each thing that was told."""
-    keys = {(one["id"], ""): one["keys"] for one in [*known.facts, *known.singles]}
-    keys |= {(f"near:{one['of']}", ""): one["keys"] for one in known.nears}
-    keys |= {(one["id"], "old"): one["old_keys"] for one in known.updates}
-    keys |= {(one["id"], "new"): one["new_keys"] for one in known.updates}
+    keys = {(item["id"], ""): item["keys"] for item in [*known.facts, *known.singles]}
+    keys |= {(f"near:{near['of']}", ""): near["keys"] for near in known.nears}
+    keys |= {(update["id"], "old"): update["old_keys"] for update in known.updates}
+    keys |= {(update["id"], "new"): update["new_keys"] for update in known.updates}
     return keys
 
 
@@ -33,7 +33,9 @@ def lost_facts(path: Path, known: Night, told: Iterable[Told]) -> list[Fact]:
     """Return the facts that were told, all their keys by one memory, and by no active one now."""
     keys = keys_of(known)
     due = {
-        fact_of(one) for one in told if fact_of(one) in keys and holds(one.text, keys[fact_of(one)])
+        fact_of(text)
+        for text in told
+        if fact_of(text) in keys and holds(text.text, keys[fact_of(text)])
     }
     texts = [row["content"] for row in active(path)]
     return sorted(fact for fact in due if not any(holds(text, keys[fact]) for text in texts))
@@ -49,12 +51,12 @@ def mixed(path: Path, known: Night) -> list[list[str]]:
 
     The old and the new value of one update belong together where an update joined them.
     """
-    facts = {one.id: fact_of(one) for one in known.told}
+    facts = {text.id: fact_of(text) for text in known.told}
     behind = _behind(path, {"merge", "synthesize", "update"})
     updates = _behind(path, {"update"}).keys()
     found = []
     for memory, observed in _observed_behind(path, behind).items():
-        told = {facts[one] for one in observed}
+        told = {facts[item] for item in observed}
         if _all_behind(memory, behind) & updates:
             told = {(group, "") for group, _ in told}
         if len(told) > 1:
@@ -86,7 +88,7 @@ def _observed_behind(path: Path, behind: dict[str, set[str]]) -> dict[str, set[s
         row["id"] for row in rows(path, "SELECT id FROM memories WHERE origin <> 'consolidation'")
     }
     standing = {row["id"] for row in active(path)} & behind.keys()
-    return {one: _all_behind(one, behind) & observed for one in sorted(standing)}
+    return {item: _all_behind(item, behind) & observed for item in sorted(standing)}
 
 
 def _behind(path: Path, operations: set[str]) -> dict[str, set[str]]:

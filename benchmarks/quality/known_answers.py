@@ -101,8 +101,12 @@ class Gold:
     @cached_property
     def things(self) -> dict[str, str]:
         """Return what a memory says as the first id of its fact, rule or update."""
-        groups = [*(one.ids for one in self.facts), *(one.ids for one in self.rules), *self.updates]
-        return {one: ids[0] for ids in groups for one in ids}
+        groups = [
+            *(fact.ids for fact in self.facts),
+            *(rule.ids for rule in self.rules),
+            *self.updates,
+        ]
+        return {item: ids[0] for ids in groups for item in ids}
 
     def thing(self, memory: str) -> str:
         """Return what a memory says; one in no list says something of its own."""
@@ -194,17 +198,17 @@ class Lineage:
 
     def __init__(self, after: Sequence[Stored], edges: Sequence[Edge]) -> None:
         """Read the rows once."""
-        self.rows = {one.id: one for one in after}
+        self.rows = {item.id: item for item in after}
         self._into: dict[str, set[str]] = defaultdict(set)
         for edge in edges:
             self._into[edge.derived].add(edge.source)
         self._replaced: dict[str, set[str]] = defaultdict(set)
-        for one in after:
-            if one.superseded_by is not None:
-                self._replaced[one.superseded_by].add(one.id)
-                self._into[one.superseded_by].add(one.id)
+        for item in after:
+            if item.superseded_by is not None:
+                self._replaced[item.superseded_by].add(item.id)
+                self._into[item.superseded_by].add(item.id)
         self._updates = {edge.derived for edge in edges if edge.operation == "update"}
-        self._within = {one: _reached(one, self._into) for one in {*self.rows, *self._into}}
+        self._within = {item: _reached(item, self._into) for item in {*self.rows, *self._into}}
 
     def within(self, memory: str) -> set[str]:
         """Return a memory and all that it was made from or supersedes, to every depth."""
@@ -216,17 +220,17 @@ class Lineage:
 
     def active(self) -> list[Stored]:
         """Return the active memories."""
-        return [one for one in self.rows.values() if one.active]
+        return [row for row in self.rows.values() if row.active]
 
     def holders(self, ids: Iterable[str]) -> set[str]:
         """Return the active memories that any of these stands in."""
         wanted = set(ids)
-        return {one.id for one in self.active() if self.within(one.id) & wanted}
+        return {item.id for item in self.active() if self.within(item.id) & wanted}
 
     def told(self, ids: Iterable[str]) -> Ids:
         """Return those that somebody told, in order."""
         return tuple(
-            sorted(one for one in ids if one not in self.rows or not self.rows[one].derived)
+            sorted(item for item in ids if item not in self.rows or not self.rows[item].derived)
         )
 
     def end(self, memory: str) -> str:
@@ -254,15 +258,16 @@ def gold_of(found: Json, texts: Mapping[str, str]) -> Gold:
     """
     pairs = {name: _pairs(found.get(name, ())) for name in PAIRS}
     told = found.get("two_values")
-    seen = (one for one in pairs["apart"] if two_values(texts[one[0]], texts[one[1]]))
+    seen = (item for item in pairs["apart"] if two_values(texts[item[0]], texts[item[1]]))
     return Gold(
         facts=tuple(
-            ToldFact(tuple(one["ids"]), tuple(map(tuple, one["details"]))) for one in found["facts"]
+            ToldFact(tuple(fact["ids"]), tuple(map(tuple, fact["details"])))
+            for fact in found["facts"]
         ),
         rules=tuple(
-            ToldRule(tuple(one["restates"]), tuple(one["cases"])) for one in found["rules"]
+            ToldRule(tuple(rule["restates"]), tuple(rule["cases"])) for rule in found["rules"]
         ),
-        updates=tuple(tuple(one["ids"]) for one in found["updates"]),
+        updates=tuple(tuple(update["ids"]) for update in found["updates"]),
         pairs=pairs,
         two_values=tuple(seen) if told is None else _pairs(told),
     )
@@ -287,7 +292,7 @@ def life_figures(life: Life) -> LifeFigures:
     lineage = Lineage(life.after, life.edges)
     active = lineage.active()
     right, wrong = folded(life, lineage)
-    ends = sorted({lineage.end(one) for one in wrong})
+    ends = sorted({lineage.end(item) for item in wrong})
     return LifeFigures(
         memories=Sizes(len(life.before), len(active), ideal_memories(life.before, life.gold)),
         characters=Sizes(
@@ -299,7 +304,7 @@ def life_figures(life: Life) -> LifeFigures:
         glued=glued(life.gold, lineage),
         rightly=right,
         wrongly=wrong,
-        wrong_folds=tuple(lineage.gone_into(one) for one in ends),
+        wrong_folds=tuple(lineage.gone_into(end) for end in ends),
         newest_gone=newest_gone(life, lineage),
         told_once=told_once([fact.ids for fact in life.gold.facts], lineage),
         stated_once=told_once([rule.restates for rule in life.gold.rules], lineage),
@@ -310,7 +315,7 @@ def life_figures(life: Life) -> LifeFigures:
 
 def ideal_memories(before: Sequence[Stored], gold: Gold) -> int:
     """Count one memory a fact, one a rule and its cases, one an update, every other as it is."""
-    return len({gold.thing(one.id) for one in before})
+    return len({gold.thing(item.id) for item in before})
 
 
 def ideal_characters(before: Sequence[Stored], gold: Gold) -> float:
@@ -319,13 +324,13 @@ def ideal_characters(before: Sequence[Stored], gold: Gold) -> float:
     1.2 times a fact's longest telling, also where it was told once; the median restatement and the
     cases of a rule; 1.5 times an update's newest; every other as it is.
     """
-    length = {one.id: len(one.content) for one in before}
-    facts = sum(FACT_LENGTH * max(length[one] for one in fact.ids) for fact in gold.facts)
+    length = {item.id: len(item.content) for item in before}
+    facts = sum(FACT_LENGTH * max(length[item] for item in fact.ids) for fact in gold.facts)
     updates = sum(UPDATE_LENGTH * length[ids[-1]] for ids in gold.updates)
-    restated = [[length[one] for one in rule.restates] for rule in gold.rules]
+    restated = [[length[restate] for restate in rule.restates] for rule in gold.rules]
     rules = sum(statistics.median(lengths) for lengths in restated if lengths)
-    cases = sum(length[one] for rule in gold.rules for one in rule.cases)
-    others = sum(length[one] for one in length if one not in gold.things)
+    cases = sum(length[case] for rule in gold.rules for case in rule.cases)
+    others = sum(length[item] for item in length if item not in gold.things)
     return facts + updates + rules + cases + others
 
 
@@ -334,7 +339,7 @@ def details_lost(life: Life, active: Sequence[Stored]) -> tuple[tuple[str, Ids],
 
     A detail may have several wordings, of which one is enough; capitals do not matter.
     """
-    tenants = {one.id: one.tenant for one in life.before}
+    tenants = {item.id: item.tenant for item in life.before}
     before, after = _texts_by_tenant(life.before), _texts_by_tenant(active)
     return tuple(
         (fact.ids[0], detail)
@@ -353,13 +358,13 @@ def joined(gold: Gold, lineage: Lineage) -> dict[str, tuple[Pair, ...]]:
     """
     together: dict[str, list[set[str]]] = defaultdict(list)
     for found in lineage.took_in():
-        for one in found:
-            together[one].append(found)
+        for match in found:
+            together[match].append(found)
     return {
         name: tuple(
-            (one, other)
-            for one, other in gold.pairs_of(name)
-            if any(other in found for found in together[one])
+            (item, item)
+            for item, item in gold.pairs_of(name)
+            if any(item in found for found in together[item])
         )
         for name in PAIRS
     }
@@ -371,8 +376,8 @@ def glued(gold: Gold, lineage: Lineage) -> tuple[Company, ...]:
     What took others in and was told itself is one of its sources. A thing is a fact, a rule, an
     update, or what a memory says that is in no list.
     """
-    found = [Company(one.id, lineage.told(lineage.within(one.id))) for one in lineage.active()]
-    return tuple(one for one in found if not _one_thing(one.ids, gold))
+    found = [Company(item.id, lineage.told(lineage.within(item.id))) for item in lineage.active()]
+    return tuple(match for match in found if not _one_thing(match.ids, gold))
 
 
 def folded(life: Life, lineage: Lineage) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -381,15 +386,15 @@ def folded(life: Life, lineage: Lineage) -> tuple[tuple[str, ...], tuple[str, ..
     Rightly: an active memory took its place, and all that went into that, itself too if it was
     told, is in one fact, one rule or one update.
     """
-    active = {one.id for one in lineage.active()}
+    active = {item.id for item in lineage.active()}
     right: list[str] = []
     wrong: list[str] = []
-    for one in life.before:
-        if one.id in active:
+    for item in life.before:
+        if item.id in active:
             continue
-        end = lineage.end(one.id)
+        end = lineage.end(item.id)
         fine = end in active and _one_thing(lineage.gone_into(end).ids, life.gold)
-        (right if fine else wrong).append(one.id)
+        (right if fine else wrong).append(item.id)
     return tuple(right), tuple(wrong)
 
 
@@ -399,20 +404,20 @@ def newest_gone(life: Life, lineage: Lineage) -> tuple[str, ...]:
     The value's memory is not active, no active memory of its tenant has half of the words or half
     of the values that it alone has, and nothing observed later went where it went.
     """
-    rows = {one.id: one for one in life.before}
+    rows = {item.id: item for item in life.before}
     texts: dict[str, list[str]] = defaultdict(list)
-    for one in lineage.active():
-        texts[one.tenant].append(one.content)
+    for item in lineage.active():
+        texts[item.tenant].append(item.content)
     gone = []
     for ids in life.gold.updates:
         newest = rows[ids[-1]]
         company = lineage.gone_into(lineage.end(newest.id)).ids
         later = any(
-            rows[one].observed_at > newest.observed_at
-            for one in company
-            if one in rows and one != newest.id
+            rows[item].observed_at > newest.observed_at
+            for item in company
+            if item in rows and item != newest.id
         )
-        older = [rows[one].content for one in ids[:-1]]
+        older = [rows[item].content for item in ids[:-1]]
         stands = any(_tells(text, newest, older) for text in texts[newest.tenant])
         if not lineage.rows[newest.id].active and not later and not stands:
             gone.append(newest.id)
@@ -458,7 +463,7 @@ def updated(life: Life, lineage: Lineage) -> Share:
 
     def done(ids: Ids) -> bool:
         holders = lineage.holders(ids)
-        made = any(lineage.is_update(one) for one in holders)
+        made = any(lineage.is_update(holder) for holder in holders)
         whole = holders == lineage.holders(ids[-1:]) and len(holders) == 1
         return whole and made and ids[-1] not in gone
 
@@ -478,9 +483,9 @@ def conflicts_right(life: Life, lineage: Lineage) -> Share:
     updates = {ids[0] for ids in gold.updates}
 
     def right(pair: Pair) -> bool:
-        first, second = ({gold.thing(id) for id in lineage.within(one)} for one in pair)
+        first, second = ({gold.thing(id) for id in lineage.within(item)} for item in pair)
         return bool(first & second & updates) or any(
-            frozenset((one, other)) in known for one in first for other in second
+            frozenset((item, item)) in known for item in first for item in second
         )
 
     return _share((pair, right(pair)) for pair in life.conflicts)
@@ -497,12 +502,12 @@ def _share(judged: Iterable[tuple[Ids, bool]]) -> Share:
 
 
 def _one_thing(ids: Ids, gold: Gold) -> bool:
-    return len({gold.thing(one) for one in ids}) <= 1
+    return len({gold.thing(item) for item in ids}) <= 1
 
 
 def _pairs(found: Iterable[Any]) -> tuple[Pair, ...]:
     """Return pairs of ids from lists of ids, or from objects with such a list."""
-    groups = (one["ids"] if isinstance(one, dict) else one for one in found)
+    groups = (match["ids"] if isinstance(match, dict) else match for match in found)
     return tuple(pair for ids in groups for pair in combinations(ids, 2))
 
 
@@ -518,16 +523,16 @@ def _reached(start: str, steps: Mapping[str, set[str]]) -> set[str]:
 
 
 def _length(memories: Iterable[Stored]) -> int:
-    return sum(len(one.content) for one in memories)
+    return sum(len(memory.content) for memory in memories)
 
 
 def _texts_by_tenant(memories: Iterable[Stored]) -> dict[str, list[str]]:
     texts: dict[str, list[str]] = defaultdict(list)
-    for one in memories:
-        texts[one.tenant].append(one.content.casefold())
+    for memory in memories:
+        texts[memory.tenant].append(memory.content.casefold())
     return texts
 
 
 def _stands(wordings: Ids, texts: Iterable[str]) -> bool:
-    wanted = [one.casefold() for one in wordings]
-    return any(one in text for text in texts for one in wanted)
+    wanted = [wording.casefold() for wording in wordings]
+    return any(item in text for text in texts for item in wanted)

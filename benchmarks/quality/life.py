@@ -91,11 +91,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         for life in _sources(chosen)
     }
     if chosen.json:
-        text = json.dumps({name: as_json(one) for name, one in found.items()}, indent=1)
+        text = json.dumps({name: as_json(item) for name, item in found.items()}, indent=1)
         sys.stdout.write(text + "\n")
         return
-    for name, one in found.items():
-        sys.stdout.writelines(f"{line}\n" for line in _cases(name, one, chosen.verbose))
+    for name, item in found.items():
+        sys.stdout.writelines(f"{line}\n" for line in _cases(name, item, chosen.verbose))
     sys.stdout.writelines(f"{line}\n" for line in table(found))
 
 
@@ -121,13 +121,13 @@ def measured(
         there = picture(path)
         second = night(path, embedder, writer)
         again = len(second.plan.proposals) + len(second.asked), written(there, picture(path))
-    texts = {one.id: one.content for one in [*before, *life.after]}
+    texts = {item.id: item.content for item in [*before, *life.after]}
     return Measured(life_figures(life), texts, seconds, again, first)
 
 
 def active(path: Path) -> list[Stored]:
     """Read the active memories of a file."""
-    return [one for one in _stored(path) if one.active]
+    return [item for item in _stored(path) if item.active]
 
 
 def life_of(path: Path, before: Sequence[Stored], gold: Json) -> Life:
@@ -136,8 +136,8 @@ def life_of(path: Path, before: Sequence[Stored], gold: Json) -> Life:
         before=before,
         after=_stored(path),
         edges=_edges(path),
-        conflicts=[one.sources for one in current_conflicts(path, (), timestamp(NOW))],
-        gold=gold_of(gold, {one.id: one.content for one in before}),
+        conflicts=[conflict.sources for conflict in current_conflicts(path, (), timestamp(NOW))],
+        gold=gold_of(gold, {item.id: item.content for item in before}),
     )
 
 
@@ -190,13 +190,13 @@ def gold_of_night(known: Night) -> Json:
     gives it another value; of two facts that are twins every telling stays apart.
     """
     ids: dict[str, list[str]] = {}
-    for one in known.told:
-        ids.setdefault(one.group, []).append(one.id)
+    for text in known.told:
+        ids.setdefault(text.group, []).append(text.id)
     return {
         "facts": [
             {
                 "ids": ids[fact["id"]],
-                "details": [[one] for one in [*fact["keys"], *fact.get("details", [])]],
+                "details": [[item] for item in [*fact["keys"], *fact.get("details", [])]],
             }
             for fact in known.facts
         ],
@@ -209,7 +209,7 @@ def gold_of_night(known: Night) -> Json:
         "apart": [*_nears(known, ids), *_twins(known, ids)],
         "contradictions": list(_nears(known, ids, _OTHER_VALUE)),
         "two_values": [],
-        "single": [one.id for one in known.told if one.role in _ALONE],
+        "single": [text.id for text in known.told if text.role in _ALONE],
     }
 
 
@@ -217,7 +217,7 @@ def _nears(
     known: Night, ids: Mapping[str, Sequence[str]], differing: set[str] | None = None
 ) -> Iterator[list[str]]:
     """Yield each near miss with each telling of its fact, of all or of those that differ so."""
-    texts: dict[str, Told] = {one.text: one for one in known.told if one.role == "near"}
+    texts: dict[str, Told] = {text.text: text for text in known.told if text.role == "near"}
     for near in known.nears:
         if differing is None or near["differs"] in differing:
             yield from ([telling, texts[near["text"]].id] for telling in ids[near["of"]])
@@ -227,7 +227,7 @@ def _twins(known: Night, ids: Mapping[str, Sequence[str]]) -> Iterator[list[str]
     """Yield each telling of a fact with each of its twin, once."""
     for fact in known.facts:
         if fact["id"] < fact.get("twin", ""):
-            yield from ([one, other] for one in ids[fact["id"]] for other in ids[fact["twin"]])
+            yield from ([item, item] for item in ids[fact["id"]] for item in ids[fact["twin"]])
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -251,7 +251,7 @@ def _sources(chosen: argparse.Namespace) -> list[Source]:
     flavours = FLAVOURS if chosen.nights else [chosen.night] if chosen.night else []
     found = [source_of_night(flavour) for flavour in flavours]
     if chosen.file and chosen.gold:
-        absent = [str(one) for one in (chosen.file, chosen.gold) if not one.is_file()]
+        absent = [str(item) for item in (chosen.file, chosen.gold) if not item.is_file()]
         if absent:
             sys.exit(f"absent: {', '.join(absent)}")
         found.insert(0, source_of_files(chosen.file, chosen.gold))
@@ -321,7 +321,7 @@ def _part(share: Share) -> str:
 
 
 def _groups(outcome: Outcome) -> str:
-    states = Counter(one.state for one in outcome.results if one.proposal.by_model)
+    states = Counter(result.state for result in outcome.results if result.proposal.by_model)
     return f"{states['applied']}, {states['rejected']}"
 
 
@@ -390,7 +390,9 @@ def _companies(title: str, companies: Sequence[Company], texts: Mapping[str, str
 
 def _said(ids: Sequence[str], texts: Mapping[str, str]) -> Iterator[str]:
     """Yield texts, each on a line of its own."""
-    yield from (f"    {one}  {' '.join(texts.get(one, 'not in the file').split())}" for one in ids)
+    yield from (
+        f"    {item}  {' '.join(texts.get(item, 'not in the file').split())}" for item in ids
+    )
 
 
 if __name__ == "__main__":

@@ -92,7 +92,7 @@ def read_texts(file: Path) -> Iterator[Text]:
         for row in _rows(file):
             if "text" in row:
                 real = row["reading"]["severity"] == "real"
-                sources = tuple(known[one] for one in row["ids"])
+                sources = tuple(known[item] for item in row["ids"])
                 yield Text(row["text"], sources, not real, row["operation"])
     elif file.name.endswith(".answers.json"):
         memories = _memories(file.with_name(file.name.replace(".answers.json", ".jsonl")))
@@ -117,7 +117,9 @@ def _memories(file: Path) -> list[Memory]:
 
 
 def _draft(row: Json) -> Text:
-    sources = tuple(Memory(one["id"], one["text"], one["said"]) for one in row["sources"])
+    sources = tuple(
+        Memory(source["id"], source["text"], source["said"]) for source in row["sources"]
+    )
     return Text(_joined(row), sources, row["faithful"], row["kind"])
 
 
@@ -133,16 +135,16 @@ def _table(name: str, texts: Sequence[Text], seconds: float) -> Table:
     for kept_apart in (False, True):
         for faithful in (True, False):
             some = [
-                one for one in texts if (one.kept_apart, one.faithful) == (kept_apart, faithful)
+                text for text in texts if (text.kept_apart, text.faithful) == (kept_apart, faithful)
             ]
             if some:
-                kinds = Counter(fault.kind for one in some for fault in one.found)
-                hints = sum(len(find_missing(one.text, one.sources)) for one in some)
+                kinds = Counter(fault.kind for item in some for fault in item.found)
+                hints = sum(len(find_missing(item.text, item.sources)) for item in some)
                 table.add_row(
                     "kept apart" if kept_apart else "seen",
                     "faithful" if faithful else "wrong",
                     str(len(some)),
-                    str(sum(bool(one.found) for one in some)),
+                    str(sum(bool(item.found) for item in some)),
                     ", ".join(f"{kind} {n}" for kind, n in kinds.most_common()),
                     f"{hints / len(some):.1f}",
                 )
@@ -151,7 +153,7 @@ def _table(name: str, texts: Sequence[Text], seconds: float) -> Table:
 
 def _lines(text: Text) -> Iterator[str]:
     yield f"{'faithful' if text.faithful else 'wrong'} {text.kind}: {text.text}"
-    yield from (f"    {one.observed_at[:10]} {one.text}" for one in text.sources)
+    yield from (f"    {source.observed_at[:10]} {source.text}" for source in text.sources)
     yield from (f"  ! {fault.words} ({fault.kind})" for fault in text.found)
 
 

@@ -49,11 +49,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     about = _about(chosen, bench)
     if not chosen.json:
         _introduce(console, about)
-    results = [_measured(bench, one) for one in _asked(chosen, bench)]
+    results = [_measured(bench, request) for request in _asked(chosen, bench)]
     results += _all_nights(results)
     bench.embedder.keep()
     if chosen.json:
-        found = {one.name: one.figures() for one in results}
+        found = {result.name: result.figures() for result in results}
         sys.stdout.write(json.dumps({"environment": about, **found}, indent=1) + "\n")
         return
     console.print(*tables(results))
@@ -95,7 +95,7 @@ def _bench(chosen: argparse.Namespace) -> Bench:
 def _about(chosen: argparse.Namespace, bench: Bench) -> Json:
     lacking = absent(bench) if _is_default(chosen) or chosen.data else []
     return {
-        **{name: one for name, one in environment(bench).items() if name not in _NOT_HERE},
+        **{name: item for name, item in environment(bench).items() if name not in _NOT_HERE},
         "tuned on": list(TUNED_ON),
         "measured": list(EXPLAINED),
         "rounds": "1: one night without a model on each file, of which nothing depends on chance; "
@@ -132,7 +132,7 @@ def _measured(bench: Bench, asked: Asked) -> Result:
 
 def _all_nights(results: Sequence[Result]) -> list[Result]:
     """Return one more result, of all nights together, if there are several."""
-    found = [one for one in results if one.name.startswith("night: ")]
+    found = [result for result in results if result.name.startswith("night: ")]
     return [together("the nights together", found)] if len(found) > 1 else []
 
 

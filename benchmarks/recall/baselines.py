@@ -26,7 +26,7 @@ class Plain:
         import numpy as np
 
         self._index = index
-        self._tenants = np.array([one.tenant for one in index.memories])
+        self._tenants = np.array([memory.tenant for memory in index.memories])
 
     def by_vectors(self, question: RecallQuestion) -> list[int]:
         """Return places of memories, by the cosine of their vectors to the question's."""
@@ -56,15 +56,16 @@ class Plain:
     ) -> list[Measures]:
         """Measure one of these ways."""
         return [
-            measure(self._answers(one, search(one)), set(one.evidence_ids)) for one in questions
+            measure(self._answers(question, search(question)), set(question.evidence_ids))
+            for question in questions
         ]
 
     def _answers(self, question: RecallQuestion, places: Iterable[int]) -> list[MeasuredHit]:
         found = [self._index.memories[place] for place in places]
         evidence = frozenset(question.evidence_ids)
         return [
-            MeasuredHit(one.content, evidence & {one.id}, one.id in question.stale_ids)
-            for one in found
+            MeasuredHit(match.content, evidence & {match.id}, match.id in question.stale_ids)
+            for match in found
         ]
 
     def _allowed(self, question: RecallQuestion) -> NDArray[np.bool_]:
@@ -97,4 +98,4 @@ class Plain:
         places = np.flatnonzero(allowed)
         # Of equals the one that comes first in the file.
         order = np.argsort(-scores[places], kind="stable")[:most]
-        return [int(one) for one in places[order]]
+        return [int(place) for place in places[order]]

@@ -98,14 +98,14 @@ class Result:
 
     def by_type(self, name: str) -> dict[str, dict[str, float]]:
         """Return the mean of a measure for each type of question, each way, and their number."""
-        kinds = [one.type or "" for one in self.questions]
+        kinds = [question.type or "" for question in self.questions]
         return {
             kind: {"questions": count}
             | {
                 way: sum(
-                    getattr(one, name)
-                    for one, other in zip(self.ways[way], kinds, strict=True)
-                    if other == kind
+                    getattr(item, name)
+                    for item, item in zip(self.ways[way], kinds, strict=True)
+                    if item == kind
                 )
                 / count
                 for way in self.ways
@@ -114,7 +114,7 @@ class Result:
         }
 
     def _about_old(self) -> list[int]:
-        return [at for at, one in enumerate(self.questions) if one.stale_ids]
+        return [at for at, item in enumerate(self.questions) if item.stale_ids]
 
     def _stale(self, way: str) -> float | None:
         places = self._about_old()
@@ -167,12 +167,12 @@ def together(name: str, results: Sequence[Result]) -> Result:
     """
     return Result(
         name,
-        [one for result in results for one in result.questions],
-        sum(one.without_evidence for one in results),
-        sum(one.memories_before for one in results),
-        sum(one.memories_after for one in results),
-        {way: [each for one in results for each in one.ways[way]] for way in results[0].ways},
-        sum(one.seconds for one in results),
+        [question for result in results for question in result.questions],
+        sum(result.without_evidence for result in results),
+        sum(result.memories_before for result in results),
+        sum(result.memories_after for result in results),
+        {way: [each for result in results for each in result.ways[way]] for way in results[0].ways},
+        sum(result.seconds for result in results),
     )
 
 

@@ -29,11 +29,11 @@ _ABSTENTION = "_abs"
 def read_locomo(path: Path) -> Asked:
     """Read `locomo10.json`: its observations are memories, a conversation is a tenant."""
     samples = json.loads(path.read_text("utf-8"))
-    memories = [one for sample in samples for one in _observations(sample)]
+    memories = [observation for sample in samples for observation in _observations(sample)]
     rows = [row for sample in samples for row in _asked_of(sample)]
     return Asked(
         "LoCoMo, as published",
-        [json.dumps(one, ensure_ascii=False) for one in memories],
+        [json.dumps(memory, ensure_ascii=False) for memory in memories],
         locomo_questions(memories, rows),
     )
 
@@ -94,16 +94,16 @@ def read_longmemeval(path: Path, most: int | None = None) -> Asked:
     drawn by the hashes of their ids; None: all.
     """
     entries = [
-        one
-        for one in json.loads(path.read_text("utf-8"))
-        if not one["question_id"].endswith(_ABSTENTION)
+        load
+        for load in json.loads(path.read_text("utf-8"))
+        if not load["question_id"].endswith(_ABSTENTION)
     ]
     if most is not None:
         entries = sorted(entries, key=_drawn)[:most]
     turns = {entry["question_id"]: list(_turns_of(entry)) for entry in entries}
     return Asked(
         "LongMemEval, as published",
-        [json.dumps(one.line, ensure_ascii=False) for told in turns.values() for one in told],
+        [json.dumps(text.line, ensure_ascii=False) for told in turns.values() for text in told],
         [_longmemeval_question(entry, turns[entry["question_id"]]) for entry in entries],
     )
 
@@ -112,7 +112,7 @@ def _longmemeval_question(entry: Json, turns: Iterable[_Turn]) -> RecallQuestion
     return RecallQuestion(
         id=entry["question_id"],
         question=entry["question"],
-        evidence_ids=tuple(one.line["id"] for one in turns if one.is_evidence),
+        evidence_ids=tuple(turn.line["id"] for turn in turns if turn.is_evidence),
         tenant=entry["question_id"],
         type=entry["question_type"],
     )

@@ -43,10 +43,10 @@ _NONE = "-"
 
 def tables(results: Iterable[Result]) -> Iterator[Table]:
     """Yield two tables for each: all measures, and recall@10 by the types of questions."""
-    for one in results:
-        yield _measures(one)
-        if len({question.type for question in one.questions}) > 1:
-            yield _types(one)
+    for result in results:
+        yield _measures(result)
+        if len({question.type for question in result.questions}) > 1:
+            yield _types(result)
 
 
 def _measures(result: Result) -> Table:

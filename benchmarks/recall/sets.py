@@ -66,8 +66,8 @@ def questions_of_night(known: Night, rows: Iterable[Json]) -> list[RecallQuestio
 
 
 def _keys(known: Night) -> dict[str, Sequence[str]]:
-    keys = {one["id"]: one["keys"] for one in [*known.facts, *known.rules, *known.singles]}
-    return keys | {one["id"]: one["new_keys"] for one in known.updates}
+    keys = {item["id"]: item["keys"] for item in [*known.facts, *known.rules, *known.singles]}
+    return keys | {update["id"]: update["new_keys"] for update in known.updates}
 
 
 def _evidence(ids: Mapping[tuple[str, str], Sequence[str]], group: str) -> Iterator[str]:
@@ -91,7 +91,7 @@ def shared(bench: Bench) -> Iterator[Asked]:
 def absent(bench: Bench) -> list[str]:
     """Return the files that the shared data lacks."""
     names = [f"{name}-{part}.jsonl" for name in (LOCOMO, LONGMEMEVAL) for part in _PARTS]
-    return [one for one in [*names, UPDATES] if bench.data is None or not _is_there(bench, one)]
+    return [item for item in [*names, UPDATES] if bench.data is None or not _is_there(bench, item)]
 
 
 _PARTS = ("memories", "questions")
@@ -116,7 +116,7 @@ def locomo_questions(memories: Iterable[Json], questions: Iterable[Json]) -> lis
             question=row["question"],
             evidence_ids=tuple(
                 dict.fromkeys(
-                    one for turn in row["evidence_dia_ids"] for one in said[row["tenant"], turn]
+                    item for turn in row["evidence_dia_ids"] for item in said[row["tenant"], turn]
                 )
             ),
             tenant=row["tenant"],

@@ -87,9 +87,9 @@ def measure(folder: Path, later: int) -> Json:
             "show", "--lineage", fresh, found["first night"]["example"], "--json"
         )
         found["undo"] = slowwave("undo", fresh, found["first night"]["run"])
-    for one in (file, full):
-        slowwave("import", one, folder / "later.jsonl")
-        step("vectors", one, "later")
+    for item in (file, full):
+        slowwave("import", item, folder / "later.jsonl")
+        step("vectors", item, "later")
     found["night with new ones"] = step("night", file)
     found["the same, full"] = step("night", full, "full")
     return found

@@ -97,7 +97,7 @@ def measure(
 
 def _memories(proposals: int) -> list[Memory]:
     """Return so many times one fact told three times, each time of another project."""
-    facts = [fact["wordings"][0] for one in FLAVOURS for fact in load(one).facts]
+    facts = [fact["wordings"][0] for item in FLAVOURS for fact in load(item).facts]
     return [
         new_memory(
             {
@@ -130,7 +130,7 @@ def _night(endpoint: Endpoint, view: TenantView, concurrency: int, embedder: Emb
         )
         executed = execution.execute(plan, Interruption(), lambda answered: (join_plans(()), []))
         seconds, processor_s = time.monotonic() - began, time.process_time() - worked
-    applied = Counter(one.state for one in executed.results)["applied"]
+    applied = Counter(result.state for result in executed.results)["applied"]
     return _Stage(applied, seconds, processor_s)
 
 
@@ -140,8 +140,8 @@ def _ask_alone(endpoint: Endpoint, view: TenantView, concurrency: int) -> None:
     meter = UsageMeter(UsageLimits(), model.terms.price)
     dispatcher = Dispatcher(model, meter, concurrency)
     left = 0
-    for one in _windows(view):
-        job = Job(one, tuple(view.sources(one.memories)))
+    for window in _windows(view):
+        job = Job(window, tuple(view.sources(window.memories)))
         _, question = resume(WindowDialogue(job, "", Models(endpoint.model, None)).run())
         assert question is not None  # noqa: S101 - each window begins with one
         dispatcher.ask(question)
@@ -153,15 +153,15 @@ def _ask_alone(endpoint: Endpoint, view: TenantView, concurrency: int) -> None:
 def _windows(view: TenantView) -> Iterator[Window]:
     for start in range(0, len(view.memories), len(_WAYS)):
         shown = view.memories[start : start + len(_WAYS)]
-        ids = tuple(one.id for one in shown)
+        ids = tuple(entry.id for entry in shown)
         estimate = estimate_window(view.sources(ids))
         yield Window(
             id=f"window-{start}",
             tenant="default",
             memories=ids,
-            content_hashes=tuple(one.content_hash for one in shown),
+            content_hashes=tuple(entry.content_hash for entry in shown),
             alone=(),
-            trusts=tuple(one.trust for one in shown),
+            trusts=tuple(entry.trust for entry in shown),
             may_leave=frozenset(ids),
             derived=frozenset(),
             apart=frozenset(),

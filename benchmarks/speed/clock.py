@@ -62,9 +62,9 @@ class Clock:
 
         @functools.wraps(function)
         def counted(*arguments: Any, **named: Any) -> Iterator[Any]:
-            for one in function(*arguments, **named):
+            for item in function(*arguments, **named):
                 self.counts[what] += 1
-                yield one
+                yield item
 
         _replace(function, counted)
 
@@ -72,9 +72,9 @@ class Clock:
         """Return all of it, and each stage."""
         self._note()
         return {
-            "seconds": sum(one["seconds"] for one in self.stages.values()),
-            "processor": sum(one["processor"] for one in self.stages.values()),
-            "peak": max(one["peak"] for one in self.stages.values()),
+            "seconds": sum(stage["seconds"] for stage in self.stages.values()),
+            "processor": sum(stage["processor"] for stage in self.stages.values()),
+            "peak": max(stage["peak"] for stage in self.stages.values()),
             "stages": self.stages,
             **self.counts,
         }
@@ -99,6 +99,6 @@ def _found(place: str) -> Callable[..., Any]:
 
 def _replace(function: Callable[..., Any], other: Callable[..., Any]) -> None:
     """Put another function in the place of one, wherever it was imported to."""
-    for loaded in [one for key, one in sys.modules.items() if key.startswith("slowwave.")]:
+    for loaded in [item for key, item in sys.modules.items() if key.startswith("slowwave.")]:
         if getattr(loaded, function.__name__, None) is function:
             setattr(loaded, function.__name__, other)

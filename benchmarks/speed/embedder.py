@@ -44,7 +44,9 @@ class MadeEmbedder:
         """Return float32 vectors, shape (len(texts), d), unit length."""
         vectors = self._embedder.encode(texts)
         for row, text in enumerate(texts):
-            known = [self._places[one] for one in _sentences(text) if one in self._places]
+            known = [
+                self._places[sentence] for sentence in _sentences(text) if sentence in self._places
+            ]
             if known:
                 total = np.sum([self._made[part][at] for part, at in known], axis=0)
                 vectors[row] = total / np.linalg.norm(total)

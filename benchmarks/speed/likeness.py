@@ -36,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--sizes", default="500,1000,1582,3000,20000")
     chosen = parser.parse_args(arguments)
     console = Console(width=110)
-    for name, vectors in _sets(chosen.data, [int(one) for one in chosen.sizes.split(",")]):
+    for name, vectors in _sets(chosen.data, [int(word) for word in chosen.sizes.split(",")]):
         console.print(_table(name, vectors))
 
 
@@ -45,7 +45,7 @@ def _sets(data: Path, sizes: Sequence[int]) -> Iterator[tuple[str, NDArray[np.fl
     yield from zip(REAL, real, strict=False)
     if real:
         mixed = np.random.default_rng(1).permutation(np.concatenate(real))
-        for size in (one for one in sizes if one <= len(mixed)):
+        for size in (size for size in sizes if size <= len(mixed)):
             yield "real, both", mixed[:size]
     yield "fixtures/night", load_base().vectors
     with tempfile.TemporaryDirectory() as folder:

@@ -28,12 +28,12 @@ def about() -> Json:
         "cores": cores(),
         "memory": f"{os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') / 2**30:.0f} GiB",
         "matrix product": [
-            f"{one['internal_api']} {one['version']}, {one.get('architecture', 'unknown')}, "
-            f"{one['num_threads']} threads"
-            for one in threadpool_info()
-            if one["user_api"] == "blas"
+            f"{item['internal_api']} {item['version']}, {item.get('architecture', 'unknown')}, "
+            f"{item['num_threads']} threads"
+            for item in threadpool_info()
+            if item["user_api"] == "blas"
         ],
-        "load": " ".join(f"{one:.1f}" for one in os.getloadavg()),
+        "load": " ".join(f"{item:.1f}" for item in os.getloadavg()),
         "platform": platform.platform(),
         "python": platform.python_version(),
         "sqlite": sqlite3.sqlite_version,

@@ -95,7 +95,7 @@ def tables(results: Json) -> Iterator[Table]:
     )
     for name, rounds in results["peers"].items():
         cells = [
-            _spread([one[key] / unit for one in rounds])
+            _spread([round[key] / unit for round in rounds])
             for key, unit in (
                 ("seconds", 1),
                 ("processor", 1),
@@ -119,16 +119,16 @@ def tables(results: Json) -> Iterator[Table]:
     for name, rounds in results["peers"].items():
         if name != "slowwave":
             shares = [
-                _spread([one[key] / other[key] for one, other in zip(ours, rounds, strict=True)])
+                _spread([item[key] / item[key] for item, item in zip(ours, rounds, strict=True)])
                 for key in ("seconds", "processor", "peak", "above")
             ]
-            goal = ", ".join(f"{one:.2f}" for one in GOALS.get(name, ()))
+            goal = ", ".join(f"{item:.2f}" for item in GOALS.get(name, ()))
             table.add_row(name, *shares, goal)
     yield table
 
 
 def _spread(values: Sequence[float]) -> str:
-    middle, low, high = (f"{one:,.{0 if one >= 100 else 2}f}" for one in _three(values))
+    middle, low, high = (f"{item:,.{0 if item >= 100 else 2}f}" for item in _three(values))
     return f"{middle} ({low} to {high})"
 
 

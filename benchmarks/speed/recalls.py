@@ -63,7 +63,7 @@ class Known:
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return the known vectors, shape (len(texts), d)."""
-        return np.stack([self._rows[one] for one in texts])
+        return np.stack([self._rows[text] for text in texts])
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def questions() -> list[str]:
     """Return 50 questions of fixtures/recall, of all nights alike."""
-    paths = (ROOT / "fixtures" / "recall" / f"questions-{one}.jsonl" for one in FLAVOURS)
+    paths = (ROOT / "fixtures" / "recall" / f"questions-{item}.jsonl" for item in FLAVOURS)
     lines = [line for path in paths for line in path.read_text("utf-8").splitlines()]
     chosen = np.linspace(0, len(lines) - 1, ASKED).astype(int)
     return [json.loads(lines[at])["question"] for at in chosen]
@@ -116,13 +116,13 @@ def measure(file: Path, rounds: int) -> Json:
     opening, index = _opened(file, Known(embedder.name, asked, vectors))
     bed = Bed(index, asked, vectors, timestamp(NOW))
     times = _timed(_ways(bed) | {"embedding": lambda at: embedder.encode([asked[at]])}, rounds)
-    found = [len(index.words.scores(words_of(one))[0]) for one in asked]
+    found = [len(index.words.scores(words_of(request))[0]) for request in asked]
     return {
         "memories": len(index.memories),
         "questions": len(asked),
         "texts with a word of the question": median(found),
         "opening": opening,
-        "milliseconds": {name: _spread(one) for name, one in times.items()},
+        "milliseconds": {name: _spread(item) for name, item in times.items()},
     }
 
 
@@ -139,7 +139,7 @@ def introduction(results: Json) -> Iterator[str]:
         f"questions: {results['questions']} of fixtures/recall, each {results['rounds']} times, "
         "warm, all ways by turns; of a question's times the median counts"
     )
-    opening = ", ".join(f"{name} {one:.2f} s" for name, one in results["opening"].items())
+    opening = ", ".join(f"{name} {item:.2f} s" for name, item in results["opening"].items())
     yield f"opening the file: {opening}"
 
 
@@ -148,9 +148,9 @@ def table_of(results: Json) -> Table:
     times = results["milliseconds"]
     product = times[_PRODUCT]["median"]
     table = Table("", "median ms", "9 of 10 within", "slowest", "times the bare product")
-    for name, one in times.items():
-        ratio = f"{one['median'] / product:.1f}"
-        table.add_row(name, *(f"{one[key]:.1f}" for key in ("median", "ninth", "most")), ratio)
+    for name, item in times.items():
+        ratio = f"{item['median'] / product:.1f}"
+        table.add_row(name, *(f"{item[key]:.1f}" for key in ("median", "ninth", "most")), ratio)
     kept = "kept" if times[_SEARCH]["median"] < BAR else "missed"
     table.caption = f"the bar for {_SEARCH}, beyond the embedding: {BAR:.0f} ms; {kept}"
     return table
@@ -183,13 +183,13 @@ def _ways(bed: Bed) -> dict[str, _Way]:
     """Return the ways to ask: by the search, the bare product and the words, and other wishes."""
 
     def searching(wish: SearchQuery) -> _Way:
-        wishes = [replace(wish, text=one) for one in bed.questions]
+        wishes = [replace(wish, text=question) for question in bed.questions]
         return lambda at: search(bed.index, wishes[at], bed.now)
 
     def product(at: int) -> object:
         return np.argpartition(-(bed.index.vectors @ bed.vectors[at]), _TOP)[:_TOP]
 
-    words = [words_of(one) for one in bed.questions]
+    words = [words_of(question) for question in bed.questions]
     return {
         _SEARCH: searching(SearchQuery("")),
         _PRODUCT: product,
@@ -209,7 +209,7 @@ def _timed(ways: Mapping[str, _Way], rounds: int) -> dict[str, list[float]]:
                 began = time.perf_counter()
                 way(at)
                 times[name][number, at] = 1_000 * (time.perf_counter() - began)
-    return {name: np.median(one, axis=0).tolist() for name, one in times.items()}
+    return {name: np.median(item, axis=0).tolist() for name, item in times.items()}
 
 
 def _spread(times: Sequence[float]) -> Json:

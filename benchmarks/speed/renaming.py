@@ -54,7 +54,7 @@ class Renaming:
         self._marked = {
             text: group[0]
             for group in groups
-            if any(self._renamed(one, 1) == one for one in group)
+            if any(self._renamed(item, 1) == item for item in group)
             for text in group
         }
 
@@ -124,8 +124,8 @@ def _names_of(texts: list[str]) -> frozenset[str]:
 def _other_word(word: str, copy: int) -> str:
     digest = hashlib.blake2b(f"{copy} {word}".encode(), digest_size=2 * _SYLLABLES).digest()
     return "".join(
-        _CONSONANTS[one % len(_CONSONANTS)] + _VOWELS[other % len(_VOWELS)]
-        for one, other in zip(digest[::2], digest[1::2], strict=True)
+        _CONSONANTS[item % len(_CONSONANTS)] + _VOWELS[item % len(_VOWELS)]
+        for item, item in zip(digest[::2], digest[1::2], strict=True)
     )
 
 

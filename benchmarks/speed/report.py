@@ -62,7 +62,7 @@ def _commands(results: Json, sizes: Sequence[str]) -> Table:
 def _stages(results: Json, sizes: Sequence[str], night: str) -> Table:
     table = _table(f"{night}, by stages: seconds / processor seconds / MiB at the most", sizes)
     names = dict.fromkeys(
-        name for size in sizes for one in results["sizes"][size] for name in one[night]["stages"]
+        name for size in sizes for item in results["sizes"][size] for name in item[night]["stages"]
     )
     for name in names:
         cells = [_cell(results, size, night, "stages", name) for size in sizes]
@@ -136,8 +136,8 @@ def _outside(results: Json, size: str, night: str) -> float | None:
 def _median(results: Json, size: str, *path: str) -> float | None:
     """Return the median over the rounds of what lies at a path, None where a round lacks it."""
     found: list[float] = []
-    for one in results["sizes"][size]:
-        value: Any = one
+    for item in results["sizes"][size]:
+        value: Any = item
         for key in path:
             value = value.get(key) if isinstance(value, dict) else None
         if not isinstance(value, int | float):
@@ -158,5 +158,5 @@ def _percent(value: float | None) -> str:
 
 def _said(value: object) -> str:
     if isinstance(value, dict):
-        return ", ".join(f"{name} {one}" for name, one in value.items())
+        return ", ".join(f"{name} {item}" for name, item in value.items())
     return "; ".join(map(str, value)) if isinstance(value, list) else str(value)

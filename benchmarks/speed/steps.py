@@ -69,7 +69,9 @@ def vectors(file: Path, name: str) -> Json:
     clock = Clock()
     with open_writing(file) as opened, opened.transaction():
         hashes = {row["id"]: row["content_hash"] for row in opened.rows(_HASHES)}
-        rows = ((one, hashes[one], to_blob(vector)) for one, vector in zip(ids, made, strict=True))
+        rows = (
+            (item, hashes[item], to_blob(vector)) for item, vector in zip(ids, made, strict=True)
+        )
         keep_vectors(opened, SentenceEmbedder().name, rows, run_id=None)
     return clock.total()
 
@@ -101,7 +103,7 @@ def night(file: Path, kind: str) -> Json:
         "proposals": len(states),
         "applied": states.count("applied"),
         "rejected": states.count("rejected"),
-        "example": next((one for one in derived if one is not None), None),
+        "example": next((item for item in derived if item is not None), None),
         "file": file.stat().st_size,
     }
 

@@ -71,11 +71,11 @@ def main() -> None:
         checks += _look(path, night, told, life)
         checks += _taken_back(path, night, before)
     _tell("")
-    for one in checks:
-        _tell(f"{'NO ' if one.against else 'yes'}  {one.name}")
-        for against in one.against[:_AGAINST_SHOWN]:
+    for check in checks:
+        _tell(f"{'NO ' if check.against else 'yes'}  {check.name}")
+        for against in check.against[:_AGAINST_SHOWN]:
             _tell(f"       {against}")
-    sys.exit(any(one.against for one in checks))
+    sys.exit(any(check.against for check in checks))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -146,8 +146,8 @@ def _look(path: Path, night: Night, told: Sequence[Stored], life: Source) -> lis
 
 def _told(night: Night, made: Sequence[Made]) -> Iterator[str]:
     report, used = night.report, night.report["model"]
-    states = Counter(one["state"] for one in report["proposals"] if one["by_model"])
-    asked = Counter(one["state"] for one in report["questions"])
+    states = Counter(proposal["state"] for proposal in report["proposals"] if proposal["by_model"])
+    asked = Counter(question["state"] for question in report["questions"])
     yield (
         f"{report['before']['active']} -> {report['after']['active']} memories; "
         f"{len(report['questions'])} questions ({_counts(asked)}), groups: {_counts(states)}"
@@ -158,11 +158,11 @@ def _told(night: Night, made: Sequence[Made]) -> Iterator[str]:
     )
     yield "\nTurned down, and why:"
     yield from turned_down(report)
-    own = [(one, text, cited) for one in made for text, cited in one.own_words]
-    claims = sum(len(one.claims) for one in made)
+    own = [(item, text, cited) for item in made for text, cited in item.own_words]
+    claims = sum(len(item.claims) for item in made)
     yield f"\nOf {claims} claims in {len(made)} memories {len(own)} are not verbatim; read them:"
-    for one, text, cited in own:
-        yield f"  {one.operation} {one.id}: {text}"
+    for item, text, cited in own:
+        yield f"  {item.operation} {item.id}: {text}"
         yield from (f"      {' '.join(source.split())}" for source in cited)
 
 

@@ -48,7 +48,7 @@ class Made:
         """Yield the claims that no source says word for word."""
         for text, cited in self.claims:
             said = _DAY.sub("", text).rstrip(_ENDS)
-            if not any(said in one for one in cited):
+            if not any(said in item for item in cited):
                 yield text, cited
 
 
@@ -73,19 +73,19 @@ def _made(row: Row, texts: Mapping[str, str], behind: Mapping[str, set[str]]) ->
         operation=row["operation"],
         content=texts[row["memory_id"]],
         claims=tuple(
-            (one["text"], tuple(texts[id_] for id_ in one["sources"] if id_ in texts))
-            for one in claims
+            (claim["text"], tuple(texts[id_] for id_ in claim["sources"] if id_ in texts))
+            for claim in claims
         ),
-        strangers=tuple(id_ for one in claims for id_ in one["sources"] if id_ not in own),
+        strangers=tuple(id_ for claim in claims for id_ in claim["sources"] if id_ not in own),
     )
 
 
 def checks_of_claims(made: Sequence[Made]) -> list[Check]:
     """Hold what a model made against the sources that the file names."""
-    uncited = [text for one in made for text, cited in one.claims if not cited]
-    absent = [text for one in made for text, _ in one.claims if text not in one.content]
-    unclaimed = [one.content for one in made if _rest(one)]
-    strangers = [f"{one.id} cites {id_}" for one in made for id_ in one.strangers]
+    uncited = [text for item in made for text, cited in item.claims if not cited]
+    absent = [text for item in made for text, _ in item.claims if text not in item.content]
+    unclaimed = [item.content for item in made if _rest(item)]
+    strangers = [f"{item.id} cites {id_}" for item in made for id_ in item.strangers]
     return [
         Check("each claim of the model's cites a source", tuple(uncited)),
         Check("each cites only memories that its text was made from", tuple(strangers)),
@@ -110,14 +110,14 @@ def checks_of_answers(figures: LifeFigures) -> list[Check]:
         ),
         Check(
             "no memory tells two things",
-            tuple(f"{one.into}: {_ids(one.ids)}" for one in figures.glued),
+            tuple(f"{item.into}: {_ids(item.ids)}" for item in figures.glued),
         ),
         Check(
             "no memory went into one that tells another thing",
-            tuple(f"{one.into}: {_ids(one.ids)}" for one in figures.wrong_folds),
+            tuple(f"{fold.into}: {_ids(fold.ids)}" for fold in figures.wrong_folds),
         ),
         Check(
-            "no detail is lost", tuple(f"{one}: {' | '.join(all_)}" for one, all_ in figures.lost)
+            "no detail is lost", tuple(f"{item}: {' | '.join(all_)}" for item, all_ in figures.lost)
         ),
         Check("no newest value is gone", figures.newest_gone),
     ]
@@ -138,21 +138,23 @@ def what_agents_see(path: Path) -> dict[str, list[str]]:
 def turned_down(report: Json) -> Iterator[str]:
     """Say of how much of what the model said nothing came, why, and a few examples of each."""
     why: dict[str, list[str]] = defaultdict(list)
-    for one in _reasons(report):
-        why[_QUOTED.sub("'...'", one.partition(":")[0])].append(one)
+    for reason in _reasons(report):
+        why[_QUOTED.sub("'...'", reason.partition(":")[0])].append(reason)
     counts = Counter({reason: len(told) for reason, told in why.items()})
     for reason, count in counts.most_common():
         yield f"{count:5}  {reason}"
-        examples = dict.fromkeys(one for one in why[reason] if one != reason)
-        yield from (f"         {' '.join(one.split())[:200]}" for one in list(examples)[:_EXAMPLES])
+        examples = dict.fromkeys(item for item in why[reason] if item != reason)
+        yield from (
+            f"         {' '.join(example.split())[:200]}" for example in list(examples)[:_EXAMPLES]
+        )
 
 
 def _reasons(report: Json) -> Iterator[str]:
     """Yield each reason of each group, and of each question without a usable answer."""
-    for one in report["proposals"]:
-        if one["by_model"] and one["why"]:
-            yield from one["why"].split("; ")
-    for one in report["questions"]:
-        yield from one["turned_down"]
-        if one["why"]:
-            yield f"question not answered: {one['why']}"
+    for proposal in report["proposals"]:
+        if proposal["by_model"] and proposal["why"]:
+            yield from proposal["why"].split("; ")
+    for question in report["questions"]:
+        yield from question["turned_down"]
+        if question["why"]:
+            yield f"question not answered: {question['why']}"

@@ -26,24 +26,24 @@ def some_of(life: Source, count: int) -> Source:
     What the gold speaks of together, as one thing or as two that look alike, is in one tenant.
     """
     told = [json.loads(line) for line in life.lines[:count]]
-    gold = _among(life.gold, {one["id"] for one in told})
+    gold = _among(life.gold, {text["id"] for text in told})
     tenant_of: dict[str, str] = {}
     for number, ids in enumerate(_tenants(told, gold), start=1):
         tenant_of |= dict.fromkeys(ids, f"part-{number:02}")
-    lines = [json.dumps({**one, "tenant": tenant_of[one["id"]]}) for one in told]
+    lines = [json.dumps({**text, "tenant": tenant_of[text["id"]]}) for text in told]
     return replace(life, lines=lines, gold=gold)
 
 
 def _tenants(told: list[Json], gold: Json) -> Iterator[list[str]]:
     """Pack what belongs together, in the order in which it was first told."""
-    together = DisjointSet([one["id"] for one in told])
-    groups = [one["ids"] for name in _GROUPS for one in gold[name]]
+    together = DisjointSet([text["id"] for text in told])
+    groups = [item["ids"] for name in _GROUPS for item in gold[name]]
     for first, *others in chain(groups, *(gold[name] for name in PAIRS)):
-        for other in others:
-            together.merge(first, other)
+        for item in others:
+            together.merge(first, item)
     components: dict[str, list[str]] = defaultdict(list)
-    for one in told:
-        components[together[one["id"]]].append(one["id"])
+    for text in told:
+        components[together[text["id"]]].append(text["id"])
     packed: list[str] = []
     for ids in components.values():
         packed += ids
@@ -69,12 +69,12 @@ def _among(gold: Json, there: set[str]) -> Json:
 
 
 def _groups(groups: list[Json], there: set[str]) -> list[Json]:
-    kept = [{name: _kept(value, there) for name, value in one.items()} for one in groups]
-    return [one for one in kept if one["ids"]]
+    kept = [{name: _kept(value, there) for name, value in group.items()} for group in groups]
+    return [entry for entry in kept if entry["ids"]]
 
 
 def _kept(value: Any, there: set[str]) -> Any:
     """Leave out ids that are not there; lists of wordings stay as they are."""
-    if not isinstance(value, list) or any(isinstance(one, list) for one in value):
+    if not isinstance(value, list) or any(isinstance(item, list) for item in value):
         return value
-    return [one for one in value if one in there]
+    return [item for item in value if item in there]

@@ -65,9 +65,9 @@ TENANT = "<i>ops</i>"
 @pytest.fixture(scope="module")
 def hostile_night(tmp_path_factory: pytest.TempPathFactory, embedder: SentenceEmbedder) -> Path:
     memories = [
-        one
+        text
         for number, odd in enumerate(HOSTILE)
-        for one in told(
+        for text in told(
             [f"Note {number} of the gateway says {odd}"] * 2,
             f"<b>{number}",
             session=f"{number}",
@@ -158,8 +158,8 @@ def test_a_night_writes_its_report_and_a_dry_run_what_it_would_do(
     assert "What the night did" in done
     drafts = rows(memory_file, "SELECT draft FROM proposals WHERE operation = 'synthesize'")
     (draft,) = (row["draft"] for row in drafts)
-    for one in (planned, done):
-        words = re.sub(r"<[^>]*>", "", one)
+    for item in (planned, done):
+        words = re.sub(r"<[^>]*>", "", item)
         assert draft in words
     assert "nothing to do" in text.read_text("utf-8")
 
@@ -184,8 +184,8 @@ def test_a_night_tells_its_conflicts_and_what_it_kept_apart(
     text = page.read_text("utf-8")
     assert ended.json["refused"]
     apart = text[text.index("Kept apart") :]
-    for one in ended.json["refused"]:
-        assert all(memory in apart for memory in one["sources"])
+    for item in ended.json["refused"]:
+        assert all(memory in apart for memory in item["sources"])
 
 
 def test_markdown_of_a_model_tells_what_it_took(tmp_path: Path, cli: Cli) -> None:
@@ -205,14 +205,14 @@ def test_markdown_of_a_model_tells_what_it_took(tmp_path: Path, cli: Cli) -> Non
 def test_differences_are_marked_word_by_word_unless_the_texts_are_too_long() -> None:
     long = "a word and another " * 1_000
     (source,), result = mark_differences([long], f"{long} and more")
-    assert not any(one.differs for one in (*source, *result))
+    assert not any(item.differs for item in (*source, *result))
     (source,), result = mark_differences(
         ["The gate opens at 7:30 for staff."], "The gate opens at 8:30 for all staff."
     )
-    assert [one.text for one in source if one.differs] == ["7"]
-    assert [one.text for one in result if one.differs] == ["8", "all"]
-    assert "".join(one.text for one in source) == "The gate opens at 7:30 for staff."
-    assert "".join(one.text for one in result) == "The gate opens at 8:30 for all staff."
+    assert [item.text for item in source if item.differs] == ["7"]
+    assert [item.text for item in result if item.differs] == ["8", "all"]
+    assert "".join(item.text for item in source) == "The gate opens at 7:30 for staff."
+    assert "".join(item.text for item in result) == "The gate opens at 8:30 for all staff."
 
 
 def test_a_report_of_more_proposals_than_can_be_shown_says_so(
@@ -362,7 +362,7 @@ def test_a_report_is_written_over_nothing_but_a_report(
         assert path.read_bytes() == content
     page = tmp_path / "night.html"
     assert [cli("log", after_a_night, "--html", page).code for _ in range(2)] == [0, 0]
-    assert {one.name for one in (tmp_path / "others").iterdir()} == set(others)
+    assert {item.name for item in (tmp_path / "others").iterdir()} == set(others)
 
 
 def test_a_night_is_not_spent_on_a_report_that_cannot_be_written(
@@ -435,6 +435,6 @@ def test_the_filter_leaves_what_says_the_word(
         shown.call("Input.insertText", text="PAGER")
         left = shown.value(f"{shown_items}.map((one) => one.textContent)")
         assert 0 < len(left) < everything
-        assert all("pager" in one for one in left)
+        assert all("pager" in item for item in left)
         assert "of" in shown.value("document.getElementById('count').textContent")
         assert shown.complaints == []

@@ -50,7 +50,7 @@ HELD = Counts(3, 0, {"ephemeral": 0, "working": 3, "stable": 0, "core": 0}, 60, 
 
 def an_outcome(results: Sequence[Result] = (), **left: Any) -> Outcome:
     """Return what a run found; `left` are parts of its plan."""
-    proposals = tuple(one.proposal for one in results)
+    proposals = tuple(result.proposal for result in results)
     plan = Plan(proposals, **{"refused": (), **left})
     return Outcome(plan, tuple(results), HELD, HELD, Usage(), run_id="run-1")
 
@@ -128,9 +128,11 @@ def test_a_dry_run_says_what_the_file_will_hold_however_memories_grow(
         assert done.after.tokens == active_tokens(memory_file)
         sizes = rows(memory_file, "SELECT length(content) n FROM memories WHERE status = 'active'")
         assert done.after.characters == sum(row["n"] for row in sizes)
-        assert [one.worth for one in planned.results] == [one.worth for one in done.results]
+        assert [result.worth for result in planned.results] == [
+            result.worth for result in done.results
+        ]
         operations.update(
-            (one.proposal.operation, one.proposal.survivor is None) for one in done.results
+            (result.proposal.operation, result.proposal.survivor is None) for result in done.results
         )
     if fields:
         # What stays in any case is not told a second time.
@@ -144,9 +146,9 @@ def test_what_the_proposals_save_comes_to_what_the_night_saves(
 ) -> None:
     fill(memory_file, [*told(TWINS, "twin"), *told(of_one_thing(), "oncall")])
     outcome = night(memory_file, embedder)
-    worths = [one.worth for one in outcome.results if one.worth is not None]
+    worths = [result.worth for result in outcome.results if result.worth is not None]
     assert len(worths) == len(outcome.results) > 1
-    saved = sum(one.tokens_before - (one.tokens_after or 0) for one in worths)
+    saved = sum(worth.tokens_before - (worth.tokens_after or 0) for worth in worths)
     assert saved == outcome.before.tokens - outcome.after.tokens
 
 
@@ -157,9 +159,9 @@ def test_the_trust_of_a_proposal_is_that_of_the_memory_that_results(
     fill(memory_file, told(of_one_thing(), "oncall", trust=0.7))
     outcome = night(memory_file, embedder)
     trusts = {row["id"]: row["trust"] for row in rows(memory_file, "SELECT * FROM memories")}
-    for one in as_json(outcome, "m", False, BuiltInWriter())["proposals"]:
-        assert one["trust"] == trusts[one["derived"] or one["survivor"]]
-        assert one["cohesion"] == one["similarity"]["mean"]
+    for proposal in as_json(outcome, "m", False, BuiltInWriter())["proposals"]:
+        assert proposal["trust"] == trusts[proposal["derived"] or proposal["survivor"]]
+        assert proposal["cohesion"] == proposal["similarity"]["mean"]
 
 
 def test_a_dry_run_with_a_model_says_what_asking_it_would_take(
@@ -170,7 +172,7 @@ def test_a_dry_run_with_a_model_says_what_asking_it_would_take(
     planned = night(memory_file, embedder, dry_run=True, writer=writer)
     (question,) = as_json(planned, "m", True, writer)["questions"]
     shown = question["memories"]
-    assert set(shown) <= {one["id"] for one in told(FACT, "fact")}
+    assert set(shown) <= {text["id"] for text in told(FACT, "fact")}
     assert question["state"] == "planned"
     said = printed(as_text(planned, memory_file, True, writer, memory_file))
     assert "besides what a model finds" in said
@@ -250,8 +252,8 @@ def test_what_is_left_to_a_model_is_said_with_what_asking_would_cost(memory_file
     outcome = an_outcome(undecided=tuple(windows))
     found = as_json(outcome, "m", False, BuiltInWriter())["undecided"]
     assert (found["groups"], found["memories"], found["calls"]) == (12, 24, 24)
-    assert [one["similarity"] for one in found["likeliest"]] == [
-        one.similarity for one in reversed(windows[2:])
+    assert [item["similarity"] for item in found["likeliest"]] == [
+        window.similarity for window in reversed(windows[2:])
     ]
     said = text_of(memory_file, outcome)
     asked = "A model would be shown 24 memories that lie near others, in 12 questions; "
@@ -332,14 +334,14 @@ def test_of_the_pairs_kept_apart_ten_of_all_kinds_are_shown_with_both_texts(
     said = text_of(memory_file, an_outcome([a_result("applied")], refused=(*refused, again)))
     assert "look alike: 15 pairs. 10 of them (--verbose shows all):" in said
     lines = said.splitlines()
-    shown = [one for one in refused if f"  {one.guard}: {one.why}" in lines]
-    assert [one.guard for one in shown] == ["number"] * 8 + ["role", "date"]
+    shown = [item for item in refused if f"  {item.guard}: {item.why}" in lines]
+    assert [entry.guard for entry in shown] == ["number"] * 8 + ["role", "date"]
     at = lines.index("  role: a12 against b12")
     assert lines[at + 1 : at + 3] == ["    a12 listens.", "    b12 listens."]
     # Both of its memories were shown already.
     assert "path: " not in said
     every = text_of(memory_file, an_outcome(refused=refused), verbose=True)
-    assert all(f"  {one.guard}: {one.why}" in every for one in refused)
+    assert all(f"  {item.guard}: {item.why}" in every for item in refused)
     assert "--verbose" not in every
     assert "Kept apart" not in text_of(memory_file, an_outcome(refused=refused))
 
@@ -384,13 +386,13 @@ def test_each_memory_in_conflict_is_shown_once_with_its_text_and_date(memory_fil
     put(
         memory_file,
         *(
-            a_memory(one, f"{one} says so.", observed_at=f"2026-02-{20 - at}T09:00:00+00:00")
-            for at, one in enumerate("abcdxy")
+            a_memory(item, f"{item} says so.", observed_at=f"2026-02-{20 - at}T09:00:00+00:00")
+            for at, item in enumerate("abcdxy")
         ),
     )
     found = conflicts_as_json(CONFLICTS)
-    assert [one["group"] for one in found] == [1, 2, 1, 1, 2]
-    assert [tuple(one["sources"]) for one in found] == [one.sources for one in CONFLICTS]
+    assert [match["group"] for match in found] == [1, 2, 1, 1, 2]
+    assert [tuple(match["sources"]) for match in found] == [item.sources for item in CONFLICTS]
     said = conflicts_as_text(CONFLICTS, memory_file)
     assert said.splitlines() == [
         "In conflict, and left as they are: 6 memories about 2 things.",
@@ -413,8 +415,8 @@ def test_each_memory_in_conflict_is_shown_once_with_its_text_and_date(memory_fil
 def test_of_a_thing_with_many_values_each_is_told_once_and_a_report_shows_some(
     memory_file: Path,
 ) -> None:
-    pairs = [a_conflict(one, other) for one, other in combinations("abcdef", 2)]
-    put(memory_file, *(a_memory(one, f"{one} says so.") for one in "abcdef"))
+    pairs = [a_conflict(item, item) for item, item in combinations("abcdef", 2)]
+    put(memory_file, *(a_memory(item, f"{item} says so.") for item in "abcdef"))
     texts = memory_file
     said = conflicts_as_text(pairs, texts).splitlines()
     assert said[1:6] == [
@@ -474,6 +476,8 @@ def test_on_a_terminal_the_words_that_differ_are_marked_and_in_a_pipe_the_text_i
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
     shown = join_lines(view.lines())
     assert shown.plain == plain
-    marked = {(shown.plain[one.start : one.end], one.style) for one in shown.spans if one.style}
+    marked = {
+        (shown.plain[span.start : span.end], span.style) for span in shown.spans if span.style
+    }
     assert ("noon", "underline") in marked
     assert ("12:00", "bold") in marked or ("12", "bold") in marked

@@ -40,7 +40,7 @@ def after_a_night(tmp_path_factory: pytest.TempPathFactory, smoke_model: None) -
     """Provide them after a night in which everything waits: a merge, a synthesis, an update."""
     path = tmp_path_factory.mktemp("waiting") / "memory.db"
     for command in (["import", "--empty", path], ["import", path, SMOKE], [*NIGHT_OF, path]):
-        assert run([str(one) for one in command]) == 0
+        assert run([str(item) for item in command]) == 0
     execute(path, "PRAGMA wal_checkpoint(TRUNCATE)")
     return path
 
@@ -66,13 +66,13 @@ class CountingEmbedder(SentenceEmbedder):
 def approved(path: Path, embedder: Embedder) -> ReviewResult:
     """Approve all that waits."""
     with maintenance_lock(path), open_writing(path) as file:
-        kept = [one.kept for one in read_queue(file)]
+        kept = [item.kept for item in read_queue(file)]
         return apply_approved(file, kept, embedder, datetime.now(UTC), "approve")
 
 
 def undated(several: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return what waits without when it began to."""
-    return [one | {"decided_at": None} for one in several]
+    return [item | {"decided_at": None} for item in several]
 
 
 def queue(cli: Cli, path: Path) -> list[dict[str, Any]]:
@@ -91,10 +91,12 @@ def test_with_always_nothing_is_applied_and_everything_waits_with_its_draft(
     ended = reviewed_night(cli, smoke, "always", "--json")
     assert ended.code == 0
     assert picture(smoke, ["memories", "synthesized_from"]) == before
-    kept = {one["id"]: one["draft"] for one in queue(cli, smoke)}
-    assert kept == {one["id"]: one["draft"] for one in planned["proposals"]}
-    assert {one["state"] for one in ended.json["proposals"]} == {"pending"}
-    assert all(one["why"].startswith("waits for review") for one in ended.json["proposals"])
+    kept = {item["id"]: item["draft"] for item in queue(cli, smoke)}
+    assert kept == {proposal["id"]: proposal["draft"] for proposal in planned["proposals"]}
+    assert {proposal["state"] for proposal in ended.json["proposals"]} == {"pending"}
+    assert all(
+        proposal["why"].startswith("waits for review") for proposal in ended.json["proposals"]
+    )
 
 
 def test_what_waits_is_told_by_the_report_and_the_log(smoke: Path, cli: Cli) -> None:
@@ -107,12 +109,15 @@ def test_what_waits_is_told_by_the_report_and_the_log(smoke: Path, cli: Cli) -> 
         assert "  - 2026-02-11  The backup of the wiki runs at 02:30 every night." in said
         assert "  = The backup of the wiki runs at 03:30 every night." in said
         assert "  ! waits for review: it replaces a value" in said
-    kept = [one["numbers"]["kept"] for one in cli("log", smoke, run, "--json").json["proposals"]]
+    kept = [
+        proposal["numbers"]["kept"]
+        for proposal in cli("log", smoke, run, "--json").json["proposals"]
+    ]
     assert len(kept) == 3
-    assert not any("vector" in one for one in kept)
+    assert not any("vector" in entry for entry in kept)
     worth = re.findall(r"; \d+ -> \d+ tokens, trust 0\.\d+", report)
     assert len(worth) == 3
-    assert all(one in cli("review", smoke).out for one in worth)
+    assert all(item in cli("review", smoke).out for item in worth)
 
 
 def test_with_risky_what_says_the_same_is_applied_and_a_models_words_wait(
@@ -163,14 +168,16 @@ def test_with_risky_what_a_model_worded_grouped_loosely_or_made_a_rule_waits(
     risky: Path, cli: Cli
 ) -> None:
     ended = reviewed_night(cli, risky, "risky", "--json")
-    why = [one["why"] for one in ended.json["proposals"] if one["state"] == "pending"]
+    why = [
+        proposal["why"] for proposal in ended.json["proposals"] if proposal["state"] == "pending"
+    ]
     assert len(why) == 3
     for risk in ("about a rule", "a model wrote it", "loosely"):
         assert any(risk in each for each in why), risk
     again = reviewed_night(cli, risky, "risky", "--json").json
     assert (again["run"], again["model"]["calls"], again["proposals"]) == (None, 0, [])
     approved = cli("review", "approve", risky, "--all", "--json")
-    assert {one["state"] for one in approved.json["proposals"]} == {"applied"}
+    assert {proposal["state"] for proposal in approved.json["proposals"]} == {"applied"}
     made = rows(risky, "SELECT writer, model FROM derivations WHERE operation = 'extract'")
     assert [(row["writer"], row["model"] is None) for row in made] == [("model", False)]
 
@@ -186,8 +193,8 @@ def test_the_next_night_does_not_propose_what_waits_again(
 def test_a_dry_run_says_what_would_wait_and_counts_it_as_not_done(smoke: Path, cli: Cli) -> None:
     before = smoke.read_bytes()
     told_ = reviewed_night(cli, smoke, "risky", "--dry-run", "--ask", "--json").json
-    assert {one["state"] for one in told_["proposals"]} == {"planned"}
-    why = {one["operation"]: one["why"] for one in told_["proposals"]}
+    assert {proposal["state"] for proposal in told_["proposals"]} == {"planned"}
+    why = {proposal["operation"]: proposal["why"] for proposal in told_["proposals"]}
     assert why == {
         "merge": None,
         "synthesize": "waits for review: a model wrote it",
@@ -208,15 +215,15 @@ def test_each_command_gives_a_proposal_the_keys_of_a_night(smoke: Path, cli: Cli
     ]
     for ended in shown:
         assert ended.json["proposals"]
-        assert all(keys <= one.keys() for one in ended.json["proposals"])
+        assert all(keys <= proposal.keys() for proposal in ended.json["proposals"])
     # The ledger records what becomes of a proposal that is applied at once, but not its numbers.
-    pending = [one for one in night["proposals"] if one["state"] == "pending"]
-    logged = {one["id"]: one for one in shown[1].json["proposals"]}
+    pending = [proposal for proposal in night["proposals"] if proposal["state"] == "pending"]
+    logged = {proposal["id"]: proposal for proposal in shown[1].json["proposals"]}
     worth = {"trust", "tokens_before", "tokens_after"}
     assert len(pending) == 2
-    for one in pending:
+    for item in pending:
         same = keys - worth
-        assert {key: logged[one["id"]][key] for key in same} == {key: one[key] for key in same}
+        assert {key: logged[item["id"]][key] for key in same} == {key: item[key] for key in same}
     assert cli("log", smoke, "--json").json["runs"][0]["before"] == night["before"]
 
 
@@ -238,7 +245,7 @@ def test_a_proposal_is_shown_with_what_its_sources_say_and_what_would_stand(
     assert (one["state"], one["stale"]) == ("pending", None)
     assert one["id"] in cli("review", "show", waiting, UPDATE).out
     listed = cli("review", "list", waiting, "--operation", "update", "--json").json["proposals"]
-    assert [one["id"] for one in listed] == [one["id"]]
+    assert [item["id"] for item in listed] == [one["id"]]
     assert waiting.read_bytes() == before
 
 
@@ -263,11 +270,11 @@ def test_all_approved_a_file_is_as_after_a_night_without_review(
 def test_what_is_approved_was_embedded_by_the_night(waiting: Path) -> None:
     embedder = CountingEmbedder()
     decided = approved(waiting, embedder)
-    assert {one.state for one in decided.results} == {"applied"}
+    assert {result.state for result in decided.results} == {"applied"}
     assert embedder.asked == []
     made = [
-        (one["content"], np.frombuffer(one["vector"], "<f4"))
-        for one in rows(
+        (row["content"], np.frombuffer(row["vector"], "<f4"))
+        for row in rows(
             waiting,
             "SELECT content, vector FROM memories JOIN embeddings ON id = memory_id "
             "WHERE origin = 'consolidation'",
@@ -290,10 +297,12 @@ def test_drafts_whose_vectors_are_of_no_use_are_embedded_together(waiting: Path,
     execute(waiting, f"UPDATE proposals SET numbers = {change} WHERE {where}")
     embedder = CountingEmbedder()
     decided = approved(waiting, embedder)
-    assert {one.state for one in decided.results} == {"applied"}
-    drafts = [one.proposal.draft.text for one in decided.results if not one.proposal.keeps_text]
+    assert {result.state for result in decided.results} == {"applied"}
+    drafts = [
+        result.proposal.draft.text for result in decided.results if not result.proposal.keeps_text
+    ]
     assert len(drafts) == 2
-    assert [sorted(one) for one in embedder.asked] == [sorted(drafts)]
+    assert [sorted(request) for request in embedder.asked] == [sorted(drafts)]
 
 
 def test_a_source_without_a_vector_does_not_stand_in_the_way_of_an_approval(
@@ -360,7 +369,7 @@ def test_an_approval_that_is_taken_back_lets_the_proposal_wait_again(
     before = queue(cli, waiting)
     run = cli("review", "approve", waiting, UPDATE, "--json").json["run"]
     ended = cli("undo", waiting, run if which == "the run" else UPDATE, "--json")
-    assert [one[:8] for one in ended.json["waiting"]] == [UPDATE]
+    assert [item[:8] for item in ended.json["waiting"]] == [UPDATE]
     assert undated(queue(cli, waiting)) == undated(before)
     assert reviewed_night(cli, waiting, "always", "--json").json["proposals"] == []
     assert cli("review", "approve", waiting, UPDATE).code == 0
@@ -388,13 +397,15 @@ def test_what_a_night_applied_by_itself_does_not_wait_once_it_is_taken_back(
     execute(waiting, f"UPDATE memories SET {back} WHERE status = 'superseded'")
     execute(waiting, "DELETE FROM synthesized_from")
     night = cli("maintain", waiting, "--consolidate", "--reconsider", "--json").json
-    assert MERGE in [one["id"][:8] for one in night["proposals"] if one["state"] == "applied"]
+    assert MERGE in [
+        proposal["id"][:8] for proposal in night["proposals"] if proposal["state"] == "applied"
+    ]
     assert cli("undo", waiting, night["run"], "--json").json["waiting"] == []
 
 
 def test_those_of_one_operation_are_approved_together_as_a_run(waiting: Path, cli: Cli) -> None:
     ended = cli("review", "approve", waiting, "--operation", "merge", "--json").json
-    assert [one["id"][:8] for one in ended["proposals"]] == [MERGE]
+    assert [proposal["id"][:8] for proposal in ended["proposals"]] == [MERGE]
     said = cli("log", waiting, ended["run"]).out
     assert "none: a review" in said
     assert f"merge {MERGE} (applied)" in said
@@ -431,18 +442,18 @@ def test_of_several_what_is_stale_is_told_last_and_the_rest_is_applied(
 def test_what_cannot_be_written_any_more_is_told_and_what_was_applied_before_it_stays(
     waiting: Path, cli: Cli, applied: int
 ) -> None:
-    before, pending = active(waiting), [one["operation"] for one in queue(cli, waiting)]
+    before, pending = active(waiting), [item["operation"] for item in queue(cli, waiting)]
     execute(
         waiting,
         f"CREATE TRIGGER no_room BEFORE UPDATE ON proposals "
         f"WHEN NEW.operation = '{pending[applied]}' BEGIN SELECT RAISE(ABORT, 'no room'); END",
     )
     ended = cli("review", "approve", waiting, "--all", "--json")
-    outcomes = [one["outcome"] for one in rows(waiting, "SELECT outcome FROM runs")]
-    assert [one["operation"] for one in queue(cli, waiting)] == pending[applied:]
+    outcomes = [row["outcome"] for row in rows(waiting, "SELECT outcome FROM runs")]
+    assert [item["operation"] for item in queue(cli, waiting)] == pending[applied:]
     if applied:
         assert (ended.code, "partial" in outcomes) == (3, True)
-        found = [one["state"] for one in ended.json["proposals"]]
+        found = [proposal["state"] for proposal in ended.json["proposals"]]
         assert found == ["applied", "failed", "failed"]
     else:
         assert (ended.code, "no room" in ended.err, "failed" in outcomes) == (1, True, True)
@@ -454,7 +465,7 @@ def test_what_is_approved_at_once_takes_few_transactions(
 ) -> None:
     said: list[str] = []
     with maintenance_lock(waiting), open_writing(waiting) as file:
-        kept = [one.kept for one in read_queue(file)]
+        kept = [item.kept for item in read_queue(file)]
         file.db.conn.set_trace_callback(said.append)
         apply_approved(file, kept, embedder, datetime.now(UTC), "approve")
     assert len(kept) == 3
@@ -484,7 +495,10 @@ def test_of_two_that_want_one_memory_the_second_is_told_which_one_came_first(
     (later,) = reviewed_night(cli, waiting, "always", "--json").json["proposals"]
     ended = cli("review", "approve", waiting, "--all", "--json")
     assert ended.code == 3
-    outcomes = {one["id"][:8]: (one["state"], one["why"]) for one in ended.json["proposals"]}
+    outcomes = {
+        proposal["id"][:8]: (proposal["state"], proposal["why"])
+        for proposal in ended.json["proposals"]
+    }
     why = f"memory smoke-05 was already changed by update {UPDATE}"
     assert outcomes[UPDATE][0] == "applied"
     assert outcomes[later["id"][:8]] == ("stale", why)
@@ -517,7 +531,7 @@ def test_a_reason_to_decline_is_kept_shown_and_remembered(waiting: Path, cli: Cl
     before = picture(waiting)
     ended = cli("review", "decline", waiting, UPDATE, "--reason", "the wiki is gone", "--json")
     assert ended.code == 0
-    assert [one["state"] for one in ended.json["proposals"]] == ["declined"]
+    assert [proposal["state"] for proposal in ended.json["proposals"]] == ["declined"]
     assert picture(waiting) == before
     run = rows(waiting, "SELECT id FROM runs")[0]["id"]
     assert "declined by a person: the wiki is gone" in cli("log", waiting, run).out
@@ -530,11 +544,11 @@ def test_a_reason_to_decline_is_kept_shown_and_remembered(waiting: Path, cli: Cl
     assert "(declined by a person: the wiki is gone). It is no longer pending." in ended.err
     assert cli("review", "approve", waiting, MERGE).code == 0
     assert f"{MERGE} was applied on 20" in cli("review", "decline", waiting, MERGE).err
-    assert UPDATE not in {one["id"][:8] for one in queue(cli, waiting)}
+    assert UPDATE not in {item["id"][:8] for item in queue(cli, waiting)}
     assert cli("maintain", waiting, "--consolidate", "--json").json["proposals"] == []
     dry = ("--dry-run", "--ask", "--json")
     again = cli("maintain", waiting, "--consolidate", "--reconsider", *dry).json
-    assert UPDATE in {one["id"][:8] for one in again["proposals"]}
+    assert UPDATE in {proposal["id"][:8] for proposal in again["proposals"]}
     assert "It will not be proposed again" in cli("review", "decline", waiting, SYNTHESIS).err
 
 
@@ -546,7 +560,7 @@ def test_what_was_decided_is_shown_as_what_came_of_it(
     assert cli("review", "edit", waiting, SYNTHESIS, "--text", IN_ONE).code == 0
     assert cli("review", "decline", waiting, UPDATE).code == 0
     merge, synthesis, update = (
-        cli("review", "show", waiting, one).out for one in (MERGE, SYNTHESIS, UPDATE)
+        cli("review", "show", waiting, item).out for item in (MERGE, SYNTHESIS, UPDATE)
     )
     log = cli("log", waiting, night).out
     for said in (log, merge + synthesis + update):
@@ -648,7 +662,7 @@ def test_wrong_usage_ends_with_2_whatever_a_config_file_sets(
     waiting: Path, cli: Cli, arguments: list[str], sentence: str
 ) -> None:
     waiting.with_name("slowwave.toml").write_text("all = true\n")
-    ended = cli("review", *(waiting if one == "FILE" else one for one in arguments))
+    ended = cli("review", *(waiting if argument == "FILE" else argument for argument in arguments))
     assert (ended.code, sentence in ended.err) == (2, True)
     assert len(queue(cli, waiting)) == 3
 
@@ -687,7 +701,7 @@ def test_what_is_stale_is_shown_so_and_set_aside_by_the_next_night(waiting: Path
     assert night["waiting"] == 2
     assert aside["proposal"].startswith(UPDATE)
     assert "was changed since" in aside["why"]
-    listed = {one["id"][:8]: one["operation"] for one in queue(cli, waiting)}
+    listed = {item["id"][:8]: item["operation"] for item in queue(cli, waiting)}
     assert UPDATE not in listed
     # The newer text is proposed in its place.
     assert sorted(listed.values()) == ["merge", "synthesize", "update"]
@@ -743,7 +757,7 @@ def test_what_was_set_aside_is_proposed_again_once_its_memories_are_what_they_we
     reviewed_night(cli, waiting)
     execute(waiting, f"UPDATE memories SET content = '{said}' WHERE content LIKE '%04:15%'")
     reviewed_night(cli, waiting)
-    assert UPDATE in {one["id"][:8] for one in queue(cli, waiting)}
+    assert UPDATE in {item["id"][:8] for item in queue(cli, waiting)}
     assert cli("review", "approve", waiting, UPDATE).code == 0
 
 
@@ -752,7 +766,7 @@ def test_a_night_of_one_tenant_leaves_what_waits_of_others(waiting: Path, cli: C
     execute(waiting, CHANGED)
     night = reviewed_night(cli, waiting, "always", "--tenant", "other", "--json").json
     assert night["set_aside"] == []
-    assert UPDATE in {one["id"][:8] for one in queue(cli, waiting)}
+    assert UPDATE in {item["id"][:8] for item in queue(cli, waiting)}
 
 
 # ---- what is damaged ----
@@ -789,11 +803,11 @@ def test_what_is_damaged_is_named_and_never_carried_out(
     waiting: Path, cli: Cli, embedder: SentenceEmbedder, proposal: str, where: str, value: str
 ) -> None:
     damage(waiting, proposal, where, value)
-    found = {one["id"][:8]: one["stale"] is not None for one in queue(cli, waiting)}
-    assert found == {one: one == proposal for one in (MERGE, SYNTHESIS, UPDATE)}
+    found = {item["id"][:8]: item["stale"] is not None for item in queue(cli, waiting)}
+    assert found == {item: item == proposal for item in (MERGE, SYNTHESIS, UPDATE)}
     decided = approved(waiting, embedder)
-    assert {one.proposal.id[:8]: one.state for one in decided.results} == {
-        one: "stale" if one == proposal else "applied" for one in (MERGE, SYNTHESIS, UPDATE)
+    assert {result.proposal.id[:8]: result.state for result in decided.results} == {
+        item: "stale" if item == proposal else "applied" for item in (MERGE, SYNTHESIS, UPDATE)
     }
     assert "it cannot be read: " in str(next(r.why for r in decided.results if r.state == "stale"))
 
@@ -838,8 +852,10 @@ def test_the_next_night_withdraws_what_is_damaged_and_proposes_it_anew(
         "(it cannot be read: " in dry.out
     )
     night = reviewed_night(cli, waiting, "always", "--json").json
-    assert [one["proposal"][:8] for one in night["set_aside"]] == [UPDATE]
-    assert [(one["id"][:8], one["state"]) for one in night["proposals"]] == [(UPDATE, "pending")]
+    assert [item["proposal"][:8] for item in night["set_aside"]] == [UPDATE]
+    assert [(proposal["id"][:8], proposal["state"]) for proposal in night["proposals"]] == [
+        (UPDATE, "pending")
+    ]
     assert night["waiting"] == 2
     assert cli("check", waiting).code == 0
     assert cli("review", "approve", waiting, UPDATE).code == 0

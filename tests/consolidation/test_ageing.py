@@ -165,10 +165,10 @@ def test_rules_spare_protected_memories_unless_included_but_their_own_end_counts
     old = memory_age("kept", hours=99, protected=True)
     ended = memory_age("ended", protected=True, expires=NOW_S)
     choice = choose_expired([old, ended], retention_of(["keep=1d"]), NOW_S, False)
-    assert [one.id for one in choice.leaving] == ["ended"]
+    assert [item.id for item in choice.leaving] == ["ended"]
     assert choice.kept == {"protected": 1}
     choice = choose_expired([old, ended], retention_of(["keep=1d"]), NOW_S, True)
-    assert [one.id for one in choice.leaving] == ["kept", "ended"]
+    assert [item.id for item in choice.leaving] == ["kept", "ended"]
 
 
 @pytest.mark.parametrize(
@@ -215,7 +215,7 @@ def test_a_kind_may_expire_at_once(memory_file: Path, cli: Cli) -> None:
     put(memory_file, stored("one", hours=1))
     rule = setting("retain", "kind=fact,keep=0h")
     ended = cli("maintain", memory_file, "--phase", "expire", rule, "--json")
-    assert [one["id"] for one in ended.json["expire"]["expired"]] == ["one"]
+    assert [item["id"] for item in ended.json["expire"]["expired"]] == ["one"]
 
 
 # ---- the limit ----
@@ -231,17 +231,17 @@ def test_the_least_used_memories_are_archived_first_and_never_those_that_others_
         memory_age("new", hours=1),
     ]
     choice = choose_excess(memories, 5, NOW_S)
-    assert [one.id for one in choice.leaving] == ["old"]
+    assert [item.id for item in choice.leaving] == ["old"]
     assert choice.above == {}
     choice = choose_excess(memories, 1, NOW_S)
-    assert [one.id for one in choice.leaving] == ["old", "older but used", "new"]
+    assert [item.id for item in choice.leaving] == ["old", "older but used", "new"]
     assert choice.above == {"default": 2}
     assert choice.kept == {"protected": 1, "lineage": 1, "review": 1}
 
 
 def test_of_equal_scores_the_less_important_memory_is_archived() -> None:
     memories = [memory_age("a", importance=4), memory_age("b", importance=2), memory_age("c")]
-    assert [one.id for one in choose_excess(memories, 2, NOW_S).leaving] == ["b"]
+    assert [item.id for item in choose_excess(memories, 2, NOW_S).leaving] == ["b"]
 
 
 def test_the_limit_applies_to_each_tenant(memory_file: Path, embedder: SentenceEmbedder) -> None:
@@ -251,7 +251,7 @@ def test_the_limit_applies_to_each_tenant(memory_file: Path, embedder: SentenceE
         *(stored(f"b{number}", hours=number, tenant="other") for number in range(2)),
     )
     outcome = aged(memory_file, embedder, limit=2)
-    assert {one for one, status in states(memory_file).items() if status == "archived"} == {
+    assert {item for item, status in states(memory_file).items() if status == "archived"} == {
         *("a2", "a3")
     }
     assert outcome.after.active == 4
@@ -268,7 +268,7 @@ def test_the_limit_never_archives_the_successor_of_other_memories(
     outcome = night(memory_file, embedder, now=later, consolidate=False, limit=1)
     assert states(memory_file)[derived["id"]] == "active"
     assert outcome.archived is not None
-    assert "young" in {one.id for one in outcome.archived.leaving}
+    assert "young" in {item.id for item in outcome.archived.leaving}
 
 
 # ---- a whole night ----
@@ -317,13 +317,15 @@ def test_a_dry_run_predicts_the_real_run_and_a_second_run_does_nothing(
     for outcome in (planned, done):
         assert outcome.expired is not None
         assert outcome.archived is not None
-        assert {one.id for one in outcome.expired.leaving} == {"ended", "scratch", "context"}
+        assert {item.id for item in outcome.expired.leaving} == {"ended", "scratch", "context"}
         assert outcome.expired.choice.kept == {"protected": 1}
         assert outcome.purged.ids == ("purged",)
         assert outcome.is_work
     assert planned.archived is not None
     assert done.archived is not None
-    assert [one.id for one in planned.archived.leaving] == [one.id for one in done.archived.leaving]
+    assert [item.id for item in planned.archived.leaving] == [
+        item.id for item in done.archived.leaving
+    ]
     assert planned.archived.leaving
     assert (planned.before, planned.after) == (done.before, done.after)
     assert planned.scores == done.scores
@@ -382,7 +384,7 @@ def test_an_expiry_before_a_missing_embedding_model_stays_and_is_reported(
     ended = cli(*arguments, "--json")
     assert ended.code == 3
     assert "nowhere" in ended.err
-    assert [one["id"] for one in ended.json["expire"]["expired"]] == ["ended", "scratch"]
+    assert [item["id"] for item in ended.json["expire"]["expired"]] == ["ended", "scratch"]
     # With nothing to expire any more nothing is changed, and it is an error.
     before = picture(lived)
     assert cli(*arguments).code == 1
@@ -467,7 +469,7 @@ def test_archived_memories_are_found_and_a_restored_one_stays(
     aged(memory_file, embedder, limit=1)
     assert states(memory_file)["m-shed"] == "archived"
     found = cli("recall", "--archived", memory_file, "where is the key of the shed?", "--json").json
-    assert [(one["id"], one["status"]) for one in found["hits"]] == [("m-shed", "archived")]
+    assert [(hit["id"], hit["status"]) for hit in found["hits"]] == [("m-shed", "archived")]
     assert "m-shed" in cli("recall", "--archived", memory_file, "shed").out
     assert cli("recall", "--archived", memory_file, "shed", "--tenant", "other").out.endswith(
         "nothing was found in the archive.\n"
@@ -517,7 +519,7 @@ def test_an_agent_s_night_of_a_tenant_counts_as_the_last_run_of_that_tenant_only
     memory_file: Path, cli: Cli, embedder: SentenceEmbedder
 ) -> None:
     twice = ["The office cat is called Pip.", "The office cat is called Pip."]
-    fill(memory_file, [{"content": one, "tenant": of} for of in ("a", "b") for one in twice])
+    fill(memory_file, [{"content": item, "tenant": of} for of in ("a", "b") for item in twice])
     with AgentMemory(memory_file, "a", embedder=embedder) as memory:
         memory.consolidate()
     gated = (memory_file, "--consolidate", setting("min_interval", "12h"))
@@ -609,8 +611,8 @@ def _check_report_of_all(page: str, night: dict[str, Any]) -> None:
     """Check that a page is about the whole night, and names what each phase took."""
     before, after = night["before"]["active"], night["after"]["active"]
     assert f'<p class="big">{before} → {after}</p>' in page
-    for one in ("Expired: ", "what scratch says", "Archived: ", "what old 3 says", "what purged"):
-        assert one in page
+    for item in ("Expired: ", "what scratch says", "Archived: ", "what old 3 says", "what purged"):
+        assert item in page
     assert "Take all of it back" not in page
 
 

@@ -62,7 +62,7 @@ def test_an_agent_sees_only_its_own_tenant(
         assert other.recall("plants") == []
         assert other.block("plants").text == ""
         other.add("Plants need light.")
-        assert [one.memory.tenant for one in other.recall("plants")] == ["other"]
+        assert [item.memory.tenant for item in other.recall("plants")] == ["other"]
 
 
 @pytest.mark.parametrize(
@@ -188,4 +188,4 @@ def test_the_program_in_the_documentation_runs(
     monkeypatch.chdir(tmp_path)
     exec(program, {})  # noqa: S102 - it is our own page
     with AgentMemory(tmp_path / "memory.db", "support") as memory:
-        assert [one.memory.session for one in memory.recall("deploy billing")] == ["2026-03-10/a"]
+        assert [item.memory.session for item in memory.recall("deploy billing")] == ["2026-03-10/a"]

@@ -38,7 +38,7 @@ def kept(path: Path) -> set[str]:
 
 def about(name: str, proposals: list[dict[str, Any]]) -> dict[str, Any]:
     """Return the proposal about one of the things that were said twice."""
-    (found,) = (one for one in proposals if one["draft"] == SAID_TWICE[name])
+    (found,) = (proposal for proposal in proposals if proposal["draft"] == SAID_TWICE[name])
     return found
 
 
@@ -68,7 +68,7 @@ def test_a_removed_proposal_is_not_applied_and_the_rest_can_be_undone(
     plan = planned(cli, twice)
     change(plan, lambda proposals: proposals.remove(about("backup", proposals)))
     ended = cli("review", "apply", twice, plan, "--json")
-    assert [one["state"] for one in ended.json["proposals"]] == ["applied", "applied"]
+    assert [proposal["state"] for proposal in ended.json["proposals"]] == ["applied", "applied"]
     assert kept(twice) == {"backup"}
     assert cli("undo", twice, ended.json["run"]).code == 0
     assert picture(twice) == before
@@ -191,7 +191,7 @@ def test_a_plan_overwrites_no_file_and_is_readable_only_by_its_owner(twice: Path
 def test_a_plan_needs_a_dry_run_of_one_file(
     twice: Path, cli: Cli, arguments: list[str], sentence: str
 ) -> None:
-    named = (twice if one == "FILE" else one for one in arguments)
+    named = (twice if argument == "FILE" else argument for argument in arguments)
     ended = cli("maintain", *named, "--consolidate")
     assert (ended.code, sentence in ended.err) == (2, True)
 
@@ -204,9 +204,11 @@ def test_proposals_of_a_model_in_a_plan_are_refused_with_a_hint_to_review(
         plan = planned(cli, twice, "--ask")
     ended = cli("review", "apply", twice, plan, "--json")
     assert ended.code == 3
-    states = {(one["operation"], one["state"]) for one in ended.json["proposals"]}
+    states = {(proposal["operation"], proposal["state"]) for proposal in ended.json["proposals"]}
     assert states == {("merge", "applied"), ("synthesize", "rejected"), ("extract", "rejected")}
-    why = {one["why"] for one in ended.json["proposals"] if one["state"] == "rejected"}
+    why = {
+        proposal["why"] for proposal in ended.json["proposals"] if proposal["state"] == "rejected"
+    }
     assert all("use 'maintain --review always' and 'slowwave review'" in each for each in why)
     assert kept(twice) >= {"rule"}
 
@@ -236,9 +238,9 @@ def office(memory_file: Path, cli: Cli) -> Path:
 
 def entry(path: Path, operation: str, ids: list[str], draft: str, **more: Any) -> dict[str, Any]:
     """Return a proposal as a plan has it, its seal and its id those of what it says."""
-    found = {one["id"]: one for one in rows(path, "SELECT * FROM memories")}
+    found = {row["id"]: row for row in rows(path, "SELECT * FROM memories")}
     by_model = more.get("by_model", False)
-    hashes = [content_hash(found[one]["content"]) for one in ids]
+    hashes = [content_hash(found[item]["content"]) for item in ids]
     key = "key" if by_model else method_key(operation)  # type: ignore[arg-type]  # a test's own
     proposal = {
         "id": proposal_id(
@@ -280,7 +282,7 @@ def entry(path: Path, operation: str, ids: list[str], draft: str, **more: Any) -
         "operation": operation,
         "reason": proposal["reason"],
         "sources": [
-            {"content": found[one]["content"], "goes": one in proposal["leaving"]} for one in ids
+            {"content": found[item]["content"], "goes": item in proposal["leaving"]} for item in ids
         ],
         "draft": " ".join(claim["text"] for claim in proposal["draft"]["claims"]),
         "kept": kept,

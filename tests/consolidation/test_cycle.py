@@ -122,7 +122,9 @@ def test_a_proposal_that_cannot_be_written_does_not_revert_those_before_it(
     lines = ["Billing listens on port 8080", "Tea is served at four", "The kettle is green"]
     for number, line in enumerate(lines):
         fill(memory_file, told([line, f"{line}."], f"twin-{number}"))
-    order = [one.proposal.leaving[0] for one in night(memory_file, embedder, dry_run=True).results]
+    order = [
+        result.proposal.leaving[0] for result in night(memory_file, embedder, dry_run=True).results
+    ]
     assert len(order) == len(lines)
     execute(
         memory_file,
@@ -151,7 +153,7 @@ def test_undo_restores_everything_that_agents_see_to_the_bit(
 def test_undo_of_a_proposal_restores_only_its_memories(memory_file: Path, agent: Agent) -> None:
     fill(memory_file, [*told(TWINS, "twin"), *a_fact()])
     outcome = agent.sleep()
-    merge = next(one for one in outcome.results if one.proposal.operation == "merge")
+    merge = next(result for result in outcome.results if result.proposal.operation == "merge")
     assert outcome.run_id is not None
     with open_writing(memory_file) as file:
         undo_proposal(file, outcome.run_id, merge.proposal.id, timestamp(NOW))

@@ -91,11 +91,11 @@ def test_of_a_text_beyond_256_tokens_the_beginning_counts(embedder: SentenceEmbe
 @pytest.fixture
 def _loading_anew() -> Iterator[None]:
     """Let the packaged model be loaded as if for the first time, by this test and the next."""
-    for one in (packaged_model, sound_folder):
-        one.cache_clear()
+    for item in (packaged_model, sound_folder):
+        item.cache_clear()
     yield
-    for one in (packaged_model, sound_folder):
-        one.cache_clear()
+    for item in (packaged_model, sound_folder):
+        item.cache_clear()
 
 
 @pytest.mark.usefixtures("_loading_anew")

@@ -49,14 +49,14 @@ class Ran:
 
         The old and the new value of one thing belong together, by an update.
         """
-        return {one.id: one.group for one in self.known.told}
+        return {text.id: text.group for text in self.known.told}
 
 
 def every_nth(known: fixture.Night, step: int) -> fixture.Night:
     """Return all rules and updates of a night, and of its facts and singles one in so many."""
     facts, singles = known.facts[step - 1 :: step], known.singles[step - 1 :: step]
-    told = {one["id"] for one in [*facts, *singles]}
-    nears = [one for one in known.nears if one["of"] in told]
+    told = {item["id"] for item in [*facts, *singles]}
+    nears = [near for near in known.nears if near["of"] in told]
     return fixture.Night(facts, known.rules, nears, known.updates, singles)
 
 
@@ -104,10 +104,10 @@ def test_of_planted_facts_no_more_than_one_in_two_hundred_is_in_no_active_memory
         row["content"].lower()
         for row in rows(ran.path, "SELECT content FROM memories WHERE status = 'active'")
     ]
-    planted = [(one["id"], one["keys"]) for one in [*ran.known.facts, *ran.known.singles]]
-    planted += [(f"near:{one['of']}", one["keys"]) for one in ran.known.nears]
-    planted += [(one["id"], one["old_keys"]) for one in ran.known.updates]
-    planted += [(one["id"], one["new_keys"]) for one in ran.known.updates]
+    planted = [(item["id"], item["keys"]) for item in [*ran.known.facts, *ran.known.singles]]
+    planted += [(f"near:{near['of']}", near["keys"]) for near in ran.known.nears]
+    planted += [(update["id"], update["old_keys"]) for update in ran.known.updates]
+    planted += [(update["id"], update["new_keys"]) for update in ran.known.updates]
     lost = [
         (name, keys)
         for name, keys in planted
@@ -123,7 +123,9 @@ def details_lost(ran: Ran) -> tuple[int, list[str]]:
         for row in rows(ran.path, "SELECT content FROM memories WHERE status = 'active'")
     ]
     details = [detail for fact in ran.known.facts for detail in fact.get("details", [])]
-    return len(details), [one for one in details if not any(one in text for text in active)]
+    return len(details), [
+        detail for detail in details if not any(detail in text for text in active)
+    ]
 
 
 def test_of_keys_and_details_no_more_than_one_in_a_hundred_is_lost(ran: Ran) -> None:
@@ -183,8 +185,8 @@ class Parted:
 
     def part(self, drawn: random.Random, share: float) -> list[str]:
         """Return the lines of what is told of some of the groups, each with all its tellings."""
-        kept = {one for one in sorted(set(self.group_of.values())) if drawn.random() < share}
-        return [line for one, line in self.line_of.items() if self.group_of[one] in kept]
+        kept = {item for item in sorted(set(self.group_of.values())) if drawn.random() < share}
+        return [line for item, line in self.line_of.items() if self.group_of[item] in kept]
 
 
 def parted(name: str) -> Parted:
@@ -192,20 +194,22 @@ def parted(name: str) -> Parted:
     if name in fixture.FLAVOURS:
         known = fixture.load(name).told
         lines = {json.loads(line)["id"]: line for line in fixture.lines_of(known)}
-        return Parted(lines, {one.id: one.id if one.role == "near" else one.group for one in known})
+        return Parted(
+            lines, {item.id: item.id if item.role == "near" else item.group for item in known}
+        )
     life = source_of_files(LIVES / f"{name}.jsonl", LIVES / f"{name}.gold.json")
     lines = {json.loads(line)["id"]: line for line in life.lines}
-    gold = gold_of(life.gold, {one: json.loads(line)["content"] for one, line in lines.items()})
-    return Parted(lines, {one: gold.thing(one) for one in lines})
+    gold = gold_of(life.gold, {item: json.loads(line)["content"] for item, line in lines.items()})
+    return Parted(lines, {line: gold.thing(line) for line in lines})
 
 
 def crossings(outcome: Outcome, group_of: Mapping[str, str]) -> list[tuple[str, ...]]:
     """Return the sources of what was carried out with those of several groups, but for rules."""
     return [
-        one.proposal.sources
-        for one in outcome.results
-        if one.state == "applied" and one.proposal.operation != "extract"
-        if len({group_of[source] for source in one.proposal.sources}) > 1
+        result.proposal.sources
+        for result in outcome.results
+        if result.state == "applied" and result.proposal.operation != "extract"
+        if len({group_of[source] for source in result.proposal.sources}) > 1
     ]
 
 
@@ -224,4 +228,4 @@ def test_of_a_random_part_of_what_is_known_nothing_is_joined_that_differs(
         outcome = night(path, embedder)
         assert crossings(outcome, known.group_of) == [], name
         # If each memory told something else, what was joined would be found.
-        assert crossings(outcome, {one: one for one in known.group_of}) != []
+        assert crossings(outcome, {item: item for item in known.group_of}) != []

@@ -117,7 +117,7 @@ def test_what_another_memory_tells_in_other_words_leaves_for_it(
 ) -> None:
     fill(memory_file, told(WORDINGS, "badge"))
     outcome = night(memory_file, embedder)
-    assert [one.operation for one in outcome.plan.proposals] == ["merge"]
+    assert [proposal.operation for proposal in outcome.plan.proposals] == ["merge"]
     assert states(memory_file) == {"badge-00": "superseded", "badge-01": "active"}
     (stays,) = rows(memory_file, "SELECT content FROM memories WHERE id = 'badge-01'")
     assert stays["content"] == WORDINGS[1]
@@ -196,7 +196,7 @@ def test_a_restored_memory_is_not_taken_away_again(
 def test_a_refused_pair_carries_both_values(memory_file: Path, embedder: SentenceEmbedder) -> None:
     fill(memory_file, [PORT.format(8080), PORT.format(9090)])
     refused = night(memory_file, embedder).plan.refused
-    assert [(one.guard, one.why) for one in refused] == [("value", "8080 against 9090")]
+    assert [(item.guard, item.why) for item in refused] == [("value", "8080 against 9090")]
 
 
 def test_a_dry_run_leaves_every_byte_as_it_is(

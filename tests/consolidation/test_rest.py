@@ -40,10 +40,12 @@ def pool() -> list[str]:
     chosen = {
         group
         for role, most in (("fact", 4), ("rule", 2), ("new", 3), ("single", 5))
-        for group in list(dict.fromkeys(one.group for one in told if one.role == role))[:most]
+        for group in list(dict.fromkeys(text.group for text in told if text.role == role))[:most]
     }
     return [
-        one.text for one in told if one.group in chosen or one.group.removeprefix("near:") in chosen
+        text.text
+        for text in told
+        if text.group in chosen or text.group.removeprefix("near:") in chosen
     ]
 
 
@@ -101,7 +103,7 @@ def standing(path: Path) -> list[str]:
         "SELECT s.tenant AS tenant FROM standing s JOIN changes c ON c.tenant = s.tenant "
         "WHERE s.changes = c.count ORDER BY 1",
     )
-    return [one["tenant"] for one in found]
+    return [match["tenant"] for match in found]
 
 
 def same(one: Outcome, other: Outcome) -> bool:
@@ -128,7 +130,7 @@ def traced(path: Path, embedder: Embedder, **options: Any) -> tuple[Outcome, lis
         patch.setattr(sqlite3, "connect", connecting)
         outcome = night(path, embedder, **options)
     words = ("FROM embeddings", "content, kind", "FROM memos", "FROM neighbours")
-    return outcome, [one for one in seen if any(word in one for word in words)]
+    return outcome, [item for item in seen if any(word in item for word in words)]
 
 
 def test_an_idle_night_reads_only_texts_and_writes_nothing(
@@ -214,10 +216,10 @@ def test_an_unchanged_tenant_stays_idle_while_another_is_planned(
     fill(settled, twins)
     assert standing(settled) == ["default"]
     both = night(settled, embedder, dry_run=True)
-    assert {one.tenant for one in both.plan.proposals} == {"other"}
+    assert {proposal.tenant for proposal in both.plan.proposals} == {"other"}
     assert same(both, night(settled, embedder, dry_run=True, full=True))
     _, read = traced(settled, embedder, dry_run=True)
-    assert not any("'default'" in one for one in read)
+    assert not any("'default'" in item for item in read)
     night(settled, embedder)
     assert standing(settled) == ["default", "other"]
 
@@ -307,7 +309,7 @@ def a_history(path: Path, chance: Random, embedder: Embedder) -> None:
         number += len(texts)
 
     def change(statement: str, *values: object) -> None:
-        ids = [one["id"] for one in rows(path, "SELECT id FROM memories")]
+        ids = [row["id"] for row in rows(path, "SELECT id FROM memories")]
         for memory_id in chance.sample(ids, min(len(ids), chance.randint(1, 3))):
             execute(path, statement, *values, memory_id)
 
@@ -362,10 +364,10 @@ def test_after_any_history_a_night_plans_what_a_full_pass_plans(
 def test_the_memory_of_a_survey_is_freed_with_it(settled: Path, embedder: SentenceEmbedder) -> None:
     options, writer = CycleOptions(full=True), BuiltInWriter()
     found = survey.survey_file(NightInputs(settled, options, embedder, writer, NOW))
-    read = [ref(one) for one in found.views]
+    read = [ref(view) for view in found.views]
     gc.disable()
     try:
         del found
-        assert [one() for one in read] == [None]
+        assert [item() for item in read] == [None]
     finally:
         gc.enable()

@@ -113,7 +113,9 @@ def test_parts_are_packed_whole_and_no_window_is_larger_than_it_may_be(
 
 def shown(agent: Agent) -> list[list[str]]:
     """Return the texts of the memories of each question."""
-    return [[one.text for one in asked.memories] for asked in agent.server.asked if asked.memories]
+    return [
+        [memory.text for memory in asked.memories] for asked in agent.server.asked if asked.memories
+    ]
 
 
 def at(agent: Agent, angle: float, text: str, axis: int = 1) -> None:
@@ -130,7 +132,7 @@ def test_another_eps_shows_a_model_other_windows(
     (wide,) = agent.sleep(dry_run=True).plan.windows
     monkeypatch.setattr(windows, "WIDE_EPS", 0.15)
     narrow = agent.sleep(dry_run=True).plan.windows
-    assert {one for window in narrow for one in window.memories} < set(wide.memories)
+    assert {memory for window in narrow for memory in window.memories} < set(wide.memories)
 
 
 @settings(max_examples=5)
@@ -214,17 +216,17 @@ def test_what_was_made_of_a_window_is_shown_with_what_lies_across_the_cut(
     agent: Agent, arc: list[str]
 ) -> None:
     agent.server.responder = answering(
-        lambda asked: groups() if any(one.made for one in asked.memories) else joined(asked),
+        lambda asked: groups() if any(memory.made for memory in asked.memories) else joined(asked),
         approval,
     )
     agent.sleep()
-    assert any(one.made for asked in agent.server.asked for one in asked.memories)
+    assert any(memory.made for asked in agent.server.asked for memory in asked.memories)
     assert len(active_texts(agent)) < len(arc)
 
 
 def joined(asked: Asked) -> Answer:
     """Join all memories that are shown."""
-    letters = [one.text.split()[1] for one in asked.memories]
+    letters = [memory.text.split()[1] for memory in asked.memories]
     return groups(group("synthesize", asked.memories, f"Plots {', '.join(letters)}."))
 
 

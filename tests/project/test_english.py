@@ -1,4 +1,4 @@
-"""The finished packages follow docs/style.md."""
+"""Names, docstrings, comments and messages follow docs/style.md."""
 
 from __future__ import annotations
 
@@ -11,19 +11,20 @@ from collections.abc import Iterator
 import pytest
 from places import ROOT
 
-# This list only grows.
-FINISHED = ("store", "store/conversations", "store/undo")
-# Modules of a finished package that are not finished themselves. This list only shrinks.
-UNFINISHED = {
-    *("store/shared_tenant.py", "store/witnesses.py"),
-    # A released migration is never edited: its SQL keeps its comments.
-    "store/schema.py",
+# What these modules contain is public (a JSON state or key), the pattern of a text, or SQL that was
+# released and is never edited. This list only shrinks.
+EXCEPTIONS = {
+    *("cli/views/ingest.py", "consolidation/ingest/ingest_outcome.py"),
+    *("consolidation/ingest/memory_writer.py", "consolidation/proposals.py"),
+    *("consolidation/facts/languages.py", "consolidation/ingest/extractive.py"),
+    *("extensions/formats/mirror/tables.py", "extensions/organisation/store/log_script.py"),
+    *("consolidation/text/announcing.py", "store/schema.py"),
 }
 FILES = sorted(
-    name
-    for folder in FINISHED
-    for name in (path.relative_to(ROOT).as_posix() for path in (ROOT / folder).glob("*.py"))
-    if name not in UNFINISHED
+    path.relative_to(ROOT).as_posix()
+    for folder in ("cli", "consolidation", "extensions", "store")
+    for path in (ROOT / folder).rglob("*.py")
+    if path.relative_to(ROOT).as_posix() not in EXCEPTIONS
 )
 NAMES = {"one", "other", "others", "several", "some", "told", "said"}
 PHRASES = re.compile(
@@ -69,8 +70,8 @@ def test_docstrings_comments_and_messages_are_plain_english(name: str) -> None:
     assert found == []
 
 
-def test_every_exception_to_the_style_is_a_file_of_a_finished_package() -> None:
-    assert {name for name in UNFINISHED if not (ROOT / name).is_file()} == set()
+def test_every_exception_to_the_style_is_a_file() -> None:
+    assert {name for name in EXCEPTIONS if not (ROOT / name).is_file()} == set()
 
 
 @pytest.mark.parametrize(

@@ -150,8 +150,8 @@ def _rehearsed(
         tried: Iterator[Compressed] = (_to_be_asked(task, writer) for task in due.tasks)
     else:
         tried = _tried(due.tasks, embedder, writer, AnswerStore(file), progress)
-    found = {one.task.key: judged(one, options.least_ratio) for one in tried}
-    return Compression(tuple(found[one.key] for one in due.tasks), due.unreadable)
+    found = {item.task.key: judged(item, options.least_ratio) for item in tried}
+    return Compression(tuple(found[task.key] for task in due.tasks), due.unreadable)
 
 
 def _to_be_asked(task: Task, writer: ModelWriter) -> Compressed:
@@ -186,7 +186,7 @@ def _portions(
         return
     shown = [(task, shown_to_a_model(task)) for task in tasks]
     nothing = [Learned(task, (), (), facts_of(task)) for task, sources in shown if not sources]
-    yield [Compressed(one.task, "planned", learned=one) for one in nothing]
+    yield [Compressed(item.task, "planned", learned=item) for item in nothing]
     dialogues = (
         experience_dialogue(writer.models, task, sources) for task, sources in shown if sources
     )

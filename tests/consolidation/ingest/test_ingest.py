@@ -74,7 +74,7 @@ def test_each_fixture_gives_two_to_five_memories_with_their_messages_and_none_tw
         assert (ended.code, ended.err) == (0, ""), name
         stored = [memory for memory in ended.json["memories"] if memory["state"] == "stored"]
         for conversation in ended.json["conversations"]:
-            own = [one for one in stored if one["conversation"] == conversation["name"]]
+            own = [item for item in stored if item["conversation"] == conversation["name"]]
             assert 2 <= len(own) <= 5, conversation
         for memory in stored:
             (message,) = memory["messages"]
@@ -209,7 +209,7 @@ def test_memories_that_their_messages_do_not_support_are_rejected_with_the_reaso
         oracle(asked) if asked.drafts else batch(COFFEE, *(memory for memory, _ in UNSUPPORTED))
     )
     ended = ask(chat)
-    why = {one["content"]: one["why"] for one in ended.json["memories"] if one["why"]}
+    why = {memory["content"]: memory["why"] for memory in ended.json["memories"] if memory["why"]}
     for memory, reason in UNSUPPORTED:
         assert reason in why[str(memory["content"]).strip()], memory
     assert contents(memory_file) == [COFFEE["content"]]
@@ -250,7 +250,7 @@ def test_if_the_check_fails_the_part_waits_and_the_first_answer_is_kept(
     asked = len(server.asked)
     again = ask()
     assert (again.code, states(again)) == (0, [("stored", LYON["content"])])
-    assert [bool(one.drafts) for one in server.asked[asked:]] == [True]
+    assert [bool(request.drafts) for request in server.asked[asked:]] == [True]
 
 
 def test_the_checker_may_be_another_model_or_none(
@@ -477,8 +477,8 @@ def test_answers_are_recorded_and_replayed_without_a_model(
 def test_a_distilled_session_gives_its_three_most_important_memories(ingest: Cli) -> None:
     ended = ingest(CONVERSATIONS / "claude-code-webshop.jsonl", "--distill")
     found = ended.json["memories"]
-    assert [one["importance"] for one in found if one["state"] == "stored"] == [4, 3, 4]
-    why = {one["why"] for one in found if one["state"] == "rejected"}
+    assert [match["importance"] for match in found if match["state"] == "stored"] == [4, 3, 4]
+    why = {match["why"] for match in found if match["state"] == "rejected"}
     assert why == {"at most 3 are kept at a time"}
 
 
@@ -539,7 +539,9 @@ def test_a_person_who_speaks_once_is_recognized_by_the_layout_of_the_turns(
     text: str, expected: dict[str, str]
 ) -> None:
     (conversation,) = read_conversations(text.encode(), "chat.txt")
-    last = {(one.speaker or one.role).lower(): one.text for one in conversation.messages}
+    last = {
+        (message.speaker or message.role).lower(): message.text for message in conversation.messages
+    }
     assert {name: last.get(name) for name in expected} == expected
 
 

@@ -24,7 +24,7 @@ from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 
 FIXTURE = ROOT / "fixtures" / "density.toml"
 TEXTS: list[dict[str, Any]] = tomllib.loads(FIXTURE.read_text("utf-8"))["text"]
-DENSE_TEXTS = {one["name"]: one["text"].strip("\n") for one in TEXTS if one["dense"]}
+DENSE_TEXTS = {item["name"]: item["text"].strip("\n") for item in TEXTS if item["dense"]}
 COMPOSE = DENSE_TEXTS["compose file"]
 PORTS = ("The billing pod is restarted by Aino.", "Aino restarts the billing pod after a deploy.")
 
@@ -67,7 +67,7 @@ def test_key_facts_are_addresses_keys_with_values_versions_and_identifiers() -> 
 @given(st.text(st.sampled_from('ab1_.:=/"{}-# \n\tZé'), max_size=900))
 def test_each_key_fact_and_anchor_stands_in_the_text_to_the_letter(text: str) -> None:
     digest = digest_of(text)
-    assert all(one in text for one in (*digest.facts, *digest.anchors))
+    assert all(item in text for item in (*digest.facts, *digest.anchors))
     assert len(digest.facts) <= MOST_KEY_FACTS
     assert 0 <= density_of(text).score <= 1
 
@@ -97,11 +97,11 @@ def test_a_dense_memory_goes_to_no_model_and_a_sparse_one_does(memory_file: Path
             *("maintain", memory_file, "--consolidate", "--json"),
             *("--model", "openai/scripted", setting("api_base", server.base)),
         )
-        asked = "\n".join(one.texts for one in server.asked)
+        asked = "\n".join(request.texts for request in server.asked)
     assert all(text in asked for text in PORTS)
     ways = ended.json["ways"]
-    kept = {one["memory"]: one for one in ways if one["way"] == "extractive"}
-    assert {one["memory"] for one in ways if one["way"] == "model"} == {"m-00", "m-01"}
+    kept = {way["memory"]: way for way in ways if way["way"] == "extractive"}
+    assert {way["memory"] for way in ways if way["way"] == "model"} == {"m-00", "m-01"}
     assert len(kept) == len(DENSE_TEXTS)
     for number, text in enumerate(DENSE_TEXTS.values(), start=2):
         assert json.dumps(text, ensure_ascii=False)[1:-1] not in asked
@@ -123,10 +123,10 @@ def test_only_what_is_the_same_to_the_letter_is_merged(
     blanks = COMPOSE.replace("ports:\n", "ports:  \n")
     fill(memory_file, told([COMPOSE, swapped, deeper, blanks, COMPOSE], "file"))
     outcome = night(memory_file, embedder)
-    assert [one.proposal.operation for one in outcome.results] == ["merge"]
+    assert [result.proposal.operation for result in outcome.results] == ["merge"]
     (merged,) = outcome.results
     assert set(merged.proposal.sources) == {"file-00", "file-03", "file-04"}
-    assert {"letter"} == {one.guard for one in outcome.plan.refused}
+    assert {"letter"} == {item.guard for item in outcome.plan.refused}
 
 
 def test_no_derived_memory_quotes_a_part_of_a_dense_one(

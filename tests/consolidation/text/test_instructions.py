@@ -170,7 +170,7 @@ def test_a_flag_hides_no_text() -> None:
 def test_no_ordinary_text_is_taken_for_one_that_gives_orders(
     rounds: Callable[[int, int], int], figures: Figures
 ) -> None:
-    told = [one.text for flavour in fixture.FLAVOURS for one in fixture.load(flavour).told]
+    told = [text.text for flavour in fixture.FLAVOURS for text in fixture.load(flavour).told]
     count = rounds(10_000, 100_000)
     texts = [f"{number}: {told[number % len(told)]}" for number in range(count)]
     start = time.process_time()

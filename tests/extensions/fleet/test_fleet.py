@@ -83,14 +83,14 @@ def maintained(cli: Cli, fleet: list[Path], *more: object, workers: int = 1) -> 
 def test_a_fleet_applies_what_a_night_of_each_file_applies_by_itself(
     fleet: list[Path], tmp_path: Path, cli: Cli
 ) -> None:
-    alone = [Path(shutil.copy(one, tmp_path / f"alone-{at}.db")) for at, one in enumerate(fleet)]
-    for one in alone:
-        assert cli("maintain", one, "--consolidate").code == 0
+    alone = [Path(shutil.copy(item, tmp_path / f"alone-{at}.db")) for at, item in enumerate(fleet)]
+    for item in alone:
+        assert cli("maintain", item, "--consolidate").code == 0
     found = maintained(cli, fleet)
     assert found["became"] == {"done": 4}
     assert [applied(item) for item in fleet] == [applied(entry) for entry in alone]
     assert found["applied"] == sum(len(applied(candidate)) for candidate in alone) == 6
-    assert all(cli("check", one).code == 0 for one in fleet)
+    assert all(cli("check", item).code == 0 for item in fleet)
 
 
 def test_two_shards_do_what_one_process_does_and_none_does_it_twice(
@@ -100,7 +100,7 @@ def test_two_shards_do_what_one_process_does_and_none_does_it_twice(
     assert sum(int(str(part["files"])) for part in parts) == 4
     assert all(len(runs_of(item)) == 1 for item in fleet)
     assert told_runs(folder_of(fleet) / RECEIPTS) == {
-        one.relative_to(folder_of(fleet)).as_posix(): runs_of(one) for one in fleet
+        item.relative_to(folder_of(fleet)).as_posix(): runs_of(item) for item in fleet
     }
 
 
@@ -118,7 +118,7 @@ def test_worker_processes_that_are_killed_cost_no_file_its_night(
         assert totals.became == {"done": 3}
         # The one that was killed had applied them, and said nothing.
         assert totals.applied == sum(len(applied(file)) for file in files)
-        assert all(len(applied(one)) == len(set(applied(one))) for one in files)
+        assert all(len(applied(file)) == len(set(applied(file))) for file in files)
         receipts = told_runs(folder / "agents" / RECEIPTS)
         assert sorted(receipts.values()) == sorted(map(runs_of, files))
 
@@ -192,7 +192,7 @@ def test_the_next_night_opens_only_what_changed_or_is_due(fleet: list[Path], cli
         "unchanged": 3,
     }
     fleet[0].write_bytes(data)
-    assert all(one.stat().st_mtime_ns == opened[one].st_mtime_ns for one in fleet[2:])
+    assert all(item.stat().st_mtime_ns == opened[item].st_mtime_ns for item in fleet[2:])
     # A file of the same bytes is another version: its time is another.
     assert maintained(cli, fleet)["became"] == {"nothing": 1, "unchanged": 3}
 
@@ -243,13 +243,13 @@ def test_a_killed_driver_leaves_whole_files_and_the_next_night_tells_its_runs(
         time.sleep(chance.uniform(0.0, 1.5))
         driver.send_signal(signal.SIGKILL)
         driver.wait()
-        assert all(cli("check", one).code == 0 for one in files)
+        assert all(cli("check", file).code == 0 for file in files)
         found = maintained(cli, files)
         assert found["complete"] is True
         assert found["troubles"] == []
-        keys = {one.relative_to(folder).as_posix(): runs_of(one) for one in files}
+        keys = {file.relative_to(folder).as_posix(): runs_of(file) for file in files}
         assert told_runs(folder / RECEIPTS) == keys
-        assert all(len(applied(one)) == len(set(applied(one))) > 0 for one in files)
+        assert all(len(applied(file)) == len(set(applied(file))) > 0 for file in files)
         figures.add("drivers of fleets killed")
 
 
@@ -319,7 +319,7 @@ def test_two_workers_side_by_side_keep_to_one_budget(
 
 def nights(told_orders: FleetJob, files: list[Path]) -> list[Receipt]:
     worker = Worker(told_orders)
-    return [worker.night(Item(one.name, None)) for one in files]
+    return [worker.night(Item(file.name, None)) for file in files]
 
 
 def test_worker_processes_keep_to_one_budget(tmp_path: Path, cli: Cli, long_only: None) -> None:
@@ -680,5 +680,5 @@ def test_every_option_that_the_page_on_fleets_names_is_known() -> None:
     named = re.findall(r"slowwave fleet (maintain|report) ([^\n`\"]*)", page)
     assert len(named) > 4
     for name, words in named:
-        known = {option for one in commands[f"fleet {name}"].params for option in one.opts}
+        known = {option for param in commands[f"fleet {name}"].params for option in param.opts}
         assert {word for word in words.split() if word.startswith("--")} <= known

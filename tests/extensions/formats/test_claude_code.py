@@ -34,8 +34,8 @@ def folder(tmp_path: Path) -> Path:
 def content(folder: Path) -> Content:
     """Return each file with its time; the index is written anew, so it has none."""
     return {
-        one.name: (one.read_text(), 0 if one.name == "MEMORY.md" else one.stat().st_mtime_ns)
-        for one in sorted(folder.iterdir())
+        item.name: (item.read_text(), 0 if item.name == "MEMORY.md" else item.stat().st_mtime_ns)
+        for item in sorted(folder.iterdir())
     }
 
 
@@ -58,7 +58,7 @@ def index(folder: Path) -> list[str]:
 
 
 def test_the_folder_is_recognised_and_another_is_not(folder: Path, tmp_path: Path) -> None:
-    assert [one.name for one in recognised(folder)] == ["claude-code"]
+    assert [item.name for item in recognised(folder)] == ["claude-code"]
     assert recognised(tmp_path) == []
 
 
@@ -67,22 +67,22 @@ def test_a_dry_run_leaves_every_file_and_its_time(
 ) -> None:
     before = content(folder)
     command = ("maintain", folder, "--consolidate", "--dry-run", "--json")
-    assert {one["operation"] for one in cli(*command).json["proposals"]} == {"merge"}
+    assert {proposal["operation"] for proposal in cli(*command).json["proposals"]} == {"merge"}
     first, second = (cli(*command, "--ask", *model) for _ in "12")
-    assert {one["operation"] for one in first.json["proposals"]} == {"merge", "update"}
+    assert {proposal["operation"] for proposal in first.json["proposals"]} == {"merge", "update"}
     assert first.out == second.out
     assert content(folder) == before
-    assert [one.name for one in folder.parent.iterdir()] == ["memory"]
+    assert [item.name for item in folder.parent.iterdir()] == ["memory"]
 
 
 def test_the_index_has_a_line_for_each_memory_and_no_other(
     folder: Path, cli: Cli, model: tuple[str, ...]
 ) -> None:
     consolidated(cli, folder, *model)
-    files = {one.name for one in folder.glob("*.md")} - {"MEMORY.md", "notes.md"}
+    files = {item.name for item in folder.glob("*.md")} - {"MEMORY.md", "notes.md"}
     assert len(files) == len(index(folder)) == 6
     assert all(any(f"({name})" in line for line in index(folder)) for name in files)
-    made = next(one for one in folder.glob("*.md") if "slowwave: true" in one.read_text())
+    made = next(item for item in folder.glob("*.md") if "slowwave: true" in item.read_text())
     text = made.read_text()
     assert "  type: project\n  modified: 2026-02-09T09:00:00+00:00\n" in text
     assert text.endswith("\n\nBilling listens on port 9090.\n")
@@ -119,8 +119,8 @@ def test_one_proposal_after_the_other_is_undone(
 ) -> None:
     before = content(folder)
     run = consolidated(cli, folder, *model)
-    for one in cli("log", folder, run, "--json").json["proposals"]:
-        assert cli("undo", folder, one["id"]).code == 0
+    for proposal in cli("log", folder, run, "--json").json["proposals"]:
+        assert cli("undo", folder, proposal["id"]).code == 0
     after = content(folder)
     assert sorted(index(folder)) == sorted((SAMPLE / "MEMORY.md").read_text().splitlines())
     assert {**after, "MEMORY.md": 0} == {**before, "MEMORY.md": 0}
@@ -133,8 +133,8 @@ def test_what_is_restored_one_by_one_stands_in_its_old_place_in_the_index(
     run = consolidated(cli, folder, *model)
     for gone in cli("list", folder, "--status", "superseded", "--json").json["memories"]:
         assert cli("undo", folder, gone["id"]).code == 0
-        assert [one for one in index(folder) if one in before] == [
-            one for one in before if one in index(folder)
+        assert [item for item in index(folder) if item in before] == [
+            item for item in before if item in index(folder)
         ]
     assert cli("undo", folder, run).code == 0
     assert index(folder) == before
@@ -142,7 +142,7 @@ def test_what_is_restored_one_by_one_stands_in_its_old_place_in_the_index(
 
 def test_a_file_that_has_the_name_by_now_stands_in_the_way(folder: Path, cli: Cli) -> None:
     run = consolidated(cli, folder)
-    name = next(one for one in SAMPLE.glob("*.md") if not (folder / one.name).exists()).name
+    name = next(item for item in SAMPLE.glob("*.md") if not (folder / item.name).exists()).name
     front = (SAMPLE / name).read_text().split("---\n")[1]
     (folder / name).write_text(f"---\n{front}---\n\nBilling has moved to Oulu.\n")
     ended = cli("undo", folder, run)
@@ -241,9 +241,9 @@ def test_a_text_for_which_the_index_has_no_room_is_taken_back_and_the_rest_is_wr
 
 
 def with_another_front(folder: Path) -> None:
-    for one in folder.glob("*.md"):
-        if one.name != "MEMORY.md":
-            one.write_text(one.read_text().replace("  type: ", "  kind: "))
+    for item in folder.glob("*.md"):
+        if item.name != "MEMORY.md":
+            item.write_text(item.read_text().replace("  type: ", "  kind: "))
 
 
 OTHER_VERSIONS: dict[str, tuple[Callable[[Path], object], str]] = {
@@ -295,17 +295,17 @@ def test_an_index_that_was_not_there_before_a_run_is_not_there_after_its_undo(
     folder: Path, cli: Cli
 ) -> None:
     (folder / "MEMORY.md").unlink()
-    before = {one.name: one.read_bytes() for one in folder.iterdir()}
+    before = {item.name: item.read_bytes() for item in folder.iterdir()}
     run = consolidated(cli, folder)
     assert cli("undo", folder, run).code == 0
-    assert {one.name: one.read_bytes() for one in folder.iterdir()} == before
+    assert {item.name: item.read_bytes() for item in folder.iterdir()} == before
 
 
 def test_an_undo_says_which_links_of_the_agent_lead_nowhere_afterwards(
     folder: Path, cli: Cli, model: tuple[str, ...]
 ) -> None:
     run = consolidated(cli, folder, *model)
-    (made,) = [one.stem for one in folder.glob("*.md") if "slowwave: true" in one.read_text()]
+    (made,) = [item.stem for item in folder.glob("*.md") if "slowwave: true" in item.read_text()]
     (folder / "notes.md").write_text(f"See [[{made}]] and [[nowhere]].\n")
     ended = cli("undo", folder, run)
     assert ended.code == 0

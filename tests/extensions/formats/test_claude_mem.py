@@ -40,12 +40,12 @@ def path(tmp_path: Path) -> Path:
 def test_it_is_recognised_and_its_facts_are_imported_with_their_days(
     path: Path, tmp_path: Path, cli: Cli
 ) -> None:
-    assert [one.name for one in recognised(path)] == ["claude-mem"]
+    assert [item.name for item in recognised(path)] == ["claude-mem"]
     before = path.read_bytes()
     ended = cli("import", tmp_path / "own.db", path, "--from", "claude-mem", "--json")
     assert ended.json["imported"] == len(FACTS)
     memories = cli("list", tmp_path / "own.db", "--json").json["memories"]
-    told = [(one["tenant"], one["content"], one["observed_at"]) for one in memories]
+    told = [(memory["tenant"], memory["content"], memory["observed_at"]) for memory in memories]
     assert sorted(told) == sorted(FACTS)
     assert path.read_bytes() == before
 
@@ -55,15 +55,15 @@ def test_a_dry_run_says_what_is_told_twice_and_nothing_writes(path: Path, cli: C
     dry_run = ("maintain", path, "--consolidate", "--dry-run", "--json")
     with served(answering(latest_port, approval)) as model:
         ended = cli(*dry_run, "--ask", *model)
-    assert [one["operation"] for one in ended.json["proposals"]] == ["merge", "update"]
+    assert [proposal["operation"] for proposal in ended.json["proposals"]] == ["merge", "update"]
     ended = cli(*dry_run)
-    assert [one["operation"] for one in ended.json["proposals"]] == ["merge"]
+    assert [proposal["operation"] for proposal in ended.json["proposals"]] == ["merge"]
     for more in ([], ["--format", "claude-mem"]):
         ended = cli("maintain", path, "--consolidate", *more)
         assert ended.code == 2
         assert "--from claude-mem" in ended.err
     assert path.read_bytes() == before
-    assert [one.name for one in path.parent.iterdir()] == [path.name]
+    assert [item.name for item in path.parent.iterdir()] == [path.name]
 
 
 def test_facts_of_another_form_are_left_out_and_the_narrative_stands_for_them(
@@ -72,5 +72,7 @@ def test_facts_of_another_form_are_left_out_and_the_narrative_stands_for_them(
     execute(path, "UPDATE observations SET facts = 'none' WHERE id = 1")
     execute(path, "UPDATE observations SET facts = '{}', narrative = NULL WHERE id = 2")
     cli("import", tmp_path / "own.db", path, "--from", "claude-mem")
-    texts = {one["content"] for one in cli("list", tmp_path / "own.db", "--json").json["memories"]}
+    texts = {
+        memory["content"] for memory in cli("list", tmp_path / "own.db", "--json").json["memories"]
+    }
     assert {"The configuration was read: billing listens on 8080.", "Billing moved"} < texts

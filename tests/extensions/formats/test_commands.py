@@ -61,10 +61,10 @@ def test_the_memory_file_of_another_agent_is_searched_and_left_as_it_is(
 ) -> None:
     theirs = tmp_path / "memory.jsonl"
     shutil.copy(RECORDED, theirs)
-    assert [one.name for one in recognised(theirs)] == ["mcp-server-memory"]
+    assert [item.name for item in recognised(theirs)] == ["mcp-server-memory"]
     before = theirs.read_bytes()
     assert cli("recall", theirs, "port", "--limit", "2", "--json").json["hits"]
-    assert (theirs.read_bytes(), [one.name for one in tmp_path.iterdir()]) == (
+    assert (theirs.read_bytes(), [item.name for item in tmp_path.iterdir()]) == (
         before,
         ["memory.jsonl"],
     )

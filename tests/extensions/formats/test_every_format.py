@@ -52,11 +52,11 @@ def test_a_dry_run_writes_nothing_and_a_run_applies_what_it_proposed(
     planned = first.json
     done = cli(*command, "--format", format_of(name)).json
     keys = "id", "operation", "sources", "text"
-    assert [[one.get(key) for key in keys] for one in done["proposals"]] == [
-        [one.get(key) for key in keys] for one in planned["proposals"]
+    assert [[proposal.get(key) for key in keys] for proposal in done["proposals"]] == [
+        [proposal.get(key) for key in keys] for proposal in planned["proposals"]
     ]
     # Where a file has no dates, no value is newer than another.
-    states = {one["operation"]: one["state"] for one in done["proposals"]}
+    states = {proposal["operation"]: proposal["state"] for proposal in done["proposals"]}
     assert states.pop("update") in ("applied", "rejected")
     assert states == {"merge": "applied", "synthesize": "applied"}
     assert done["conflicts"] == planned["conflicts"]
@@ -159,9 +159,9 @@ def test_what_is_put_in_its_place_while_a_model_thinks_is_left_alone(
         to_nothing(path)
     copied(kept, path)
     assert cli(*command).code == 0
-    for one in cli("log", path, "--json").json["runs"]:
-        if "applied" in one["states"]:
-            assert cli("undo", path, one["id"]).code == 0
+    for run in cli("log", path, "--json").json["runs"]:
+        if "applied" in run["states"]:
+            assert cli("undo", path, run["id"]).code == 0
     assert held(path) == before
 
 
@@ -214,7 +214,7 @@ def test_what_is_put_in_its_place_before_the_very_writing_is_left_alone(
     other = made(name, tmp_path / "other", ("A heron nests there.",))
     before, put = held(path), held(other)
     with format_named(format_of(name)).opened(path, writes=True) as file:
-        gone, stays = (one.key for one in file.records)
+        gone, stays = (record.key for record in file.records)
         file.prepare(Change({gone: "m"}, successors={gone: stays}))
         path.rename(tmp_path / "kept")
         other.rename(path)
@@ -232,14 +232,14 @@ def test_each_memory_that_stands_in_the_way_of_an_undo_is_named(
     path = made(name, tmp_path / "agent", twins)
     before = told_in(name, path)
     run = cli("maintain", path, "--consolidate", "--format", name, "--json").json["run"]
-    gone = [one for one in before if one not in told_in(name, path)]
+    gone = [item for item in before if item not in told_in(name, path)]
     assert len(gone) == 2
     IN_THE_WAY[name](path)
     now = held(path)
     for more in ((), ("--dry-run",)):
         ended = cli("undo", path, run, *more)
         assert ended.code == 1
-        assert all(f"'{one}' cannot come back" in ended.err for one in gone)
+        assert all(f"'{item}' cannot come back" in ended.err for item in gone)
         assert held(path) == now
     refused = json.loads(cli("undo", path, run, "--json").err)
     assert len(refused["obstacles"]) == 2

@@ -57,7 +57,7 @@ def test_a_file_is_recognised_by_its_own_format_and_no_other(
     sample: tuple[str, Path], tmp_path: Path
 ) -> None:
     name, path = sample
-    assert [one.name for one in recognised(path)] == [name]
+    assert [item.name for item in recognised(path)] == [name]
     assert {*SAMPLES, *OTHERS} == set(own_formats())
 
 
@@ -113,8 +113,10 @@ def test_a_run_does_what_the_dry_run_said_and_the_second_does_nothing(
     name, path = sample
     planned = cli("maintain", path, "--consolidate", "--dry-run", "--json").json
     done = cli("maintain", path, "--consolidate", "--format", name, "--json").json
-    assert [one["id"] for one in done["proposals"]] == [one["id"] for one in planned["proposals"]]
-    assert {one["state"] for one in done["proposals"]} == {"applied"}
+    assert [proposal["id"] for proposal in done["proposals"]] == [
+        proposal["id"] for proposal in planned["proposals"]
+    ]
+    assert {proposal["state"] for proposal in done["proposals"]} == {"applied"}
     assert len(path.read_bytes()) < len((FORMATS / name / SAMPLES[name]).read_bytes())
     cli("maintain", path, "--consolidate")  # computes the vectors of nothing new, if any
     before, state = path.read_bytes(), picture(state_of(path))
@@ -151,7 +153,7 @@ def test_nothing_is_joined_across_tenants(sample: tuple[str, Path], cli: Cli) ->
         pytest.skip("one tenant")
     consolidated(cli, name, path)
     graph = [json.loads(line) for line in path.read_text().splitlines()]
-    prefers = [one["name"] for one in graph[:3] if "Prefers morning meetings" in str(one)]
+    prefers = [item["name"] for item in graph[:3] if "Prefers morning meetings" in str(item)]
     assert prefers == ["Helvi", "Aino"]
 
 
@@ -162,7 +164,7 @@ def test_of_a_file_without_dates_the_order_of_lines_makes_no_value_newer(
     with served(answering(latest_port, approval)) as model:
         options = ("--format", name, "--json", *model)
         done = cli("maintain", path, "--consolidate", *options).json
-    (update,) = [one for one in done["proposals"] if one["operation"] == "update"]
+    (update,) = [proposal for proposal in done["proposals"] if proposal["operation"] == "update"]
     assert update["state"] == "rejected"
     assert "nothing shows which value is the newer one" in update["why"]
     assert "1970" not in path.read_text()
@@ -187,8 +189,8 @@ def test_one_proposal_is_undone_and_the_others_stay(sample: tuple[str, Path], cl
     before = path.read_bytes()
     run = consolidated(cli, name, path)
     proposals = cli("log", path, run, "--json").json["proposals"]
-    for number, one in enumerate(proposals, start=1):
-        assert cli("undo", path, one["id"]).code == 0
+    for number, item in enumerate(proposals, start=1):
+        assert cli("undo", path, item["id"]).code == 0
         assert (path.read_bytes() == before) == (number == len(proposals))
 
 
@@ -236,7 +238,7 @@ def test_what_the_agent_deletes_stays_deleted(sample: tuple[str, Path], cli: Cli
     assert "9090" not in path.read_text()
     assert "9091" in path.read_text()
     archived = rows(state_of(path), "SELECT content FROM memories WHERE status = 'archived'")
-    assert any("9090" in one["content"] for one in archived)
+    assert any("9090" in item["content"] for item in archived)
 
 
 def test_what_is_told_again_is_taken_up_by_the_next_run(sample: tuple[str, Path], cli: Cli) -> None:
@@ -254,7 +256,7 @@ def test_restore_brings_a_memory_back_into_the_file(sample: tuple[str, Path], cl
     consolidated(cli, name, path)
     gone = cli("list", path, "--status", "superseded", "--json").json["memories"][0]
     assert cli("undo", path, gone["id"]).code == 0
-    texts = [one["content"] for one in cli("list", path, "--json").json["memories"]]
+    texts = [memory["content"] for memory in cli("list", path, "--json").json["memories"]]
     assert gone["content"] in texts
     assert gone["content"] in path.read_text()
 
@@ -316,8 +318,8 @@ def test_a_kill_at_any_step_leaves_a_whole_file_and_the_next_run_finishes(
     after = path.read_bytes()
     assert after != fresh.read_bytes()
     for at in chosen_steps(steps, rounds):
-        for one in path.parent.glob("*.slowwave.db*"):
-            one.unlink()
+        for item in path.parent.glob("*.slowwave.db*"):
+            item.unlink()
         path.write_bytes(fresh.read_bytes())
         assert killed(at, command).returncode == 9
         assert path.read_bytes() in (fresh.read_bytes(), after)
@@ -338,23 +340,23 @@ def test_an_approval_that_is_killed_is_written_into_the_file_by_the_next_one(
     if name != "markdown" and rounds(1, 0):
         pytest.skip("in make test-long")
     cli("maintain", path, "--consolidate", "--format", name, "--review", "always")
-    waiting = {one: one.read_bytes() for one in path.parent.iterdir() if one.is_file()}
+    waiting = {item: item.read_bytes() for item in path.parent.iterdir() if item.is_file()}
     command = ["review", "approve", str(path), "--all", "--json"]
     steps = int(killed(0, command).stderr.split()[-1])
     after = path.read_bytes()
     assert after != waiting[path]
     for at in chosen_steps(steps, rounds):
-        for one in path.parent.glob("*.slowwave.db*"):
-            one.unlink()
-        for one, content in waiting.items():
-            one.write_bytes(content)
+        for item in path.parent.glob("*.slowwave.db*"):
+            item.unlink()
+        for item, content in waiting.items():
+            item.write_bytes(content)
         assert killed(at, command).returncode == 9
         assert path.read_bytes() in (waiting[path], after)
         # Where all had been approved, nothing waits any more: 1.
         assert cli(*command).code in (0, 1)
         assert path.read_bytes() == after
         (run,) = (
-            one for one in cli("log", path, "--json").json["runs"] if "applied" in one["states"]
+            run for run in cli("log", path, "--json").json["runs"] if "applied" in run["states"]
         )
         assert cli("undo", path, run["id"]).code == 0
         assert path.read_bytes() == waiting[path]
@@ -366,7 +368,7 @@ def test_a_proposal_of_which_the_agent_deletes_a_source_meanwhile_is_stale(
 ) -> None:
     path = tmp_path / "memory.jsonl"
     said = [*GATE[:2], SHORT]
-    left = [one for one in said if one != deleted]
+    left = [item for item in said if item != deleted]
 
     def write(texts: list[str]) -> None:
         entity = {"type": "entity", "name": "ponds", "entityType": "place", "observations": texts}
@@ -438,13 +440,13 @@ def test_a_format_that_is_named_by_mistake_is_refused_and_the_right_one_still_wo
 ) -> None:
     name, path = sample
     before = path.read_bytes()
-    for other in sorted({*own_formats()} - {name}):
-        ended = cli("maintain", path, "--consolidate", "--format", other)
+    for item in sorted({*own_formats()} - {name}):
+        ended = cli("maintain", path, "--consolidate", "--format", item)
         assert ended.code == 2
         assert name in ended.err or "read-only" in ended.err
-        assert cli("import", tmp_path / "own.db", path, "--from", other).code == 2
+        assert cli("import", tmp_path / "own.db", path, "--from", item).code == 2
     assert path.read_bytes() == before
-    assert [one.name for one in path.parent.iterdir()] == [path.name]
+    assert [item.name for item in path.parent.iterdir()] == [path.name]
     assert not (tmp_path / "own.db").exists()
     consolidated(cli, name, path)
 
@@ -452,7 +454,7 @@ def test_a_format_that_is_named_by_mistake_is_refused_and_the_right_one_still_wo
 def test_a_mirror_of_one_format_is_not_used_for_another(sample: tuple[str, Path], cli: Cli) -> None:
     name, path = sample
     consolidated(cli, name, path)
-    other = next(one for one in SAMPLES if one != name)
+    other = next(item for item in SAMPLES if item != name)
     ended = cli("maintain", path, "--consolidate", "--format", other)
     assert ended.code == 2
     assert name in ended.err
@@ -460,12 +462,12 @@ def test_a_mirror_of_one_format_is_not_used_for_another(sample: tuple[str, Path]
 
 def test_the_mirror_may_lie_elsewhere(sample: tuple[str, Path], tmp_path: Path, cli: Cli) -> None:
     name, path = sample
-    files = {one.name for one in path.parent.iterdir()} | {f"{path.name}.lock"}
+    files = {item.name for item in path.parent.iterdir()} | {f"{path.name}.lock"}
     state = tmp_path / "elsewhere.db"
     before = path.read_bytes()
     ended = cli("maintain", path, "--consolidate", "--format", name, "--state", state, "--json")
     assert ended.code == 0
-    assert {one.name for one in path.parent.iterdir()} <= files
+    assert {item.name for item in path.parent.iterdir()} <= files
     assert cli("undo", path, ended.json["run"], "--state", state).code == 0
     assert path.read_bytes() == before
 
@@ -488,9 +490,9 @@ def test_formats_lists_them_and_says_which_one_a_file_is(
     sample: tuple[str, Path], tmp_path: Path, cli: Cli
 ) -> None:
     name, path = sample
-    listed = {one["name"] for one in cli("formats", "--json").json["formats"]}
+    listed = {format["name"] for format in cli("formats", "--json").json["formats"]}
     assert listed == {*SAMPLES, *OTHERS}
-    assert [one["name"] for one in cli("formats", path, "--json").json["formats"]] == [name]
+    assert [format["name"] for format in cli("formats", path, "--json").json["formats"]] == [name]
     assert "does not have a format" in cli("formats", tmp_path / "nothing").out
 
 

@@ -46,14 +46,14 @@ def table(name: str, path: Path) -> list[dict[str, Any]]:
 
 
 def said(name: str, path: Path) -> list[str]:
-    return [one["said"] for one in rows(path, VISIBLE[name])]
+    return [row["said"] for row in rows(path, VISIBLE[name])]
 
 
 def test_a_database_is_recognised_by_its_own_format_and_no_other(
     sample: tuple[str, Path], tmp_path: Path
 ) -> None:
     name, path = sample
-    assert [one.name for one in recognised(path)] == [name]
+    assert [item.name for item in recognised(path)] == [name]
     execute(tmp_path / "other.db", "CREATE TABLE memories (id INTEGER PRIMARY KEY, content TEXT)")
     assert recognised(tmp_path / "other.db") == []
 
@@ -64,7 +64,7 @@ def test_a_dry_run_says_the_same_twice_and_changes_no_byte(
     _, path = sample
     before = path.read_bytes()
     first, second = (cli("maintain", path, "--consolidate", "--dry-run", "--json") for _ in "12")
-    assert {one["operation"] for one in first.json["proposals"]} == {"merge"}
+    assert {proposal["operation"] for proposal in first.json["proposals"]} == {"merge"}
     assert first.out == second.out
     assert path.read_bytes() == before
 
@@ -91,10 +91,10 @@ def test_only_the_column_that_hides_a_row_is_changed(sample: tuple[str, Path], c
     before = table(name, path)
     consolidated(cli, name, path)
     hiding = {"mcp-memory-service": "superseded_by", "langgraph": "prefix"}[name]
-    by_content = {one.get("content_hash") or one["key"]: one for one in table(name, path)}
-    for one in before:
-        now = by_content[one.get("content_hash") or one["key"]]
-        assert {**now, hiding: None} == {**one, hiding: None}
+    by_content = {item.get("content_hash") or item["key"]: item for item in table(name, path)}
+    for item in before:
+        now = by_content[item.get("content_hash") or item["key"]]
+        assert {**now, hiding: None} == {**item, hiding: None}
 
 
 def test_of_langgraph_a_profile_and_another_namespace_are_left_alone(
@@ -105,7 +105,7 @@ def test_of_langgraph_a_profile_and_another_namespace_are_left_alone(
         pytest.skip("of langgraph")
     execute(path, "UPDATE store SET expires_at = '2099-01-01' WHERE key = 'm4'")
     consolidated(cli, name, path)
-    left = {(one["prefix"], one["key"]) for one in table(name, path)}
+    left = {(item["prefix"], item["key"]) for item in table(name, path)}
     kept = {("profiles.ravi", "p"), ("memories.eva", "m3"), ("memories.ravi", "m4")}
     assert kept < left
 
@@ -135,7 +135,7 @@ def test_of_langgraph_a_store_without_vectors_takes_new_texts_and_gives_the_rows
     put_in_turn(path, texts)
     before = table(name, path)
     run = consolidated(cli, name, path, *scripted)
-    (made,) = [one for one in table(name, path) if one["prefix"] == "memories.helvi"]
+    (made,) = [item for item in table(name, path) if item["prefix"] == "memories.helvi"]
     assert made["created_at"] == f"2026-02-{len(texts):02d} 09:00:00"
     assert json.loads(made["value"]).keys() == {"content"}
     assert rows(path, "SELECT typeof(value) AS kind FROM store WHERE key LIKE 'slowwave-%'") == [
@@ -145,10 +145,10 @@ def test_of_langgraph_a_store_without_vectors_takes_new_texts_and_gives_the_rows
     assert again.json["proposals"] == []
     put_in_turn(path, more_of_it()[:1], len(texts) + 1)
     more = consolidated(cli, name, path, *scripted)
-    for one in (more, run):
-        assert cli("log", path, one, "--json").json["proposals"]
-        assert cli("undo", path, one).code == 0
-    left = [one for one in table(name, path) if one["key"] != f"h{len(texts) + 1}"]
+    for item in (more, run):
+        assert cli("log", path, item, "--json").json["proposals"]
+        assert cli("undo", path, item).code == 0
+    left = [item for item in table(name, path) if item["key"] != f"h{len(texts) + 1}"]
     assert left == before
 
 
@@ -163,12 +163,12 @@ def test_of_langgraph_a_key_that_left_and_was_told_anew_may_leave_again_and_come
     put(path, "again", "The api listens on port 8080.", "2026-02-04")
     runs = [consolidated(cli, name, path)]
     (gone,) = {"first", "again"} - {
-        one["key"] for one in table(name, path) if one["prefix"] == "memories.helvi"
+        item["key"] for item in table(name, path) if item["prefix"] == "memories.helvi"
     }
     put(path, gone, "The api listens on port 8080.", "2026-02-05")
     before = table(name, path)
     runs.append(consolidated(cli, name, path))
-    assert len([one for one in table(name, path) if one["prefix"] == "memories.helvi"]) == 1
+    assert len([item for item in table(name, path) if item["prefix"] == "memories.helvi"]) == 1
     assert cli("undo", path, runs[1]).code == 0
     assert table(name, path) == before
 
@@ -184,8 +184,8 @@ def test_of_langgraph_a_store_with_vectors_takes_no_new_texts(
     execute(path, "DELETE FROM store WHERE prefix <> 'memories.helvi'")
     put_in_turn(path, each_adding_something())
     done = cli("maintain", path, "--consolidate", "--format", name, "--json", *scripted).json
-    assert {one["operation"] for one in done["proposals"]} <= {"merge"}
-    assert not [one for one in table(name, path) if one["key"].startswith("slowwave-")]
+    assert {proposal["operation"] for proposal in done["proposals"]} <= {"merge"}
+    assert not [item for item in table(name, path) if item["key"].startswith("slowwave-")]
 
 
 def test_of_mcp_memory_service_a_row_that_waits_for_a_vector_stands_for_nothing(
@@ -305,8 +305,8 @@ def test_a_kill_at_any_step_leaves_a_whole_database_and_the_next_run_finishes(
     steps = int(killed(0, command).stderr.split()[-1])
     after = table(name, path)
     for at in chosen_steps(steps, rounds):
-        for one in path.parent.glob("agent.db*"):
-            one.unlink()
+        for item in path.parent.glob("agent.db*"):
+            item.unlink()
         path.write_bytes(fresh)
         assert killed(at, command).returncode == 9
         assert table(name, path) in (before, after)

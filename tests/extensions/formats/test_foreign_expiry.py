@@ -21,7 +21,7 @@ def mirror_of(path: Path) -> Path:
 
 
 def contents(cli: Cli, path: Path) -> set[str]:
-    return {one["content"] for one in cli("list", path, "--json").json["memories"]}
+    return {memory["content"] for memory in cli("list", path, "--json").json["memories"]}
 
 
 def aged(name: str, folder: Path, cli: Cli) -> tuple[Path, tuple[Any, ...]]:
@@ -107,7 +107,7 @@ def test_what_its_agent_tells_anew_after_it_expired_is_a_memory_again(
     path.write_bytes(told)
     again = cli(*run)
     assert again.code == 0, again.err
-    assert any("paints the fence" in one for one in contents(cli, path))
+    assert any("paints the fence" in content for content in contents(cli, path))
     assert rows(mirror_of(path), "SELECT count(*) AS n FROM memories WHERE status = 'active'") == [
         {"n": len(FOUR_TEXTS)}
     ]

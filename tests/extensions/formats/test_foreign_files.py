@@ -84,7 +84,7 @@ class Other:
     def content(self) -> object:
         """Return what its agent reads."""
         if self.path.is_dir():
-            texts = {one.name: one.read_text() for one in sorted(self.path.iterdir())}
+            texts = {item.name: item.read_text() for item in sorted(self.path.iterdir())}
             # After a kill, its lines may stand in another order.
             return texts | {"MEMORY.md": sorted(texts["MEMORY.md"].splitlines())}
         if not self.name.startswith(("mcp-memory", "langgraph")):
@@ -108,9 +108,9 @@ class Other:
         """Take back whatever runs did."""
         nothing = Fault(str(self.folder))
         told = run(Job(("log", str(self.path), "--json"), nothing))
-        for one in json.loads(told.out)["runs"]:
-            if one["states"] and one["outcome"] != "undone":
-                ended = run(Job(("undo", str(self.path), one["id"], "--quiet"), nothing))
+        for item in json.loads(told.out)["runs"]:
+            if item["states"] and item["outcome"] != "undone":
+                ended = run(Job(("undo", str(self.path), item["id"], "--quiet"), nothing))
                 assert ended.code == 0, ended
 
 
@@ -175,8 +175,8 @@ def test_whatever_happens_to_the_disk_the_next_run_ends_where_it_should(
 def test_a_folder_that_is_read_only_is_told_and_nothing_is_changed(other: Other) -> None:
     before, files = other.content(), sorted(other.folder.iterdir())
     folders = [other.folder, *([other.path] if other.path.is_dir() else [])]
-    for one in folders:
-        one.chmod(0o555)
+    for folder in folders:
+        folder.chmod(0o555)
     try:
         is_told(other.night(unprivileged=True), 1, 10)
         command = ("maintain", str(other.path), "--consolidate", "--dry-run", "--quiet")
@@ -184,8 +184,8 @@ def test_a_folder_that_is_read_only_is_told_and_nothing_is_changed(other: Other)
         assert ended.code == 0, ended
         assert sorted(other.folder.iterdir()) == files
     finally:
-        for one in folders:
-            one.chmod(0o755)
+        for folder in folders:
+            folder.chmod(0o755)
     assert other.content() == before
 
 
@@ -231,5 +231,7 @@ def test_of_an_agent_that_writes_all_the_while_nothing_is_lost(
     assert agent.returncode == 0
     assert cli(*night).code == 0
     with format_named(other.format).opened(other.path, writes=False) as file:
-        sheds = [one.text.rstrip(".") for one in file.records if one.text.startswith("Shed ")]
+        sheds = [
+            record.text.rstrip(".") for record in file.records if record.text.startswith("Shed ")
+        ]
     assert sorted(sheds) == sorted(map(live_agent.thing, range(live_agent.THINGS)))

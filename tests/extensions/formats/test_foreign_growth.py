@@ -72,7 +72,7 @@ def _langgraph_with_vectors(path: Path, texts: list[str]) -> None:
 TELL: dict[str, Callable[[Path, list[str]], object]] = {
     "mcp-server-memory": _server_memory,
     "markdown": lambda path, texts: path.write_text(
-        path.read_text() + "".join(f"- {one}\n" for one in texts)
+        path.read_text() + "".join(f"- {text}\n" for text in texts)
     ),
     "claude-code": _claude_code,
     "hermes": lambda path, texts: path.write_text("\n§\n".join([path.read_text(), *texts])),
@@ -94,7 +94,7 @@ def maintained(cli: Cli, name: str, path: Path, model: Model) -> str:
     ended = cli(*command(name, path, model))
     assert ended.code == 0, ended.err
     assert ended.json["proposals"]
-    assert {one["state"] for one in ended.json["proposals"]} == {"applied"}
+    assert {proposal["state"] for proposal in ended.json["proposals"]} == {"applied"}
     return str(ended.json["run"])
 
 
@@ -140,7 +140,7 @@ def test_a_text_that_grew_stands_once_and_each_night_is_taken_back(
 
 
 def memories_of_ours(cli: Cli, path: Path) -> list[dict[str, Any]]:
-    return [one for one in memories(cli, path) if one["generation"] > 0]
+    return [memory for memory in memories(cli, path) if memory["generation"] > 0]
 
 
 @pytest.mark.parametrize("name", DATABASES)
@@ -157,7 +157,7 @@ def test_a_text_that_grew_in_a_database_keeps_its_row_and_all_else_that_the_row_
         check_search_tables(path)
         hidden = rows(path, "SELECT DISTINCT superseded_by FROM memories WHERE superseded_by <> ''")
         keys = rows(path, "SELECT content_hash FROM memories WHERE metadata LIKE '%slowwave%'")
-        assert [one["superseded_by"] for one in hidden] == [one["content_hash"] for one in keys]
+        assert [item["superseded_by"] for item in hidden] == [key["content_hash"] for key in keys]
     if name != "langgraph":
         vector = vector_of_ours(name, path)
         assert embedder.encode([text])[0] @ np.frombuffer(vector, "<f4") > 1 - 1e-6
@@ -235,7 +235,7 @@ def test_a_kill_while_a_text_grows_is_not_taken_for_a_deletion(
         assert everything(name, path) == after
         assert memories(cli, path, "archived") == []
         assert len(memories_of_ours(cli, path)) == 1
-        runs = [one["id"] for one in cli("log", path, "--json").json["runs"] if one["states"]]
-        for run in reversed([one for one in runs if one != first]):
+        runs = [run["id"] for run in cli("log", path, "--json").json["runs"] if run["states"]]
+        for run in reversed([run for run in runs if run != first]):
             assert cli("undo", path, run).code == 0
         assert everything(name, path) == before

@@ -57,7 +57,7 @@ def consolidated(cli: Cli, path: Path, name: str = "markdown", model: Sequence[s
 
 
 def proposals(cli: Cli, path: Path, run: str) -> list[str]:
-    return [one["id"] for one in cli("log", path, run, "--json").json["proposals"]]
+    return [proposal["id"] for proposal in cli("log", path, run, "--json").json["proposals"]]
 
 
 @pytest.fixture
@@ -88,8 +88,8 @@ def test_a_new_text_has_the_marks_of_its_sources_and_gives_them_back_in_any_orde
     run = consolidated(cli, path, model=scripted)
     (line,) = path.read_text().splitlines()
     assert line.endswith(" <!-- importance: 6 --> <!-- trigger: pager -->")
-    for one in reversed(proposals(cli, path, run)):
-        assert cli("undo", path, one).code == 0
+    for proposal in reversed(proposals(cli, path, run)):
+        assert cli("undo", path, proposal).code == 0
     assert path.read_text() == told
 
 
@@ -167,8 +167,8 @@ def test_a_kill_at_any_step_hands_marks_on_once(
     command = ["maintain", str(promoted), "--consolidate", "--format", "markdown", "--json"]
     steps = int(killed(0, command).stderr.split()[-1])
     for at in chosen_steps(steps, rounds):
-        for one in promoted.parent.glob("*.slowwave.db*"):
-            one.unlink()
+        for item in promoted.parent.glob("*.slowwave.db*"):
+            item.unlink()
         promoted.write_text(PROMOTED)
         assert killed(at, command).returncode == 9
         assert promoted.read_text() in (PROMOTED, CONSOLIDATED)
@@ -215,8 +215,8 @@ def folder(tmp_path: Path) -> Path:
 def content(folder: Path) -> dict[str, tuple[str, int]]:
     """Return each file with its time; the index is written anew, so it has none."""
     return {
-        one.name: (one.read_text(), 0 if one.name == "MEMORY.md" else one.stat().st_mtime_ns)
-        for one in sorted(folder.iterdir())
+        item.name: (item.read_text(), 0 if item.name == "MEMORY.md" else item.stat().st_mtime_ns)
+        for item in sorted(folder.iterdir())
     }
 
 
@@ -227,7 +227,7 @@ def test_reasons_go_to_the_memory_that_stays_and_back(folder: Path, cli: Cli) ->
     (kept,) = after.keys() & {"reader.md", "reader-2.md", "reader-3.md"}
     text, time = after[kept]
     assert time == before[kept][1]
-    assert sorted(one for one in text.splitlines() if one.startswith("**")) == [
+    assert sorted(line for line in text.splitlines() if line.startswith("**")) == [
         "**How to apply:** Ask before each merge.",
         "**Why:** A wrong price was live for a day.",
         "**Why:** Helvi found two wrong prices.",
@@ -245,7 +245,7 @@ def test_a_file_with_a_key_of_somebodys_own_stays(folder: Path, cli: Cli) -> Non
 
 def test_reasons_that_the_agent_changed_since_are_left_as_they_are(folder: Path, cli: Cli) -> None:
     run = consolidated(cli, folder, "claude-code")
-    kept = next(one for one in folder.glob("reader*.md"))
+    kept = next(item for item in folder.glob("reader*.md"))
     kept.write_text(kept.read_text().replace("Ask before", "Ask long before"))
     changed = kept.read_text()
     assert cli("undo", folder, run).code == 0
@@ -264,8 +264,8 @@ def test_a_kill_at_any_step_loses_no_reason(
     after = texts(folder)
     for at in chosen_steps(steps, rounds):
         shutil.rmtree(folder)
-        for one in folder.parent.glob("*.slowwave.db*"):
-            one.unlink()
+        for item in folder.parent.glob("*.slowwave.db*"):
+            item.unlink()
         shutil.copytree(fresh, folder)
         assert killed(at, command).returncode == 9
         assert "Helvi found two wrong prices" in str(texts(folder))

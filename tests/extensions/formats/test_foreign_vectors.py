@@ -133,7 +133,7 @@ def change(
     remove: Callable[[int], object],
 ) -> None:
     if comes or not held:
-        row = chance.choice([one for one in range(1, 400) if one not in held])
+        row = chance.choice([item for item in range(1, 400) if item not in held])
         vector = struct.pack("<4f", *(chance.uniform(-1, 1) for _ in range(4)))
         held[row] = vector, chance.choice("ab")
         insert(row, *held[row])
@@ -180,13 +180,13 @@ def test_a_new_text_is_found_by_its_vector_and_its_words_and_undo_gives_every_ro
     plan = cli(*asking, "--dry-run", "--ask").json["proposals"]
     assert everything(service) == before
     run = consolidated(cli, service, scripted)
-    assert {one["operation"] for one in plan} >= {"synthesize", "update"}
-    made = [one for one in everything(service) if "slowwave" in (one["metadata"] or "")]
+    assert {item["operation"] for item in plan} >= {"synthesize", "update"}
+    made = [item for item in everything(service) if "slowwave" in (item["metadata"] or "")]
     assert made
-    for one in made:
-        (vector,) = embedder.encode([one["content"]])
-        assert nearest(service, vector, 1) == [one["content"]]
-        assert np.allclose(np.frombuffer(vectors_in(service)[one["id"]], "<f4"), vector, atol=1e-6)
+    for item in made:
+        (vector,) = embedder.encode([item["content"]])
+        assert nearest(service, vector, 1) == [item["content"]]
+        assert np.allclose(np.frombuffer(vectors_in(service)[item["id"]], "<f4"), vector, atol=1e-6)
     check_search_tables(service)
     after = everything(service)
     assert cli(*asking).json["proposals"] == []
@@ -210,7 +210,7 @@ def test_a_value_that_another_replaced_may_be_told_again(
         (memory,) = told(UPDATED[0], first=40)
         store_like_the_package(db, memory, embedder.encode([UPDATED[0]])[0])
     consolidated(cli, service, scripted)
-    assert any("02:30" in one for one in visible(service))
+    assert any("02:30" in item for item in visible(service))
 
 
 def test_a_text_that_grows_keeps_one_row_and_each_night_can_be_taken_back(
@@ -231,7 +231,7 @@ def test_a_text_that_grows_keeps_one_row_and_each_night_can_be_taken_back(
     check_search_tables(service)
     assert cli("undo", service, first).code == 0
     check_search_tables(service)
-    assert [one for one in everything(service) if one["content"] not in texts] == before
+    assert [item for item in everything(service) if item["content"] not in texts] == before
 
 
 def test_vectors_of_another_model_are_seen_and_only_merges_are_done(
@@ -248,7 +248,7 @@ def test_vectors_of_another_model_are_seen_and_only_merges_are_done(
     options = ("--format", "mcp-memory-service", "--json", *scripted)
     ended = cli("maintain", path, "--consolidate", *options)
     assert ended.code == 0
-    assert {one["operation"] for one in ended.json["proposals"]} == {"merge"}
+    assert {proposal["operation"] for proposal in ended.json["proposals"]} == {"merge"}
     assert "merges only" in ended.err
     assert "not those of all-MiniLM-L6-v2" in ended.err
     assert len(everything(path)) == len(before)
@@ -282,8 +282,8 @@ def test_a_kill_at_any_step_leaves_a_whole_file_of_vectors_and_the_next_run_fini
     after = sorted(visible(service))
     # Just before and just after the file itself is written, then each step from the end.
     for at in [steps - 5, steps - 4, *range(steps, 0, -1)][: rounds(1, 20)]:
-        for one in service.parent.glob("sqlite_vec.db*"):
-            one.unlink()
+        for item in service.parent.glob("sqlite_vec.db*"):
+            item.unlink()
         service.write_bytes(fresh)
         assert killed(at, command).returncode == 9
         assert sorted(visible(service)) in (before, after)
@@ -312,8 +312,8 @@ def test_a_store_of_langgraph_with_vectors_gets_new_texts_with_the_same_fields(
 
     def tables() -> list[Any]:
         return [
-            rows(path, f"SELECT * FROM {one} ORDER BY 1, 2, 3")
-            for one in ("store", "store_vectors")
+            rows(path, f"SELECT * FROM {item} ORDER BY 1, 2, 3")
+            for item in ("store", "store_vectors")
         ]
 
     before = tables()

@@ -85,7 +85,7 @@ def test_a_sound_format_has_no_faults(notes: Path) -> None:
     ("format", "said"), [(Shy(), "not recognised"), (Empty(), "nothing is found")]
 )
 def test_what_is_wrong_with_a_format_is_said(notes: Path, format: Lines, said: str) -> None:
-    assert any(said in one for one in faults(format, notes))
+    assert any(said in fault for fault in faults(format, notes))
 
 
 def test_a_text_that_is_spelled_otherwise_than_it_reads_is_refused(notes: Path) -> None:

@@ -42,7 +42,7 @@ class Server:
 
     def observations(self, entity: str) -> list[str]:
         entities = self.graph()["entities"]
-        return next(list(one["observations"]) for one in entities if one["name"] == entity)
+        return next(list(item["observations"]) for item in entities if item["name"] == entity)
 
 
 def rested(cli: Cli, path: Path) -> None:
@@ -108,27 +108,27 @@ def test_hermes_reads_what_stays_sees_no_drift_and_goes_on(
     assert set(entries) < set(texts)
     assert drift is None
     rested(cli, path)
-    gone = next(one for one in texts if one not in entries)
+    gone = next(text for text in texts if text not in entries)
     done = hermes.call(
         ("add", "memory", "Plays the tuba"),
         ("add", "memory", gone),
         ("replace", "memory", "Deploys happen", "Deploys happen on Wednesdays."),
         ("remove", "memory", "elm"),
     )
-    assert [one["success"] for one in done] == [True, True, True, True]
+    assert [item["success"] for item in done] == [True, True, True, True]
     again = consolidated(cli, "hermes", path)
     (entries,) = hermes.call(("memory_entries",))
     assert gone not in entries
     rested(cli, path)
-    for one in (again, run_id):
-        assert cli("undo", path, one).code == 0
+    for item in (again, run_id):
+        assert cli("undo", path, item).code == 0
     entries, drift = hermes.call(("memory_entries",), ("_detect_external_drift", "memory"))
     assert drift is None
     assert {"Plays the tuba", "Deploys happen on Wednesdays."} <= set(entries)
     assert gone in entries
     # Of two that are the same, Hermes itself reads one.
     assert path.read_text().split("\n§\n").count(gone) == 2
-    assert not any("elm" in one for one in entries)
+    assert not any("elm" in entry for entry in entries)
 
 
 def talk(
@@ -156,7 +156,7 @@ def test_mcp_memory_service_finds_what_stays_and_goes_on(
     assert sorted(found) in (sorted(told[1:]), sorted([told[0], told[2]]))
     assert orphans == []
     rested(cli, path)
-    moon, cello = (sha256(one.lower().encode()).hexdigest() for one in (told[2], "A cello"))
+    moon, cello = (sha256(item.lower().encode()).hexdigest() for item in (told[2], "A cello"))
     stored, _, again, edited, deleted = talk(
         python,
         script,
@@ -187,7 +187,7 @@ def embedding_server(embedder: SentenceEmbedder) -> Iterator[str]:
             asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
             texts = asked["input"] if isinstance(asked["input"], list) else [asked["input"]]
             vectors = embedder.encode(texts).tolist()
-            data = [{"index": at, "embedding": one} for at, one in enumerate(vectors)]
+            data = [{"index": at, "embedding": item} for at, item in enumerate(vectors)]
             told = json.dumps({"data": data, "model": "words"}).encode()
             self.send_response(200)
             self.send_header("content-type", "application/json")
@@ -287,7 +287,7 @@ def test_langgraph_finds_a_text_that_was_added(peers: Path, tmp_path: Path, cli:
     talk(python, script, path, ("put", "x", next(iter(found)), {"content": "A heron nests there."}))
     assert cli("undo", path, done).code == 1
     (found,) = talk(python, script, path, ("search", "x"))
-    assert [one["content"] for one in found.values()] == ["A heron nests there."]
+    assert [match["content"] for match in found.values()] == ["A heron nests there."]
 
 
 def test_langgraph_in_postgresql_finds_what_stays_and_its_rows_come_back(
@@ -334,7 +334,7 @@ def test_langgraph_in_postgresql_writes_beside_the_nights_and_loses_nothing(
         writer.join(0.05)
     assert failed == []
     assert cli(*night).code == 0
-    texts = [one.rstrip(".") for one in database.texts("memories.x")]
+    texts = [text.rstrip(".") for text in database.texts("memories.x")]
     assert sorted(texts) == sorted(THINGS)
 
 
@@ -352,7 +352,7 @@ def test_mem0_in_postgresql_finds_what_stays_and_its_rows_come_back(
     ann, asked = {"user_id": "ann"}, embedder.encode(["who has the database pager"]).tolist()[0]
     calls = [("tell", ann, known, text, vectors[known]) for known, text in texts.items()]
     (*_, told) = talk(python, script, url, *calls, ("get_all", ann))
-    assert {one["memory"] for one in told} == set(texts.values())
+    assert {text["memory"] for text in told} == set(texts.values())
     every = "SELECT id, vector::text, payload::text FROM mem0 ORDER BY 1"
     before, tenant = empty_database.rows(every), empty_database.of("user_id=ann")
     ended = cli("maintain", tenant, "--consolidate", "--format", "mem0", "--json")
@@ -360,7 +360,7 @@ def test_mem0_in_postgresql_finds_what_stays_and_its_rows_come_back(
     found, searched = talk(
         python, script, url, ("get_all", ann), ("search", "database pager", asked, ann)
     )
-    (new,) = [one for one in found if one["memory"] not in texts.values()]
+    (new,) = [match for match in found if match["memory"] not in texts.values()]
     assert len(found) == 2
     assert new["hash"] == md5(new["memory"].encode(), usedforsecurity=False).hexdigest()
     assert searched[0]["memory"] == new["memory"]
@@ -373,8 +373,8 @@ def test_mem0_in_postgresql_finds_what_stays_and_its_rows_come_back(
     ended = cli("maintain", tenant, "--consolidate", "--json")
     assert ended.code == 0, ended.err
     (found,) = talk(python, script, url, ("get_all", ann))
-    assert {one["memory"] for one in found} >= {"Rye is sour."}
-    assert "The moon is far." not in {one["memory"] for one in found}
+    assert {match["memory"] for match in found} >= {"Rye is sour."}
+    assert "The moon is far." not in {match["memory"] for match in found}
 
 
 def test_agno_in_postgresql_finds_what_stays_and_its_rows_come_back(
@@ -466,9 +466,9 @@ def tell_server(peers: Path, path: Path) -> None:
 
 
 def tell_hermes(peers: Path, path: Path) -> None:
-    calls = [one for text in TWICE for one in (("add", "memory", text), ("pause", 0.2))]
+    calls = [item for text in TWICE for item in (("add", "memory", text), ("pause", 0.2))]
     done = Hermes(peers, path.parents[1]).call(*calls)
-    assert all(one["success"] for one in done[::2])
+    assert all(item["success"] for item in done[::2])
 
 
 def tell_memory_service(peers: Path, path: Path) -> None:
@@ -519,5 +519,5 @@ def test_a_real_program_that_writes_all_the_while_loses_nothing(
     assert failed == []
     assert cli(*night).code == 0
     with format_named(name).opened(path, writes=False) as opened:
-        texts = [one.text.rstrip(".") for one in opened.records]
+        texts = [record.text.rstrip(".") for record in opened.records]
     assert sorted(texts) == sorted(THINGS)

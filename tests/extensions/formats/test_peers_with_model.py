@@ -70,12 +70,12 @@ class Program(ABC):
         from slowwave.extensions.formats.known_formats import format_named
 
         with format_named(self.format).opened(self.memory, writes=False) as opened:
-            return [one.text for one in opened.records]
+            return [record.text for record in opened.records]
 
     def content(self) -> dict[str, tuple[bytes, int]]:
         """Return each file of its memory, with its time."""
         files = sorted(self.memory.iterdir()) if self.memory.is_dir() else [self.memory]
-        return {one.name: (one.read_bytes(), one.stat().st_mtime_ns) for one in files}
+        return {file.name: (file.read_bytes(), file.stat().st_mtime_ns) for file in files}
 
 
 class ClaudeCode(Program):
@@ -178,9 +178,9 @@ def openclaw(peers: Path, tmp_path: Path) -> OpenClaw:
 
 
 def undo_all(cli: Cli, path: Path) -> None:
-    for one in reversed(cli("log", path, "--json").json["runs"]):
-        if "applied" in one["states"]:
-            assert cli("undo", path, one["id"]).code == 0
+    for entry in reversed(cli("log", path, "--json").json["runs"]):
+        if "applied" in entry["states"]:
+            assert cli("undo", path, entry["id"]).code == 0
 
 
 def test_claude_code_is_told_what_stays_and_not_what_was_retired(
@@ -190,14 +190,14 @@ def test_claude_code_is_told_what_stays_and_not_what_was_retired(
     told = claude.texts()
     assert "(port-of-billing.md)" in before
     run_id = consolidated(cli, claude.format, claude.memory)
-    gone = [one for one in told if one not in claude.texts()]
+    gone = [text for text in told if text not in claude.texts()]
     assert gone
-    names = sorted(one.name for one in claude.memory.glob("*.md"))
+    names = sorted(item.name for item in claude.memory.glob("*.md"))
     after = claude.session(*(claude.read(name) for name in names))
     index = (claude.memory / "MEMORY.md").read_text().splitlines()
     assert all(line in after.told for line in index)
     assert "(port-of-billing.md)" not in after.told
-    assert all(any(text in one for one in after.results) for text in claude.texts())
+    assert all(any(text in result for result in after.results) for text in claude.texts())
     assert cli("undo", claude.memory, run_id).code == 0
     assert "(port-of-billing.md)" in claude.session().told
 
@@ -223,9 +223,9 @@ def test_claude_code_goes_on_adding_editing_deleting_and_retelling(
     assert second.code == 0, second.err
     texts = claude.texts()
     assert "Plays the tuba on Thursdays." in texts
-    assert [one for one in texts if "Refunds" in one] == [f"{gone}."]
+    assert [text for text in texts if "Refunds" in text] == [f"{gone}."]
     assert "User prefers light mode in every editor" in texts
-    assert not any("second person" in one for one in texts)
+    assert not any("second person" in text for text in texts)
     assert (claude.memory / "dark-mode.md").read_text() == edited
     before = claude.content()
     assert cli("maintain", claude.memory, "--consolidate", "--json").json["proposals"] == []
@@ -233,10 +233,10 @@ def test_claude_code_goes_on_adding_editing_deleting_and_retelling(
     undo_all(cli, claude.memory)
     assert cli("log", claude.memory, first, "--json").json["run"]["outcome"] == "undone"
     texts = claude.texts()
-    assert [one for one in texts if "8080" in one] == [one for one in told if "8080" in one]
+    assert [text for text in texts if "8080" in text] == [text for text in told if "8080" in text]
     assert texts.count(gone) == 2
     assert "Plays the tuba on Thursdays." in texts
-    assert not any("second person" in one for one in texts)
+    assert not any("second person" in text for text in texts)
 
 
 def test_openclaw_is_told_what_stays_and_not_what_was_retired(openclaw: OpenClaw, cli: Cli) -> None:
@@ -256,7 +256,7 @@ def test_openclaw_goes_on_adding_editing_deleting_and_retelling(
     told = openclaw.texts()
     consolidated(cli, openclaw.format, openclaw.memory)
     (bullet,) = [
-        one for one in openclaw.memory.read_text().splitlines() if "prefers dark mode" in one
+        line for line in openclaw.memory.read_text().splitlines() if "prefers dark mode" in line
     ]
     openclaw.session(
         openclaw.edit(bullet, "- User prefers light mode in every editor"),
@@ -267,16 +267,16 @@ def test_openclaw_goes_on_adding_editing_deleting_and_retelling(
     assert done.code == 0, done.err
     texts = openclaw.texts()
     assert {"User prefers light mode in every editor", "Plays the tuba on Thursdays"} <= {*texts}
-    assert not any("Tampere" in one or "dark mode" in one for one in texts)
-    assert len([one for one in texts if "8080" in one]) == 1
+    assert not any("Tampere" in text or "dark mode" in text for text in texts)
+    assert len([text for text in texts if "8080" in text]) == 1
     before = openclaw.content()
     assert cli("maintain", openclaw.memory, "--consolidate", "--json").json["proposals"] == []
     assert openclaw.content() == before
     undo_all(cli, openclaw.memory)
     texts = openclaw.texts()
     # Told twice at first, and once more since.
-    assert len([one for one in texts if "8080" in one]) == 3
-    assert not any("Tampere" in one for one in texts)
+    assert len([text for text in texts if "8080" in text]) == 3
+    assert not any("Tampere" in text for text in texts)
     assert len(texts) > len(told) - 1
 
 
@@ -287,8 +287,8 @@ def test_openclaw_finds_each_thing_once_and_after_an_undo_as_often_as_before(
         command = (*openclaw.command, "memory")
         run(*command, "index", HOME=str(openclaw.home))
         told = run(*command, "search", what, "--json", HOME=str(openclaw.home))
-        snippets = [one["snippet"] for one in json.loads(told[told.index("{") :])["results"]]
-        return sum(one.count("User prefers dark mode in every editor") for one in snippets)
+        snippets = [result["snippet"] for result in json.loads(told[told.index("{") :])["results"]]
+        return sum(snippet.count("User prefers dark mode in every editor") for snippet in snippets)
 
     before = found("dark mode in every editor")
     run_id = consolidated(cli, openclaw.format, openclaw.memory)
@@ -326,7 +326,7 @@ def nights_beside(program: Program, script: Sequence[Call], cli: Cli) -> list[st
     before = program.content()
     assert cli(*night).code == 0
     assert program.content() == before
-    return sorted(one.rstrip(".") for one in program.texts() if "kiln" in one)
+    return sorted(text.rstrip(".") for text in program.texts() if "kiln" in text)
 
 
 def test_claude_code_that_writes_beside_nights_loses_nothing(claude: ClaudeCode, cli: Cli) -> None:

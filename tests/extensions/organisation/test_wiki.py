@@ -63,9 +63,9 @@ def night(consolidated: Path, tmp_path: Path) -> Path:
 
 def pages(folder: Path) -> dict[str, str]:
     return {
-        str(one.relative_to(folder)): one.read_text("utf-8")
-        for one in sorted(folder.rglob("*"))
-        if one.is_file()
+        str(item.relative_to(folder)): item.read_text("utf-8")
+        for item in sorted(folder.rglob("*"))
+        if item.is_file()
     }
 
 
@@ -85,7 +85,7 @@ def parsed(text: str) -> list[Any]:
 
 
 def links(text: str) -> list[str]:
-    return [one.attrs["href"] for one in parsed(text) if one.type == "link_open"]
+    return [item.attrs["href"] for item in parsed(text) if item.type == "link_open"]
 
 
 # ---- what is written ----
@@ -115,7 +115,7 @@ def test_the_page_of_a_derived_memory_says_what_it_was_made_from(
     text = (tmp_path / "wiki" / "wiki" / "memories" / f"{made['id']}.md").read_text("utf-8")
     assert front(text)["made_from"] == ["smoke-05", "smoke-06"]
     assert "../../raw/smoke-05.md" in links(text)
-    (fence,) = [one.content for one in parsed(text) if one.type == "fence"]
+    (fence,) = [item.content for item in parsed(text) if item.type == "fence"]
     assert fence == made["content"] + "\n"
 
 
@@ -125,7 +125,7 @@ def test_a_rule_has_a_page_with_its_evidence(memory_file: Path, tmp_path: Path, 
         asking = ("--model", "openai/scripted", setting("api_base", server.base))
         cli("maintain", memory_file, "--consolidate", *asking)
     cli("export", memory_file, "--wiki", tmp_path / "wiki")
-    (name,) = [one for one in pages(tmp_path / "wiki") if one.startswith("wiki/rules/")]
+    (name,) = [page for page in pages(tmp_path / "wiki") if page.startswith("wiki/rules/")]
     text = (tmp_path / "wiki" / name).read_text("utf-8")
     assert front(text)["evidence"] == [memory["id"] for memory in a_rule()]
     assert {f"../../raw/{memory['id']}.md" for memory in a_rule()} <= set(links(text))
@@ -144,7 +144,7 @@ def test_a_second_export_changes_only_what_changed(night: Path, tmp_path: Path, 
     cli("recall", night, "invoices")
     ended = cli("export", night, "--wiki", folder, "--json").json["wiki"]
     assert (ended["written"], ended["removed"], ended["kept"]) == (3, 0, [])
-    changed = {one for one, number in before.items() if one.stat().st_ino != number}
+    changed = {item for item, number in before.items() if item.stat().st_ino != number}
     assert changed == {folder / "index.md"}
 
 
@@ -222,13 +222,13 @@ def test_hostile_texts_and_names_stay_texts_and_names(
     shown = {front(text).get("id"): text for text in found.values()}
     for name, text in zip(named, HOSTILE * 2, strict=False):
         assert front(shown[name])["tenant"] == name
-        (fence,) = [one for one in parsed(shown[name]) if one.type == "fence"]
+        (fence,) = [item for item in parsed(shown[name]) if item.type == "fence"]
         if text.isprintable() or "\x1b" not in text:
             assert fence.content == f"{text}\n"
     for name, text in found.items():
         kinds = {item.type for item in parsed(text)}
         assert not kinds & {"html_inline", "html_block", "image", "table_open", "code_block"}
-        assert all(os.path.normpath(Path(name).parent / one) in found for one in links(text))
+        assert all(os.path.normpath(Path(name).parent / link) in found for link in links(text))
         assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f\u2028\u202e]", text)
 
 
@@ -254,13 +254,15 @@ def test_any_text_comes_out_of_the_front_matter_as_it_went_in(one: str, other: s
 def test_any_text_in_a_line_or_a_link_shows_as_itself(said: str) -> None:
     line = as_line(said)
     text = page({"title": "t"}, [f"- {line}", as_link(said, "x.md")])
-    inner = [one for one in parsed(text) if one.type not in ("inline", "text", "link_open")]
+    inner = [item for item in parsed(text) if item.type not in ("inline", "text", "link_open")]
     assert {item.type for item in inner} <= {
         *("bullet_list_open", "list_item_open", "paragraph_open", "paragraph_close"),
         *("list_item_close", "bullet_list_close", "link_close", "text_special"),
     }
     shown = "".join(
-        one.content for one in parsed(f"x\n---\n- {line}") if one.type in ("text", "text_special")
+        item.content
+        for item in parsed(f"x\n---\n- {line}")
+        if item.type in ("text", "text_special")
     )
     assert shown.split() == said.split()
 
@@ -451,7 +453,7 @@ def test_a_wiki_that_cannot_be_written_leaves_every_other_command_done_and_ends_
         ended = cli(*command, "--wiki", wiki)
         assert (ended.code, "Cannot write into" in ended.err) == (3, True)
         assert "Everything before the pages is done." in ended.err
-        (run_id,) = [one["id"] for one in rows(memory_file, "SELECT id FROM runs "
+        (run_id,) = [row["id"] for row in rows(memory_file, "SELECT id FROM runs "
                      "WHERE outcome = 'done' ORDER BY id DESC LIMIT 1")]  # fmt: skip
         assert cli("undo", memory_file, run_id, "--wiki", chat).code == 1
         assert cli("undo", memory_file, run_id, "--wiki", wiki).code == 3

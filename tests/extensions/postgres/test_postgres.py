@@ -69,7 +69,7 @@ def test_a_night_merges_what_is_said_twice_and_undo_gives_every_row_back(
 ) -> None:
     before = filled.store()
     done = night(cli, filled.of(RAVI))
-    assert [one["state"] for one in done["proposals"]] == ["applied"] * 3
+    assert [proposal["state"] for proposal in done["proposals"]] == ["applied"] * 3
     left = dict(filled.rows("SELECT key, value FROM store WHERE prefix = %s", RAVI))
     assert len(left) == 4
     assert left["profile"] == PROFILE
@@ -89,10 +89,10 @@ def test_a_dry_run_says_the_same_twice_and_leaves_nothing_in_the_database(
         cli("maintain", filled.of(RAVI), "--consolidate", "--dry-run", "--json") for _ in "12"
     )
     assert first.out == second.out
-    planned = [one["id"] for one in first.json["proposals"]]
+    planned = [proposal["id"] for proposal in first.json["proposals"]]
     assert filled.store() == before
     assert filled.rows("SELECT to_regclass('slowwave_mirrors')") == [(None,)]
-    assert [one["id"] for one in night(cli, filled.of(RAVI))["proposals"]] == planned
+    assert [proposal["id"] for proposal in night(cli, filled.of(RAVI))["proposals"]] == planned
 
 
 # The table of mirrors as it was when LangGraph's memories were all that lay in it.
@@ -219,7 +219,7 @@ def test_a_store_with_vectors_of_another_model_gets_merges_only(
 
     database.tell(RAVI, *of_one_thing(), *TWINS, embed=of_another_model)
     ended = cli(*NIGHT, database.of(RAVI), *scripted)
-    assert {one["operation"] for one in ended.json["proposals"]} == {"merge"}
+    assert {proposal["operation"] for proposal in ended.json["proposals"]} == {"merge"}
     assert "not those of all-MiniLM-L6-v2" in ended.err
     assert database.rows("SELECT 1 FROM store WHERE key LIKE 'slowwave-%'") == []
 
@@ -261,7 +261,7 @@ def test_what_its_agent_writes_beside_the_night_is_all_there_afterwards(
     there = database.texts(RAVI)
     assert put.keys() == {f"w{number}" for number in range(7)}
     assert set(put.values()) <= set(there)
-    assert len([one for one in there if one.startswith("Billing")]) == 1
+    assert len([item for item in there if item.startswith("Billing")]) == 1
 
 
 def test_a_proposal_whose_source_was_changed_before_the_end_is_stale(
@@ -392,10 +392,10 @@ def test_a_report_and_a_wiki_of_a_tenant_are_for_their_owner_alone(
     report, wiki = tmp_path / "night.html", tmp_path / "wiki"
     ended = cli(*NIGHT, filled.of(RAVI), setting("report", report), "--wiki", wiki)
     assert ended.code == 0, ended.err
-    written = [report, *(one for one in wiki.rglob("*.md"))]
+    written = [report, *(item for item in wiki.rglob("*.md"))]
     assert len(written) > 3
-    assert {stat.S_IMODE(one.stat().st_mode) for one in written} == {0o600}
-    assert not [one for one in written if "sesame" in one.read_text()]
+    assert {stat.S_IMODE(item.stat().st_mode) for item in written} == {0o600}
+    assert not [item for item in written if "sesame" in item.read_text()]
 
 
 def test_a_memory_that_is_restored_is_a_row_again(filled: Database, cli: Cli) -> None:
@@ -431,7 +431,7 @@ def test_what_is_told_again_and_again_under_one_name_leaves_each_time_and_comes_
     filled.put(RAVI, name, value)
     before = filled.store()
     again = night(cli, filled.of(RAVI))
-    assert [one["state"] for one in again["proposals"]] == ["applied"]
+    assert [proposal["state"] for proposal in again["proposals"]] == ["applied"]
     assert len(filled.rows(archive)) == len(gone) + 1
     assert cli("undo", filled.of(RAVI), again["run"]).code == 0
     assert filled.store() == before
@@ -612,8 +612,8 @@ def test_a_memory_that_is_a_url_or_begins_with_one_is_kept_as_it_was_said(
     for text in texts:
         assert cli("add", memory_file, text, "--tag", texts[0]).code == 0
     found = rows(memory_file, "SELECT content, tags FROM memories ORDER BY rowid")
-    assert [one["content"] for one in found] == texts
-    assert {one["tags"] for one in found} == {json.dumps([texts[0]])}
+    assert [match["content"] for match in found] == texts
+    assert {match["tags"] for match in found} == {json.dumps([texts[0]])}
 
 
 ASTRAY: list[tuple[str, ...]] = [
@@ -637,7 +637,7 @@ def test_a_url_where_no_database_is_taken_is_refused_and_its_password_not_shown(
     monkeypatch.chdir(tmp_path)
     assert cli("import", "--empty", "own.db").code == 0
     url = "postgresql://u:sesame-7@127.0.0.1:9/db"
-    ended = cli(*(one.replace("URL", url) for one in command))
+    ended = cli(*(item.replace("URL", url) for item in command))
     assert "sesame" not in ended.out + ended.err
     assert ended.code != 0 or command[:2] in (("list", "own.db"), ("formats", "URL"))
 

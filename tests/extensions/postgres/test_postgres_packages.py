@@ -85,8 +85,8 @@ class Package:
         """Return what the package would find of a user."""
         found = [json.loads(row) for (row,) in self.rows()]
         if self.name == "mem0":
-            found = [one["payload"] | {"memory": one["payload"]["data"]} for one in found]
-        return sorted(one["memory"] for one in found if one["user_id"] == user)
+            found = [match["payload"] | {"memory": match["payload"]["data"]} for match in found]
+        return sorted(match["memory"] for match in found if match["user_id"] == user)
 
     def night(self, cli: Cli, user: str, *more: str) -> dict[str, Any]:
         command = ("maintain", self.of(user), "--consolidate", "--format", self.name, "--json")
@@ -131,8 +131,10 @@ def test_a_night_of_a_user_merges_rests_and_gives_every_row_back(
     planned = package.night(cli, "ravi", "--dry-run")
     assert package.rows() == before
     done = package.night(cli, "ravi")
-    assert [one["id"] for one in done["proposals"]] == [one["id"] for one in planned["proposals"]]
-    assert [one["state"] for one in done["proposals"]] == ["applied"] * 2
+    assert [proposal["id"] for proposal in done["proposals"]] == [
+        proposal["id"] for proposal in planned["proposals"]
+    ]
+    assert [proposal["state"] for proposal in done["proposals"]] == ["applied"] * 2
     assert len(package.texts("ravi")) == 3
     assert package.texts("eva") == [TWINS[0]]
     after, mirrors = package.rows(), package.database.mirrors()
@@ -194,8 +196,8 @@ def test_a_new_row_of_mem0_has_the_hash_vector_and_ids_that_the_package_gives(
         "agent_id": "a=1",
         "category": "work",
         "slowwave": True,
-        "created_at": max(one["created_at"] for one in before),
-        "updated_at": max(one["updated_at"] for one in before),
+        "created_at": max(item["created_at"] for item in before),
+        "updated_at": max(item["updated_at"] for item in before),
     }
 
 
@@ -209,7 +211,7 @@ def test_a_collection_of_another_model_gets_merges_only(
     mem0.tell("ravi", *of_one_thing(), *TWINS)
     options = ("--format", "mem0", "--json", *scripted)
     ended = cli("maintain", mem0.of("ravi"), "--consolidate", *options)
-    assert {one["operation"] for one in ended.json["proposals"]} == {"merge"}
+    assert {proposal["operation"] for proposal in ended.json["proposals"]} == {"merge"}
     assert "not those of all-MiniLM-L6-v2" in ended.err
 
 
@@ -451,7 +453,7 @@ def test_a_fleet_has_a_night_for_each_user(package: Package, cli: Cli, tmp_path:
 
 
 def test_the_formats_of_databases_are_listed_and_named_in_help(cli: Cli) -> None:
-    names = [one["name"] for one in cli("formats", "--json").json["databases"]]
+    names = [database["name"] for database in cli("formats", "--json").json["databases"]]
     assert names == FORMATS_OF_DATABASES.split(", ")
     shown = cli("formats").out
     assert all(f"{kind.name:<18} {kind.about}" in shown for kind in database_formats().values())

@@ -29,6 +29,6 @@ for name, *arguments in json.loads(calls):
         print("null")
     elif name == "memories":
         found = db.get_user_memories(user_id=arguments[0])
-        print(json.dumps({one.memory_id: [one.memory, one.topics] for one in found}))
+        print(json.dumps({match.memory_id: [match.memory, match.topics] for match in found}))
     elif name == "topics":
         print(json.dumps(sorted(db.get_all_memory_topics(*arguments))))

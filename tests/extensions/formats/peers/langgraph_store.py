@@ -26,4 +26,4 @@ with Store.from_conn_string(path) as store:
             print("null")
         else:
             found = store.search(("memories", user), limit=100)
-            print(json.dumps({one.key: one.value for one in found}))
+            print(json.dumps({match.key: match.value for match in found}))

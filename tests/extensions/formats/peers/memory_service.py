@@ -20,8 +20,8 @@ def vector(text):
     counts = [0.0] * DIMENSIONS
     for word in re.findall(r"\w+", text.lower()):
         counts[crc32(word.encode()) % DIMENSIONS] += 1.0
-    length = sum(one * one for one in counts) ** 0.5 or 1.0
-    return [one / length for one in counts]
+    length = sum(count * count for count in counts) ** 0.5 or 1.0
+    return [count / length for count in counts]
 
 
 class Embedding(BaseHTTPRequestHandler):
@@ -67,7 +67,7 @@ async def main():
             told = await storage.store(memory)
         elif name == "retrieve":
             found = await storage.retrieve(arguments[0], n_results=20)
-            told = [one.memory.content for one in found]
+            told = [match.memory.content for match in found]
         elif name == "pause":
             told = await asyncio.sleep(*arguments)
         else:

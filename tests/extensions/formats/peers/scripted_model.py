@@ -42,13 +42,13 @@ class ScriptedModel:
     @property
     def results(self) -> list[str]:
         """What its tools gave, as the fullest request has it."""
-        found = [_results(one) for one in self.requests]
+        found = [_results(request) for request in self.requests]
         return max(found, key=len, default=[])
 
     def next_call(self, request: Mapping[str, Any]) -> tuple[int, Call] | None:
         """Return the step that comes next, and its number; None at the end, and without tools."""
         at = len(_results(request))
-        names = [one.get("name") or one["function"]["name"] for one in request.get("tools", ())]
+        names = [item.get("name") or item["function"]["name"] for item in request.get("tools", ())]
         if at >= len(self.script) or self.script[at].tool not in names:
             return None
         return at, self.script[at]
@@ -62,7 +62,9 @@ def _results(request: Mapping[str, Any]) -> list[str]:
             found.append(_text(message["content"]))
         elif isinstance(message["content"], list):
             found += [
-                _text(one["content"]) for one in message["content"] if one["type"] == "tool_result"
+                _text(item["content"])
+                for item in message["content"]
+                if item["type"] == "tool_result"
             ]
     return found
 
@@ -70,7 +72,7 @@ def _results(request: Mapping[str, Any]) -> list[str]:
 def _text(content: Any) -> str:
     if isinstance(content, str):
         return content
-    return "".join(one.get("text", "") for one in content or ())
+    return "".join(item.get("text", "") for item in content or ())
 
 
 def _anthropic(step: tuple[int, Call] | None) -> dict[str, Any]:
@@ -169,8 +171,8 @@ def scripted_model(script: Sequence[Call] = ()) -> Iterator[ScriptedModel]:
             if not request.get("stream"):
                 self._send("application/json", json.dumps(whole))
             elif "/chat/completions" in self.path:
-                chunks = [json.dumps(one) for one in _openai_chunks(whole)]
-                lines = [f"data: {one}\n\n" for one in (*chunks, "[DONE]")]
+                chunks = [json.dumps(chunk) for chunk in _openai_chunks(whole)]
+                lines = [f"data: {item}\n\n" for item in (*chunks, "[DONE]")]
                 self._send("text/event-stream", "".join(lines))
             else:
                 self._send(
