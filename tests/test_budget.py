@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from places import ROOT
@@ -14,6 +16,7 @@ from typer.core import TyperOption
 from slowwave.cli.app import PANELS
 
 CONSOLIDATION = ROOT / "consolidation"
+CORE = ("cli", "consolidation", "store")
 JUDGING = ("text", "comparison", "facts", "planning")
 _SPLIT = re.compile(r"[\s|]+")
 
@@ -29,6 +32,10 @@ MOST = {
     # Without --format and --state, which leave every command with the formats of other agents.
     "options of maintain": 19,
     "commands on the first help screen": 15,
+    "modules over 350 lines": 3,
+    "modules that only one other imports": 61,
+    # ruff refuses every other function with a complexity above 10.
+    "functions that are too complex": 1,
 }
 
 
@@ -96,15 +103,60 @@ def commands_on_the_first_screen() -> int:
     return sum(len(names) for panel, names in PANELS.items() if panel != "Extensions")
 
 
+def modules_below(*folders: str) -> dict[str, Path]:
+    """Return modules by their import names."""
+    return {
+        ".".join(("slowwave", *path.relative_to(ROOT).with_suffix("").parts)): path
+        for folder in folders
+        for path in (ROOT / folder).rglob("*.py")
+        if path.name != "__init__.py"
+    }
+
+
+def imported_names(name: str, path: Path) -> Iterator[str]:
+    """Yield what a module imports, absolutely: modules and what is taken from them."""
+    parents = name.split(".")
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = [*parents[: len(parents) - node.level]] if node.level else []
+            module = ".".join([*base, *([node.module] if node.module else [])])
+            yield from (module, *(f"{module}.{alias.name}" for alias in node.names))
+
+
+def modules_with_one_importer() -> int:
+    known = modules_below(*CORE)
+    importers = Counter(
+        imported
+        for name, path in modules_below(*CORE, "extensions").items()
+        for imported in set(imported_names(name, path)) & known.keys()
+    )
+    return sum(count == 1 for count in importers.values())
+
+
+def long_modules() -> int:
+    return sum(path.read_text("utf-8").count("\n") > 350 for path in modules_below(*CORE).values())
+
+
+def complex_functions() -> int:
+    folders = (*CORE, "extensions")
+    paths = (path for folder in folders for path in (ROOT / folder).rglob("*.py"))
+    return sum(path.read_text("utf-8").count("noqa: C901") for path in paths)
+
+
 COUNTED = {
     "lines": lines,
     "regular expressions": regular_expressions,
     "listed words": listed_words,
     "thresholds": thresholds,
-    "lines of the core": lambda: lines_below("cli", "consolidation", "store"),
+    "lines of the core": lambda: lines_below(*CORE),
     "lines of extensions": lambda: lines_below("extensions"),
     "options of maintain": options_of_maintain,
     "commands on the first help screen": commands_on_the_first_screen,
+    "modules over 350 lines": long_modules,
+    "modules that only one other imports": modules_with_one_importer,
+    "functions that are too complex": complex_functions,
 }
 
 

@@ -17,7 +17,7 @@ import sys
 import time
 import tomllib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -96,14 +96,17 @@ def read_texts(file: Path) -> Iterator[Text]:
                 yield Text(row["text"], sources, not real, row["operation"])
     elif file.name.endswith(".answers.json"):
         memories = _memories(file.with_name(file.name.replace(".answers.json", ".jsonl")))
-        told = {memory.text: memory for memory in memories}
-        for window in json.loads(file.read_text("utf-8"))["windows"]:
-            for group in window["groups"]:
-                sources = tuple(told[text] for text in group["ids"] if text in told)
-                if group["claims"] and len(sources) == len(group["ids"]):
-                    yield Text(_joined(group), sources, faithful=True, kind=group["kind"])
+        yield from _texts_of_groups(file, {memory.text: memory for memory in memories})
     else:
         yield from map(_draft, _rows(file))
+
+
+def _texts_of_groups(file: Path, known: Mapping[str, Memory]) -> Iterator[Text]:
+    for window in json.loads(file.read_text("utf-8"))["windows"]:
+        for group in window["groups"]:
+            sources = tuple(known[text] for text in group["ids"] if text in known)
+            if group["claims"] and len(sources) == len(group["ids"]):
+                yield Text(_joined(group), sources, faithful=True, kind=group["kind"])
 
 
 def _rows(file: Path) -> Iterator[Json]:
