@@ -215,7 +215,7 @@ def _root(
     debug: Annotated[
         bool,
         typer.Option(
-            "--debug", envvar="SLOWWAVE_DEBUG", help="Show the traceback of a defect of slowwave."
+            "--debug", envvar="SLOWWAVE_DEBUG", help="Show the traceback of an internal error."
         ),
     ] = False,
 ) -> None:

@@ -9,7 +9,7 @@ known answers, "the observations" are 2,541 memories of real conversations (LoCo
 # The number of nearest neighbours that a memory is compared with, in either direction. On the night
 # fixtures no memory has more than 16 near ones, and one observation has 70; plans are the same
 # without this limit. Without it, a thousand log lines would all be compared with each other.
-MOST_NEAR = 32
+MAX_NEAR = 32
 
 # Pairs above this similarity that a veto keeps apart are reported.
 TWIN_SIMILARITY = 0.85
@@ -19,7 +19,7 @@ TWIN_SIMILARITY = 0.85
 LOW_COHESION = 0.70
 
 # The maximum number of memories that support one rule; more would not make it more certain.
-MOST_SUPPORT = 24
+MAX_SUPPORT = 24
 
 # The share of a group's members that must mention an entity or content word for the group to have
 # that topic.
@@ -29,7 +29,7 @@ SHARED_TOPIC = 0.6
 TRUST_LOSS = 0.05
 
 # Sentences with fewer content words say too little to be compared. Set by hand.
-FEWEST_WORDS = 3
+MIN_WORDS = 3
 
 # A text is in a language whose dictionary has more than this share of its words, its names aside.
 # Of 0.3 to 0.7 none is plainly better on the two hand-written lives.
@@ -105,7 +105,7 @@ AS_RELEVANT = 0.001
 # What a line of a context block is worth by its layer, from the least; the other half is what it
 # has of the question's words. The figures are those that agents' own memory layers use, not
 # measured here.
-LEAST_WORTH = 0.4
+MIN_WORTH = 0.4
 WORTH_A_LAYER = 0.1
 WORTH_SHARE = 0.5
 
@@ -125,11 +125,11 @@ WEIGHT_OF_NUMBERS = 0.4
 WEIGHT_OF_LINES = 0.2
 
 # The minimum compression of an experience relative to its traces. Set by hand.
-LEAST_COMPRESSION = 2.0
+MIN_COMPRESSION = 2.0
 
 # The summary of a dense text that is too long: the number of facts, and of characters from its
 # start, middle and end. As in published compressors of agents' experiences.
-MOST_KEY_FACTS = 20
+MAX_KEY_FACTS = 20
 ANCHOR_CHARACTERS = 150
 
 # The half-life of unused memories in hours, by layer, and what each access adds to a score, with a
@@ -138,7 +138,7 @@ EPHEMERAL_HALF_LIFE_H = 6.0
 WORKING_HALF_LIFE_H = 7 * 24.0
 STABLE_HALF_LIFE_H = 180 * 24.0
 ACCESS_WEIGHT = 0.02
-MOST_FOR_ACCESS = 0.3
+MAX_FOR_ACCESS = 0.3
 
 # How long ephemeral memories stay active without a rule, in hours: set by the design.
 EPHEMERAL_KEPT_H = 24

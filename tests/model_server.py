@@ -26,10 +26,10 @@ from typing import Any, NamedTuple
 from dialects import OpenAi, dialect_of
 
 # More than any test asks for: a loop that does not end must not fill the memory.
-MOST_REQUESTS = 200
-MOST_BYTES = 1_000_000
+MAX_REQUESTS = 200
+MAX_BYTES = 1_000_000
 # The maximum time that a silent answer keeps a thread, and that a connection is idle.
-MOST_SECONDS = 60.0
+MAX_SECONDS = 60.0
 _LOADING = threading.Lock()
 # Whose tokens are counted.
 COUNTED_AS = "gpt-4o-mini"
@@ -37,7 +37,7 @@ COUNTED_AS = "gpt-4o-mini"
 # the honest model; and from this share of its words on, one says what the other does.
 _ALIKE = 0.5
 _SAID = 0.7
-_FEWEST_DEMANDS = 5
+_MIN_DEMANDS = 5
 _DEMANDING = re.compile(r"\b(?:never|always|do not|don't|please|must|should|before|first)\b", re.I)
 _WORD = re.compile(r"[\w/.:@-]*\w")
 Answer = dict[str, Any]
@@ -322,7 +322,7 @@ def _demands(memories: Sequence[Shown]) -> list[Shown]:
     counted = Counter(stem for memory in norms for stem in _stems(memory.text))
     most = max(counted, key=lambda stem: (counted[stem], len(stem), stem), default="")
     demands = [memory for memory in norms if most in _stems(memory.text)]
-    return demands if len(demands) >= _FEWEST_DEMANDS else []
+    return demands if len(demands) >= _MIN_DEMANDS else []
 
 
 def _told_once(members: Sequence[Shown]) -> dict[str, Any] | None:
@@ -450,7 +450,7 @@ class ModelServer:
 
 @contextmanager
 def model_server(
-    responder: Responder = oracle, most_requests: int = MOST_REQUESTS
+    responder: Responder = oracle, most_requests: int = MAX_REQUESTS
 ) -> Iterator[ModelServer]:
     """Run a server on a free port, in threads, as long as the block lasts."""
     http = _Http(responder, most_requests)
@@ -480,17 +480,17 @@ class _Http(ThreadingHTTPServer):
 
 class _Handler(BaseHTTPRequestHandler):
     server: _Http
-    timeout = MOST_SECONDS
+    timeout = MAX_SECONDS
 
     def do_POST(self) -> None:
         model = self.server.model
-        body = json.loads(self.rfile.read(min(int(self.headers["content-length"]), MOST_BYTES)))
+        body = json.loads(self.rfile.read(min(int(self.headers["content-length"]), MAX_BYTES)))
         headers = {name.lower(): value for name, value in self.headers.items()}
         dialect = dialect_of(self.path)
         asked = dialect.asked(self.path, body)
         reply = model.reply(Asked(headers, asked))
         if reply.silent:
-            model.closing.wait(MOST_SECONDS)
+            model.closing.wait(MAX_SECONDS)
         elif not reply.hangs_up:
             # The client may have given up.
             with suppress(ConnectionError):

@@ -16,7 +16,7 @@ from .trial import RECEIPTS, Found, Trial, command
 # Whose price is reckoned with; the answers are the scripted server's.
 _MODEL = "openai/gpt-4o-mini"
 _ANSWER_S = 0.05
-_MOST_REQUESTS = 100_000
+_MAX_REQUESTS = 100_000
 # So many of the files: what a model is asked of a file takes longer than all else.
 _FILES = 40
 # Of what the nights cost without one.
@@ -37,7 +37,7 @@ def _asked(trial: Trial, name: str, options: Sequence[str]) -> Found:
     os.environ["OPENAI_API_KEY"] = "none"
     faults = []
     place = _some(trial, name)
-    with scripted_model(_ANSWER_S, _MOST_REQUESTS) as model:
+    with scripted_model(_ANSWER_S, _MAX_REQUESTS) as model:
         asking = [*options, "--model", _MODEL, "--api-base", model.base]
         whole = measured(command(place, *asking), (0, 3)).said
         paid = model.taken()

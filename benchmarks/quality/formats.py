@@ -44,7 +44,7 @@ _RECORDED = Path(__file__).parents[2] / "tests" / "extensions" / "formats" / "re
 # What can be done in a file that takes no new texts.
 _MERGES = CycleOptions(only=frozenset({"merge"}))
 # It compares each with each, and gives up at 200,000 comparisons.
-_MOST_OF_DREAM = 300
+_MAX_OF_DREAM = 300
 
 
 def _server_memory(folder: Path, memories: Sequence[Row]) -> Path:
@@ -207,7 +207,7 @@ def _side_by_side(dream: Path, embedder: Embedder) -> Iterator[tuple[str, ...]]:
     tools = {"dream": theirs, "slowwave": ours}
     for flavour in FLAVOURS:
         known = load(flavour)
-        told = [json.loads(line)["content"] for line in lines(known)][:_MOST_OF_DREAM]
+        told = [json.loads(line)["content"] for line in lines(known)][:_MAX_OF_DREAM]
         keys = [item for item in keys_of(known).values() if any(holds(text, item) for text in told)]
         for name, tool in tools.items():
             left = _bullets(tool, told)

@@ -37,7 +37,7 @@ def apply(
         Path,
         typer.Argument(
             metavar="PLAN",
-            help="A file of maintain --dry-run --plan-out, without the proposals to skip.",
+            help="A plan written by 'maintain --dry-run --plan-out'; delete the proposals that you do not want.",
         ),
     ],
     include_protected: IncludeProtectedOption = False,

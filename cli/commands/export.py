@@ -49,7 +49,7 @@ def export(
     """Write the active memories as JSON Lines to stdout, or as a wiki to a folder.
 
     --all adds all other memories, vectors, and what each run did and decided: after an import, runs
-    can still be undone. Of a damaged file, the readable part is written, with exit code 10. --json
+    can still be undone. If the file is damaged, writes what can be read and exits with 10. --json
     has no effect.
     """
     from slowwave.store.check import count_corrupt, refuse_unreadable

@@ -34,7 +34,7 @@ def list_(
     tenant: TenantsOption = None,
     contains: Annotated[
         str | None,
-        typer.Option(metavar="TEXT", help="Only with this text, in upper or lower case."),
+        typer.Option(metavar="TEXT", help="Only memories containing this text (case-insensitive)."),
     ] = None,
     limit: Annotated[
         int, typer.Option(metavar="N", min=0, max=10**9, help="Maximum memories. 0 for no limit.")

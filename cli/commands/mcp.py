@@ -61,7 +61,7 @@ def mcp(
         typer.Option(
             metavar="ADDRESS",
             allow_from_autoenv=False,
-            help="With --http: the address to listen at. Other than loopback, it needs --token.",
+            help="With --http: the address to bind to. Anything other than loopback requires --token.",
         ),
     ] = "127.0.0.1",
     token: Annotated[

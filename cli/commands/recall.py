@@ -92,7 +92,7 @@ def recall(
         ),
     ] = None,
     diverse: Annotated[
-        bool, typer.Option("--diverse", help="Rank memories lower that repeat better hits.")
+        bool, typer.Option("--diverse", help="Penalize memories that repeat higher-ranked ones.")
     ] = False,
     block: Annotated[
         bool,
@@ -106,7 +106,7 @@ def recall(
         list[str] | None,
         typer.Option(
             metavar="NAME=0..1",
-            help="With --block: the weight of a layer, or of kind context. Repeatable. Default: "
+            help="With --block: the weight of a layer, or of context memories. Repeatable. Default: "
             "core=0.7, stable=0.6, working=0.5, ephemeral=0.4, context=0.4.",
         ),
     ] = None,

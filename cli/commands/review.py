@@ -92,7 +92,7 @@ def list_waiting(
         typer.Option(
             "--tui",
             allow_from_autoenv=False,
-            help="Decide on a screen, with keys or the mouse. Needs slowwave[tui].",
+            help="Decide on a screen, with keys or the mouse. Requires the extra 'tui'.",
         ),
     ] = False,
     embedder: EmbedderOption = DEFAULT_MODEL,
@@ -230,7 +230,7 @@ def ask(
     json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Ask about each proposal at the terminal, then apply all answers together."""
+    """Review proposals interactively, then apply all decisions at once."""
     if json or quiet:
         raise typer.BadParameter("review ask cannot be combined with --json or --quiet.")
     if not sees_questions():

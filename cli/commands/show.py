@@ -59,7 +59,7 @@ class LineageOptions:
         typer.Option(
             "--lineage",
             allow_from_autoenv=False,
-            help="Show all memories that it was derived from, and that were derived from it.",
+            help="Show its ancestors and descendants, to any depth.",
         ),
     ] = False
     dot: Annotated[

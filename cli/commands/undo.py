@@ -89,8 +89,8 @@ def undo(
 ) -> None:
     """Undo a run or a proposal, or make an inactive memory active again.
 
-    The memories are then exactly what they were before the run. A memory that is made active keeps
-    its lineage. At a terminal, asks for confirmation if you specify no run, or if it applied many
+    The memories are then exactly what they were before the run. A reactivated memory keeps its
+    lineage. At a terminal, asks for confirmation if you specify no run, or if it applied many
     proposals.
     """
     from slowwave.store.file import open_reading

@@ -54,7 +54,7 @@ def listening(host: str, port: int) -> Iterator[socket.socket]:
         listener = socket.create_server((host, port), family=family)
     except OSError as error:
         raise StoreError(
-            f"Cannot listen at {host}, port {port}: {error.strerror or error}.",
+            f"Cannot listen on {host}, port {port}: {error.strerror or error}.",
             "If another program uses the port, --http 0 chooses a free one.",
         ) from error
     with listener:

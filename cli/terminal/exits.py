@@ -55,7 +55,7 @@ MEANINGS = {
     Code.WORK_TO_DO: "with --dry-run --exit-code: there is something to do",
     Code.UNUSABLE_FILE: "no such file, not a memory file, damaged, or of a newer schema",
     Code.HELD: "another run has locked the file",
-    Code.DEFECT: "a defect of slowwave",
+    Code.DEFECT: "an internal error of slowwave",
     Code.OUTPUT: "stdout could not be written; the command itself is done",
     Code.INTERRUPTED: "interrupted; applied changes are complete",
     Code.TERMINATED: "terminated; applied changes are complete",

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from slowwave.consolidation.thresholds import (
     ACCESS_WEIGHT,
     EPHEMERAL_HALF_LIFE_H,
-    MOST_FOR_ACCESS,
+    MAX_FOR_ACCESS,
     STABLE_HALF_LIFE_H,
     WORKING_HALF_LIFE_H,
 )
@@ -52,7 +52,7 @@ def score(memory: MemoryAge, now: int) -> float:
     half_life = HALF_LIVES[memory.layer]
     hours = max(0, now - memory.last_used) / _HOUR_S
     left = 1.0 if half_life is None else 2 ** (-hours / half_life)
-    return left + min(ACCESS_WEIGHT * memory.access_count, MOST_FOR_ACCESS)
+    return left + min(ACCESS_WEIGHT * memory.access_count, MAX_FOR_ACCESS)
 
 
 def scores_by_layer(memories: Iterable[MemoryAge], now: int) -> tuple[LayerScores, ...]:

@@ -18,7 +18,7 @@ from typing import Any
 
 GRAPH = Path(__file__).with_name("entailment.onnx")
 # Of each sentence, as in training; hardly any is longer.
-MOST_PIECES = 64
+MAX_PIECES = 64
 # The maximum number of answers in memory.
 _MAX_KNOWN = 262_144
 
@@ -53,7 +53,7 @@ def _network() -> tuple[Any, Any]:
     from slowwave.consolidation.vectors.minilm import session, sound_folder, tokenizer
 
     folder = sound_folder()
-    return tokenizer(folder, MOST_PIECES), session(folder, GRAPH)
+    return tokenizer(folder, MAX_PIECES), session(folder, GRAPH)
 
 
 def likelihoods_of(pairs: list[Pair]) -> list[float]:

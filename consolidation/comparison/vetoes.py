@@ -15,7 +15,7 @@ from itertools import pairwise
 from slowwave.consolidation.facts.literals import has_literal
 from slowwave.consolidation.facts.reading import Reading
 from slowwave.consolidation.text.tokens import is_content, stem
-from slowwave.consolidation.thresholds import FEWEST_WORDS
+from slowwave.consolidation.thresholds import MIN_WORDS
 
 # Kinds of values that name the subject of a text, which may name more than one.
 NAMING = frozenset({"path", "identifier", "url"})
@@ -85,7 +85,7 @@ def _vetoes(claim: Reading, premise: Reading) -> Iterator[Veto]:
 def _of_words(claim: Reading, premise: Reading) -> Iterator[Veto]:
     """Yield the vetoes on sentences with nearly the same words."""
     here, there = claim.stem_set - premise.stem_set, premise.stem_set - claim.stem_set
-    if len(claim.stem_set) < FEWEST_WORDS:
+    if len(claim.stem_set) < MIN_WORDS:
         yield Veto("few words", claim.text, premise.text)
     if len(here) == len(there) == 1:
         yield _veto("word", claim.spelled(here), premise.spelled(there))

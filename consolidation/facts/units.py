@@ -17,10 +17,11 @@ _SMALL = {"n": -9, "µ": -6, "μ": -6, "u": -6, "m": -3, "c": -2, "d": -1, "": 0
 _LARGE = {"": 0, "k": 3, "K": 3, "M": 6, "G": 9, "T": 12}
 _WORDY = {"nano": -9, "micro": -6, "milli": -3, "centi": -2, "": 0, "kilo": 3, "mega": 6}
 _WORDY |= {"giga": 9, "tera": 12}
-_BINARY = {"Ki": 1, "Mi": 2, "Gi": 3, "Ti": 4}
+_BINARY = {"kibi": 1, "mebi": 2, "gibi": 3, "tebi": 4}
 _SMALL_SYMBOLS = {"g": "g", "l": "l", "L": "l", "m": "m", "s": "s", "mol": "mol", "M": "mol/l"}
-_LARGE_SYMBOLS = {"B": "B", "b": "bit", "bit": "bit", "bps": "bps", "Hz": "Hz", "W": "W"}
-_LARGE_SYMBOLS |= {"Wh": "Wh", "V": "V", "A": "A", "Pa": "Pa", "Ω": "Ω"}
+_LARGE_SYMBOLS = {"b": "bit"}
+_LARGE_UNITS = ("B", "bit", "bps", "Bps", "Hz", "W", "Wh", "V", "A", "Pa", "Ω")
+_LARGE_SYMBOLS |= {unit: unit for unit in _LARGE_UNITS}
 _PREFIXED_WORDS = {"second": "s", "metre": "m", "meter": "m", "litre": "l", "liter": "l"}
 _PREFIXED_WORDS |= {"gram": "g", "byte": "B", "bit": "bit", "watt": "W", "hertz": "Hz"}
 _OTHERS: dict[str, tuple[str, int | str]] = {
@@ -72,8 +73,11 @@ def _spelled() -> Iterator[tuple[str, Measure]]:
             # "mb" and "ghz" are written, "Mb" may be either.
             if base in ("B", "Hz", "bps") and prefix:
                 yield (prefix + symbol).lower(), measure
-    for (prefix, power), symbol in product(_BINARY.items(), ("", "B")):
-        yield prefix + symbol, ("B", Decimal(1024) ** power)
+    for prefix, power in _BINARY.items():
+        measure = "B", Decimal(1024) ** power
+        for symbol in ("", "B"):
+            yield f"{prefix[0].upper()}i{symbol}", measure
+        yield from _with_plural(f"{prefix}byte", measure)
     for (prefix, power), (word, base) in product(_WORDY.items(), _PREFIXED_WORDS.items()):
         yield from _with_plural(prefix + word, (base, Decimal(10) ** power))
     for word, (base, size) in _OTHERS.items():

@@ -35,7 +35,7 @@ TIMEOUT_S = 60.0
 ATTEMPTS = 3
 FIRST_WAIT_S = 1.0
 # The longest wait that a server can ask for.
-LONGEST_WAIT_S = 30.0
+MAX_WAIT_S = 30.0
 # The shortest timeout of a request, sent when the time is nearly over.
 _SHORTEST_TIMEOUT_S = 0.1
 # Overhead of a call on a busy machine: 0.4 s were measured.
@@ -109,7 +109,7 @@ class ServedModel:
     @property
     def terms(self) -> Terms:
         """The prices that litellm knows, if any, and the limits."""
-        waiting = min(LONGEST_WAIT_S, 2**ATTEMPTS * self._endpoint.first_wait_s)
+        waiting = min(MAX_WAIT_S, 2**ATTEMPTS * self._endpoint.first_wait_s)
         # A server may send a byte at a time.
         patience_s = ATTEMPTS * (self._timeout_s + waiting) + _OVERHEAD_S
         return Terms(self._price, self._limit, patience_s)
@@ -178,7 +178,7 @@ class ServedModel:
 
         def waiting(state: tenacity.RetryCallState) -> float:
             requested = retry_after(state.outcome.exception() if state.outcome else None)
-            seconds = growing(state) if requested is None else min(requested, LONGEST_WAIT_S)
+            seconds = growing(state) if requested is None else min(requested, MAX_WAIT_S)
             left = call.seconds_left()
             # Do not wait beyond the deadline.
             return seconds if left is None else max(0.0, min(seconds, left))

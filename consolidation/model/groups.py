@@ -18,7 +18,7 @@ from slowwave.consolidation.proposals import (
     Window,
     proposal_id,
 )
-from slowwave.consolidation.thresholds import MOST_SUPPORT
+from slowwave.consolidation.thresholds import MAX_SUPPORT
 
 from .answer_forms import StatedGroup
 from .interface import Models
@@ -140,8 +140,8 @@ class WindowGroups:
             raise Unusable(f"it names an id that was not given: {unknown[0]}")
         if len(group.ids) < _FEWEST:
             raise Unusable("it is a group of one memory")
-        if len(group.ids) > MOST_SUPPORT:
-            raise Unusable(f"it has more than {MOST_SUPPORT} ids")
+        if len(group.ids) > MAX_SUPPORT:
+            raise Unusable(f"it has more than {MAX_SUPPORT} ids")
         if not group.text:
             raise Unusable("it has no text")
         for pair in combinations(group.ids, 2):

@@ -19,7 +19,7 @@ Parsed = TypeVar("Parsed", bound=BaseModel)
 # Models write unescaped line breaks into strings.
 _DECODER = json.JSONDecoder(strict=False)
 # The length of the longest tokens: "\u003c", "false".
-_LONGEST_TOKEN = 6
+_MAX_TOKEN = 6
 _REASONING = re.compile(r"\s*<(think|thinking|thought|reasoning)>")
 # Anything else is not an object; a looping model may write thousands of "{".
 _BEGINNING = re.compile(r"\{\s*[\"}]")
@@ -89,7 +89,7 @@ def _without_reasoning(text: str) -> str:
 
 def _ran_out(error: json.JSONDecodeError, text: str) -> bool:
     left = text[error.pos :].strip()
-    within_token = len(left) < _LONGEST_TOKEN and "}" not in left
+    within_token = len(left) < _MAX_TOKEN and "}" not in left
     return error.msg.startswith("Unterminated string") or within_token
 
 

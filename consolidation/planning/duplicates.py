@@ -20,7 +20,7 @@ from slowwave.consolidation.proposals import Refusal
 from slowwave.consolidation.snapshot.tenant_view import TenantView
 from slowwave.consolidation.thresholds import (
     DUPLICATE_SIMILARITY,
-    MOST_NEAR,
+    MAX_NEAR,
     TWIN_SIMILARITY,
 )
 from slowwave.store.records import UNDATED, Memory
@@ -152,7 +152,7 @@ def _near_pairs(view: TenantView, groups: Sequence[_Group]) -> list[_Pair]:
     for place, group in enumerate(groups):
         for row in group.rows:
             groups_of[text_of[row]].add(place)
-    near = view.neighbours.at_least(DUPLICATE_SIMILARITY).nearest(MOST_NEAR)
+    near = view.neighbours.at_least(DUPLICATE_SIMILARITY).nearest(MAX_NEAR)
     columns = near.left.tolist(), near.right.tolist(), near.similarities.tolist()
     found: dict[tuple[int, int], float] = {}
     for left, right, similarity in zip(*columns, strict=True):

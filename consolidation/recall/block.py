@@ -11,7 +11,7 @@ from types import MappingProxyType
 from slowwave.consolidation.text.injection import commands
 from slowwave.consolidation.text.tokens import stem, tokenise
 from slowwave.consolidation.thresholds import (
-    LEAST_WORTH,
+    MIN_WORTH,
     REPEATED_LINE,
     WORTH_A_LAYER,
     WORTH_SHARE,
@@ -33,7 +33,7 @@ _FENCE = re.compile(r"<(?=\s*/?\s*memories)", re.IGNORECASE)
 # What a line is worth by what it is: a summary of conversations is of kind "context".
 _LAYERS_ABOVE = {"core": 3, "stable": 2, "working": 1, "ephemeral": 0, "context": 0}
 WORTHS: Mapping[str, float] = MappingProxyType(
-    {name: round(LEAST_WORTH + WORTH_A_LAYER * above, 1) for name, above in _LAYERS_ABOVE.items()}
+    {name: round(MIN_WORTH + WORTH_A_LAYER * above, 1) for name, above in _LAYERS_ABOVE.items()}
 )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from slowwave.consolidation.thresholds import ANCHOR_CHARACTERS, MOST_KEY_FACTS
+from slowwave.consolidation.thresholds import ANCHOR_CHARACTERS, MAX_KEY_FACTS
 
 # By priority. A fact within another one that was found is not counted.
 _KINDS = (
@@ -61,7 +61,7 @@ def key_facts(text: str) -> tuple[str, ...]:
         if not any(start < taken_end and taken_start < end for taken_start, taken_end in taken):
             taken.append((start, end))
             facts[match[group].strip()] = None
-            if len(facts) == MOST_KEY_FACTS:
+            if len(facts) == MAX_KEY_FACTS:
                 break
     return tuple(facts)
 

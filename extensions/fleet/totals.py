@@ -18,7 +18,7 @@ _SUMMED = (
     *("calls", "prompt_tokens", "completion_tokens", "seconds"),
 )
 # How many files each list names.
-MOST_NAMED = 10
+MAX_NAMED = 10
 
 
 @dataclass
@@ -66,7 +66,7 @@ class Totals:
         if not receipt.is_well:
             why = (receipt.became, receipt.why or "unknown reason")
             count, keys = self.troubles.get(why, (0, []))
-            self.troubles[why] = count + 1, [*keys, receipt.key][:MOST_NAMED]
+            self.troubles[why] = count + 1, [*keys, receipt.key][:MAX_NAMED]
         if receipt.became not in ("unchanged", *_NOT_THERE):
             _keep(self._longest, (receipt.seconds, receipt.key))
         _keep(self._largest, (receipt.tokens_after or 0, receipt.key))
@@ -106,7 +106,7 @@ class Totals:
 
 def _keep(largest: list[_Ranked], item: _Ranked) -> None:
     heapq.heappush(largest, item)
-    if len(largest) > MOST_NAMED:
+    if len(largest) > MAX_NAMED:
         heapq.heappop(largest)
 
 

@@ -14,9 +14,7 @@ from slowwave.cli.terminal.output import Output, clean
 def formats(
     path: Annotated[
         Path | None,
-        typer.Argument(
-            metavar="[PATH]", help="Show only the formats of this file.", readable=False
-        ),
+        typer.Argument(metavar="PATH", help="Show only the formats of this file.", readable=False),
     ] = None,
     config: ConfigOption = None,
     json: JsonOption = False,

@@ -12,7 +12,7 @@ from .texts import first_words, haystack
 _STATE, _OPERATION, _ALIKE, _TEXT = "state", "operation", "alike", "text"
 _WIDTHS = {_STATE: 8, _OPERATION: 10, _ALIKE: 5}
 # So much of a draft is in the list: what a wide terminal shows of it.
-_MOST_LISTED = 160
+_MAX_LISTED = 160
 
 
 class QueueTable(DataTable[Text]):
@@ -28,7 +28,7 @@ class QueueTable(DataTable[Text]):
         self.session = session
         for name, width in _WIDTHS.items():
             self.add_column(name, key=name, width=width)
-        self.add_column(_TEXT, key=_TEXT, width=_MOST_LISTED)
+        self.add_column(_TEXT, key=_TEXT, width=_MAX_LISTED)
 
     @property
     def current(self) -> str | None:
@@ -73,5 +73,5 @@ class QueueTable(DataTable[Text]):
             Text(self.session.state_of(key)),
             Text(proposal.operation),
             Text(f"{proposal.mean_similarity:.2f}"),
-            Text(first_words(waiting, _MOST_LISTED)),
+            Text(first_words(waiting, _MAX_LISTED)),
         )

@@ -23,7 +23,7 @@ from .session import Done, Session
 from .texts import LEGEND
 
 # So much of what went wrong is shown.
-_MOST_SAID = 500
+_MAX_SAID = 500
 
 
 class ReviewScreen(App[None]):
@@ -231,4 +231,4 @@ class ReviewScreen(App[None]):
 
     def _complain(self, error: StoreError | ConsolidationError) -> None:
         message = " ".join(filter(None, (error.message, error.hint)))
-        self.notify(shortened(message, _MOST_SAID), severity="error", markup=False)
+        self.notify(shortened(message, _MAX_SAID), severity="error", markup=False)

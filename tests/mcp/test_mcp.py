@@ -590,7 +590,7 @@ def test_a_port_that_another_program_has_is_told(filled: Path, cli: Cli) -> None
     with socket.create_server(("127.0.0.1", 0)) as another:
         ended = cli("mcp", filled, "--http", another.getsockname()[1])
     assert ended.code == 1
-    assert "Cannot listen at 127.0.0.1" in ended.err
+    assert "Cannot listen on 127.0.0.1" in ended.err
 
 
 def model_of(server: ModelServer, *more: object) -> tuple[object, ...]:

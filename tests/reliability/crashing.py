@@ -29,7 +29,7 @@ from .disk import Disk, Fault
 
 _TESTS = Path(__file__).parents[1]
 # A command that has not ended by then hangs.
-_MOST_SECONDS = 90
+_MAX_SECONDS = 90
 # CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH: with them, root may read and write everything.
 _MAY_ALL = 0b110
 
@@ -157,12 +157,12 @@ def _ended(job: Job, folder: Path) -> dict[str, object]:
     child = os.fork()
     if child == 0:
         _command(job, folder)
-    ends_at = began + (_MOST_SECONDS if job.kill_after is None else job.kill_after)
+    ends_at = began + (_MAX_SECONDS if job.kill_after is None else job.kill_after)
     hangs = False
     while (status := os.waitpid(child, os.WNOHANG)) == (0, 0):
         if time.monotonic() > ends_at:
             os.kill(child, signal.SIGKILL)
-            hangs, ends_at = job.kill_after is None, ends_at + _MOST_SECONDS
+            hangs, ends_at = job.kill_after is None, ends_at + _MAX_SECONDS
         time.sleep(0.001)
     return {
         "code": None if hangs else os.waitstatus_to_exitcode(status[1]),

@@ -12,7 +12,7 @@ from .outside import serving
 
 CHUNK = 64 * 1024
 # Where the server itself ends: a reader without a limit must not fill the machine.
-MOST_BYTES = 64 * 1024 * 1024
+MAX_BYTES = 64 * 1024 * 1024
 
 
 @dataclass
@@ -44,7 +44,7 @@ def flood(status: int = 200, is_compressed: bool = False) -> Iterator[Flood]:
             compressor = zlib.compressobj(wbits=31)
             sent = 0
             try:
-                while sent < MOST_BYTES:
+                while sent < MAX_BYTES:
                     chunk = b" " * CHUNK
                     self.wfile.write(compressor.compress(chunk) if state.is_compressed else chunk)
                     sent += CHUNK

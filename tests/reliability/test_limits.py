@@ -15,7 +15,7 @@ import pytest
 from cli_calls import Cli
 from dialects import PROVIDERS
 from nights import execute, fill, night, rows
-from reliability.flood import MOST_BYTES as FLOOD_BYTES
+from reliability.flood import MAX_BYTES as FLOOD_BYTES
 from reliability.flood import flood
 from reliability.processes import SLOWWAVE, start, stop, wait_for
 

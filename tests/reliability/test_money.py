@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from model_nights import Agent, answered, facts, near_pairs
 from model_server import (
     HANGS_UP,
-    MOST_REQUESTS,
+    MAX_REQUESTS,
     SILENT,
     Asked,
     ModelServer,
@@ -46,7 +46,7 @@ from slowwave.consolidation.planning.estimates import Estimate
 from slowwave.consolidation.proposals import Usage
 
 # Of one question: tries, and two forms of output that a server may not understand.
-MOST_A_QUESTION = ATTEMPTS + 2
+MAX_A_QUESTION = ATTEMPTS + 2
 
 
 @pytest.fixture
@@ -129,10 +129,10 @@ def test_a_provider_that_fails_half_of_the_calls_costs_no_more_than_the_retries_
         outcome = agent.sleep(writer)
         asked = len(agent.server.asked)
         questions = len(outcome.plan.windows)
-        assert asked <= (MOST_REQUESTS if most is None else most)
+        assert asked <= (MAX_REQUESTS if most is None else most)
         # Each window is asked about, and its answer repaired once.
-        assert asked <= 2 * MOST_A_QUESTION * questions
-        assert asked <= outcome.usage.calls <= 2 * MOST_A_QUESTION * questions
+        assert asked <= 2 * MAX_A_QUESTION * questions
+        assert asked <= outcome.usage.calls <= 2 * MAX_A_QUESTION * questions
         assert all(question.why for question in outcome.asked if question.state != "applied")
         assert outcome.usage.prompt_tokens >= 0
         assert outcome.usage.completion_tokens >= 0
@@ -146,7 +146,7 @@ def test_one_question_is_never_asked_more_often_than_the_retries_allow(
     agent.remember(near_pairs(1))
     agent.server.responder = lambda _: reply
     agent.sleep(agent.writer(timeout_s=1.0 if reply is SILENT else 20.0))
-    assert 0 < len(agent.server.asked) <= MOST_A_QUESTION
+    assert 0 < len(agent.server.asked) <= MAX_A_QUESTION
 
 
 # ----------------------------------------------------------------- usage that cannot be

@@ -47,7 +47,7 @@ _WORDS = {
     "unusable": "unusable",
     "failed": "failed",
     "lost": "lost",
-    "defect": "with a defect of slowwave",
+    "defect": "with an internal error",
 }
 
 

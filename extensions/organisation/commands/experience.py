@@ -52,7 +52,7 @@ from slowwave.cli.views.wiki import (
     refuse_unwritable_wiki,
     write_after_run,
 )
-from slowwave.consolidation.thresholds import LEAST_COMPRESSION
+from slowwave.consolidation.thresholds import MIN_COMPRESSION
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbedder
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def experience(
     source: Annotated[
         Path | None,
         typer.Argument(
-            metavar="[SOURCE.jsonl|-]",
+            metavar="SOURCE.jsonl|-",
             help="With add: traces as JSON lines (- for stdin).",
             readable=False,
         ),
@@ -93,7 +93,7 @@ def experience(
             min=1,
             help="With compress: discard lessons that are not at least this many times shorter.",
         ),
-    ] = LEAST_COMPRESSION,
+    ] = MIN_COMPRESSION,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="With compress: show the result without writing it.")
     ] = False,

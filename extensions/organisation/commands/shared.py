@@ -28,11 +28,11 @@ def shared(
     name: Annotated[
         str | None,
         typer.Argument(
-            metavar="[NAME]", help="Name of the fact; with admit and dismiss, of the author."
+            metavar="NAME", help="Name of the fact; with admit and dismiss, of the author."
         ),
     ] = None,
     text: Annotated[
-        str | None, typer.Argument(metavar="[TEXT]", help="With publish: the text of the fact.")
+        str | None, typer.Argument(metavar="TEXT", help="With publish: the text of the fact.")
     ] = None,
     author: Annotated[
         str | None, typer.Option(metavar="NAME", help="Author of the change.")

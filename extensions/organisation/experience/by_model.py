@@ -24,8 +24,8 @@ from slowwave.consolidation.thresholds import WINDOW_TOKENS
 from slowwave.consolidation.writing.program_check import find_text_faults
 
 from .compression import (
-    MOST_CONTEXTS,
-    MOST_DECISIONS,
+    MAX_CONTEXTS,
+    MAX_DECISIONS,
     Attempt,
     Learned,
     LearnedDecision,
@@ -144,8 +144,8 @@ def _learned(stated: ExperienceAnswer, task: Task, shown: Sequence[Source], mode
     contexts = tuple(claim for how, claim in sound if how is None)
     return Learned(
         task,
-        decisions[:MOST_DECISIONS],
-        contexts[:MOST_CONTEXTS],
+        decisions[:MAX_DECISIONS],
+        contexts[:MAX_CONTEXTS],
         facts_of(task),
         model,
         tuple(turned_down),

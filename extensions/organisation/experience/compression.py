@@ -17,17 +17,17 @@ from slowwave.consolidation.proposals import Claim
 from slowwave.consolidation.running.key_facts import key_facts
 from slowwave.consolidation.text.density import density_of
 from slowwave.consolidation.text.injection import commands
-from slowwave.consolidation.thresholds import MOST_KEY_FACTS
+from slowwave.consolidation.thresholds import MAX_KEY_FACTS
 from slowwave.store.records import Memory, json_text
 
 from .traces import TaskTrace, Worked
 
 # Goes up whenever traces are compressed otherwise.
 COMPRESSOR = "experience/1"
-MOST_DECISIONS = 10
-MOST_CONTEXTS = 4
+MAX_DECISIONS = 10
+MAX_CONTEXTS = 4
 # So much of a text is kept: its first sentences, as many as fit; the rest stays with the trace.
-MOST_KEPT = 300
+MAX_KEPT = 300
 
 
 @dataclass(frozen=True)
@@ -135,8 +135,8 @@ def compress(task: Task) -> Learned:
     decisions.sort(key=lambda item: (-len(item.claim.sources), item.outcome != "failed"))
     return Learned(
         task,
-        tuple(decisions[:MOST_DECISIONS]),
-        tuple(claim for _, claim in _united(prompts))[:MOST_CONTEXTS],
+        tuple(decisions[:MAX_DECISIONS]),
+        tuple(claim for _, claim in _united(prompts))[:MAX_CONTEXTS],
         facts_of(task),
     )
 
@@ -154,16 +154,16 @@ def _outcomes(trace: TaskTrace) -> Iterator[tuple[Worked, str]]:
 def _beginning_of(text: str) -> str | None:
     """Return the beginning of a text in whole sentences; None if it is not prose."""
     # A longer text is not read beyond what could be kept.
-    beginning = text[: 4 * MOST_KEPT]
+    beginning = text[: 4 * MAX_KEPT]
     if not _is_prose(beginning):
         return None
     line = " ".join(beginning.split())
-    if len(line) <= MOST_KEPT:
+    if len(line) <= MAX_KEPT:
         return line
     fitting = ""
     for sentence in read(line).sentences:
         longer = f"{fitting} {sentence}".strip()
-        if len(longer) > MOST_KEPT or longer not in line:
+        if len(longer) > MAX_KEPT or longer not in line:
             break
         fitting = longer
     return fitting or None
@@ -194,7 +194,7 @@ def facts_of(task: Task) -> tuple[str, ...]:
         for _, text in attempt.trace.parts():
             if density_of(text).is_dense and not commands(text):
                 found += [fact for fact in key_facts(text) if fact not in found]
-    return tuple(found[:MOST_KEY_FACTS])
+    return tuple(found[:MAX_KEY_FACTS])
 
 
 def told_to_a_model(trace: TaskTrace) -> str:

@@ -22,8 +22,8 @@ from .shared_rules import (
     refuse_to_leave_none,
 )
 
-_LONGEST_NAME = 200
-_LONGEST_FACT = 10_000
+_MAX_NAME = 200
+_MAX_FACT = 10_000
 
 
 @dataclass(frozen=True)
@@ -59,8 +59,8 @@ def publish(
     Raises `NotAllowed`, and `StoreError` for an invalid text.
     """
     _refuse_name(name, "a fact")
-    if not text.strip() or len(text) > _LONGEST_FACT:
-        raise StoreError(f"A fact has 1 to {_LONGEST_FACT:,} characters.", "Nothing was changed.")
+    if not text.strip() or len(text) > _MAX_FACT:
+        raise StoreError(f"A fact has 1 to {_MAX_FACT:,} characters.", "Nothing was changed.")
     with file.transaction():
         entries = read_log(file)
         author = allowed(entries, request.author)
@@ -191,9 +191,9 @@ def _end_memory(
 
 def _refuse_name(name: str, what: str) -> None:
     is_plain = all(unicodedata.category(letter)[0] != "C" for letter in name)
-    if not name or name != name.strip() or len(name) > _LONGEST_NAME or not is_plain:
+    if not name or name != name.strip() or len(name) > _MAX_NAME or not is_plain:
         raise StoreError(
-            f"The name of {what} must have 1 to {_LONGEST_NAME} characters, without spaces around "
+            f"The name of {what} must have 1 to {_MAX_NAME} characters, without spaces around "
             "them and without control characters.",
             "Nothing was changed.",
         )

@@ -15,7 +15,7 @@ from slowwave.store.errors import StoreError, UnusableFile
 from .shared_log import SAVE_WITHOUT_LOG, AuthorKind, SharedEntry, SharedOperation
 
 # An agent's seniority; a human is above all of them.
-LEAST_SENIORITY, MOST_SENIORITY = 1, 9
+MIN_SENIORITY, MAX_SENIORITY = 1, 9
 _ASK = "'slowwave shared FILE authors' shows the authors; a human can admit more."
 
 
@@ -112,7 +112,7 @@ def refuse_to_leave_none(entries: Sequence[SharedEntry], leaving: str) -> None:
 
 
 def _rank(kind: AuthorKind, seniority: int | None) -> int:
-    return MOST_SENIORITY + 1 if kind == "human" or seniority is None else seniority
+    return MAX_SENIORITY + 1 if kind == "human" or seniority is None else seniority
 
 
 def _author(entry: SharedEntry) -> Author:
@@ -121,7 +121,7 @@ def _author(entry: SharedEntry) -> Author:
         kind, seniority = author["kind"], author.get("seniority")
         if kind == "human" and seniority is None:
             return Author(entry.subject, "human", None)
-        if kind == "agent" and LEAST_SENIORITY <= int(seniority) <= MOST_SENIORITY:
+        if kind == "agent" and MIN_SENIORITY <= int(seniority) <= MAX_SENIORITY:
             return Author(entry.subject, "agent", int(seniority))
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         pass

@@ -11,7 +11,7 @@ from hashlib import sha256
 _PLAIN = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*\Z")
 # How names end that are made here: no other may look like one of them.
 _HASHED = re.compile(r"(?:^|-)[0-9a-f]{10}\Z")
-_MOST_LETTERS = 60
+_MAX_LETTERS = 60
 # Names of Windows devices, with any extension.
 _DEVICES = re.compile(r"(?:con|prn|aux|nul|com[0-9]|lpt[0-9])\Z")
 
@@ -22,12 +22,12 @@ def stem_of(text: str) -> str:
     Otherwise what is plain of it, and a part of its hash, so that no two texts share a name, also
     where capital and small letters are one.
     """
-    short = len(text) <= _MOST_LETTERS
+    short = len(text) <= _MAX_LETTERS
     if short and _PLAIN.match(text) and not _HASHED.search(text) and not _DEVICES.match(text):
         return text
-    plain = re.sub(r"[^a-z0-9]+", "-", text[: 4 * _MOST_LETTERS].lower())
+    plain = re.sub(r"[^a-z0-9]+", "-", text[: 4 * _MAX_LETTERS].lower())
     digits = sha256(text.encode(errors="backslashreplace")).hexdigest()[:10]
-    return f"{plain.strip('-')[:_MOST_LETTERS].strip('-')}-{digits}".lstrip("-")
+    return f"{plain.strip('-')[:_MAX_LETTERS].strip('-')}-{digits}".lstrip("-")
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ _ACTIVE = re.compile(
 _BEGINS = re.compile(r"\A(\d*)([-+.])")
 # What stays as it is in a block besides what can be seen.
 _KEPT = re.compile(r"(\n|\t)")
-_MOST_IN_TITLE = 80
+_MAX_IN_TITLE = 80
 # A width of lines in YAML that no text reaches.
 _NO_FOLDING = 1_000_000
 
@@ -37,7 +37,7 @@ def as_line(text: str) -> str:
 
 def title_of(text: str) -> str:
     """Return the beginning of a text as the title of a page or of a link."""
-    return shortened(" ".join(text.split()), _MOST_IN_TITLE) or "(blank)"
+    return shortened(" ".join(text.split()), _MAX_IN_TITLE) or "(blank)"
 
 
 def as_link(text: str, target: str) -> str:

@@ -31,7 +31,7 @@ from model_nights import (
 )
 from model_server import (
     HANGS_UP,
-    MOST_SECONDS,
+    MAX_SECONDS,
     SILENT,
     Asked,
     Reply,
@@ -469,7 +469,7 @@ def test_a_call_begins_as_soon_as_another_ends_and_does_not_wait_for_its_reader(
         def write(self, jobs: Any, answers: Any) -> Any:
             for made in super().write(jobs, answers):
                 # The reader of the first answer takes all the time in the world.
-                looked_at.append(asked_for_all.wait(MOST_SECONDS))
+                looked_at.append(asked_for_all.wait(MAX_SECONDS))
                 yield made
 
     endpoint = Endpoint("openai/scripted", agent.server.base)
@@ -486,7 +486,7 @@ def test_answers_are_applied_while_other_calls_are_in_flight(agent: Agent) -> No
     def respond(asked: Asked) -> Reply:
         if len(agent.server.asked) == 3:
             # The last answer waits until the two before are in the file.
-            ends = time.monotonic() + MOST_SECONDS
+            ends = time.monotonic() + MAX_SECONDS
             while len(applied) < 2 and time.monotonic() < ends:
                 applied[:] = agent.rows("SELECT key FROM proposals WHERE state = 'applied'")
                 time.sleep(0.01)
@@ -529,7 +529,7 @@ def test_a_night_that_is_interrupted_keeps_what_was_applied_and_leaves_the_rest_
         if next(counted) != 2:
             return oracle(asked)
         # It is asked while the first answer is looked at.
-        ends = time.monotonic() + MOST_SECONDS
+        ends = time.monotonic() + MAX_SECONDS
         while not agent.rows("SELECT 1 FROM asked") and time.monotonic() < ends:
             time.sleep(0.01)
         # No answer: the run will wait until the signal comes.

@@ -19,7 +19,7 @@ from places import ROOT
 
 from slowwave.consolidation.running.key_facts import anchors_of, digest_of, key_facts
 from slowwave.consolidation.text.density import density_of
-from slowwave.consolidation.thresholds import ANCHOR_CHARACTERS, DENSE, MOST_KEY_FACTS
+from slowwave.consolidation.thresholds import ANCHOR_CHARACTERS, DENSE, MAX_KEY_FACTS
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 
 FIXTURE = ROOT / "fixtures" / "density.toml"
@@ -68,7 +68,7 @@ def test_key_facts_are_addresses_keys_with_values_versions_and_identifiers() -> 
 def test_each_key_fact_and_anchor_stands_in_the_text_to_the_letter(text: str) -> None:
     digest = digest_of(text)
     assert all(item in text for item in (*digest.facts, *digest.anchors))
-    assert len(digest.facts) <= MOST_KEY_FACTS
+    assert len(digest.facts) <= MAX_KEY_FACTS
     assert 0 <= density_of(text).score <= 1
 
 

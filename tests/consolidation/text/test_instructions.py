@@ -25,8 +25,8 @@ from slowwave.consolidation.text.injection import WEIGHTS, commands
 MODEL = ROOT / "model"
 QUALITY = FIXTURES / "quality"
 # Every second text of both lists is learned from (fixtures/injection/*-tests.jsonl).
-MOST_MISSED = 3
-MOST_TAKEN = 1
+MAX_MISSED = 3
+MAX_TAKEN = 1
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_a_rule_is_no_command(text: str) -> None:
 
 def test_nearly_every_memory_that_gives_orders_is_found() -> None:
     missed = [text for text in ORDERS if not commands(f"The pump is old.\n{text}\nIt hums.")]
-    assert len(missed) <= MOST_MISSED, missed
+    assert len(missed) <= MAX_MISSED, missed
 
 
 def test_what_is_found_is_a_part_of_the_text() -> None:
@@ -85,7 +85,7 @@ def test_what_is_found_is_a_part_of_the_text() -> None:
 
 def test_hardly_any_text_that_only_looks_like_an_order_is_taken_for_one() -> None:
     taken = [text for text in HARMLESS if commands(text)]
-    assert len(taken) <= MOST_TAKEN, taken
+    assert len(taken) <= MAX_TAKEN, taken
 
 
 # No text of these lives is learned from.

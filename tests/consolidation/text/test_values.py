@@ -60,6 +60,8 @@ DIFFERENT = [
     ("5 MB", "5 GB"),
     ("5 MB", "5 MiB"),
     ("5 Mbps", "5 Gbps"),
+    ("5 Mbps", "5 MBps"),
+    ("5 MB", "5 gibibytes"),
     ("5 MB/s", "5 MB"),
     ("30 s", "30 ms"),
     ("five minutes", "five hours"),

@@ -21,7 +21,7 @@ from peer_programs import THINGS, TWICE, run
 from peers.scripted_model import DONE, Call, ScriptedModel, scripted_model
 from places import FORMATS
 
-MOST_SECONDS = 600
+MAX_SECONDS = 600
 
 
 class Program(ABC):
@@ -57,7 +57,7 @@ class Program(ABC):
                 env=self.environment(model),
                 capture_output=True,
                 text=True,
-                timeout=MOST_SECONDS,
+                timeout=MAX_SECONDS,
                 check=False,
             )
         assert ended.returncode == 0, ended.stderr
