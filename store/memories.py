@@ -132,7 +132,8 @@ def read_memories(
         rows = file.tuples(f"{SELECT} {where} ORDER BY id", values)
     else:
         chosen = "WHERE id IN (SELECT value FROM json_each(?))"
-        rows = file.tuples(f"{SELECT} {chosen} ORDER BY id", [json_text(list(ids))])
+        values = [json_text(list(ids))]
+        rows = file.tuples(f"{SELECT} {chosen} ORDER BY id", values) if ids else iter(())
     return map(from_values, rows)
 
 

@@ -362,9 +362,9 @@ def joined(gold: Gold, lineage: Lineage) -> dict[str, tuple[Pair, ...]]:
             together[match].append(found)
     return {
         name: tuple(
-            (item, item)
-            for item, item in gold.pairs_of(name)
-            if any(item in found for found in together[item])
+            (first, second)
+            for first, second in gold.pairs_of(name)
+            if any(second in found for found in together[first])
         )
         for name in PAIRS
     }
@@ -485,7 +485,7 @@ def conflicts_right(life: Life, lineage: Lineage) -> Share:
     def right(pair: Pair) -> bool:
         first, second = ({gold.thing(id) for id in lineage.within(item)} for item in pair)
         return bool(first & second & updates) or any(
-            frozenset((item, item)) in known for item in first for item in second
+            frozenset((former, latter)) in known for former in first for latter in second
         )
 
     return _share((pair, right(pair)) for pair in life.conflicts)

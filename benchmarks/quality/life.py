@@ -21,6 +21,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import product
 from pathlib import Path
 from typing import Literal
 
@@ -227,7 +228,7 @@ def _twins(known: Night, ids: Mapping[str, Sequence[str]]) -> Iterator[list[str]
     """Yield each telling of a fact with each of its twin, once."""
     for fact in known.facts:
         if fact["id"] < fact.get("twin", ""):
-            yield from ([item, item] for item in ids[fact["id"]] for item in ids[fact["twin"]])
+            yield from map(list, product(ids[fact["id"]], ids[fact["twin"]]))
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -103,9 +103,9 @@ class Result:
             kind: {"questions": count}
             | {
                 way: sum(
-                    getattr(item, name)
-                    for item, item in zip(self.ways[way], kinds, strict=True)
-                    if item == kind
+                    getattr(measured, name)
+                    for measured, asked in zip(self.ways[way], kinds, strict=True)
+                    if asked == kind
                 )
                 / count
                 for way in self.ways

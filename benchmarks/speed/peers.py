@@ -119,7 +119,7 @@ def tables(results: Json) -> Iterator[Table]:
     for name, rounds in results["peers"].items():
         if name != "slowwave":
             shares = [
-                _spread([item[key] / item[key] for item, item in zip(ours, rounds, strict=True)])
+                _spread([own[key] / peer[key] for own, peer in zip(ours, rounds, strict=True)])
                 for key in ("seconds", "processor", "peak", "above")
             ]
             goal = ", ".join(f"{item:.2f}" for item in GOALS.get(name, ()))

@@ -124,8 +124,8 @@ def _names_of(texts: list[str]) -> frozenset[str]:
 def _other_word(word: str, copy: int) -> str:
     digest = hashlib.blake2b(f"{copy} {word}".encode(), digest_size=2 * _SYLLABLES).digest()
     return "".join(
-        _CONSONANTS[item % len(_CONSONANTS)] + _VOWELS[item % len(_VOWELS)]
-        for item, item in zip(digest[::2], digest[1::2], strict=True)
+        _CONSONANTS[first % len(_CONSONANTS)] + _VOWELS[second % len(_VOWELS)]
+        for first, second in zip(digest[::2], digest[1::2], strict=True)
     )
 
 

@@ -37,7 +37,7 @@ def apply(
         Path,
         typer.Argument(
             metavar="PLAN",
-            help="A plan written by 'maintain --dry-run --plan-out'; delete the proposals that you do not want.",
+            help="A plan of 'maintain --dry-run --plan-out', without the proposals you reject.",
         ),
     ],
     include_protected: IncludeProtectedOption = False,

@@ -61,7 +61,7 @@ def mcp(
         typer.Option(
             metavar="ADDRESS",
             allow_from_autoenv=False,
-            help="With --http: the address to bind to. Anything other than loopback requires --token.",
+            help="With --http: the address to bind to. Any but loopback requires --token.",
         ),
     ] = "127.0.0.1",
     token: Annotated[

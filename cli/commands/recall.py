@@ -106,8 +106,8 @@ def recall(
         list[str] | None,
         typer.Option(
             metavar="NAME=0..1",
-            help="With --block: the weight of a layer, or of context memories. Repeatable. Default: "
-            "core=0.7, stable=0.6, working=0.5, ephemeral=0.4, context=0.4.",
+            help="With --block: the weight of a layer, or of context memories. Repeatable. "
+            "Default: core=0.7, stable=0.6, working=0.5, ephemeral=0.4, context=0.4.",
         ),
     ] = None,
     block_format: Annotated[

@@ -233,7 +233,7 @@ def _tree_of(
     for lineage, title in ((sources, "made from"), (derived, "made into")):
         for start, branches in trees_of(lineage, DEPTH_OF_TEXT):
             if branches:
-                further = "" if start == lineage.start else f", further on from {start}"
+                further = "" if start == lineage.start else f", continued from {start}"
                 _add(root.add(Text(f"{title}{further}")), branches)
     if not sources.steps and not derived.steps and not messages:
         root.add(Text("nothing was made from it, and it was made from nothing"))
@@ -246,6 +246,6 @@ def _add(tree: Tree, branches: tuple[Branch, ...]) -> None:
     for branch in branches:
         ancestor = branch.ancestor
         text = shortened_for_stdout(ancestor.content, _MAX_LINE)
-        where = ", shown in another place" if branch.seen else ", goes on below" * branch.continued
+        where = ", shown elsewhere" if branch.seen else ", continued below" * branch.continued
         line = f"{ancestor.operation}: {text} ({ancestor.status}, {ancestor.id}{where})"
         _add(tree.add(Text(clean(line))), branch.behind)

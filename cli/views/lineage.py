@@ -24,7 +24,7 @@ class Branch:
 
     ancestor: Ancestor
     behind: tuple[Branch, ...] = ()
-    # Its sources are shown in another place.
+    # Its sources are shown elsewhere.
     seen: bool = False
     # Its sources are a tree of their own.
     continued: bool = False

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from slowwave.store.ledger import Decision
     from slowwave.store.lineage import KeptClaim
 
-LEGEND = "Marks: - goes, * stays as it is, = is the result."
-# On a terminal: words of what goes that the result lacks, and words that only the result has.
+LEGEND = "Marks: - superseded, * kept, = result."
+# On a terminal: words that only the superseded texts have, and words that only the result has.
 _GOING, _NEW = "underline", "bold"
 _EFFECTIVE = ("planned", "applied", "approved")
 # A draft that passed its checks and is not applied: its text is shown.

@@ -44,7 +44,7 @@ _OTHERS: dict[str, tuple[str, int | str]] = {
     "mile": ("mile", 1),
     **dict.fromkeys(("inch", "inches"), ("inch", 1)),
     **dict.fromkeys(("ft", "foot", "feet"), ("foot", 1)),
-    **dict.fromkeys(("lb", "lbs"), ("pound", 1)),
+    "lb": ("pound", 1),
     "oz": ("ounce", 1),
     "px": ("px", 1),
     "kilo": ("g", 1000),

@@ -93,7 +93,7 @@ class ProposalPane(ContentSwitcher):
         tree.root.expand()
         for memory_id, trees in lineages.items():
             for number, (root, branches) in enumerate(trees):
-                label = f"further on from {root}" if number else _label(self.shown, memory_id)
+                label = f"continued from {root}" if number else _label(self.shown, memory_id)
                 node = tree.root.add(Text(label), expand=True, allow_expand=bool(branches))
                 _add(node, branches)
 
@@ -101,7 +101,7 @@ class ProposalPane(ContentSwitcher):
 def _add(node: TreeNode[None], branches: tuple[Branch, ...]) -> None:
     for branch in branches:
         ancestor = branch.ancestor
-        where = ", shown in another place" if branch.seen else ", goes on below" * branch.continued
+        where = ", shown elsewhere" if branch.seen else ", continued below" * branch.continued
         label = shortened(f"{ancestor.operation}: {ancestor.content}", _MAX_TEXT)
         text = Text(f"{label} ({ancestor.status}{where})")
         _add(node.add(text, expand=True, allow_expand=bool(branch.behind)), branch.behind)

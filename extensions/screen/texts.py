@@ -55,7 +55,7 @@ def draft_of(waiting: WaitingProposal) -> Text:
     sources = [_shown(memory) for memory in memories if memory.id != proposal.survivor]
     days = [day_of(memory.observed_at) for memory in memories]
     _, spans = mark_differences(sources, draft)
-    heading = "stays as it is" if proposal.keeps_text else "would be the result"
+    heading = "unchanged" if proposal.keeps_text else "proposed text"
     lines = [_headed(heading, spans, NEW), Text(""), *_values(sources, days, draft)]
     lines += [Text(clean(author)) for author in view.authors]
     return Text("\n").join(lines)
@@ -64,7 +64,7 @@ def draft_of(waiting: WaitingProposal) -> Text:
 def reasons_of(waiting: WaitingProposal) -> Text:
     """Return why it was proposed, how similar its memories are, and why it waits."""
     proposal = waiting.kept.proposal
-    similarity = f"{proposal.min_similarity:.2f} minimum, {proposal.mean_similarity:.2f} mean"
+    similarity = f"minimum {proposal.min_similarity:.2f}, mean {proposal.mean_similarity:.2f}"
     reasons = {
         "Why": proposal.reason,
         "Similarity": similarity,
@@ -106,10 +106,10 @@ def _shown(memory: Memory) -> str:
 
 
 def _source_line(waiting: WaitingProposal, memory: Memory) -> str:
-    goes = "goes" if memory.id in waiting.kept.proposal.leaving else "stays"
+    role = "superseded" if memory.id in waiting.kept.proposal.leaving else "kept"
     status = "" if memory.status == "active" else memory.status
     day, trust = day_of(memory.observed_at), f"trust {memory.trust:g}"
-    parts = (goes, day, memory.origin, memory.layer, trust, memory.id[:8], status)
+    parts = (role, day, memory.origin, memory.layer, trust, memory.id[:8], status)
     return clean(" · ".join(filter(None, parts)))
 
 

@@ -415,7 +415,7 @@ def test_each_memory_in_conflict_is_shown_once_with_its_text_and_date(memory_fil
 def test_of_a_thing_with_many_values_each_is_told_once_and_a_report_shows_some(
     memory_file: Path,
 ) -> None:
-    pairs = [a_conflict(item, item) for item, item in combinations("abcdef", 2)]
+    pairs = [a_conflict(*pair) for pair in combinations("abcdef", 2)]
     put(memory_file, *(a_memory(item, f"{item} says so.") for item in "abcdef"))
     texts = memory_file
     said = conflicts_as_text(pairs, texts).splitlines()

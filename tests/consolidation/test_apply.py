@@ -412,7 +412,7 @@ def test_a_plan_supersedes_protected_memories_only_if_the_option_is_given_again(
     plan = planned(cli, memory_file, "--include-protected")
     before = picture(memory_file, TABLES)
     ended = cli("review", "apply", memory_file, plan)
-    assert (ended.code, "without it here, too" in ended.err) == (1, True)
+    assert (ended.code, "Pass that here, too" in ended.err) == (1, True)
     assert picture(memory_file, TABLES) == before
     assert cli("review", "apply", memory_file, plan, "--include-protected").code == 0
     assert len(active(memory_file)) == 1

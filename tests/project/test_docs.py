@@ -26,7 +26,7 @@ RELIABILITY = ROOT / "docs" / "reliability.md"
     ("promise", "number"),
     [
         (r"wide \(a cosine of ([\d.]+)\)", WIDE_SIMILARITY),
-        (r"across the cut \(a cosine of ([\d.]+)\)", 1.0 - NARROW_EPS),
+        (r"across the cut \(a cosine of\s+([\d.]+) or more\)", 1.0 - NARROW_EPS),
         (r"packed to ([\d,]+) tokens", WINDOW_TOKENS),
         (r"what is new, its (\w+) nearest memories", NEAREST_FOR_A_MODEL),
         (r"From a cosine of ([\d.]+) on, a network", DUPLICATE_SIMILARITY),

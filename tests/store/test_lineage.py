@@ -252,7 +252,7 @@ def test_where_a_tree_ends_for_its_depth_the_next_one_goes_on(
     ends = [source["id"] for source in flat(answer, "sources") if source.get("continued")]
     assert [source["id"] for source in answer["further_sources"]] == ends
     assert len(ends) == 49
-    assert "made from, further on from m-4988" in trace(dynasty, "m-5000")
+    assert "made from, continued from m-4988" in trace(dynasty, "m-5000")
 
 
 def test_what_many_ways_lead_to_is_shown_once(memory_file: Path, trace: Callable[..., str]) -> None:
@@ -281,4 +281,4 @@ def test_a_place_where_nothing_is_repeated_says_so(family: Path, trace: Callable
     assert [source["id"] for source in first["sources"]] == ["c"]
     assert "seen" not in first
     assert (second["sources"], second["seen"]) == ([], True)
-    assert "shown in another place" in trace(family, "f")
+    assert "shown elsewhere" in trace(family, "f")

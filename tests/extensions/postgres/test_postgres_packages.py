@@ -369,7 +369,7 @@ UNKNOWN: dict[str, tuple[str, str, str]] = {
     "memories that are text": (
         "agno",
         "ALTER TABLE ai.agno_memories ALTER memory TYPE text",
-        "The table agno_memories is looked for",
+        "The table agno_memories is expected",
     ),
     "two schemas": (
         "agno",

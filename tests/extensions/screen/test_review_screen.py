@@ -58,8 +58,8 @@ def test_sources_stand_beside_the_draft_with_their_marks(
     waiting: Path, embedder: SentenceEmbedder
 ) -> None:
     update = drive(waiting, embedder, ["n", "n"])
-    assert "leaves · 2026-02-11 · agent · working" in update.text
-    beside = "trust 0.5 · smoke-05                    │ The backup of the wiki runs at 03:30"
+    assert "superseded · 2026-02-11 · agent · " in update.text
+    beside = "working · trust 0.5 · smoke-05          │ The backup of the wiki runs at 03:30"
     assert beside in update.lines
     assert "02:30" in "".join(update.marked("reversed"))
     assert "03:30" in update.marked("reversed")
@@ -67,7 +67,7 @@ def test_sources_stand_beside_the_draft_with_their_marks(
     assert re.search("Only in a source  .*02:30", update.text)
     assert "Every" in drive(waiting, embedder, ["n"]).marked("bold")
     merge = drive(waiting, embedder)
-    assert "stays unchanged" in merge.text
+    assert "unchanged" in merge.text
     assert "User said that" in merge.marked("underlined")
     assert "Similarity  minimum 0.9" in merge.text
 
