@@ -30,7 +30,7 @@ class Writer(Protocol):
 
     @property
     def name(self) -> str:
-        """`extractive`, or `model`."""
+        """`extractive`, `model`, or `agent`; only a `model` reads conversations."""
 
     @property
     def model(self) -> str | None:
