@@ -60,6 +60,7 @@ class AgentWriter:
         """Return the results of a window; None if a question is open."""
         dialogue = WindowDialogue(job, self.key, _AGENTS).run()
         results: list[Result | AskedWindow]
+        more: list[Result | AskedWindow]
         results, question = resume(dialogue)
         while question is not None:
             text = self._answer(question, answers)
