@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, Self, get_args
 
 from slowwave.consolidation.cycle import run_cycle
-from slowwave.consolidation.model.agent_writer import AGENT
 from slowwave.consolidation.options import CycleOptions, Review
 from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.proposals import Result
@@ -31,7 +30,7 @@ from slowwave.consolidation.running.approval import ReviewResult, apply_approved
 from slowwave.consolidation.running.outcome import Outcome
 from slowwave.consolidation.running.review_queue import WaitingProposal, read_queue, with_sources
 from slowwave.consolidation.vectors.embedder import Embedder, SentenceEmbedder
-from slowwave.consolidation.writing.writer import BuiltInWriter, Writer
+from slowwave.consolidation.writing.writer import AGENT, BuiltInWriter, Writer
 from slowwave.store.check import refuse_damaged
 from slowwave.store.errors import InvalidLine, StoreError
 from slowwave.store.exchange import memory_from_text

@@ -15,13 +15,14 @@ from pathlib import Path
 from typing import Any
 
 from slowwave.consolidation.cycle import run_cycle
-from slowwave.consolidation.model.agent_writer import AGENT, AgentWriter
+from slowwave.consolidation.model.agent_writer import AgentWriter
 from slowwave.consolidation.model.question import Question
 from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.running.outcome import Outcome
 from slowwave.consolidation.runtime.interruption import InterruptedEarly, Interruption
 from slowwave.consolidation.vectors.embedder import CachingEmbedder, Embedder
+from slowwave.consolidation.writing.writer import AGENT
 from slowwave.store.backup import copied_to_try
 from slowwave.store.check import refuse_damaged
 from slowwave.store.errors import FileHeld

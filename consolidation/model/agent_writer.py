@@ -7,14 +7,12 @@ from typing import Any
 
 from slowwave.consolidation.proposals import AskedWindow, Result, Usage
 from slowwave.consolidation.writing.answer_store import AnswerStore
-from slowwave.consolidation.writing.writer import Job
+from slowwave.consolidation.writing.writer import AGENT, Job
 
 from .interface import Models
 from .question import Question, Reply, resume
 from .window_dialogue import WindowDialogue
 
-# The name of the model, under which the file keeps an agent's answers.
-AGENT = "agent"
 _AGENTS = Models(AGENT, AGENT)
 _OPEN = "no answer yet"
 _WAITS = "waits for the answers to other questions"

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 # The number of results that are checked before they are applied.
 BATCH = 16
+# The name of the model if an agent answers the questions.
+AGENT = "agent"
 
 
 @dataclass(frozen=True)
