@@ -183,11 +183,13 @@ class Rounds:
         return tell_problems(self._output, code, writer, None, outcome.broken_off, summary, hint)
 
 
-def refuse_switched_off(place: Place, source: str | None) -> None:
+def end_if_switched_off(command: str, place: Place, source: str | None, output: Output) -> None:
     """End the command if the kill switch is set. source: where; None if it is not."""
     closed = Gates(source).switch()
     if closed is not None:
-        typer.echo(clean(f"{place.named}: nothing was done: {closed.why}."), err=True)
+        gate = closed.as_json()
+        output.result({"command": command, "file": str(place.named), "gate": gate})
+        output.show(clean(f"{place.named}: nothing was done: {closed.why}."))
         raise typer.Exit(Code.DONE)
 
 
