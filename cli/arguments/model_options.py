@@ -12,11 +12,23 @@ from slowwave.cli.terminal.interpreter import shorten_turns_of_threads
 
 from .options import setting
 
+# The default for `cli:` models.
+_PROGRAMS_AT_ONE_TIME = 2
+
 if TYPE_CHECKING:
     from slowwave.consolidation.model.interface import Opener
     from slowwave.consolidation.model.recording import Recordings
     from slowwave.consolidation.model.usage_limits import BudgetOwner
     from slowwave.consolidation.writing.writer import Writer
+
+
+def _concurrency_of(context: typer.Context, value: int) -> int:
+    """Return fewer calls by default for a model that is a program: each starts one."""
+    source = context.get_parameter_source("concurrency")
+    is_default = source is not None and source.name == "DEFAULT"
+    is_program = str(context.params.get("model")).startswith("cli:")
+    return min(value, _PROGRAMS_AT_ONE_TIME) if is_default and is_program else value
+
 
 ModelOption = Annotated[
     str | None,
@@ -54,6 +66,7 @@ ConcurrencyOption = Annotated[
         metavar="N",
         min=1,
         max=64,
+        callback=_concurrency_of,
         help="Maximum concurrent model calls. For cli: models, 2 unless it is set.",
     ),
 ]
@@ -142,7 +155,7 @@ def make_writer(
         from slowwave.consolidation.writing.writer import BuiltInWriter
 
         return BuiltInWriter()
-    from slowwave.consolidation.model.functions import concurrency_of, opener_of
+    from slowwave.consolidation.model.functions import opener_of
     from slowwave.consolidation.model.usage_limits import UsageLimits
     from slowwave.consolidation.model.writer import ModelWriter
 
@@ -153,8 +166,6 @@ def make_writer(
     opener, checked_by = opener_of(model, api_base), _checker(checker, model, api_base)
     if asks:
         refuse_missing_programs(opener, checked_by)
-    if _is_default("concurrency"):
-        concurrency = concurrency_of(opener)
     return ModelWriter(opener, concurrency, usage, recordings, checked_by, owner)
 
 
@@ -165,15 +176,6 @@ def refuse_missing_programs(*openers: Opener | str) -> None:
     for opener in openers:
         if isinstance(opener, CommandLine):
             opener.open()
-
-
-def _is_default(option: str) -> bool:
-    """Whether the user set an option of this command nowhere."""
-    from click import get_current_context
-
-    context = get_current_context(silent=True)
-    source = None if context is None else context.get_parameter_source(option)
-    return source is not None and source.name == "DEFAULT"
 
 
 def _checker(

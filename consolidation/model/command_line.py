@@ -125,7 +125,7 @@ class CommandLineModel:
         It is not run again for the same question: it retries by itself.
         """
         call.permit()
-        folder = Path(tempfile.mkdtemp(prefix="slowwave-"))
+        folder = Path(tempfile.mkdtemp(prefix="slowwave-cli-"))
         try:
             said = self._program.read(self._run(call, folder))
         except OSError as error:
