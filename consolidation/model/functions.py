@@ -59,7 +59,7 @@ def opener_of(model: ModelLike, api_base: str | None = None) -> Opener:
     if callable(model):
         return FunctionModel.calling(model)
     raise ModelError(
-        f"A {type(model).__name__} is not a model.",
+        f"An object of type {type(model).__name__} is not a model.",
         "Pass a name, a function of messages and a schema, or an object with `completion`.",
     )
 
