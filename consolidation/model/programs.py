@@ -228,8 +228,8 @@ class Codex:
 
     `--ignore-user-config` keeps the login and ignores the settings, with their hooks and MCP
     servers, but no option ignores the user's AGENTS.md. So it gets a folder of its own
-    (CODEX_HOME), in which a link leads to the user's `auth.json`: codex reads and renews the login
-    through the link. A login that the system's keyring keeps belongs to the user's folder, which is
+    (CODEX_HOME), in which links lead to the user's `auth.json` and its lock: codex reads and renews
+    the login through them. A login that the system's keyring keeps belongs to the user's folder, which is
     used then, with its AGENTS.md.
     """
 
@@ -275,7 +275,9 @@ class Codex:
             home = asked.folder / "codex"
             home.mkdir()
             if login.is_file():
-                (home / "auth.json").symlink_to(login.resolve())
+                # The lock, too: two that renew a login at one time would lose it.
+                for each in (login.resolve(), login.resolve().with_name("auth.json.lock")):
+                    (home / each.name).symlink_to(each)
             environment["CODEX_HOME"] = str(home)
         return [*arguments, "-"], environment, as_text(asked.messages)
 

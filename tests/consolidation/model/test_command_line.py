@@ -97,13 +97,13 @@ def test_claude_keeps_its_own_folder_and_loads_nothing_of_it(
         assert {"CLAUDE_CONFIG_DIR", "CLAUDECODE"}.isdisjoint(each["environment"])
 
 
-def test_codex_has_a_folder_with_nothing_but_a_link_to_the_login(
+def test_codex_has_a_folder_with_nothing_but_links_to_the_login(
     agent: Agent, programs: StandIns
 ) -> None:
     agent.remember(a_fact())
     agent.sleep(writer("cli:codex"))
     for each in programs.started:
-        assert each["home"] == {"auth.json": True}
+        assert each["home"] == {"auth.json": True, "auth.json.lock": True}
         assert not Path(each["environment"]["CODEX_HOME"]).exists()
         assert "token-of-the-user" not in json.dumps(each)
     login = programs.home / ".codex" / "auth.json"
