@@ -28,7 +28,7 @@ from slowwave.store.model_answers import Answer
 
 from .answer_forms import schema_of
 from .interface import Terms
-from .programs import PROGRAMS, Asked, Ended, Program, Said
+from .programs import PROGRAMS, Asked, Ended, Program, Reading
 from .prompts import json_line
 from .provider import MAX_ANSWER_BYTES
 from .responses import token_count_of
@@ -96,7 +96,7 @@ class CommandLineModel:
     def __init__(
         self, program: Program, path: str, wanted: str | None, timeout_s: float, names: list[str]
     ) -> None:
-        """Take the program and its path, the model that it is told to ask, and the time limit.
+        """Take the program and its path, the model to ask, if one is named, and the time limit.
 
         names: where the names are noted that answers give the model.
         """
@@ -127,22 +127,22 @@ class CommandLineModel:
         call.permit()
         folder = Path(tempfile.mkdtemp(prefix="slowwave-cli-"))
         try:
-            said = self._program.read(self._run(call, folder))
+            reading = self._program.read(self._run(call, folder))
         except OSError as error:
             raise ModelRefuses(
                 f"{self._program.command} cannot be run: {error.strerror or error}"
             ) from error
         finally:
             shutil.rmtree(folder, ignore_errors=True)
-        answer = self._answer(call, said)
-        if said.is_over_budget:
+        answer = self._answer(call, reading)
+        if reading.is_over_budget:
             call.waste(answer)
             raise LimitReached("the budget has no room for another call")
-        if said.text is None:
-            if said.was_charged:
+        if reading.text is None:
+            if reading.was_charged:
                 call.waste(answer)
-            kind = ModelRefuses if said.refuses_all else CallFailed
-            raise kind(f"{self._program.command}: {_one_line(said.why)}")
+            kind = ModelRefuses if reading.refuses_all else CallFailed
+            raise kind(f"{self._program.command}: {_one_line(reading.why)}")
         return answer
 
     def _run(self, call: PendingCall, folder: Path) -> Ended:
@@ -191,21 +191,21 @@ class CommandLineModel:
             child.wait()
         raise LimitReached(call.abandoned)
 
-    def _answer(self, call: PendingCall, said: Said) -> Answer:
-        """Return what was said as an answer, and note its price and its model."""
+    def _answer(self, call: PendingCall, reading: Reading) -> Answer:
+        """Return a reading as an answer, and note its price and its model."""
         expected = call.estimate
-        text = "" if said.text is None else without_secrets(said.text)
-        prompt = token_count_of(said.prompt_tokens, expected.prompt)
-        answer = token_count_of(said.answer_tokens, expected.answer if text else 0)
-        cost = said.cost_usd
+        text = "" if reading.text is None else without_secrets(reading.text)
+        prompt = token_count_of(reading.prompt_tokens, expected.prompt)
+        answer = token_count_of(reading.answer_tokens, expected.answer if text else 0)
+        cost = reading.cost_usd
         if cost is not None and not (math.isfinite(cost) and cost >= 0):
             cost = None
-        if cost and said.was_charged:
+        if cost and reading.was_charged:
             self._costs.append((cost, _assumed_price(prompt, answer)))
-        if said.model:
-            self._names.append(_one_line(said.model))
+        if reading.model:
+            self._names.append(_one_line(reading.model))
         # Errors from before the first request cost nothing.
-        if said.text is None and not said.was_charged:
+        if reading.text is None and not reading.was_charged:
             return Answer("", 0, 0, 0.0)
         return Answer(text, prompt, answer, cost)
 
@@ -219,7 +219,7 @@ def _assumed_price(prompt_tokens: int, answer_tokens: int) -> float:
 
 
 def _one_line(text: str) -> str:
-    return " ".join(without_secrets(text).split())[:_MAX_SHOWN] or "it says nothing"
+    return " ".join(without_secrets(text).split())[:_MAX_SHOWN] or "no reason was given"
 
 
 class _TooLong(Exception):

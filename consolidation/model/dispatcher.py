@@ -89,7 +89,7 @@ class Dispatcher:
             self._send()
 
     def close(self) -> None:
-        """Start no more calls, and stop those in flight.
+        """Stop starting calls, and stop those in flight.
 
         Without the lock: an interrupted thread may hold it.
         """

@@ -40,7 +40,7 @@ class CompletesMessages(Protocol):
         """Return litellm's response."""
 
 
-# What stands for a model in Python: its name, a function, or an object.
+# A model in Python: its name, a function, or an object.
 ModelLike = str | AnswersMessages | CompletesMessages | Opener
 
 
@@ -130,8 +130,8 @@ class FunctionModel:
             raise
         except Exception as error:  # the function is not ours
             call.lose()
-            said = " ".join(without_secrets(str(error)).split())[:_MAX_SHOWN]
-            raise CallFailed(f"{type(error).__name__}: {said}".removesuffix(": ")) from error
+            message = " ".join(without_secrets(str(error)).split())[:_MAX_SHOWN]
+            raise CallFailed(f"{type(error).__name__}: {message}".removesuffix(": ")) from error
         cleaned = without_secrets(answer.answer)
         if not cleaned.strip():
             raise CallFailed("the model's answer is empty")

@@ -55,8 +55,8 @@ class Ended:
 
 
 @dataclass(frozen=True)
-class Said:
-    """What a program said: a text, or why there is none."""
+class Reading:
+    """The answer in a program's output, or why there is none."""
 
     text: str | None
     why: str = ""
@@ -91,8 +91,8 @@ class Program(Protocol):
     def prepare(self, asked: Asked) -> tuple[list[str], dict[str, str], str]:
         """Return its arguments, its environment, and what it reads from stdin."""
 
-    def read(self, ended: Ended) -> Said:
-        """Return what it said."""
+    def read(self, ended: Ended) -> Reading:
+        """Return the answer in its output."""
 
 
 def as_text(messages: Messages) -> str:
@@ -146,8 +146,8 @@ class Claude:
     def prepare(self, asked: Asked) -> tuple[list[str], dict[str, str], str]:
         """Return its arguments, its environment, and what it reads from stdin."""
         system = asked.folder / "system.md"
-        told = [each["content"] for each in asked.messages if each["role"] == "system"]
-        system.write_text("\n\n".join(told), "utf-8", errors="replace")
+        instructions = [each["content"] for each in asked.messages if each["role"] == "system"]
+        system.write_text("\n\n".join(instructions), "utf-8", errors="replace")
         arguments = ["-p", "--output-format", "json", "--json-schema", asked.schema]
         arguments += ["--safe-mode", "--strict-mcp-config", "--tools", ""]
         arguments += ["--no-session-persistence", "--system-prompt-file", str(system)]
@@ -164,11 +164,11 @@ class Claude:
             "CLAUDE_CODE_DISABLE_AUTO_MEMORY": "1",
             "DISABLE_AUTOUPDATER": "1",
         }
-        others = [each for each in asked.messages if each["role"] != "system"]
-        return arguments, environment, as_text(others)
+        conversation = [each for each in asked.messages if each["role"] != "system"]
+        return arguments, environment, as_text(conversation)
 
-    def read(self, ended: Ended) -> Said:
-        """Return what it said."""
+    def read(self, ended: Ended) -> Reading:
+        """Return the answer in its output."""
         try:
             found = json.loads(ended.out)
             # With the setting "verbose" it prints all events.
@@ -185,10 +185,10 @@ class Claude:
             text = json.dumps(result.structured_output, ensure_ascii=False)
         cost = result.total_cost_usd
         if not result.is_error and text:
-            return Said(text, "", prompt, answer, cost, model)
+            return Reading(text, "", prompt, answer, cost, model)
         why = "; ".join(result.errors) or result.result or result.subtype or "it has no answer"
         status = result.api_error_status
-        return Said(
+        return Reading(
             None,
             why if status is None or str(status) in why else f"{why} (HTTP {status})",
             prompt,
@@ -229,8 +229,8 @@ class Codex:
     `--ignore-user-config` keeps the login and ignores the settings, with their hooks and MCP
     servers, but no option ignores the user's AGENTS.md. So it gets a folder of its own
     (CODEX_HOME), in which links lead to the user's `auth.json` and its lock: codex reads and renews
-    the login through them. A login that the system's keyring keeps belongs to the user's folder, which is
-    used then, with its AGENTS.md.
+    the login through them. A login that the system's keyring keeps belongs to the user's folder,
+    which is used then, with its AGENTS.md.
     """
 
     command = "codex"
@@ -281,8 +281,8 @@ class Codex:
             environment["CODEX_HOME"] = str(home)
         return [*arguments, "-"], environment, as_text(asked.messages)
 
-    def read(self, ended: Ended) -> Said:
-        """Return what it said."""
+    def read(self, ended: Ended) -> Reading:
+        """Return the answer in its output."""
         text: str | None = None
         why = ""
         prompt = answer = 0
@@ -297,10 +297,10 @@ class Codex:
                 if event.type == "turn.failed":
                     text = None
         if text and ended.code == 0:
-            return Said(text, "", prompt, answer)
+            return Reading(text, "", prompt, answer)
         if not why:
             return _unreadable(ended)
-        return Said(None, why, prompt, answer, refuses_all=_refuses_all(why))
+        return Reading(None, why, prompt, answer, refuses_all=_refuses_all(why))
 
 
 def _events(out: bytes) -> Iterator[_CodexEvent]:
@@ -321,14 +321,14 @@ def _message_in(text: str) -> str:
         return text
 
 
-def _unreadable(ended: Ended) -> Said:
-    """Return what can be said of an output that is not what is documented."""
+def _unreadable(ended: Ended) -> Reading:
+    """Return why an output has no answer, if it is not as documented."""
     lines = [line for line in ended.err.splitlines() if line.strip()]
     errors = [line for line in lines if "error" in line.lower()] or lines
     out = ended.out[:1_000].decode(errors="replace").strip()
-    said = errors[0].strip() if errors else out
+    first = errors[0].strip() if errors else out
     what = "its answer cannot be read" if ended.code == 0 else f"it ended with {ended.code}"
-    return Said(None, f"{what}: {said}" if said else what, refuses_all=_refuses_all(said))
+    return Reading(None, f"{what}: {first}" if first else what, refuses_all=_refuses_all(first))
 
 
 def _refuses_all(why: str) -> bool:

@@ -237,13 +237,13 @@ class UsageMeter:
         return self._limits.seconds - (time.monotonic() - self._began)
 
     def cost_left(self, pending: PendingCall) -> float | None:
-        """Return the USD left for a call beside the others in flight; None means unlimited."""
+        """Return the USD that the other calls in flight leave for a call; None means unlimited."""
         limit = self._limits.cost_usd
         if limit is None or self._owner is not None:  # an owner grants each call its estimate
             return limit
         with self._lock:
-            others = [call.ceiling for call in self._in_flight if call is not pending]
-            used = self._with_reserved(0, others).cost_usd
+            ceilings = [call.ceiling for call in self._in_flight if call is not pending]
+            used = self._with_reserved(0, ceilings).cost_usd
         return None if used is None else max(0.0, limit - used)
 
     def out_of_time(self) -> str | None:

@@ -35,8 +35,8 @@ HIDDEN = "secret-in-the-environment"
 
 @pytest.fixture
 def programs(tmp_path: Path) -> Iterator[StandIns]:
-    """Provide stand-ins on the PATH."""
-    with stand_ins(tmp_path / "stand-ins") as made:
+    """Put both programs on the PATH."""
+    with stand_ins(tmp_path / "programs") as made:
         yield made
 
 
@@ -93,7 +93,7 @@ def test_claude_keeps_its_own_folder_and_loads_nothing_of_it(
         assert "--safe-mode" in each["arguments"]
         assert each["arguments"][each["arguments"].index("--tools") + 1] == ""
         assert each["environment"]["HOME"] == str(programs.home)
-        # Another folder would have no login; and it is no part of a session around it.
+        # Another folder would have no login; and a session around it is left out.
         assert {"CLAUDE_CONFIG_DIR", "CLAUDECODE"}.isdisjoint(each["environment"])
 
 

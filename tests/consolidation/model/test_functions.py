@@ -87,10 +87,10 @@ def test_what_a_function_raises_or_returns_wrongly_fails_its_window(
 ) -> None:
     monkeypatch.setenv("SOME_API_KEY", "a-secret-of-the-user")
     agent.remember(facts(3))
-    said: list[object] = [ValueError("no a-secret-of-the-user"), {"groups": []}, "   "]
+    replies: list[object] = [ValueError("no a-secret-of-the-user"), {"groups": []}, "   "]
 
     def faulty(messages: list[dict[str, str]], schema: dict[str, Any]) -> Any:
-        now = said.pop(0)
+        now = replies.pop(0)
         if isinstance(now, Exception):
             raise now
         return now
