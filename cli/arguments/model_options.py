@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -13,15 +13,31 @@ from slowwave.consolidation.writing.writer import AGENT
 
 from .options import setting
 
+# The default for `cli:` models.
+_PROGRAMS_AT_ONE_TIME = 2
+
 if TYPE_CHECKING:
-    from slowwave.consolidation.model.calls import Endpoint
+    from slowwave.consolidation.model.interface import Opener
     from slowwave.consolidation.model.recording import Recordings
     from slowwave.consolidation.model.usage_limits import BudgetOwner
     from slowwave.consolidation.writing.writer import Writer
 
+
+def _concurrency_of(context: typer.Context, value: int) -> int:
+    """Return fewer calls by default for a model that is a program: each starts one."""
+    source = context.get_parameter_source("concurrency")
+    is_default = source is not None and source.name == "DEFAULT"
+    is_program = str(context.params.get("model")).startswith("cli:")
+    return min(value, _PROGRAMS_AT_ONE_TIME) if is_default and is_program else value
+
+
 ModelOption = Annotated[
     str | None,
-    typer.Option(metavar="NAME", help="The model, by its litellm name. Default: no model."),
+    typer.Option(
+        metavar="NAME",
+        help="The model, by its litellm name, or a program on this machine with its own login: "
+        "cli:claude, cli:codex, cli:claude/haiku. Default: no model.",
+    ),
 ]
 AskOption = Annotated[
     bool, typer.Option("--ask", help="With --dry-run: call the model, as a real run would.")
@@ -46,7 +62,14 @@ CheckerOption = Annotated[
     ),
 ]
 ConcurrencyOption = Annotated[
-    int, setting(metavar="N", min=1, max=64, help="Maximum concurrent model calls.")
+    int,
+    setting(
+        metavar="N",
+        min=1,
+        max=64,
+        callback=_concurrency_of,
+        help="Maximum concurrent model calls. For cli: models, 2 unless it is set.",
+    ),
 ]
 RecordOption = Annotated[
     Path | None,
@@ -122,7 +145,7 @@ def make_writer(
     """Return a writer that calls the model that is named or recorded, or else the built-in one.
 
     limits: maximum calls, tokens, USD and seconds. owner: grants them, if several runs share them.
-    Raises `typer.BadParameter`.
+    Raises `typer.BadParameter`, and `ModelError` if a program to ask is not there.
     """
     for option, name in (("--model", model), ("--checker", checker)):
         if name is not None and not name.strip():
@@ -137,7 +160,7 @@ def make_writer(
         from slowwave.consolidation.writing.writer import BuiltInWriter
 
         return BuiltInWriter()
-    from slowwave.consolidation.model.calls import Endpoint
+    from slowwave.consolidation.model.functions import opener_of
     from slowwave.consolidation.model.usage_limits import UsageLimits
     from slowwave.consolidation.model.writer import ModelWriter
 
@@ -145,18 +168,33 @@ def make_writer(
     # An answer from a recording costs only time.
     asks = recordings is None or recordings.asks
     usage = UsageLimits(*limits) if asks else UsageLimits(seconds=limits[-1])
-    endpoint = Endpoint(model, api_base)
-    return ModelWriter(endpoint, concurrency, usage, recordings, _checker(checker, endpoint), owner)
+    opener, checked_by = opener_of(model, api_base), _checker(checker, model, api_base)
+    if asks:
+        refuse_missing_programs(opener, checked_by)
+    return ModelWriter(opener, concurrency, usage, recordings, checked_by, owner)
 
 
-def _checker(name: str | None, endpoint: Endpoint) -> Endpoint | Literal["same", "none"]:
+def refuse_missing_programs(*openers: Opener | str) -> None:
+    """Refuse programs that are not on the PATH. Raises `ModelError`."""
+    from slowwave.consolidation.model.command_line import CommandLine
+
+    for opener in openers:
+        if isinstance(opener, CommandLine):
+            opener.open()
+
+
+def _checker(
+    name: str | None, model: str, api_base: str | None
+) -> Opener | Literal["same", "none"]:
     """Return who checks; the address of a provider is not used for another one."""
-    if name is None or name == endpoint.model:
+    from slowwave.consolidation.model.functions import opener_of
+
+    if name is None or name == model:
         return "same"
     if name == "none":
         return "none"
-    is_same_provider = name.partition("/")[0] == endpoint.model.partition("/")[0]
-    return replace(endpoint, model=name, api_base=endpoint.api_base if is_same_provider else None)
+    is_same_provider = name.partition("/")[0] == model.partition("/")[0]
+    return opener_of(name, api_base if is_same_provider else None)
 
 
 def make_recordings(record: Path | None, replay: Path | None, dry_run: bool) -> Recordings | None:

@@ -11,9 +11,10 @@ from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Self, get_args
+from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
 from slowwave.consolidation.cycle import run_cycle
+from slowwave.consolidation.errors import ModelError
 from slowwave.consolidation.options import CycleOptions, Review
 from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.proposals import Result
@@ -52,6 +53,10 @@ from .cached_index import CachedIndex
 from .decisions import find_pending, find_planned, not_planned
 from .results import Stats, Trace, read_stats, read_trace
 from .rounds import GivenAnswers, OpenQuestions, give_answers, open_questions
+
+if TYPE_CHECKING:
+    from slowwave.consolidation.model.functions import ModelLike
+    from slowwave.consolidation.model.interface import Opener
 
 
 class AgentMemory:
@@ -168,12 +173,22 @@ class AgentMemory:
         dry_run: bool = False,
         writer: Writer | None = None,
         progress: Progress | None = None,
+        *,
+        model: ModelLike | None = None,
+        checker: ModelLike | None = None,
     ) -> Outcome:
         """Run a night for this tenant; a dry run only returns what it would do.
 
-        writer: by default the built-in one; `slowwave.consolidation.model.writer.ModelWriter` asks
-        a model. Raises `StoreError` and `ConsolidationError` if nothing was changed.
+        model: litellm's name, or `cli:claude`; a function of messages and a JSON schema that
+        returns the answer's text; or an object with litellm's `completion`, such as its `Router`.
+        checker: the same, for who checks the drafts; by default the model, "none" for nobody.
+        writer: instead of a model, such as a `slowwave.consolidation.model.writer.ModelWriter` with
+        limits. Raises `StoreError` and `ConsolidationError` if nothing was changed.
         """
+        if model is not None and writer is None:
+            writer = _writer_with(model, checker)
+        elif model is not None or checker is not None:
+            raise ModelError("Pass a model, perhaps with a checker, or a writer.")
         # `only` marks the run as a night in the ledger, for the gates of later ones.
         outcome = self._run(CycleOptions(shown={"only": []}), dry_run, progress, writer)
         if dry_run:
@@ -326,6 +341,25 @@ class AgentMemory:
             # An empty file has no tenants.
             mine = (self._tenant,) if tenants(file) else ()
         return replace(options, tenants=mine, shown={"tenant": list(mine), **options.shown})
+
+
+def open_memory(path: Path | str, tenant: str = "default") -> AgentMemory:
+    """Return the memory of a file, which is created if it does not exist. Raises `StoreError`."""
+    return AgentMemory(path, tenant).__enter__()
+
+
+def _writer_with(model: ModelLike, checker: ModelLike | None) -> Writer:
+    """Return a writer that asks a model; loads what that needs. Raises `ModelError`."""
+    from slowwave.consolidation.model.functions import concurrency_of, opener_of
+    from slowwave.consolidation.model.writer import ModelWriter
+
+    opener = opener_of(model)
+    checked_by: Opener | Literal["same", "none"] = "same"
+    if checker == "none":
+        checked_by = "none"
+    elif checker is not None and checker != model:
+        checked_by = opener_of(checker)
+    return ModelWriter(opener, concurrency_of(opener), checker=checked_by)
 
 
 def _moment(moment: datetime | None) -> str | None:

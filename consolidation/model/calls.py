@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from slowwave.consolidation.errors import ModelError
@@ -58,6 +58,12 @@ class Endpoint:
     api_base: str | None = None
     timeout_s: float = TIMEOUT_S
     first_wait_s: float = FIRST_WAIT_S
+    # Servers answer under names of their own choice.
+    answered_as: str | None = field(default=None, init=False)
+
+    def open(self) -> ServedModel:
+        """Load litellm and return the model. Raises `ModelError`."""
+        return open_model(self)
 
 
 def open_model(endpoint: Endpoint) -> ServedModel:

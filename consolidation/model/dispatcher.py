@@ -78,19 +78,24 @@ class Dispatcher:
                 yield self._completed.get_nowait()
 
     def abandon_overdue(self) -> None:
-        """Abandon overdue calls; each thread ends when its server responds."""
+        """Abandon overdue calls; a thread that cannot be stopped ends when its server responds."""
         with self._lock:
             for pending in list(self._in_flight):
                 why = self._overdue(pending)
                 if why is not None:
-                    pending.abandoned = str(why)
+                    pending.abandon(str(why))
                     pending.lose()
                     self._complete(pending, why)
             self._send()
 
     def close(self) -> None:
-        """Stop starting calls. Without the lock: an interrupted thread may hold it."""
+        """Stop starting calls, and stop those in flight.
+
+        Without the lock: an interrupted thread may hold it.
+        """
         self._closed = True
+        for pending in list(self._in_flight):
+            pending.abandon("the run ended")
 
     def _send(self) -> None:
         """Start as many calls as are allowed. The caller holds the lock."""

@@ -104,12 +104,8 @@ class WindowGroups:
         lowest, mean = similarities([by_id[memory_id] for memory_id in ids])
         hashes = tuple(self._hash[memory_id] for memory_id in ids)
         verbatim = any(source.text == group.text for source in sources)
-        claim = Claim(
-            group.text,
-            ids,
-            written_by=None if verbatim else self._models.writer,
-            checked_by=None if verbatim else self._models.checker,
-        )
+        written_by, checked_by = (None, None) if verbatim else self._models.authors
+        claim = Claim(group.text, ids, written_by=written_by, checked_by=checked_by)
         tenant = self._window.tenant
         return Proposal(
             id=proposal_id(operation, tenant, hashes, self._key, "model"),

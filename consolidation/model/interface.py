@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from slowwave.store.model_answers import Answer
@@ -15,10 +15,17 @@ from .usage_limits import PendingCall, Price
 
 @dataclass(frozen=True)
 class Models:
-    """litellm's names of the writing model and the checking model, if any."""
+    """The names of the writing model and the checking model, if any."""
 
     writer: str
     checker: str | None
+    # Returns a name with the model that its answers name, for the lineage.
+    full_name: Callable[[str], str] = field(default=str, compare=False)
+
+    @property
+    def authors(self) -> tuple[str, str | None]:
+        """The full names of both."""
+        return self.full_name(self.writer), self.checker and self.full_name(self.checker)
 
     @property
     def key(self) -> str:
@@ -49,6 +56,21 @@ class Model(Protocol):
 
     def ask(self, call: PendingCall) -> Answer:
         """Ask a call's question. Raises `CallFailed`, and what `PendingCall.permit` raises."""
+
+
+class Opener(Protocol):
+    """A way to a model that is not opened yet: an address, a program, or a function."""
+
+    @property
+    def model(self) -> str:
+        """The model's name."""
+
+    @property
+    def answered_as(self) -> str | None:
+        """The name that its last answer gave the model; None if it gave none."""
+
+    def open(self) -> Model:
+        """Return the model. Raises `ModelError` if it cannot be asked."""
 
 
 @dataclass(frozen=True)

@@ -115,6 +115,8 @@ class PendingCall:
         self.abandoned: str | None = None
         # Whether an answer to one of its requests was lost.
         self.lost = False
+        # Ends a request in flight, if that is possible.
+        self.stop: Callable[[], None] | None = None
         self._began = time.monotonic()
 
     @property
@@ -150,9 +152,19 @@ class PendingCall:
         self.lost = True
         self._meter.lose(self.estimate)
 
+    def abandon(self, why: str) -> None:
+        """Permit no further request, and end the one in flight, in any thread."""
+        self.abandoned = why
+        if self.stop is not None:
+            self.stop()
+
     def seconds_left(self) -> float | None:
         """Return the seconds left to send requests; None means unlimited."""
         return self._meter.seconds_left()
+
+    def cost_left(self) -> float | None:
+        """Return the USD that this call may cost; None means unlimited."""
+        return self._meter.cost_left(self)
 
 
 def usage_of(answer: Answer, calls: int = 0, cached: int = 0) -> Usage:
@@ -223,6 +235,16 @@ class UsageMeter:
         if self._limits.seconds is None:
             return None
         return self._limits.seconds - (time.monotonic() - self._began)
+
+    def cost_left(self, pending: PendingCall) -> float | None:
+        """Return the USD that the other calls in flight leave for a call; None means unlimited."""
+        limit = self._limits.cost_usd
+        if limit is None or self._owner is not None:  # an owner grants each call its estimate
+            return limit
+        with self._lock:
+            ceilings = [call.ceiling for call in self._in_flight if call is not pending]
+            used = self._with_reserved(0, ceilings).cost_usd
+        return None if used is None else max(0.0, limit - used)
 
     def out_of_time(self) -> str | None:
         """Return the reason if the time is over; None if not."""

@@ -14,9 +14,8 @@ from slowwave.consolidation.writing.answer_store import AnswerStore
 from slowwave.consolidation.writing.writer import BATCH, Job
 from slowwave.store.model_answers import Answer
 
-from .calls import Endpoint, open_model
 from .dispatcher import Dispatcher
-from .interface import Model, Models, ModelWithChecker
+from .interface import Model, Models, ModelWithChecker, Opener
 from .question import Dialogue, Made, Question, Reply, resume
 from .recording import Recordings
 from .unanswered import Unanswered
@@ -34,14 +33,14 @@ class ModelWriter:
 
     def __init__(
         self,
-        endpoint: Endpoint,
+        endpoint: Opener,
         concurrency: int = 4,
         limits: UsageLimits | None = None,
         recordings: Recordings | None = None,
-        checker: Endpoint | Literal["same", "none"] = "same",
+        checker: Opener | Literal["same", "none"] = "same",
         owner: BudgetOwner | None = None,
     ) -> None:
-        """Take the endpoint, the maximum number of concurrent calls, and the usage limits.
+        """Take the way to the model, the maximum number of concurrent calls, and the usage limits.
 
         recordings: where answers are recorded to, or replayed from. checker: the model that checks
         the drafts; with "none" only a program does. owner: grants a shared budget.
@@ -64,14 +63,14 @@ class ModelWriter:
     @property
     def checker(self) -> str | None:
         """The name of the model that checks the drafts; None if there is none."""
-        if isinstance(self._checker, Endpoint):
-            return self._checker.model
-        return None if self._checker == "none" else self.model
+        if self._checker == "same":
+            return self.model
+        return None if self._checker == "none" else self._checker.model
 
     @property
     def models(self) -> Models:
         """The names of both models."""
-        return Models(self._endpoint.model, self.checker)
+        return Models(self._endpoint.model, self.checker, self._full_name)
 
     @property
     def refused(self) -> str | None:
@@ -84,17 +83,24 @@ class ModelWriter:
         return self.models.key
 
     def make_ready(self) -> None:
-        """Load litellm, unless all answers come from a recording.
+        """Open the models, unless all answers come from a recording.
 
-        Raises `ModelError` if litellm does not know the model or a key is missing.
+        Raises `ModelError` if one cannot be asked.
         """
         if self._opened is None:
             served: Model | None = None
             if self._recordings.asks:
-                served = open_model(self._endpoint)
-                if isinstance(self._checker, Endpoint) and self._checker != self._endpoint:
-                    served = ModelWithChecker(served, open_model(self._checker))
+                served = self._endpoint.open()
+                if not isinstance(self._checker, str) and self._checker != self._endpoint:
+                    served = ModelWithChecker(served, self._checker.open())
             self._opened = self._recordings.around(served)
+
+    def _full_name(self, name: str) -> str:
+        """Return a model's name, and the one that its answers give it, if any."""
+        for opener in (self._endpoint, self._checker):
+            if not isinstance(opener, str) and opener.model == name and opener.answered_as:
+                return f"{name} ({opener.answered_as})"
+        return name
 
     def give_back(self) -> None:
         """Return the rest of a shared budget."""

@@ -1,0 +1,169 @@
+"""Ask a model through Python: any function, or an object with litellm's `completion`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, Protocol, runtime_checkable
+
+from slowwave.consolidation.errors import ModelError
+from slowwave.consolidation.runtime.redaction import without_secrets
+from slowwave.consolidation.text.token_count import count_tokens
+from slowwave.store.model_answers import Answer
+
+from .answer_forms import schema_of
+from .calls import Endpoint
+from .command_line import CONCURRENCY, PREFIX, CommandLine
+from .interface import Opener, Terms
+from .prompts import Messages
+from .responses import text_of_response, token_count_of, why_unusable
+from .unanswered import CallFailed
+from .usage_limits import PendingCall
+
+_MAX_SHOWN = 300
+_SERVED_AT_ONE_TIME = 4
+
+
+class AnswersMessages(Protocol):
+    """A function that answers messages with JSON of a schema. It may be slow, and may raise."""
+
+    def __call__(self, messages: list[dict[str, str]], schema: dict[str, Any], /) -> str:
+        """Return the answer. messages: each with `role` and `content`."""
+
+
+@runtime_checkable
+class CompletesMessages(Protocol):
+    """An object with litellm's `completion`, such as its `Router`."""
+
+    def completion(self, model: str, messages: Any) -> Any:
+        """Return litellm's response."""
+
+
+# A model in Python: its name, a function, or an object.
+ModelLike = str | AnswersMessages | CompletesMessages | Opener
+
+
+def opener_of(model: ModelLike, api_base: str | None = None) -> Opener:
+    """Return the way to a model. Raises `ModelError` if it is none.
+
+    model: litellm's name, or that of a program (`cli:claude`); a function; or an object with
+    litellm's `completion`, of which the first model is asked that it names.
+    """
+    if isinstance(model, str):
+        return CommandLine(model) if model.startswith(PREFIX) else Endpoint(model, api_base)
+    if isinstance(model, Endpoint | CommandLine | FunctionModel):
+        return model
+    if isinstance(model, CompletesMessages):
+        return FunctionModel.completing(model)
+    if callable(model):
+        return FunctionModel.calling(model)
+    raise ModelError(
+        f"An object of type {type(model).__name__} is not a model.",
+        "Pass a name, a function of messages and a schema, or an object with `completion`.",
+    )
+
+
+def concurrency_of(opener: Opener) -> int:
+    """Return how many calls run at one time by default; functions are called one after another."""
+    if isinstance(opener, FunctionModel):
+        return opener.concurrency
+    return CONCURRENCY if isinstance(opener, CommandLine) else _SERVED_AT_ONE_TIME
+
+
+@dataclass(frozen=True)
+class FunctionModel:
+    """A model behind a function. It is its own opener."""
+
+    # Answers are kept by this name.
+    model: str
+    # Makes an answer to a call.
+    respond: Callable[[PendingCall], Answer]
+    concurrency: int = 1
+    answered_as: str | None = field(default=None, init=False)
+
+    @classmethod
+    def calling(cls, function: AnswersMessages) -> FunctionModel:
+        """Return a model that calls a function."""
+
+        def respond(call: PendingCall) -> Answer:
+            text = function(list(call.question.messages), schema_of(call.question.form))
+            if not isinstance(text, str):
+                raise CallFailed(f"the function returned a {type(text).__name__}, not a text")
+            # Unpaired surrogates are not UTF-8.
+            text = text.encode(errors="replace").decode()
+            return Answer(text, call.estimate.prompt, count_tokens(text), None)
+
+        named = getattr(function, "__qualname__", None) or type(function).__qualname__
+        return cls(f"python:{named}", respond)
+
+    @classmethod
+    def completing(cls, served: CompletesMessages, model: str | None = None) -> FunctionModel:
+        """Return a model that calls `completion` of an object. model: by default its first."""
+        name = model or next(iter(_names_of(served)), None)
+        if name is None:
+            raise ModelError(
+                f"The {type(served).__name__} does not say which models it has.",
+                "Use FunctionModel.completing(it, NAME).",
+            )
+
+        def respond(call: PendingCall) -> Answer:
+            return _completed(served, name, call)
+
+        return cls(f"python:{type(served).__name__}/{name}", respond, _SERVED_AT_ONE_TIME)
+
+    @property
+    def terms(self) -> Terms:
+        """No price, and no limit: a function cannot be stopped."""
+        return Terms(lambda prompt, answer: None, lambda tokens: tokens, math.inf)
+
+    def open(self) -> FunctionModel:
+        """Return itself."""
+        return self
+
+    def ask(self, call: PendingCall) -> Answer:
+        """Call the function. Raises `CallFailed`, and what `permit` raises."""
+        call.permit()
+        try:
+            answer = self.respond(call)
+        except CallFailed:
+            raise
+        except Exception as error:  # the function is not ours
+            call.lose()
+            message = " ".join(without_secrets(str(error)).split())[:_MAX_SHOWN]
+            raise CallFailed(f"{type(error).__name__}: {message}".removesuffix(": ")) from error
+        cleaned = without_secrets(answer.answer)
+        if not cleaned.strip():
+            raise CallFailed("the model's answer is empty")
+        return Answer(cleaned, answer.prompt_tokens, answer.completion_tokens, answer.cost_usd)
+
+
+def _names_of(served: CompletesMessages) -> Iterable[str]:
+    """Return the names of a router's models, in their order."""
+    models = getattr(served, "model_list", None)
+    if not isinstance(models, list):
+        return ()
+    return [each["model_name"] for each in models if isinstance(each, dict)]
+
+
+def _completed(served: CompletesMessages, model: str, call: PendingCall) -> Answer:
+    """Return an object's answer to a call. Raises `CallFailed`, and what the object raises."""
+    messages: Messages = list(call.question.messages)
+    response = served.completion(model=model, messages=messages)
+    if not response.choices:
+        raise CallFailed("the model sent no answer")
+    choice = response.choices[0]
+    content = text_of_response(choice.message)
+    why = why_unusable(choice, content)
+    if why is not None:
+        raise CallFailed(without_secrets(why))
+    usage, expected = getattr(response, "usage", None), call.estimate
+    cost = (getattr(response, "_hidden_params", None) or {}).get("response_cost")
+    if not isinstance(cost, int | float) or not math.isfinite(cost) or cost < 0:
+        cost = None
+    return Answer(
+        content,
+        token_count_of(getattr(usage, "prompt_tokens", None), expected.prompt),
+        token_count_of(getattr(usage, "completion_tokens", None), expected.answer),
+        cost,
+    )

@@ -1,0 +1,328 @@
+"""A model behind a program of the user's: what it is started with, says, and leaves behind."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli_calls import Cli
+from model_nights import (
+    Agent,
+    a_fact,
+    answered,
+    by_model,
+    facts,
+    only_question,
+    states,
+)
+from stand_ins import COST_USD, SERVED, StandIns, stand_ins
+
+from slowwave.consolidation.errors import ModelError
+from slowwave.consolidation.model.command_line import CommandLine
+from slowwave.consolidation.model.usage_limits import UsageLimits
+from slowwave.consolidation.model.writer import ModelWriter
+
+PROGRAMS = ("cli:claude", "cli:codex")
+HIDDEN = "secret-in-the-environment"
+
+
+@pytest.fixture
+def programs(tmp_path: Path) -> Iterator[StandIns]:
+    """Put both programs on the PATH."""
+    with stand_ins(tmp_path / "programs") as made:
+        yield made
+
+
+def writer(
+    model: str, limits: UsageLimits | None = None, concurrency: int = 1, timeout_s: float = 30.0
+) -> ModelWriter:
+    return ModelWriter(CommandLine(model, timeout_s), concurrency, limits)
+
+
+@pytest.mark.parametrize("model", [*PROGRAMS, "cli:claude/haiku", "cli:codex/gpt-5.5"])
+def test_a_night_goes_to_its_end_through_a_program(
+    agent: Agent, programs: StandIns, model: str
+) -> None:
+    agent.remember(a_fact())
+    outcome = agent.sleep(writer(model))
+    assert states(outcome) == {"applied": 1}
+    (claim,) = by_model(outcome)[0].proposal.draft.claims
+    served = f"{model} ({SERVED})" if "claude" in model else model
+    assert (claim.written_by, claim.checked_by) == (served, served)
+    calls = len(programs.started)
+    assert outcome.usage.calls == calls == 2
+    assert outcome.usage.prompt_tokens == 100 * calls
+    assert outcome.usage.completion_tokens == 50 * calls
+    cost = COST_USD * calls if "claude" in model else None
+    assert outcome.usage.cost_usd == (None if cost is None else pytest.approx(cost))
+    _, slash, wanted = model.partition("/")
+    for each in programs.started:
+        named = each["arguments"][each["arguments"].index("--model") + 1] if slash else ""
+        assert named == wanted
+    # The answers are kept: the same question is not asked twice.
+    assert agent.rows("SELECT DISTINCT model FROM answers") == [{"model": model}]
+
+
+@pytest.mark.parametrize("model", PROGRAMS)
+def test_a_program_gets_the_question_by_stdin_in_an_empty_folder(
+    agent: Agent, programs: StandIns, model: str
+) -> None:
+    agent.remember(a_fact())
+    agent.sleep(writer(model))
+    for each in programs.started:
+        assert "LeaseKeeper" in each["stdin"]
+        assert "LeaseKeeper" not in json.dumps(each["arguments"])
+        assert "LeaseKeeper" not in json.dumps(each["environment"])
+        assert each["around"] == []
+        assert not Path(each["folder"]).parent.exists()
+
+
+def test_claude_keeps_its_own_folder_and_loads_nothing_of_it(
+    agent: Agent, programs: StandIns
+) -> None:
+    agent.remember(a_fact())
+    agent.sleep(writer("cli:claude"))
+    for each in programs.started:
+        assert "--safe-mode" in each["arguments"]
+        assert each["arguments"][each["arguments"].index("--tools") + 1] == ""
+        assert each["environment"]["HOME"] == str(programs.home)
+        # Another folder would have no login; and a session around it is left out.
+        assert {"CLAUDE_CONFIG_DIR", "CLAUDECODE"}.isdisjoint(each["environment"])
+
+
+def test_codex_has_a_folder_with_nothing_but_links_to_the_login(
+    agent: Agent, programs: StandIns
+) -> None:
+    agent.remember(a_fact())
+    agent.sleep(writer("cli:codex"))
+    for each in programs.started:
+        assert each["home"] == {"auth.json": True, "auth.json.lock": True}
+        assert not Path(each["environment"]["CODEX_HOME"]).exists()
+        assert "token-of-the-user" not in json.dumps(each)
+    login = programs.home / ".codex" / "auth.json"
+    assert login.read_text() == '{"OPENAI_API_KEY": "token-of-the-user"}'
+
+
+def test_a_login_of_codex_in_a_keyring_is_that_of_the_users_folder(
+    agent: Agent, programs: StandIns
+) -> None:
+    (programs.home / ".codex" / "auth.json").unlink()
+    agent.remember(a_fact())
+    assert states(agent.sleep(writer("cli:codex"))) == {"applied": 1}
+    assert all("CODEX_HOME" not in each["environment"] for each in programs.started)
+
+
+def test_claude_may_print_all_its_events(agent: Agent, programs: StandIns) -> None:
+    programs.play("verbose")
+    agent.remember(a_fact())
+    assert states(agent.sleep(writer("cli:claude"))) == {"applied": 1}
+
+
+@pytest.mark.parametrize(
+    ("result", "why"),
+    [
+        ({"result": "Not logged in · Please run /login"}, "Please run /login"),
+        ({"result": "Invalid API key · Fix external API key", "api_error_status": 401}, "401"),
+        ({"result": "There's an issue with the model", "api_error_status": 404}, "404"),
+        ({"result": "You've hit your session limit · resets 3pm"}, "resets 3pm"),
+        ({"result": "Credit balance is too low"}, "Credit balance"),
+    ],
+)
+def test_a_refusal_of_claude_is_told_once_and_ends_the_night(
+    agent: Agent, programs: StandIns, result: dict[str, Any], why: str
+) -> None:
+    programs.play("error", result=result)
+    agent.remember(facts(3))
+    asking = writer("cli:claude")
+    outcome = agent.sleep(asking)
+    assert len(programs.started) == 1
+    assert asking.refused is not None and asking.refused.startswith("claude: ")
+    assert why in asking.refused
+    assert answered(outcome) == {"failed": 1, "skipped": 2}
+    assert outcome.usage.cost_usd == 0
+
+
+@pytest.mark.parametrize(
+    ("message", "why", "refuses"),
+    [
+        ("unexpected status 401 Unauthorized: Incorrect API key", "401 Unauthorized", True),
+        ("You’ve hit your usage limit. Try again later.", "usage limit", True),
+        ('{"error": {"message": "The model nope does not exist"}}', "codex: The model", True),
+        ("stream disconnected before completion", "stream disconnected", False),
+    ],
+)
+def test_a_failure_of_codex_is_told_in_its_words(
+    agent: Agent, programs: StandIns, message: str, why: str, refuses: bool
+) -> None:
+    programs.play("error", error={"message": message})
+    agent.remember(facts(2))
+    asking = writer("cli:codex")
+    outcome = agent.sleep(asking)
+    assert len(programs.started) == (1 if refuses else 2)
+    assert why in str(outcome.asked[0].why)
+    assert (asking.refused is not None) is refuses
+
+
+def test_an_overloaded_model_fails_the_window_and_the_next_one_is_asked(
+    agent: Agent, programs: StandIns
+) -> None:
+    programs.play("error", result={"result": "API Error: Overloaded", "api_error_status": 529})
+    agent.remember(facts(2))
+    asking = writer("cli:claude")
+    outcome = agent.sleep(asking)
+    assert answered(outcome) == {"failed": 2}
+    assert "API Error: Overloaded (HTTP 529)" in str(outcome.asked[0].why)
+    assert asking.refused is None
+
+
+@pytest.mark.parametrize("model", PROGRAMS)
+@pytest.mark.parametrize("code", [0, 7])
+def test_rubbish_is_told_without_secrets(
+    agent: Agent, programs: StandIns, monkeypatch: pytest.MonkeyPatch, model: str, code: int
+) -> None:
+    monkeypatch.setenv("SOME_API_KEY", HIDDEN)
+    programs.play("garbage", code=code)
+    agent.remember(a_fact())
+    why = str(only_question(agent.sleep(writer(model))).why)
+    assert ("its answer cannot be read" if code == 0 else "it ended with 7") in why
+    assert "$SOME_API_KEY" in why
+    assert HIDDEN not in why
+
+
+@pytest.mark.parametrize("model", PROGRAMS)
+def test_a_huge_answer_is_not_read_to_its_end(agent: Agent, programs: StandIns, model: str) -> None:
+    programs.play("huge")
+    agent.remember(a_fact())
+    assert "longer than 4194304 bytes" in str(only_question(agent.sleep(writer(model))).why)
+    programs.wait_until_none_runs()
+    assert programs.running() == []
+
+
+@pytest.mark.parametrize("model", PROGRAMS)
+def test_a_program_that_hangs_is_killed_with_all_that_it_started(
+    agent: Agent, programs: StandIns, model: str
+) -> None:
+    programs.play("hang")
+    agent.remember(a_fact())
+    began = time.monotonic()
+    outcome = agent.sleep(writer(model, timeout_s=2.0))
+    assert "did not answer within 2 seconds" in str(only_question(outcome).why)
+    assert time.monotonic() - began < 20
+    programs.wait_until_none_runs()
+    assert len(list((programs.folder / "pids").iterdir())) == 2
+    assert programs.running() == []
+
+
+def test_a_program_is_stopped_when_the_time_is_over(agent: Agent, programs: StandIns) -> None:
+    programs.play("hang")
+    agent.remember(a_fact())
+    outcome = agent.sleep(writer("cli:claude", UsageLimits(seconds=2.0)))
+    assert only_question(outcome).state in ("skipped", "failed")
+    programs.wait_until_none_runs()
+    assert programs.running() == []
+
+
+def test_what_is_left_of_the_budget_is_passed_on(agent: Agent, programs: StandIns) -> None:
+    agent.remember(a_fact())
+    outcome = agent.sleep(writer("cli:claude", UsageLimits(cost_usd=3.0)))
+    assert states(outcome) == {"applied": 1}
+    budgets = [
+        float(each["arguments"][each["arguments"].index("--max-budget-usd") + 1])
+        for each in programs.started
+    ]
+    assert budgets == [3.0, 3.0 - COST_USD]
+
+
+def test_a_budget_that_claude_has_reached_ends_the_night_and_counts(
+    agent: Agent, programs: StandIns
+) -> None:
+    programs.play("over budget", cost=0.9)
+    agent.remember(facts(2))
+    outcome = agent.sleep(writer("cli:claude", UsageLimits(cost_usd=1.0)))
+    assert answered(outcome) == {"skipped": 2}
+    assert outcome.usage.cost_usd == pytest.approx(0.9)
+    assert len(programs.started) == 1
+
+
+def test_a_budget_in_usd_cannot_be_kept_with_codex(agent: Agent, programs: StandIns) -> None:
+    agent.remember(a_fact())
+    outcome = agent.sleep(writer("cli:codex", UsageLimits(cost_usd=3.0)))
+    assert "price is unknown" in str(only_question(outcome).why)
+    assert programs.started == []
+    limited = agent.sleep(writer("cli:codex", UsageLimits(calls=1)))
+    assert len(programs.started) == 1
+    assert limited.usage.calls == 1
+
+
+@pytest.mark.parametrize("model", ["cli:gemini", "cli:", "cli:claude/", "cli:claude/--help"])
+def test_names_of_no_program_are_refused(model: str) -> None:
+    with pytest.raises(ModelError, match="not a program that can be asked"):
+        CommandLine(model).open()
+
+
+def test_a_missing_program_is_refused_before_anything_is_read(
+    agent: Agent, cli: Cli, programs: StandIns
+) -> None:
+    agent.remember(a_fact())
+    (programs.folder / "bin" / "claude").unlink()
+    ended = cli("maintain", agent.path, "--model", "cli:claude")
+    assert ended.code == 1
+    assert "no program 'claude' on the PATH" in ended.err
+    assert "Install Claude Code" in ended.err
+    assert ended.out == ""
+
+
+def test_a_program_that_cannot_run_is_refused_once(agent: Agent, programs: StandIns) -> None:
+    (programs.folder / "bin" / "claude").write_text("#!/no/such/interpreter\n")
+    agent.remember(facts(2))
+    asking = writer("cli:claude")
+    outcome = agent.sleep(asking)
+    assert answered(outcome) == {"failed": 1, "skipped": 1}
+    assert "claude cannot be run" in str(asking.refused)
+
+
+@pytest.mark.parametrize(("extra", "most"), [((), 2), (("SLOWWAVE_CONCURRENCY", "4"), 4)])
+def test_two_programs_run_at_one_time_unless_more_are_wanted(
+    agent: Agent,
+    cli: Cli,
+    programs: StandIns,
+    monkeypatch: pytest.MonkeyPatch,
+    extra: tuple[str, ...],
+    most: int,
+) -> None:
+    if extra:
+        monkeypatch.setenv(*extra)
+    programs.play("slow", seconds=2.0)
+    agent.remember(facts(4))
+    assert cli("maintain", agent.path, "--model", "cli:claude", "--dry-run", "--ask").code == 0
+    began = [each["began"] for each in programs.started]
+    assert sum(moment < began[0] + 1.5 for moment in began) == most
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_night_leaves_no_program_behind(
+    agent: Agent, programs: StandIns, number: signal.Signals
+) -> None:
+    programs.play("hang")
+    agent.remember(facts(2))
+    command = [sys.executable, "-m", "slowwave.cli", "maintain", str(agent.path)]
+    with subprocess.Popen(
+        [*command, "--model", "cli:claude"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as night:
+        until = time.monotonic() + 60
+        while len(list((programs.folder / "pids").iterdir())) < 4:
+            assert night.poll() is None and time.monotonic() < until
+            time.sleep(0.05)
+        night.send_signal(number)
+        night.communicate(timeout=30)
+    assert night.returncode == 128 + number
+    programs.wait_until_none_runs()
+    assert programs.running() == []
+    assert [each for each in programs.started if Path(each["folder"]).exists()] == []
