@@ -38,6 +38,7 @@ from .commands import (
     log,
     maintain,
     mcp,
+    model_check,
     recall,
     review,
     show,
@@ -78,6 +79,7 @@ COMMANDS: dict[str, Command] = {
     "export": export.export,
     "check": check.check,
     "mcp": mcp.mcp,
+    "model-check": model_check.model_check,
 }
 REVIEW_COMMANDS: dict[str, Command] = {
     "list": review.list_waiting,
@@ -97,6 +99,7 @@ PANELS = {
 }
 _PANEL_OF = {name: panel for panel, names in PANELS.items() for name in names}
 _EXTENSIONS = "Extensions"
+_LISTED_BY_HELP_ALL = frozenset({"model-check"})
 _EXAMPLES = {
     "slowwave": (
         "slowwave maintain memory.db --dry-run",
@@ -176,6 +179,8 @@ def _add_command(
     group.command(
         name,
         cls=ConfiguredCommand,
+        # The first help screen is short; --help-all lists the rest.
+        hidden=name in _LISTED_BY_HELP_ALL and path == f"slowwave {name}",
         help="\n\n".join(paragraph.replace("\n", " ") for paragraph in paragraphs),
         epilog=_epilog(path),
         context_settings=CONTEXT_SETTINGS,

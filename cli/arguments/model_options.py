@@ -10,6 +10,7 @@ import typer
 
 from slowwave.cli.terminal.interpreter import shorten_turns_of_threads
 
+from .monthly_budget import MonthlyBudget
 from .options import setting
 
 if TYPE_CHECKING:
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     from slowwave.consolidation.model.recording import Recordings
     from slowwave.consolidation.model.usage_limits import BudgetOwner
     from slowwave.consolidation.writing.writer import Writer
+
+# Models that are a program on this machine, of which litellm knows nothing.
+_PROGRAM = "cli:"
 
 ModelOption = Annotated[
     str | None,
@@ -89,12 +93,33 @@ class ModelOptions:
     max_tokens: MaxTokensOption = None
     max_time: MaxTimeOption = None
 
-    def writer(self, recordings: Recordings | None = None) -> Writer:
-        """Return a writer with a budget of its own. Raises `typer.BadParameter`."""
+    def writer(
+        self, recordings: Recordings | None = None, month: MonthlyBudget | None = None
+    ) -> Writer:
+        """Return a writer with a budget of its own. Raises `typer.BadParameter`.
+
+        month: what may still be spent this month, if that is limited.
+        """
         limits = (self.max_calls, self.max_tokens, self.max_cost, self.max_time)
         return make_writer(
-            self.model, self.api_base, self.checker, self.concurrency, limits, recordings
+            self.model,
+            self.api_base,
+            self.checker,
+            self.concurrency,
+            limits,
+            recordings,
+            None,
+            month,
         )
+
+    def refuse_unready(self, recordings: Recordings | None = None) -> None:
+        """Refuse models that cannot be asked, before anything else is loaded.
+
+        Raises `ModelError`.
+        """
+        if self.model is None or (recordings is not None and not recordings.asks):
+            return
+        refuse_unready_models(self.model, self.api_base, self.checker)
 
 
 @dataclass(frozen=True)
@@ -117,10 +142,12 @@ def make_writer(
     limits: tuple[int | None, int | None, float | None, float | None],
     recordings: Recordings | None,
     owner: BudgetOwner | None = None,
+    month: MonthlyBudget | None = None,
 ) -> Writer:
     """Return a writer that calls the model that is named or recorded, or else the built-in one.
 
     limits: maximum calls, tokens, USD and seconds. owner: grants them, if several runs share them.
+    month: what may still be spent this month.
     Raises `typer.BadParameter`.
     """
     for option, name in (("--model", model), ("--checker", checker)):
@@ -140,8 +167,28 @@ def make_writer(
     # An answer from a recording costs only time.
     asks = recordings is None or recordings.asks
     usage = UsageLimits(*limits) if asks else UsageLimits(seconds=limits[-1])
+    if asks and month is not None and (usage.cost_usd is None or month.left < usage.cost_usd):
+        usage = replace(usage, cost_usd=month.left, purse=month.named)
     endpoint = Endpoint(model, api_base)
     return ModelWriter(endpoint, concurrency, usage, recordings, _checker(checker, endpoint), owner)
+
+
+def refuse_unready_models(model: str, api_base: str | None, checker: str | None) -> None:
+    """Refuse models that litellm does not know, or whose key is missing. Raises `ModelError`."""
+    from slowwave.consolidation.model.calls import Endpoint
+    from slowwave.consolidation.model.known_models import refuse_unready
+
+    for endpoint in endpoints_of(Endpoint(model, api_base), checker):
+        if endpoint is not None and not endpoint.model.startswith(_PROGRAM):
+            refuse_unready(endpoint)
+
+
+def endpoints_of(endpoint: Endpoint, checker: str | None) -> tuple[Endpoint, Endpoint | None]:
+    """Return who writes and who checks; None if only a program checks."""
+    checked_by = _checker(checker, endpoint)
+    if checked_by == "none":
+        return endpoint, None
+    return endpoint, endpoint if checked_by == "same" else checked_by
 
 
 def _checker(name: str | None, endpoint: Endpoint) -> Endpoint | Literal["same", "none"]:

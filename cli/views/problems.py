@@ -5,11 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from slowwave.cli.terminal.exits import Code
-from slowwave.cli.terminal.output import Output
+from slowwave.cli.terminal.output import Output, clean
+from slowwave.cli.terminal.wording import counted
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from slowwave.consolidation.errors import ConsolidationError
     from slowwave.consolidation.model.recording import Recordings
+    from slowwave.consolidation.proposals import AskedWindow
+    from slowwave.consolidation.running.outcome import Outcome
     from slowwave.consolidation.writing.writer import Writer
     from slowwave.store.errors import StoreError
 
@@ -22,18 +27,57 @@ def tell_problems(
     broken_off: StoreError | ConsolidationError | None,
     summary: str,
     hint: str = "'slowwave log' shows the run.",
+    failure: str | None = None,
 ) -> int:
     """Report on stderr what went wrong, and return the exit code.
 
-    summary, hint: for a quiet run, which reported nothing else.
+    summary, hint: for a quiet run, which reported nothing else. failure: what the model did not
+    answer, in one line.
     """
     if recordings is not None and recordings.problem is not None:
         code = code or Code.PARTLY
         output.error(recordings.problem, "The answers are kept in the memory file.", code)
     if broken_off is not None:
         output.error(broken_off.message, broken_off.hint, code)
+    elif failure is not None:
+        output.error(failure, "", code)
     elif writer.refused is not None:
         output.error(f"The model refuses every call: {writer.refused}", "", code)
     elif code in (Code.PARTLY, Code.FAILED) and output.quiet:
         output.error(summary, hint, code)
     return code
+
+
+def model_failure(
+    file: Path, outcome: Outcome, writer: Writer, recordings: Recordings | None
+) -> str | None:
+    """Return in one line what the model did not answer, why, and what to do.
+
+    None if it answered everything, or if an interruption or an error of the file is the reason.
+    """
+    asked = unanswered_windows(outcome)
+    parts = outcome.waiting_parts
+    if outcome.interrupted or outcome.broken_off is not None or not (asked or parts.unread):
+        return None
+    left = [counted(len(asked), "question", "questions")] if asked else []
+    if parts.unread:
+        left.append(counted(parts.unread, "conversation part", "conversation parts"))
+    why = next(filter(None, (*(each.why for each in asked), parts.why)), "no reason was given")
+    states = {each.state for each in asked}
+    if writer.refused is not None:
+        first = f"The model refuses every call: {writer.refused.rstrip('.')}. {file}: "
+        first += f"{' and '.join(left)} not answered."
+    else:
+        first = f"{file}: {' and '.join(left)} not answered, first: {why.rstrip('.')}."
+    if recordings is not None and not recordings.asks:
+        todo = "Add the answers to the recording, and repeat the run."
+    elif states == {"skipped"} and writer.refused is None:
+        todo = "The next run asks again."
+    else:
+        todo = "'slowwave model-check' tests server and key; the next run asks again."
+    return clean(f"{first} {todo}")
+
+
+def unanswered_windows(outcome: Outcome) -> list[AskedWindow]:
+    """Return the windows that a model was to be asked about, and did not answer."""
+    return [each for each in outcome.asked if each.state in ("failed", "skipped")]
