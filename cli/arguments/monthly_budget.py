@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import typer
 
-_SPELLED = re.compile(r"(\d+(?:\.\d+)?)\s*USD\s*/\s*month")
+_SPELLED = re.compile(r"(\d+(?:\.\d+)?)\s*USD(?:\s*/\s*month)?")
 
 
 @dataclass(frozen=True)
@@ -29,10 +29,10 @@ class MonthlyBudget:
 
 
 def budget_of(text: str) -> float:
-    """Return the USD of "2 USD/month". Raises `typer.BadParameter`."""
+    """Return the USD of "2 USD" or "2 USD/month". Raises `typer.BadParameter`."""
     found = _SPELLED.fullmatch(text.strip())
     if found is None:
-        raise typer.BadParameter(f"budget takes USD of a month, as in '2 USD/month', not '{text}'.")
+        raise typer.BadParameter(f"monthly_budget takes an amount as in '2 USD', not '{text}'.")
     return float(found[1])
 
 

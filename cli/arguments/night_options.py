@@ -108,13 +108,13 @@ class NightSettings:
             "tenant=ops,layer=working,keep=2w. Repeatable.",
         ),
     ] = None
-    budget: Annotated[
+    monthly_budget: Annotated[
         str | None,
         setting(
-            metavar="USD/month",
+            metavar="USD",
             callback=check_budget,
             help="Maximum spend on models in a calendar month, by all runs of a file, as in "
-            "'2 USD/month'. Refuses to call a model whose price is unknown.",
+            "'2 USD'. Refuses to call a model whose price is unknown.",
         ),
     ] = None
     keep_backups: Annotated[

@@ -178,6 +178,7 @@ def maintain(
         | ({} if writer.checker == writer.model else {"checker": writer.checker})
         | ({} if review == "never" else {"review": review}),
     )
+    month = None if settings.monthly_budget is None else budget_of(settings.monthly_budget)
     night = Night(
         options,
         SentenceEmbedder(embedder),
@@ -200,7 +201,7 @@ def maintain(
         ),
         Watch(None if dry_run else settings.metrics_file),
         refuse_unready=partial(asking.refuse_unready, recordings) if asks else None,
-        monthly_usd=None if settings.budget is None else budget_of(settings.budget),
+        monthly_usd=month,
         concurrency=asking.concurrency,
         shows_progress=not quiet,
     )

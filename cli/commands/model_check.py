@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from slowwave.cli.arguments.model_options import (
-    CheckerOption,
     ModelOption,
     endpoints_of,
     refuse_unready_models,
@@ -27,7 +26,10 @@ def model_check(
     api_base: Annotated[
         str | None, typer.Option(metavar="URL", help="Base URL of the model's server.")
     ] = None,
-    checker: CheckerOption = None,
+    checker: Annotated[
+        str | None,
+        typer.Option(metavar="NAME|none", help="The model that checks. Default: the same model."),
+    ] = None,
     config: ConfigOption = None,
     json: JsonOption = False,
     quiet: QuietOption = False,
@@ -78,7 +80,7 @@ def _as_text(answer: SampleAnswer) -> str:
 def _price_as_text(price: WindowPrice) -> str:
     size = f"{price.prompt_tokens:,} tokens read, {price.answer_tokens:,} written"
     if price.cost_usd is None:
-        return f"A full window ({size}): price unknown, so max_cost and budget refuse this model."
+        return f"A full window ({size}): price unknown, so max_cost and monthly_budget refuse it."
     from slowwave.consolidation.planning.estimates import FOLLOW_UPS
 
     more = usd_of(FOLLOW_UPS * price.cost_usd)

@@ -278,7 +278,7 @@ class Night:
         pages: WikiOfRun,
     ) -> dict[str, Any]:
         """Show the outcome to people, or return it for programs."""
-        cost = estimate_cost(outcome, writer, self.concurrency) if self.dry_run else None
+        cost = estimate_cost(outcome, writer, self.concurrency)
         failure = model_failure(place.named, outcome, writer, self.recordings)
         if self.output.json:
             found = as_json(outcome, str(place.named), self.dry_run, writer)
@@ -295,7 +295,8 @@ class Night:
             shown = as_text(outcome, place.named, self.dry_run, writer, memory_file, self.verbose)
             budgets = budget_as_text(budget, place.budget())
             self.output.show(*shown, *budgets, *guard_as_text(guarded))
-            self.output.show(*cost_as_text(cost, self.concurrency))
+            if self.dry_run:
+                self.output.show(*cost_as_text(cost, self.concurrency))
             if failure is not None:
                 self.output.show("", failure)
         return {}

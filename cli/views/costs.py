@@ -18,7 +18,7 @@ _TOKENS_A_SECOND = 60
 
 @dataclass(frozen=True)
 class CostEstimate:
-    """What the windows of a dry run would cost at most, with checks and repairs."""
+    """What windows would cost at most, with checks and repairs."""
 
     windows: int
     prompt_tokens: int
@@ -67,8 +67,8 @@ def estimate_cost(outcome: Outcome, writer: Writer, concurrency: int) -> CostEst
 
 
 def cost_as_json(cost: CostEstimate | None) -> dict[str, Any]:
-    """Return an estimate as format 1; {} if there is none."""
-    return {} if cost is None else {"estimate": asdict(cost)}
+    """Return an estimate as format 1."""
+    return {"estimate": None if cost is None else asdict(cost)}
 
 
 def cost_as_text(cost: CostEstimate | None, concurrency: int) -> list[str]:

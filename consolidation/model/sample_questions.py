@@ -26,7 +26,7 @@ from .unanswered import Unanswered
 from .usage_limits import PendingCall, UsageLimits, UsageMeter, usage_of
 
 # All calls of a check together.
-_MAX_SECONDS = 60.0
+_MAX_SECONDS = 60
 _NO_VECTOR = np.zeros(0, dtype=np.float32)
 _SAMPLE = (
     Source("a", "The backup job runs at 02:00.", "2026-03-02T00:00:00.000Z", _NO_VECTOR),

@@ -46,7 +46,7 @@ def test_text_shows_the_price_of_a_window(cli: Cli, server: ModelServer) -> None
     assert read.startswith("check: ")
     assert "USD, with checks and repairs up to" in window
     unknown = cli(*check(server)).out.splitlines()[-1]
-    assert "price unknown, so max_cost and budget refuse this model" in unknown
+    assert "price unknown, so max_cost and monthly_budget refuse it" in unknown
 
 
 def test_another_checker_is_asked_to_check_and_none_is_not(cli: Cli, server: ModelServer) -> None:
