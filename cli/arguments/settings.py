@@ -52,9 +52,9 @@ def _settable(command: Any) -> Iterator[TyperOption]:
             yield from _settable(command.get_command(None, name))
         return
     for option in command.params:
-        if isinstance(option, TyperOption) and option.name != "config":
-            if option.allow_from_autoenv or option.name in DELETING:
-                yield option
+        is_option = isinstance(option, TyperOption) and option.name != "config"
+        if is_option and (option.allow_from_autoenv or option.name in DELETING):
+            yield option
 
 
 def beside_file(context: typer.Context, value: Path | None) -> Path | None:

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from slowwave.cli.arguments.monthly_budget import MonthlyBudget
-from slowwave.store.file import open_any_version
+from slowwave.store.file import MemoryFile, open_any_version
 from slowwave.store.ledger import Run, read_runs
+from slowwave.store.model_answers import cost_of_answers
 from slowwave.store.records import timestamp
 
 
@@ -16,13 +17,15 @@ def month_so_far(path: Path, usd: float, now: datetime) -> MonthlyBudget:
     """Return the budget of the month of `now`, with what the runs of the file have spent."""
     month = timestamp(now)[:7]
     with open_any_version(path) as file:
-        spent = sum(_cost_of(run) for run in read_runs(file) if run.started_at[:7] == month)
-    return MonthlyBudget(usd, spent)
+        runs = [run for run in read_runs(file) if run.started_at[:7] == month]
+        return MonthlyBudget(usd, sum(_cost_of(run, file) for run in runs))
 
 
-def _cost_of(run: Run) -> float:
+def _cost_of(run: Run, file: MemoryFile) -> float:
     """Return what a run cost in USD, by litellm's table if the run could not tell."""
-    used: dict[str, Any] = (run.report or {}).get("model") or {}
+    used: dict[str, Any] | None = (run.report or {}).get("model")
+    if used is None:  # it was killed: its answers are kept
+        return cost_of_answers(file, run.started_at)
     cost = used.get("cost_usd", 0.0)
     if cost is None:
         from slowwave.consolidation.model.known_models import price_of

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
@@ -16,17 +15,20 @@ from slowwave.cli.terminal.interpreter import without_garbage_collection
 from slowwave.cli.terminal.output import Output, clean
 from slowwave.cli.terminal.progress_bars import shown_progress
 from slowwave.cli.terminal.signals import signals_of_this_command
-from slowwave.cli.terminal.wording import counted
 from slowwave.cli.views.asked import routes_as_json
 from slowwave.cli.views.costs import cost_as_json, cost_as_text, estimate_cost
 from slowwave.cli.views.guard import guard_as_json, guard_as_text
 from slowwave.cli.views.memory import ids_in, read_views
 from slowwave.cli.views.outcome import as_json, as_text, budget_as_json, budget_as_text
-from slowwave.cli.views.problems import model_failure, tell_problems, unanswered_windows
+from slowwave.cli.views.problems import (
+    model_failure,
+    tell_problems,
+    unanswered_windows,
+    what_went_wrong,
+)
 from slowwave.cli.views.report_file import report_of, write_report
 from slowwave.cli.views.wiki import write_after_run
 from slowwave.consolidation.errors import ConsolidationError
-from slowwave.consolidation.proposals import State
 from slowwave.consolidation.runtime.redaction import without_secrets
 from slowwave.store.errors import StoreError
 
@@ -49,9 +51,6 @@ _FROM_BEST_TO_WORST = (
     *(Code.DONE, Code.WORK_TO_DO, Code.PARTLY, Code.FAILED, Code.USAGE, Code.HELD),
     *(Code.UNUSABLE_FILE, Code.DEFECT, Code.INTERRUPTED, Code.TERMINATED),
 )
-
-# The states of proposals of which a quiet run reports the number.
-_WRONG: tuple[State, ...] = ("failed", "skipped", "rejected")
 
 
 @dataclass(frozen=True)
@@ -278,7 +277,8 @@ class Night:
         pages: WikiOfRun,
     ) -> dict[str, Any]:
         """Show the outcome to people, or return it for programs."""
-        cost = estimate_cost(outcome, writer, self.concurrency)
+        shows_cost = self.dry_run or self.output.json
+        cost = estimate_cost(outcome, writer, self.concurrency) if shows_cost else None
         failure = model_failure(place.named, outcome, writer, self.recordings)
         if self.output.json:
             found = as_json(outcome, str(place.named), self.dry_run, writer)
@@ -303,7 +303,7 @@ class Night:
 
     def _report_problems(self, file: Path, outcome: Outcome, writer: Writer, code: int) -> int:
         """Report on stderr what went wrong, and return the exit code."""
-        summary, hint = _what_went_wrong(file, outcome)
+        summary, hint = what_went_wrong(file, outcome)
         broken_off, recordings = outcome.broken_off, self.recordings
         failure = model_failure(file, outcome, writer, recordings)
         code = tell_problems(
@@ -340,31 +340,3 @@ def _rules_without_tenant(named: Path, memory_file: Path, options: CycleOptions)
     for rule in rules:
         if rule.tenant not in known:
             yield f"{named} has no tenant '{rule.tenant}', but there is a rule for it: {rule.text}."
-
-
-def _what_went_wrong(file: Path, outcome: Outcome) -> tuple[str, str]:
-    """Return in one line what a quiet run does not show, and where to read more."""
-    wrong = [result for result in outcome.results if result.state in _WRONG]
-    states = [result.state for result in wrong]
-    unanswered = [window for window in outcome.asked if window.state in ("failed", "skipped")]
-    parts = outcome.waiting_parts
-    raw = parts.states.get("raw", 0)
-    aged = [result.why for result in outcome.aged if result.why]
-    problems = (
-        *((state in states, f"{states.count(state)} {state}") for state in _WRONG),
-        (unanswered, f"{counted(len(unanswered), 'question', 'questions')} not answered"),
-        (parts.unread, f"{counted(parts.unread, 'part', 'parts')} of conversations not read"),
-        (raw, f"{counted(raw, 'answer', 'answers')} about conversations not readable"),
-        (outcome.purged.why, "not all purged"),
-        (aged, "not all expired or archived"),
-    )
-    whys = [
-        *(window.why for window in unanswered),
-        *(result.why for result in wrong),
-        *(outcome.purged.why, *aged, parts.why),
-    ]
-    why = next(filter(None, whys), "")
-    first = f", first: {why.rstrip('.')}." if why else "."
-    more = f"See: slowwave log {shlex.quote(str(file))} {outcome.run_id}" if outcome.run_id else ""
-    counts = ", ".join(text for is_present, text in problems if is_present)
-    return clean(f"{file}: {counts}{first}"), clean(more)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING
 
 from slowwave.cli.terminal.exits import Code
@@ -13,10 +14,13 @@ if TYPE_CHECKING:
 
     from slowwave.consolidation.errors import ConsolidationError
     from slowwave.consolidation.model.recording import Recordings
-    from slowwave.consolidation.proposals import AskedWindow
+    from slowwave.consolidation.proposals import AskedWindow, State
     from slowwave.consolidation.running.outcome import Outcome
     from slowwave.consolidation.writing.writer import Writer
     from slowwave.store.errors import StoreError
+
+# The states of proposals of which a quiet run reports the number.
+_WRONG: tuple[State, ...] = ("failed", "skipped", "rejected")
 
 
 def tell_problems(
@@ -81,3 +85,31 @@ def model_failure(
 def unanswered_windows(outcome: Outcome) -> list[AskedWindow]:
     """Return the windows that a model was to be asked about, and did not answer."""
     return [each for each in outcome.asked if each.state in ("failed", "skipped")]
+
+
+def what_went_wrong(file: Path, outcome: Outcome) -> tuple[str, str]:
+    """Return in one line what a quiet run does not show, and where to read more."""
+    wrong = [result for result in outcome.results if result.state in _WRONG]
+    states = [result.state for result in wrong]
+    unanswered = unanswered_windows(outcome)
+    parts = outcome.waiting_parts
+    raw = parts.states.get("raw", 0)
+    aged = [result.why for result in outcome.aged if result.why]
+    problems = (
+        *((state in states, f"{states.count(state)} {state}") for state in _WRONG),
+        (unanswered, f"{counted(len(unanswered), 'question', 'questions')} not answered"),
+        (parts.unread, f"{counted(parts.unread, 'part', 'parts')} of conversations not read"),
+        (raw, f"{counted(raw, 'answer', 'answers')} about conversations not readable"),
+        (outcome.purged.why, "not all purged"),
+        (aged, "not all expired or archived"),
+    )
+    whys = [
+        *(window.why for window in unanswered),
+        *(result.why for result in wrong),
+        *(outcome.purged.why, *aged, parts.why),
+    ]
+    why = next(filter(None, whys), "")
+    first = f", first: {why.rstrip('.')}." if why else "."
+    more = f"See: slowwave log {shlex.quote(str(file))} {outcome.run_id}" if outcome.run_id else ""
+    counts = ", ".join(text for is_present, text in problems if is_present)
+    return clean(f"{file}: {counts}{first}"), clean(more)

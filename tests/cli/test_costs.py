@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from cli_calls import Cli
 from commands import configure, setting
-from model_nights import Agent, near_pairs
+from model_nights import Agent, facts
 from nights import execute, rows
 
 from slowwave.cli.nights.month import month_so_far
@@ -21,7 +21,7 @@ PRICED = "openai/gpt-4o-mini"
 
 
 def remember_two(agent: Agent) -> None:
-    agent.remember([*near_pairs(1, tenant="a"), *near_pairs(1, tenant="b")])
+    agent.remember(facts(2))
 
 
 def test_a_dry_run_ends_with_tokens_price_and_seconds(agent: Agent, cli: Cli) -> None:
@@ -123,6 +123,13 @@ def test_a_night_of_unknown_cost_counts_with_its_tokens(priced: Agent) -> None:
     now = datetime.now(UTC)
     spend(priced, None, timestamp(now), tokens=1_000_000)
     assert month_so_far(priced.path, 2.0, now).spent == pytest.approx(0.15)
+
+
+def test_a_killed_night_counts_with_the_answers_that_it_kept(priced: Agent, cli: Cli) -> None:
+    spent = night(cli, priced, "2 USD", "--json").json["model"]["cost_usd"]
+    execute(priced.path, "UPDATE runs SET report = NULL, outcome = 'interrupted'")
+    now = datetime.now(UTC)
+    assert month_so_far(priced.path, 2.0, now).spent == pytest.approx(spent)
 
 
 def test_the_smaller_limit_counts(priced: Agent, cli: Cli) -> None:

@@ -131,3 +131,15 @@ def test_a_night_whose_model_answered_says_nothing_on_stderr(
     assert (ended.code, ended.err) == (0, "")
     model = ended.json["model"]
     assert (model["refused"], model["unanswered"], model["why"]) == (None, 0, None)
+
+
+def test_a_report_of_a_failed_rehearsal_does_not_say_that_there_was_nothing_to_do(
+    agent: Agent, maintain: Callable[..., Ended], tmp_path: Path
+) -> None:
+    agent.server.responder = lambda _: refuses(404, "no such model")
+    report = tmp_path / "night.md"
+    ended = maintain("--dry-run", "--ask", setting("report", report))
+    assert (ended.code, len(ended.err.splitlines())) == (1, 1)
+    assert "no such model" in ended.out.splitlines()[-1]
+    assert "nothing to do" not in report.read_text("utf-8")
+    assert "no such model" in report.read_text("utf-8")
