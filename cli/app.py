@@ -40,6 +40,7 @@ from .commands import (
     log,
     maintain,
     mcp,
+    model_check,
     questions,
     recall,
     review,
@@ -84,6 +85,7 @@ COMMANDS: dict[str, Command] = {
     "export": export.export,
     "check": check.check,
     "mcp": mcp.mcp,
+    "model-check": model_check.model_check,
 }
 REVIEW_COMMANDS: dict[str, Command] = {
     "list": review.list_waiting,
@@ -102,7 +104,7 @@ PANELS = {
     "Operate": ("check", "mcp"),
 }
 # What only --help-all lists besides them.
-MORE = {"Consolidate": ("questions", "answer", "eval")}
+MORE = {"Consolidate": ("questions", "answer", "eval"), "Operate": ("model-check",)}
 _PANEL_OF = {
     name: panel for panels in (PANELS, MORE) for panel, names in panels.items() for name in names
 }

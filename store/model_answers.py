@@ -52,3 +52,13 @@ def write_answers(file: MemoryFile, answers: Sequence[KeptAnswer], now: str) -> 
         "INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?, ?, ?, ?)",
         [(key, model, *astuple(answer), now) for key, model, answer in answers],
     )
+
+
+def cost_of_answers(file: MemoryFile, created_at: str) -> float:
+    """Return what the answers of a run cost in USD, as far as that is known; in any version."""
+    if "answers" not in file.db.table_names():
+        return 0.0
+    (row,) = file.rows(
+        "SELECT total(cost_usd) AS cost FROM answers WHERE created_at = ?", [created_at]
+    )
+    return float(row["cost"])

@@ -58,7 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.exit(f"absent: {chosen.file}")
     labelled = [json.loads(line) for line in chosen.file.read_text("utf-8").splitlines()]
     judged = list(_judged(labelled, chosen.replay))
-    sys.stdout.writelines(f"{line}\n" for line in _report(judged, chosen.verbose))
+    sys.stdout.writelines(f"{line}\n" for line in report(judged, chosen.verbose))
 
 
 def questions(labelled: Sequence[dict[str, Any]]) -> list[list[dict[str, Any]]]:
@@ -83,14 +83,14 @@ def _judged(labelled: Sequence[dict[str, Any]], replay: Path | None) -> Iterator
     answers = {} if replay is None else dict(read_recording(replay).answers)
     missing: list[Messages] = []
     for question in questions(labelled):
-        drafts = [_draft(each) for each in question]
+        drafts = [draft_of(each) for each in question]
         messages = ask_to_check(drafts)
         answer = answers.get(question_key(_MODEL, messages))
         if answer is None:
             missing.append(messages)
         stated = {} if answer is None else _by_number(answer.answer)
         for number, (each, draft) in enumerate(zip(question, drafts, strict=True), start=1):
-            program = tuple(fault.why for fault in find_unsupported(draft.text, draft.sources))
+            program = faults_of(draft)
             found = objections_of(stated.get(number), draft)
             reading = None if answer is None else (*found.reasons, *found.lost_reasons)
             yield Judged(each, draft, program, reading)
@@ -101,7 +101,8 @@ def _judged(labelled: Sequence[dict[str, Any]], replay: Path | None) -> Iterator
         sys.stderr.write(f"{len(missing)} questions without an answer: {path}\n")
 
 
-def _draft(labelled: dict[str, Any]) -> DraftToCheck:
+def draft_of(labelled: dict[str, Any]) -> DraftToCheck:
+    """Return a labelled draft as a checker is shown it."""
     sources = [
         Source(each["id"], each["text"], each["said"], _NO_VECTOR) for each in labelled["sources"]
     ]
@@ -111,11 +112,17 @@ def _draft(labelled: dict[str, Any]) -> DraftToCheck:
     return DraftToCheck("synthesize", sources, text, hints=hints)
 
 
+def faults_of(draft: DraftToCheck) -> tuple[str, ...]:
+    """Return what the program finds wrong with a draft."""
+    return tuple(fault.why for fault in find_unsupported(draft.text, draft.sources))
+
+
 def _by_number(text: str) -> dict[int, Any]:
     return {each.n: each for each in parse_answer(CheckAnswer, text).groups}
 
 
-def _report(judged: Sequence[Judged], verbose: bool) -> Iterator[str]:
+def report(judged: Sequence[Judged], verbose: bool = False) -> Iterator[str]:
+    """Yield the shares of drafts that were turned down, a line each."""
     for name, wrong in (("wrong drafts caught", True), ("faithful drafts turned down", False)):
         chosen = [each for each in judged if bool(each.labelled["faithful"]) is not wrong]
         program = [each for each in chosen if each.by_program]

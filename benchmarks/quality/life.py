@@ -151,20 +151,21 @@ def _parts(lines: Sequence[str], count: int) -> list[list[str]]:
 
 def replaying(recording: Path, model: str = "writer", checker: str = "checker") -> Writer:
     """Return a writer that answers from a recording; checker: a model's name, same or none."""
-    return _writer_of(model, None, checker, open_recordings(None, recording))
+    return writer_of(model, None, checker, open_recordings(None, recording))
 
 
 def _writer(chosen: argparse.Namespace) -> Writer | None:
     if chosen.replay:
         return replaying(chosen.replay, chosen.model or "writer", chosen.checker)
     if chosen.model:
-        return _writer_of(chosen.model, chosen.api_base, chosen.checker, Recordings())
+        return writer_of(chosen.model, chosen.api_base, chosen.checker, Recordings())
     return None
 
 
-def _writer_of(
+def writer_of(
     model: str, api_base: str | None, checker: str, recordings: Recordings
 ) -> ModelWriter:
+    """Return a writer that asks a model; checker: a model's name, same or none."""
     known: dict[str, Literal["same", "none"]] = {"same": "same", "none": "none"}
     checked_by = known.get(checker) or Endpoint(checker, api_base)
     return ModelWriter(Endpoint(model, api_base), recordings=recordings, checker=checked_by)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -11,6 +11,7 @@ import typer
 from slowwave.cli.terminal.interpreter import shorten_turns_of_threads
 from slowwave.consolidation.writing.writer import AGENT
 
+from .monthly_budget import MonthlyBudget
 from .options import setting
 
 # The default for `cli:` models.
@@ -113,12 +114,33 @@ class ModelOptions:
     max_tokens: MaxTokensOption = None
     max_time: MaxTimeOption = None
 
-    def writer(self, recordings: Recordings | None = None) -> Writer:
-        """Return a writer with a budget of its own. Raises `typer.BadParameter`."""
+    def writer(
+        self, recordings: Recordings | None = None, month: MonthlyBudget | None = None
+    ) -> Writer:
+        """Return a writer with a budget of its own. Raises `typer.BadParameter`.
+
+        month: what may still be spent this month, if that is limited.
+        """
         limits = (self.max_calls, self.max_tokens, self.max_cost, self.max_time)
         return make_writer(
-            self.model, self.api_base, self.checker, self.concurrency, limits, recordings
+            self.model,
+            self.api_base,
+            self.checker,
+            self.concurrency,
+            limits,
+            recordings,
+            None,
+            month,
         )
+
+    def refuse_unready(self, recordings: Recordings | None = None) -> None:
+        """Refuse models that cannot be asked, before anything else is loaded.
+
+        Raises `ModelError`.
+        """
+        if self.model is None or (recordings is not None and not recordings.asks):
+            return
+        refuse_unready_models(self.model, self.api_base, self.checker)
 
 
 @dataclass(frozen=True)
@@ -141,10 +163,12 @@ def make_writer(
     limits: tuple[int | None, int | None, float | None, float | None],
     recordings: Recordings | None,
     owner: BudgetOwner | None = None,
+    month: MonthlyBudget | None = None,
 ) -> Writer:
     """Return a writer that calls the model that is named or recorded, or else the built-in one.
 
     limits: maximum calls, tokens, USD and seconds. owner: grants them, if several runs share them.
+    month: what may still be spent this month.
     Raises `typer.BadParameter`, and `ModelError` if a program to ask is not there.
     """
     for option, name in (("--model", model), ("--checker", checker)):
@@ -168,6 +192,8 @@ def make_writer(
     # An answer from a recording costs only time.
     asks = recordings is None or recordings.asks
     usage = UsageLimits(*limits) if asks else UsageLimits(seconds=limits[-1])
+    if asks and month is not None and (usage.cost_usd is None or month.left < usage.cost_usd):
+        usage = replace(usage, cost_usd=month.left, purse=month.named)
     opener, checked_by = opener_of(model, api_base), _checker(checker, model, api_base)
     if asks:
         refuse_missing_programs(opener, checked_by)
@@ -181,6 +207,33 @@ def refuse_missing_programs(*openers: Opener | str) -> None:
     for opener in openers:
         if isinstance(opener, CommandLine):
             opener.open()
+
+
+def refuse_unready_models(model: str, api_base: str | None, checker: str | None) -> None:
+    """Refuse models that litellm does not know, a missing key, and a missing program.
+
+    Raises `ModelError`.
+    """
+    from slowwave.consolidation.model.calls import Endpoint
+    from slowwave.consolidation.model.known_models import refuse_unready
+
+    for opener in openers_of(model, api_base, checker):
+        if isinstance(opener, Endpoint):
+            refuse_unready(opener)
+        elif opener is not None:
+            refuse_missing_programs(opener)
+
+
+def openers_of(
+    model: str, api_base: str | None, checker: str | None
+) -> tuple[Opener, Opener | None]:
+    """Return who writes and who checks; None if only a program checks."""
+    from slowwave.consolidation.model.functions import opener_of
+
+    writer, checked_by = opener_of(model, api_base), _checker(checker, model, api_base)
+    if checked_by == "none":
+        return writer, None
+    return writer, writer if checked_by == "same" else checked_by
 
 
 def _checker(

@@ -12,6 +12,7 @@ from slowwave.cli.terminal.log_lines import LogFormat, write_in
 from slowwave.store.purge import KEPT_DAYS
 
 from .durations import check_duration, check_rules
+from .monthly_budget import check_budget
 from .options import EnabledOption, setting
 from .settings import is_on_command_line
 
@@ -105,6 +106,15 @@ class NightSettings:
             callback=check_rules,
             help="With --phase expire: how long to keep memories, as in kind=context,keep=30d or "
             "tenant=ops,layer=working,keep=2w. Repeatable.",
+        ),
+    ] = None
+    monthly_budget: Annotated[
+        str | None,
+        setting(
+            metavar="USD",
+            callback=check_budget,
+            help="Maximum spend on models in a calendar month, by all runs of a file, as in "
+            "'2 USD'. Refuses to call a model whose price is unknown.",
         ),
     ] = None
     keep_backups: Annotated[

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
@@ -43,16 +43,18 @@ _SOURCES = {"COMMANDLINE": "the command line", "ENVIRONMENT": "SLOWWAVE_{}"}
 
 def keys_of(command: Any) -> frozenset[str]:
     """Return the options of a command, or of all commands of a group, that the file may set."""
+    return frozenset(option.name or "" for option in _settable(command))
+
+
+def _settable(command: Any) -> Iterator[TyperOption]:
     if hasattr(command, "commands"):
-        names = command.list_commands(None)  # of extensions, too
-        return frozenset().union(*(keys_of(command.get_command(None, name)) for name in names))
-    return frozenset(
-        option.name
-        for option in command.params
-        if isinstance(option, TyperOption)
-        and (option.allow_from_autoenv or option.name in DELETING)
-        and option.name != "config"
-    )
+        for name in command.list_commands(None):  # of extensions, too
+            yield from _settable(command.get_command(None, name))
+        return
+    for option in command.params:
+        is_option = isinstance(option, TyperOption) and option.name != "config"
+        if is_option and (option.allow_from_autoenv or option.name in DELETING):
+            yield option
 
 
 def beside_file(context: typer.Context, value: Path | None) -> Path | None:
@@ -97,7 +99,13 @@ def read_named(context: typer.Context, value: Path | None) -> Path | None:
 def _read(context: typer.Context, path: Path) -> None:
     """Make the values of a config file the defaults of a command."""
     context.meta[_CONFIG] = path
-    values = _values(path, keys_of(context.find_root().command))
+    settable = list(_settable(context.find_root().command))
+    values = _values(path, frozenset(option.name or "" for option in settable))
+    for name, value in values.items():
+        # A value that no command takes is wrong in each of them, and not only where it counts.
+        options = [option for option in settable if option.name == name]
+        if not any(_fits(value, option) for option in options):
+            _to_default(value, options[0], path)
     context.default_map = {
         option.name: _to_default(values[option.name], option, path)
         for option in context.command.params
@@ -131,10 +139,20 @@ def _unknown_keys(unknown: list[str], keys: list[str]) -> str:
     return sentence if all(near.values()) else f"{sentence} Known keys: {', '.join(keys)}."
 
 
+def _fits(value: Any, option: TyperOption) -> bool:
+    """Whether a value, or each of a list, has the type of an option."""
+    _, types = _type_of(option)
+    return all(type(each) in types for each in (value if isinstance(value, list) else [value]))
+
+
+def _type_of(option: TyperOption) -> tuple[str, tuple[type, ...]]:
+    return _TYPES.get(option.type_descriptor.annotation, ("a string", (str,)))
+
+
 def _to_default(value: Any, option: TyperOption, path: Path) -> Any:
     """Return a value in the form that an option takes: a list, a text with commas, or one value."""
     values = value if isinstance(value, list) else [value]
-    expected, types = _TYPES.get(option.type_descriptor.annotation, ("a string", (str,)))
+    expected, types = _type_of(option)
     for each in values:
         if type(each) not in types:  # Typer would convert true to 1, and 5 to "5"
             shown = str(each).lower() if isinstance(each, bool) else repr(each)

@@ -11,6 +11,7 @@ import typer
 
 from slowwave.cli.arguments.durations import duration_of, retention_of
 from slowwave.cli.arguments.model_options import RecordableModelOptions
+from slowwave.cli.arguments.monthly_budget import budget_of
 from slowwave.cli.arguments.night_options import NightSettings, OldPhases, PhaseOption
 from slowwave.cli.arguments.option_rules import ASKING, given_in, refuse_missing, without_effect
 from slowwave.cli.arguments.options import (
@@ -155,6 +156,7 @@ def maintain(
         output.note(note)
 
     recordings = asking.recordings(dry_run and not ask)
+    asks = "consolidate" in phases and (ask or not dry_run)
     writer_of = partial(asking.writer, recordings)
     writer = writer_of()
     options = CycleOptions(
@@ -176,6 +178,7 @@ def maintain(
         | ({} if writer.checker == writer.model else {"checker": writer.checker})
         | ({} if review == "never" else {"review": review}),
     )
+    month = None if settings.monthly_budget is None else budget_of(settings.monthly_budget)
     night = Night(
         options,
         SentenceEmbedder(embedder),
@@ -197,6 +200,9 @@ def maintain(
             settings.min_new,
         ),
         Watch(None if dry_run else settings.metrics_file),
+        refuse_unready=partial(asking.refuse_unready, recordings) if asks else None,
+        monthly_usd=month,
+        concurrency=asking.concurrency,
         shows_progress=not quiet,
     )
     for place in places:

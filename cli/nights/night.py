@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
@@ -16,20 +15,25 @@ from slowwave.cli.terminal.interpreter import without_garbage_collection
 from slowwave.cli.terminal.output import Output, clean
 from slowwave.cli.terminal.progress_bars import shown_progress
 from slowwave.cli.terminal.signals import signals_of_this_command
-from slowwave.cli.terminal.wording import counted
 from slowwave.cli.views.asked import routes_as_json
+from slowwave.cli.views.costs import cost_as_json, cost_as_text, estimate_cost
 from slowwave.cli.views.guard import guard_as_json, guard_as_text
 from slowwave.cli.views.memory import ids_in, read_views
 from slowwave.cli.views.outcome import as_json, as_text, budget_as_json, budget_as_text
-from slowwave.cli.views.problems import tell_problems
+from slowwave.cli.views.problems import (
+    model_failure,
+    tell_problems,
+    unanswered_windows,
+    what_went_wrong,
+)
 from slowwave.cli.views.report_file import report_of, write_report
 from slowwave.cli.views.wiki import write_after_run
 from slowwave.consolidation.errors import ConsolidationError
-from slowwave.consolidation.proposals import State
 from slowwave.consolidation.runtime.redaction import without_secrets
 from slowwave.store.errors import StoreError
 
 from .gates import Gates
+from .month import month_so_far
 from .watch import Watch
 
 if TYPE_CHECKING:
@@ -48,9 +52,6 @@ _FROM_BEST_TO_WORST = (
     *(Code.UNUSABLE_FILE, Code.DEFECT, Code.INTERRUPTED, Code.TERMINATED),
 )
 
-# The states of proposals of which a quiet run reports the number.
-_WRONG: tuple[State, ...] = ("failed", "skipped", "rejected")
-
 
 @dataclass(frozen=True)
 class Night:
@@ -59,7 +60,7 @@ class Night:
     options: CycleOptions
     embedder: Embedder
     # Creates a writer for each file: budgets are per file.
-    writer: Callable[[], Writer]
+    writer: Callable[..., Writer]
     recordings: Recordings | None
     dry_run: bool
     # Whether a dry run that finds work has an exit code of its own.
@@ -76,6 +77,12 @@ class Night:
     wiki: Path | None = None
     gates: Gates = field(default_factory=Gates)
     watch: Watch = field(default_factory=Watch)
+    # Raises `ModelError` if the model cannot be asked; None if it is not asked.
+    refuse_unready: Callable[[], None] | None = None
+    # What a calendar month may cost in USD.
+    monthly_usd: float | None = None
+    # How many calls run at one time, for the estimate of a dry run.
+    concurrency: int = 4
     # Whether a terminal shows progress, even if questions replace the report.
     shows_progress: bool = True
 
@@ -117,6 +124,8 @@ class Night:
         try:
             closed = self.gates.closed(place, self.options.tenants, datetime.now(UTC))
             if closed is None:
+                if self.refuse_unready is not None:
+                    self.refuse_unready()
                 code, found = self._maintain(place, writer)
             else:
                 self.output.show(clean(f"{place.named}: nothing was done: {closed.why}."))
@@ -136,6 +145,9 @@ class Night:
         if (remark := place.remark()) is not None:
             self.output.note(clean(remark))
         with place.reading() if self.dry_run else place.changing() as memory_file:
+            if self.monthly_usd is not None:
+                month = month_so_far(memory_file, self.monthly_usd, datetime.now(UTC))
+                writer = self.writer(month=month)
             for note in _rules_without_tenant(place.named, memory_file, self.options):
                 self.output.note(clean(note))
             outcome, guarded = self._consolidate(place, memory_file, writer)
@@ -252,8 +264,17 @@ class Night:
         pages: WikiOfRun,
     ) -> dict[str, Any]:
         """Show the outcome to people, or return it for programs."""
+        shows_cost = self.dry_run or self.output.json
+        cost = estimate_cost(outcome, writer, self.concurrency) if shows_cost else None
+        failure = model_failure(place.named, outcome, writer, self.recordings)
         if self.output.json:
             found = as_json(outcome, str(place.named), self.dry_run, writer)
+            found["model"] |= {
+                "refused": writer.refused,
+                "unanswered": len(unanswered_windows(outcome)),
+                "why": failure,
+            }
+            found |= cost_as_json(cost)
             found["ways"] = routes_as_json(outcome, memory_file)
             found |= budget_as_json(budget, place.budget()) | guard_as_json(guarded)
             return found | pages.as_json()
@@ -261,13 +282,19 @@ class Night:
             shown = as_text(outcome, place.named, self.dry_run, writer, memory_file, self.verbose)
             budgets = budget_as_text(budget, place.budget())
             self.output.show(*shown, *budgets, *guard_as_text(guarded))
+            if self.dry_run:
+                self.output.show(*cost_as_text(cost, self.concurrency))
+            if failure is not None:
+                self.output.show("", failure)
         return {}
 
     def _report_problems(self, file: Path, outcome: Outcome, writer: Writer, code: int) -> int:
         """Report on stderr what went wrong, and return the exit code."""
         summary, hint = what_went_wrong(file, outcome)
+        broken_off, recordings = outcome.broken_off, self.recordings
+        failure = model_failure(file, outcome, writer, recordings)
         code = tell_problems(
-            self.output, code, writer, self.recordings, outcome.broken_off, summary, hint
+            self.output, code, writer, recordings, broken_off, summary, hint, failure
         )
         if not outcome.end_is_kept:
             self.output.note("The end could not be written: the log will show 'interrupted'.")
@@ -315,31 +342,3 @@ def _rules_without_tenant(named: Path, memory_file: Path, options: CycleOptions)
     for rule in rules:
         if rule.tenant not in known:
             yield f"{named} has no tenant '{rule.tenant}', but there is a rule for it: {rule.text}."
-
-
-def what_went_wrong(file: Path, outcome: Outcome) -> tuple[str, str]:
-    """Return in one line what a quiet run does not show, and where to read more."""
-    wrong = [result for result in outcome.results if result.state in _WRONG]
-    states = [result.state for result in wrong]
-    unanswered = [window for window in outcome.asked if window.state in ("failed", "skipped")]
-    parts = outcome.waiting_parts
-    raw = parts.states.get("raw", 0)
-    aged = [result.why for result in outcome.aged if result.why]
-    problems = (
-        *((state in states, f"{states.count(state)} {state}") for state in _WRONG),
-        (unanswered, f"{counted(len(unanswered), 'question', 'questions')} not answered"),
-        (parts.unread, f"{counted(parts.unread, 'part', 'parts')} of conversations not read"),
-        (raw, f"{counted(raw, 'answer', 'answers')} about conversations not readable"),
-        (outcome.purged.why, "not all purged"),
-        (aged, "not all expired or archived"),
-    )
-    whys = [
-        *(window.why for window in unanswered),
-        *(result.why for result in wrong),
-        *(outcome.purged.why, *aged, parts.why),
-    ]
-    why = next(filter(None, whys), "")
-    first = f", first: {why.rstrip('.')}." if why else "."
-    more = f"See: slowwave log {shlex.quote(str(file))} {outcome.run_id}" if outcome.run_id else ""
-    counts = ", ".join(text for is_present, text in problems if is_present)
-    return clean(f"{file}: {counts}{first}"), clean(more)

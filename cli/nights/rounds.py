@@ -26,7 +26,7 @@ from slowwave.cli.terminal.progress_bars import shown_progress
 from slowwave.cli.terminal.signals import signals_of_this_command
 from slowwave.cli.views.asked import routes_as_json
 from slowwave.cli.views.outcome import as_json, as_text, budget_as_json, budget_as_text
-from slowwave.cli.views.problems import tell_problems
+from slowwave.cli.views.problems import tell_problems, what_went_wrong
 from slowwave.cli.views.questions import given_as_json, given_as_text
 from slowwave.consolidation.options import CycleOptions, Review
 from slowwave.consolidation.progress import Progress
@@ -40,7 +40,7 @@ from slowwave.store.errors import InvalidLine
 from slowwave.store.places import Place
 
 from .gates import Gates
-from .night import what_went_wrong, write_back
+from .night import write_back
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

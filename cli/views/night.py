@@ -151,6 +151,8 @@ def _view_unwritten(
 ) -> NightView:
     memories = read_views(path, ids_in(result.proposal.sources for result in outcome.results))
     nothing = "nothing to do" if outcome.last_run is None else "nothing more to do"
+    if outcome.verdict != "done":
+        nothing = outcome.verdict
     return NightView(
         file=str(named),
         run=None,

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING
 
 from slowwave.cli.terminal.exits import Code
-from slowwave.cli.terminal.output import Output
+from slowwave.cli.terminal.output import Output, clean
+from slowwave.cli.terminal.wording import counted
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from slowwave.consolidation.errors import ConsolidationError
     from slowwave.consolidation.model.recording import Recordings
+    from slowwave.consolidation.proposals import AskedWindow, State
+    from slowwave.consolidation.running.outcome import Outcome
     from slowwave.consolidation.writing.writer import Writer
     from slowwave.store.errors import StoreError
+
+# The states of proposals of which a quiet run reports the number.
+_WRONG: tuple[State, ...] = ("failed", "skipped", "rejected")
 
 
 def tell_problems(
@@ -22,18 +31,85 @@ def tell_problems(
     broken_off: StoreError | ConsolidationError | None,
     summary: str,
     hint: str = "'slowwave log' shows the run.",
+    failure: str | None = None,
 ) -> int:
     """Report on stderr what went wrong, and return the exit code.
 
-    summary, hint: for a quiet run, which reported nothing else.
+    summary, hint: for a quiet run, which reported nothing else. failure: what the model did not
+    answer, in one line.
     """
     if recordings is not None and recordings.problem is not None:
         code = code or Code.PARTLY
         output.error(recordings.problem, "The answers are kept in the memory file.", code)
     if broken_off is not None:
         output.error(broken_off.message, broken_off.hint, code)
+    elif failure is not None:
+        output.error(failure, "", code)
     elif writer.refused is not None:
         output.error(f"The model refuses every call: {writer.refused}", "", code)
     elif code in (Code.PARTLY, Code.FAILED) and output.quiet:
         output.error(summary, hint, code)
     return code
+
+
+def model_failure(
+    file: Path, outcome: Outcome, writer: Writer, recordings: Recordings | None
+) -> str | None:
+    """Return in one line what the model did not answer, why, and what to do.
+
+    None if it answered everything, or if an interruption or an error of the file is the reason.
+    """
+    asked = unanswered_windows(outcome)
+    parts = outcome.waiting_parts
+    if outcome.interrupted or outcome.broken_off is not None or not (asked or parts.unread):
+        return None
+    left = [counted(len(asked), "question", "questions")] if asked else []
+    if parts.unread:
+        left.append(counted(parts.unread, "conversation part", "conversation parts"))
+    why = next(filter(None, (*(each.why for each in asked), parts.why)), "no reason was given")
+    states = {each.state for each in asked}
+    if writer.refused is not None:
+        first = f"The model refuses every call: {writer.refused.rstrip('.')}. {file}: "
+        first += f"{' and '.join(left)} not answered."
+    else:
+        first = f"{file}: {' and '.join(left)} not answered, first: {why.rstrip('.')}."
+    if recordings is not None and not recordings.asks:
+        todo = "Add the answers to the recording, and repeat the run."
+    elif states == {"skipped"} and writer.refused is None:
+        todo = "The next run asks again."
+    else:
+        todo = "'slowwave model-check' tests server and key; the next run asks again."
+    return clean(f"{first} {todo}")
+
+
+def unanswered_windows(outcome: Outcome) -> list[AskedWindow]:
+    """Return the windows that a model was to be asked about, and did not answer."""
+    return [each for each in outcome.asked if each.state in ("failed", "skipped")]
+
+
+def what_went_wrong(file: Path, outcome: Outcome) -> tuple[str, str]:
+    """Return in one line what a quiet run does not show, and where to read more."""
+    wrong = [result for result in outcome.results if result.state in _WRONG]
+    states = [result.state for result in wrong]
+    unanswered = unanswered_windows(outcome)
+    parts = outcome.waiting_parts
+    raw = parts.states.get("raw", 0)
+    aged = [result.why for result in outcome.aged if result.why]
+    problems = (
+        *((state in states, f"{states.count(state)} {state}") for state in _WRONG),
+        (unanswered, f"{counted(len(unanswered), 'question', 'questions')} not answered"),
+        (parts.unread, f"{counted(parts.unread, 'part', 'parts')} of conversations not read"),
+        (raw, f"{counted(raw, 'answer', 'answers')} about conversations not readable"),
+        (outcome.purged.why, "not all purged"),
+        (aged, "not all expired or archived"),
+    )
+    whys = [
+        *(window.why for window in unanswered),
+        *(result.why for result in wrong),
+        *(outcome.purged.why, *aged, parts.why),
+    ]
+    why = next(filter(None, whys), "")
+    first = f", first: {why.rstrip('.')}." if why else "."
+    more = f"See: slowwave log {shlex.quote(str(file))} {outcome.run_id}" if outcome.run_id else ""
+    counts = ", ".join(text for is_present, text in problems if is_present)
+    return clean(f"{file}: {counts}{first}"), clean(more)

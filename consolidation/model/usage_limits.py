@@ -36,6 +36,8 @@ class UsageLimits:
     tokens: int | None = None
     cost_usd: float | None = None
     seconds: float | None = None
+    # What the limit of money is called; None: by its amount.
+    purse: str | None = None
 
 
 @dataclass(frozen=True)
@@ -302,7 +304,7 @@ class UsageMeter:
             return why if self._owner is not None else f"{why}: {used} are used"
         if not _exceeds(needed.cost_usd, granted.cost_usd):
             return None
-        usd = f"budget of {limits.cost_usd:g} USD"
+        usd = limits.purse or f"budget of {limits.cost_usd:g} USD"
         if needed.cost_usd is None:
             return f"the model's price is unknown, so a {usd} cannot be enforced"
         return f"the {usd} has no room for another call"

@@ -231,6 +231,9 @@ def test_format_1_is_what_the_interface_says(filled: Path, cli: Cli) -> None:
         "prompt_tokens": 0,
         "completion_tokens": 0,
         "cost_usd": 0.0,
+        "refused": None,
+        "unanswered": 0,
+        "why": None,
     }
     merge = next(proposal for proposal in report["proposals"] if "twin-01" in proposal["sources"])
     assert merge.keys() >= {

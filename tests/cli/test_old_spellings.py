@@ -50,7 +50,7 @@ SETTINGS = {
     "max_tokens": 3, "max_time": 3, "min_interval": "1h", "min_new": 1, "retain": "keep=30d",
     "keep_backups": 3, "guard": "self", "guard_limit": 0.5, "log_format": "text",
     "metrics_file": "METRICS", "report": "PAGE", "wiki": "WIKI", "record": "RECORD",
-    "replay": "REPLAY",
+    "replay": "REPLAY", "monthly_budget": "2 USD",
 }  # fmt: skip
 
 

@@ -92,6 +92,7 @@ def test_the_memory_file_may_come_from_the_environment(
         ("tenant = ", "not valid TOML"),
         ("concurrency = 'many'", "concurrency is 'many', but takes an integer"),
         ("min_new = true", "but takes an integer"),
+        ('budget = "2 USD/month"', "takes an integer"),  # of recall: monthly_budget is meant
         ("model = 5", "takes a string"),
         ('dry_run = "yes"', "takes true or false"),
         ("dry_run = true\ndry-run = false", "two spellings"),

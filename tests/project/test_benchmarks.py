@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import importlib
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import night as fixture
 import pytest
+from model_server import ModelServer, answering, groups, verdict
 from places import ROOT
 
+from benchmarks.quality import model
+from benchmarks.quality.bench import QUALITY
 from benchmarks.speed.clock import REST, Clock
 from benchmarks.speed.processes import run
 from benchmarks.speed.steps import STAGES, VECTORS
@@ -74,3 +78,65 @@ def test_a_stage_is_not_counted_for_the_one_around_it() -> None:
 def test_a_step_that_fails_says_why() -> None:
     with pytest.raises(RuntimeError, match="no such thing"):
         run([sys.executable, "-c", "raise SystemExit('no such thing')"])
+
+
+def measure(capsys: pytest.CaptureFixture[str], *arguments: object) -> list[str]:
+    """Return what the benchmark of a model prints."""
+    capsys.readouterr()
+    model.main([str(each) for each in arguments])
+    return capsys.readouterr().out.splitlines()
+
+
+def test_a_model_is_measured_by_drafts_and_the_answers_can_be_replayed(
+    tmp_path: Path, server: ModelServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = {"id": "a", "said": "2026-03-02", "text": "The job runs at 02:00 on host nas-2."}
+    drafts = (
+        (True, "The job runs at 02:00 on host nas-2."),
+        (False, "The job runs at 03:00 on host nas-2."),  # the program finds it
+        (False, "The job never runs on host nas-2 at 02:00."),  # the reading does
+    )
+    lines = [
+        {"case": f"c{at}", "operation": "synthesize", "sources": [said], "kind": "edit"}
+        | {"faithful": faithful, "claims": [{"text": text}]}
+        for at, (faithful, text) in enumerate(drafts)
+    ]
+    (tmp_path / "drafts3.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    server.responder = answering(
+        lambda _: groups(),
+        lambda asked: {
+            "groups": [
+                verdict(draft, [draft["text"]] if "never" in draft["text"] else [])
+                for draft in asked.drafts
+            ]
+        },
+    )
+    named = ("--model", "openai/scripted", "--data", tmp_path)
+    recording = tmp_path / "recording.jsonl"
+    asked = measure(capsys, *named, "--api-base", server.base, "--record", recording)
+    assert "wrong drafts caught, by either: 2 of 2" in asked
+    assert "wrong drafts caught, by program: 1 of 2" in asked
+    assert "faithful drafts turned down, by either: 0 of 1" in asked
+    assert "life-lab.jsonl: absent" in asked
+    assert asked[-1].startswith("cost: unknown, 1 calls, ")
+    replayed = measure(capsys, *named, "--replay", recording)
+    assert replayed[:-1] == asked[:-1]
+    assert replayed[-1].startswith("cost: 0.0000 USD, 0 calls, ")
+
+
+def test_a_model_is_measured_by_a_life(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("jsonl", "gold.json", "recording.jsonl"):
+        shutil.copy(QUALITY / f"life-blind-a.{name}", tmp_path / f"life-lab.{name}")
+    models = ("--model", "writer", "--checker", "checker")
+    recording = tmp_path / "life-lab.recording.jsonl"
+    shown = measure(capsys, *models, "--data", tmp_path, "--replay", recording)
+    assert "drafts3.jsonl: absent" in shown
+    figures = {line[:36].strip(): line[36:].strip() for line in shown}
+    assert float(figures["redundant memories removed"]) > 0.5
+    assert "question not answered" not in "".join(shown)
+
+
+def test_the_drafts_of_the_repository_are_measured_by_default() -> None:
+    drafts = list(model.labelled_drafts(QUALITY / "drafts-held-out.toml"))
+    assert len(drafts) == 258
+    assert {"case", "sources", "claims", "faithful", "kind"} <= drafts[0].keys()

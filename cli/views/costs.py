@@ -1,0 +1,95 @@
+"""What asking a model would cost, before it is asked: tokens, USD and seconds, all estimates."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from slowwave.cli.terminal.output import clean
+from slowwave.cli.terminal.wording import counted
+
+if TYPE_CHECKING:
+    from slowwave.consolidation.running.outcome import Outcome
+    from slowwave.consolidation.writing.writer import Writer
+
+# What served models write in a second.
+_TOKENS_A_SECOND = 60
+
+
+@dataclass(frozen=True)
+class CostEstimate:
+    """What windows would cost at most, with checks and repairs."""
+
+    windows: int
+    prompt_tokens: int
+    answer_tokens: int
+    seconds: int
+    # In USD by the model's name; None if the price is unknown.
+    prices: dict[str, float | None]
+
+
+def estimate_cost(outcome: Outcome, writer: Writer, concurrency: int) -> CostEstimate | None:
+    """Return what asking would cost; None if nothing is left to a model, or it was asked.
+
+    Without a model, the prices are those of examples.
+    """
+    from slowwave.consolidation.planning.estimates import FOLLOW_UPS, Estimate, split_estimate
+
+    sizes = [
+        Estimate(each.window.prompt_tokens, each.window.answer_tokens)
+        for each in outcome.asked
+        if each.state == "planned"
+    ]
+    if writer.model is None:
+        sizes = [split_estimate(each.tokens, len(each.sources)) for each in outcome.plan.undecided]
+    if not sizes:
+        return None
+    from slowwave.consolidation.model.known_models import EXAMPLES, price_of
+
+    prompt = sum(size.prompt for size in sizes)
+    answer = sum(size.answer for size in sizes)
+    prices: dict[str, float | None] = {}
+    for name in EXAMPLES if writer.model is None else (writer.model,):
+        written = price_of(name, prompt, answer)
+        checked = price_of(writer.checker or name, prompt, answer)
+        is_known = written is not None and checked is not None
+        prices[name] = (
+            round(written + (FOLLOW_UPS - 1) * checked, 6) if is_known else None  # type: ignore[operator]  # both are known
+        )
+    at_once = min(concurrency, len(sizes))
+    return CostEstimate(
+        len(sizes),
+        round(FOLLOW_UPS * prompt),
+        round(FOLLOW_UPS * answer),
+        round(FOLLOW_UPS * answer / _TOKENS_A_SECOND / at_once),
+        prices,
+    )
+
+
+def cost_as_json(cost: CostEstimate | None) -> dict[str, Any]:
+    """Return an estimate as format 1."""
+    return {"estimate": None if cost is None else asdict(cost)}
+
+
+def cost_as_text(cost: CostEstimate | None, concurrency: int) -> list[str]:
+    """Return an estimate as the last lines of a report; [] if there is none."""
+    if cost is None:
+        return []
+    known = [f"{usd_of(usd)} with {name}" for name, usd in cost.prices.items() if usd is not None]
+    unknown = [name for name, usd in cost.prices.items() if usd is None]
+    windows = counted(cost.windows, "window", "windows")
+    lines = [
+        f"A model would be asked about {windows}: up to {cost.prompt_tokens:,} tokens read and "
+        f"{cost.answer_tokens:,} written, about {counted(cost.seconds, 'second', 'seconds')} with "
+        f"{counted(concurrency, 'call', 'calls')} at a time."
+    ]
+    if known:
+        lines.append(f"Price: up to {', '.join(known)}. All are estimates, without reasoning.")
+    elif unknown:
+        lines.append(f"Price: unknown for {', '.join(unknown)}. The rest are estimates.")
+    return ["", *map(clean, lines)]
+
+
+def usd_of(usd: float) -> str:
+    """Return an amount for people: two digits that say something."""
+    return f"{usd:.2f} USD" if usd >= 1 or usd == 0 else f"{usd:.4f} USD"

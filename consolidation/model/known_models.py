@@ -1,0 +1,80 @@
+"""What litellm's own tables say of a model, without importing litellm, which takes seconds."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from slowwave.consolidation.runtime.threads import run_in_thread
+
+from .calls import Endpoint, open_model
+
+_PRICES = "model_prices_and_context_window_backup.json"
+_PROVIDERS = "provider_endpoints_support_backup.json"
+# Models for which a dry run shows a price if none was chosen.
+EXAMPLES = ("anthropic/claude-haiku-4-5", "openai/gpt-5-mini", "gemini/gemini-2.5-flash")
+
+
+def refuse_unready(endpoint: Endpoint) -> None:
+    """Refuse a model that litellm does not know, or whose key is not set.
+
+    litellm is only imported if its tables and the environment leave a doubt. Raises `ModelError`.
+    """
+    provider = _provider_of(endpoint.model)
+    if provider is None or not (endpoint.api_base or _has_key(provider)):
+        # In a thread, since an import that is interrupted breaks later ones.
+        run_in_thread(lambda: open_model(endpoint))
+
+
+def price_of(model: str, prompt_tokens: int, answer_tokens: int) -> float | None:
+    """Return what a call costs in USD; None if the table does not know it."""
+    entry = _entry_of(model)
+    read, written = entry.get("input_cost_per_token"), entry.get("output_cost_per_token")
+    if not isinstance(read, int | float) or not isinstance(written, int | float):
+        return None
+    return float(read * prompt_tokens + written * answer_tokens)
+
+
+def _provider_of(model: str) -> str | None:
+    """Return the provider that a name certainly has; None leaves a doubt."""
+    prefix, slash, _ = model.partition("/")
+    if not slash:
+        provider = _entry_of(model).get("litellm_provider")
+        return provider if isinstance(provider, str) else None
+    known = _table(_PROVIDERS).get("providers", {})
+    return prefix if prefix in known or bool(_entry_of(model)) else None
+
+
+def _entry_of(model: str) -> dict[str, Any]:
+    """Return the row of a model, with or without its provider's name before it."""
+    table = _table(_PRICES)
+    prefix, _, rest = model.partition("/")
+    entry = table.get(model)
+    if entry is None and table.get(rest, {}).get("litellm_provider") == prefix:
+        entry = table[rest]
+    return entry if isinstance(entry, dict) else {}
+
+
+def _has_key(provider: str) -> bool:
+    """Whether the variable that most providers' keys have is set."""
+    name = re.sub(r"\W", "_", provider).upper()
+    return bool(os.environ.get(f"{name}_API_KEY", "").strip())
+
+
+@cache
+def _table(name: str) -> dict[str, Any]:
+    """Return a table that comes with litellm; {} if this version has none."""
+    package = find_spec("litellm")
+    for folder in () if package is None else package.submodule_search_locations or ():
+        try:
+            table = json.loads(Path(folder, name).read_text("utf-8"))
+        except (OSError, ValueError):
+            continue
+        if isinstance(table, dict):
+            return table
+    return {}

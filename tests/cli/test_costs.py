@@ -1,0 +1,158 @@
+"""What a night costs, before it is run; and a budget of a month, kept over nights in the file."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli_calls import Cli
+from commands import configure, setting
+from model_nights import Agent, facts
+from nights import execute, rows
+
+from slowwave.cli.nights.month import month_so_far
+from slowwave.consolidation.planning.estimates import Estimate, split_estimate
+from slowwave.store.records import timestamp
+
+PRICED = "openai/gpt-4o-mini"
+
+
+def remember_two(agent: Agent) -> None:
+    agent.remember(facts(2))
+
+
+def test_a_dry_run_ends_with_tokens_price_and_seconds(agent: Agent, cli: Cli) -> None:
+    remember_two(agent)
+    windows, price = cli("maintain", agent.path, "--dry-run", "--model", PRICED).out.splitlines()[
+        -2:
+    ]
+    assert windows.startswith("A model would be asked about 2 windows: up to ")
+    assert "with 4 calls at a time." in windows
+    assert price.startswith("Price: up to 0.00")
+    assert f"USD with {PRICED}. All are estimates" in price
+    found = cli("maintain", agent.path, "--dry-run", "--model", PRICED, "--json").json
+    estimate: dict[str, Any] = found["estimate"]
+    assert estimate["windows"] == 2
+    assert estimate["prompt_tokens"] > estimate["answer_tokens"] > 0
+    assert 0 < estimate["prices"][PRICED] < 0.01
+    assert estimate["seconds"] >= 1
+
+
+def test_without_a_model_the_prices_are_those_of_examples(agent: Agent, cli: Cli) -> None:
+    remember_two(agent)
+    plain = cli("maintain", agent.path, "--dry-run", "--json").json["estimate"]
+    asked = cli("maintain", agent.path, "--dry-run", "--model", PRICED, "--json").json["estimate"]
+    assert {name: plain[name] for name in ("windows", "prompt_tokens", "answer_tokens")} == {
+        name: asked[name] for name in ("windows", "prompt_tokens", "answer_tokens")
+    }
+    assert len(plain["prices"]) == 3
+    assert all(usd > 0 for usd in plain["prices"].values())
+
+
+def test_an_unknown_price_is_said_to_be_unknown(agent: Agent, cli: Cli) -> None:
+    remember_two(agent)
+    shown = cli("maintain", agent.path, "--dry-run", "--model", "openai/scripted")
+    assert shown.out.splitlines()[-1].startswith("Price: unknown for openai/scripted.")
+
+
+def test_a_dry_run_without_windows_names_no_price(memory_file: Path, cli: Cli) -> None:
+    assert "Price" not in cli("maintain", memory_file, "--dry-run", "--model", PRICED).out
+
+
+def test_a_total_is_split_into_what_it_was_made_of() -> None:
+    # 1,173 of the prompt and 10 around the answer; 4 memories with 6 and 4; 200 tokens of texts.
+    assert split_estimate(1_173 + 200 + 24 + 100 + 16 + 10, 4) == Estimate(1_397, 126)
+
+
+# ----------------------------------------------------------------- a budget of a month
+
+
+@pytest.fixture
+def priced(agent: Agent, cli: Cli) -> Agent:
+    """Provide a file whose model has a price, and two windows."""
+    remember_two(agent)
+    configure(agent.path, api_base=agent.server.base, checker="none", concurrency=1)
+    return agent
+
+
+def night(cli: Cli, agent: Agent, budget: str, *arguments: object) -> Any:
+    model = ("--model", PRICED, setting("monthly_budget", budget))
+    return cli("maintain", agent.path, *model, *arguments)
+
+
+def spend(agent: Agent, usd: float | None, started: str, tokens: int = 0) -> None:
+    """Record a night that cost something."""
+    used = {"prompt_tokens": tokens, "completion_tokens": 0, "cost_usd": usd}
+    report = json.dumps({"before": {}, "after": {}, "states": {}, "model": used})
+    execute(
+        agent.path,
+        "INSERT INTO runs (id, started_at, version, options, outcome, report) VALUES (?,?,?,?,?,?)",
+        *(f"run-{started}-{usd}", started, "1", json.dumps({"model": PRICED}), "done", report),
+    )
+
+
+def test_a_night_within_the_budget_is_as_any(priced: Agent, cli: Cli) -> None:
+    ended = night(cli, priced, "2 USD", "--json")
+    assert (ended.code, ended.err) == (0, "")
+    spent = ended.json["model"]["cost_usd"]
+    assert spent > 0
+    assert month_so_far(priced.path, 2.0, datetime.now(UTC)).spent == pytest.approx(spent)
+
+
+def test_what_earlier_nights_of_the_month_spent_is_no_longer_there(priced: Agent, cli: Cli) -> None:
+    spend(priced, 1.25, timestamp(datetime.now(UTC)))
+    spend(priced, 0.75, timestamp(datetime.now(UTC)))
+    ended = night(cli, priced, "2 USD/month")
+    assert ended.code == 3
+    (line,) = ended.err.splitlines()
+    why = "the budget of 2 USD a month, of which 2.0000 USD are spent, has no room for another call"
+    assert f"2 questions not answered, first: {why}" in line
+    assert priced.server.asked == []
+    assert night(cli, priced, "3.00 USD").code == 0
+
+
+def test_another_month_has_a_budget_of_its_own(priced: Agent, cli: Cli) -> None:
+    spend(priced, 50.0, "2020-01-31T23:59:59.000Z")
+    assert night(cli, priced, "2 USD / month").code == 0
+
+
+def test_a_night_of_unknown_cost_counts_with_its_tokens(priced: Agent) -> None:
+    now = datetime.now(UTC)
+    spend(priced, None, timestamp(now), tokens=1_000_000)
+    assert month_so_far(priced.path, 2.0, now).spent == pytest.approx(0.15)
+
+
+def test_a_killed_night_counts_with_the_answers_that_it_kept(priced: Agent, cli: Cli) -> None:
+    spent = night(cli, priced, "2 USD", "--json").json["model"]["cost_usd"]
+    execute(priced.path, "UPDATE runs SET report = NULL, outcome = 'interrupted'")
+    now = datetime.now(UTC)
+    assert month_so_far(priced.path, 2.0, now).spent == pytest.approx(spent)
+
+
+def test_the_smaller_limit_counts(priced: Agent, cli: Cli) -> None:
+    ended = night(cli, priced, "2 USD/month", "--max-cost", "0")
+    assert "the budget of 0 USD has no room" in ended.err
+    spend(priced, 2.0, timestamp(datetime.now(UTC)))
+    assert "a month" in night(cli, priced, "2 USD/month", "--max-cost", "1").err
+
+
+def test_a_model_without_a_price_is_refused(priced: Agent, cli: Cli) -> None:
+    arguments = ("--model", "openai/scripted", setting("monthly_budget", "2 USD"))
+    ended = cli("maintain", priced.path, *arguments)
+    assert ended.code == 3
+    assert "the model's price is unknown, so a budget of 2 USD a month" in ended.err
+    assert priced.server.asked == []
+
+
+@pytest.mark.parametrize("budget", ["2", "2 EUR", "2 USD/year", "-1 USD/month", ""])
+def test_a_budget_that_cannot_be_read_is_wrong_usage(
+    budget: str, memory_file: Path, cli: Cli
+) -> None:
+    configure(memory_file, monthly_budget=budget)
+    ended = cli("maintain", memory_file, "--model", PRICED)
+    assert ended.code == 2
+    assert "as in '2 USD'" in ended.err
+    assert rows(memory_file, "SELECT * FROM runs") == []

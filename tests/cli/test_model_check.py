@@ -1,0 +1,202 @@
+"""Whether a model can be asked: `model-check`, and the same look at the start of a night."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from cli_calls import Cli
+from commands import setting
+from model_nights import Agent, near_pairs
+from model_server import ModelServer, answering, approval, groups, refuses, says
+
+from slowwave.consolidation.errors import ModelError
+from slowwave.consolidation.model.calls import Endpoint
+from slowwave.consolidation.model.known_models import EXAMPLES, price_of, refuse_unready
+
+OPENAI = ("--model", "openai/scripted")
+HEAVY = ("sentence_transformers", "torch", "onnxruntime", "sklearn")
+
+
+def check(server: ModelServer, *arguments: object) -> tuple[object, ...]:
+    return ("model-check", *OPENAI, "--api-base", server.base, *arguments)
+
+
+def test_a_model_that_answers_both_questions_is_ready(cli: Cli, server: ModelServer) -> None:
+    ended = cli(*check(server, "--json"))
+    assert (ended.code, ended.err) == (0, "")
+    found = ended.json
+    assert (found["ready"], found["why"], found["checker"]) == (True, None, "openai/scripted")
+    assert [each["kind"] for each in found["answers"]] == ["write", "check"]
+    assert all(each["why"] is None and each["seconds"] >= 0 for each in found["answers"])
+    assert found["window"]["prompt_tokens"] > 6_000
+    assert found["window"]["cost_usd"] is None
+    assert [asked.kind for asked in server.asked] == ["write", "check"]
+    assert {asked.form for asked in server.asked} == {"json_schema"}
+
+
+def test_text_shows_the_price_of_a_window(cli: Cli, server: ModelServer) -> None:
+    shown = cli("model-check", "--model", "openai/gpt-4o-mini", "--api-base", server.base)
+    write, read, window = shown.out.splitlines()
+    assert write.startswith("write: openai/gpt-4o-mini, answered in the form asked for")
+    assert read.startswith("check: ")
+    assert "USD, with checks and repairs up to" in window
+    unknown = cli(*check(server)).out.splitlines()[-1]
+    assert "price unknown, so max_cost and monthly_budget refuse it" in unknown
+
+
+def test_another_checker_is_asked_to_check_and_none_is_not(cli: Cli, server: ModelServer) -> None:
+    found = cli(*check(server, "--json", setting("checker", "openai/reader"))).json
+    assert [each["model"] for each in found["answers"]] == ["openai/scripted", "openai/reader"]
+    server.forget()
+    found = cli(*check(server, "--json", setting("checker", "none"))).json
+    assert (found["checker"], len(server.asked)) == (None, 1)
+
+
+def test_an_answer_in_another_form_is_asked_for_once_more_and_then_named(
+    cli: Cli, server: ModelServer
+) -> None:
+    server.responder = lambda _: says("Certainly! Both are about backups.")
+    ended = cli(*check(server))
+    assert ended.code == 1
+    (line,) = ended.err.splitlines()
+    assert line.startswith("Error: openai/scripted cannot be used to write: ")
+    assert len(server.asked) == 2
+    found = cli(*check(server, "--json"))
+    assert (found.json["ready"], found.code, json.loads(found.err)["code"]) == (False, 1, 1)
+
+
+def test_an_unreadable_check_is_found_too(cli: Cli, server: ModelServer) -> None:
+    server.responder = answering(
+        lambda _: groups(), lambda asked: approval(asked) | {"groups": "all fine"}
+    )
+    ended = cli(*check(server))
+    assert (ended.code, len(ended.err.splitlines())) == (1, 1)
+    assert "cannot be used to check" in ended.err
+
+
+def test_a_server_that_refuses_is_one_line(cli: Cli, server: ModelServer) -> None:
+    server.responder = lambda _: refuses(401, "not for you")
+    ended = cli(*check(server))
+    assert (ended.code, len(ended.err.splitlines()), len(server.asked)) == (1, 1, 1)
+    assert "not for you" in ended.err
+
+
+@pytest.mark.parametrize("arguments", [(), ("--model", " ")])
+def test_without_a_model_there_is_nothing_to_check(cli: Cli, arguments: tuple[str, ...]) -> None:
+    assert cli("model-check", *arguments).code == 2
+
+
+def test_the_config_file_names_the_model(cli: Cli, server: ModelServer, tmp_path: Path) -> None:
+    config = tmp_path / "night.toml"
+    config.write_text(f'model = "openai/scripted"\napi_base = "{server.base}"\nchecker = "none"\n')
+    assert cli("model-check", "--config", config).code == 0
+    assert len(server.asked) == 1
+
+
+def test_only_the_long_help_lists_it(cli: Cli) -> None:
+    assert "model-check" not in cli("--help").out
+    assert "model-check" in cli("--help-all").out
+    assert cli("model-check", "--help").code == 0
+
+
+# ----------------------------------------------------------------- before a night
+
+
+def ended_with(*arguments: object) -> tuple[int, str, list[str]]:
+    """Return how a process without keys ended: code, stderr, and the heavy modules it loaded."""
+    code = (
+        "import sys\nfrom slowwave.cli.app import run\n"
+        f"code = run({[str(each) for each in arguments]!r})\n"
+        f"print('LOADED', *[n for n in {(*HEAVY, 'litellm')!r} if n in sys.modules])\n"
+        "sys.exit(code)"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={name: value for name, value in os.environ.items() if "_API_KEY" not in name},
+    )
+    return ended.returncode, ended.stderr, ended.stdout.splitlines()[-1].split()[1:]
+
+
+@pytest.mark.parametrize(
+    ("command", "model", "message"),
+    [
+        ("maintain", "anthropic/claude-haiku-4-5", "Set ANTHROPIC_API_KEY."),
+        ("maintain", "nowhere/nonsense", "litellm does not know the model 'nowhere/nonsense'."),
+        ("model-check", "nonsense", "litellm does not know the model 'nonsense'."),
+    ],
+)
+def test_a_missing_key_and_an_unknown_name_are_told_before_anything_is_loaded(
+    command: str, model: str, message: str, agent: Agent
+) -> None:
+    agent.remember(near_pairs(1))
+    before = agent.picture()
+    file = [agent.path] if command == "maintain" else []
+    code, err, modules = ended_with(command, *file, "--model", model)
+    assert message in err
+    assert (code, modules) == (1, ["litellm"])
+    assert agent.picture() == before
+
+
+def test_a_dry_run_and_a_replay_ask_for_no_key(agent: Agent, cli: Cli, tmp_path: Path) -> None:
+    agent.remember(near_pairs(1))
+    night = ("maintain", agent.path, "--model", "nonsense")
+    assert cli(*night, "--dry-run").code == 0
+    (tmp_path / "empty.jsonl").write_text("")
+    replayed = cli(*night, setting("replay", tmp_path / "empty.jsonl"))
+    assert "the recording does not know the question" in replayed.err
+    asked = cli(*night, "--dry-run", "--ask")
+    assert (asked.code, "litellm does not know" in asked.err) == (1, True)
+
+
+def test_a_closed_gate_asks_for_no_key(agent: Agent, cli: Cli) -> None:
+    arguments = ("maintain", agent.path, "--model", "nonsense", setting("enabled", "false"))
+    assert cli(*arguments).code == 0
+
+
+@pytest.mark.parametrize(
+    ("model", "api_base", "variables"),
+    [
+        ("openai/gpt-5-mini", None, {"OPENAI_API_KEY": "sk-test"}),
+        ("gpt-5-mini", None, {"OPENAI_API_KEY": "sk-test"}),
+        ("openai/anything", "http://127.0.0.1:1/v1", {}),
+        ("ollama/llama3.2", "http://127.0.0.1:11434", {}),
+    ],
+)
+def test_what_tables_and_environment_tell_is_told_without_litellm(
+    model: str, api_base: str | None, variables: dict[str, str]
+) -> None:
+    code = (
+        "import sys\n"
+        "from slowwave.consolidation.model.calls import Endpoint\n"
+        "from slowwave.consolidation.model.known_models import refuse_unready\n"
+        f"refuse_unready(Endpoint({model!r}, {api_base!r}))\n"
+        "assert 'litellm' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, env=os.environ | variables)
+
+
+def test_a_model_of_this_machine_needs_no_key() -> None:
+    refuse_unready(Endpoint("ollama/llama3.2"))
+    with pytest.raises(ModelError, match="does not know"):
+        refuse_unready(Endpoint("nonsense", "http://127.0.0.1:1/v1"))
+
+
+@pytest.mark.parametrize("model", EXAMPLES)
+def test_the_table_knows_the_prices_that_litellm_knows(model: str) -> None:
+    import litellm
+
+    asked = {"model": model, "prompt_tokens": 1_000, "completion_tokens": 100}
+    assert price_of(model, 1_000, 100) == pytest.approx(sum(litellm.cost_per_token(**asked)))
+
+
+def test_a_price_that_no_table_has_is_unknown() -> None:
+    assert price_of("openai/scripted", 1_000, 100) is None
+    assert price_of("anthropic/gpt-5-mini", 1_000, 100) is None

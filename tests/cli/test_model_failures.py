@@ -1,0 +1,145 @@
+"""A night whose model failed says so: in one line of stderr, and in the last line of its report."""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli_calls import Cli, Ended
+from commands import setting
+from model_nights import Agent, a_pair, near_pairs
+from model_server import HANGS_UP, SILENT, Reply, Responder, refuses, says
+
+_AT_ONCE = {"retry-after": "0"}
+# What a model may do, and a word of what is reported.
+FAILURES: dict[str, tuple[Responder, str]] = {
+    "429": (lambda _: refuses(429, "slow down", **_AT_ONCE), "slow down"),
+    "500": (lambda _: refuses(500, "broken", **_AT_ONCE), "broken"),
+    "401": (lambda _: refuses(401, "not for you"), "not for you"),
+    "404": (lambda _: refuses(404, "no such model"), "no such model"),
+    "rubbish": (lambda _: says("I think so."), "not answered"),
+    "empty": (lambda _: says(""), "the model's answer is empty"),
+    "HTML": (lambda _: Reply("<html>Welcome</html>"), "could not be asked"),
+    "a bad gateway": (lambda _: Reply("<html>502</html>", 502, _AT_ONCE), "502"),
+    "a refusal": (lambda _: says("", refusal="I will not."), "I will not"),
+    "no words": (lambda _: HANGS_UP, "could not be asked"),
+}
+
+
+@pytest.fixture
+def maintain(agent: Agent, cli: Cli) -> Callable[..., Ended]:
+    """Provide a night with the scripted model."""
+    agent.remember(near_pairs(1))
+
+    def call(*arguments: object, base: str = agent.server.base) -> Ended:
+        model = ("--model", "openai/scripted", setting("api_base", base))
+        return cli("maintain", agent.path, *model, *arguments)
+
+    return call
+
+
+def assert_told(call: Callable[..., Ended], path: Path, word: str, *settings: object) -> str:
+    """Check how a failed night is reported in each form, and return the line."""
+    ended = call(*settings)
+    assert ended.code == 1
+    (line,) = ended.err.splitlines()
+    assert line.startswith("Error: ")
+    assert word in line
+    assert f"{path}: 1 question not answered" in line
+    assert ended.out.splitlines()[-1] == line.removeprefix("Error: ")
+    for never in ("nothing to do", "was shown"):
+        assert never not in ended.out
+    quiet = call(*settings, "--quiet")
+    assert (quiet.code, quiet.out) == (1, "")
+    assert len(quiet.err.splitlines()) == 1
+    programs = call(*settings, "--json")
+    assert programs.code == 1
+    model: dict[str, Any] = programs.json["model"]
+    assert model["unanswered"] == 1
+    assert word in model["why"]
+    error = json.loads(programs.err)
+    assert (error["error"], error["code"]) == (model["why"], 1)
+    return line
+
+
+@pytest.mark.parametrize("failure", FAILURES)
+def test_what_a_model_did_not_answer_is_one_line_in_every_form(
+    failure: str, agent: Agent, maintain: Callable[..., Ended]
+) -> None:
+    agent.server.responder, word = FAILURES[failure]
+    line = assert_told(maintain, agent.path, word)
+    assert line.endswith("'slowwave model-check' tests server and key; the next run asks again.")
+    assert ("The model refuses every call" in line) == (failure in ("401", "404"))
+
+
+def test_a_night_out_of_time_says_that_the_next_one_asks_again(
+    agent: Agent, maintain: Callable[..., Ended]
+) -> None:
+    agent.server.responder = lambda _: SILENT
+    told = maintain(setting("max_time", 0.3))
+    (line,) = told.err.splitlines()
+    assert line.endswith("first: the budget of 0.3 seconds is used up. The next run asks again.")
+    assert told.out.splitlines()[-1] == line.removeprefix("Error: ")
+    assert told.code == 3
+
+
+def test_a_server_that_is_not_there_is_one_line(
+    agent: Agent, maintain: Callable[..., Ended]
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        port = closed.getsockname()[1]
+    ended = maintain(base=f"http://127.0.0.1:{port}/v1")
+    (line,) = ended.err.splitlines()
+    assert f"{agent.path}: 1 question not answered, first: the model could not be asked" in line
+    assert (ended.code, ended.out.splitlines()[-1]) == (1, line.removeprefix("Error: "))
+
+
+def test_a_question_that_a_recording_does_not_know_is_one_line(
+    agent: Agent, cli: Cli, tmp_path: Path
+) -> None:
+    agent.remember(near_pairs(1))
+    recording = tmp_path / "answers.jsonl"
+    recording.write_text("")
+    replay = ("--model", "openai/scripted", setting("replay", recording))
+    ended = cli("maintain", agent.path, *replay)
+    (line,) = ended.err.splitlines()
+    assert line.endswith("Add the answers to the recording, and repeat the run.")
+    assert (ended.code, ended.out.splitlines()[-1]) == (1, line.removeprefix("Error: "))
+
+
+def test_a_night_that_did_something_else_names_what_the_model_did_not(
+    agent: Agent, maintain: Callable[..., Ended]
+) -> None:
+    agent.remember(
+        [each | {"content": "Tea is at four.", "id": f"t{at}"} for at, each in enumerate(a_pair())]
+    )
+    agent.server.responder = lambda _: refuses(500, "broken", **_AT_ONCE)
+    ended = maintain()
+    assert (ended.code, len(ended.err.splitlines())) == (3, 1)
+    assert "1 applied" in ended.out
+    assert ended.out.splitlines()[-1] == ended.err.removeprefix("Error: ").strip()
+
+
+def test_a_night_whose_model_answered_says_nothing_on_stderr(
+    maintain: Callable[..., Ended],
+) -> None:
+    ended = maintain("--json")
+    assert (ended.code, ended.err) == (0, "")
+    model = ended.json["model"]
+    assert (model["refused"], model["unanswered"], model["why"]) == (None, 0, None)
+
+
+def test_a_report_of_a_failed_rehearsal_does_not_say_that_there_was_nothing_to_do(
+    agent: Agent, maintain: Callable[..., Ended], tmp_path: Path
+) -> None:
+    agent.server.responder = lambda _: refuses(404, "no such model")
+    report = tmp_path / "night.md"
+    ended = maintain("--dry-run", "--ask", setting("report", report))
+    assert (ended.code, len(ended.err.splitlines())) == (1, 1)
+    assert "no such model" in ended.out.splitlines()[-1]
+    assert "nothing to do" not in report.read_text("utf-8")
+    assert "no such model" in report.read_text("utf-8")
