@@ -28,7 +28,7 @@ from slowwave.store.model_answers import Answer
 
 from .answer_forms import schema_of
 from .interface import Terms
-from .programs import PROGRAMS, Asked, Ended, Program, Reading
+from .programs import PROGRAMS, Asked, Ended, Program, ProgramAnswer
 from .prompts import json_line
 from .provider import MAX_ANSWER_BYTES
 from .responses import token_count_of
@@ -127,22 +127,22 @@ class CommandLineModel:
         call.permit()
         folder = Path(tempfile.mkdtemp(prefix="slowwave-cli-"))
         try:
-            reading = self._program.read(self._run(call, folder))
+            found = self._program.read(self._run(call, folder))
         except OSError as error:
             raise ModelRefuses(
                 f"{self._program.command} cannot be run: {error.strerror or error}"
             ) from error
         finally:
             shutil.rmtree(folder, ignore_errors=True)
-        answer = self._answer(call, reading)
-        if reading.is_over_budget:
+        answer = self._answer(call, found)
+        if found.is_over_budget:
             call.waste(answer)
             raise LimitReached("the budget has no room for another call")
-        if reading.text is None:
-            if reading.was_charged:
+        if found.text is None:
+            if found.was_charged:
                 call.waste(answer)
-            kind = ModelRefuses if reading.refuses_all else CallFailed
-            raise kind(f"{self._program.command}: {_one_line(reading.why)}")
+            kind = ModelRefuses if found.refuses_all else CallFailed
+            raise kind(f"{self._program.command}: {_one_line(found.why)}")
         return answer
 
     def _run(self, call: PendingCall, folder: Path) -> Ended:
@@ -191,21 +191,21 @@ class CommandLineModel:
             child.wait()
         raise LimitReached(call.abandoned)
 
-    def _answer(self, call: PendingCall, reading: Reading) -> Answer:
-        """Return a reading as an answer, and note its price and its model."""
+    def _answer(self, call: PendingCall, found: ProgramAnswer) -> Answer:
+        """Return what was found as an answer, and note its price and its model."""
         expected = call.estimate
-        text = "" if reading.text is None else without_secrets(reading.text)
-        prompt = token_count_of(reading.prompt_tokens, expected.prompt)
-        answer = token_count_of(reading.answer_tokens, expected.answer if text else 0)
-        cost = reading.cost_usd
+        text = "" if found.text is None else without_secrets(found.text)
+        prompt = token_count_of(found.prompt_tokens, expected.prompt)
+        answer = token_count_of(found.answer_tokens, expected.answer if text else 0)
+        cost = found.cost_usd
         if cost is not None and not (math.isfinite(cost) and cost >= 0):
             cost = None
-        if cost and reading.was_charged:
+        if cost and found.was_charged:
             self._costs.append((cost, _assumed_price(prompt, answer)))
-        if reading.model:
-            self._names.append(_one_line(reading.model))
+        if found.model:
+            self._names.append(_one_line(found.model))
         # Errors from before the first request cost nothing.
-        if reading.text is None and not reading.was_charged:
+        if found.text is None and not found.was_charged:
             return Answer("", 0, 0, 0.0)
         return Answer(text, prompt, answer, cost)
 

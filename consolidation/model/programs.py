@@ -55,7 +55,7 @@ class Ended:
 
 
 @dataclass(frozen=True)
-class Reading:
+class ProgramAnswer:
     """The answer in a program's output, or why there is none."""
 
     text: str | None
@@ -91,7 +91,7 @@ class Program(Protocol):
     def prepare(self, asked: Asked) -> tuple[list[str], dict[str, str], str]:
         """Return its arguments, its environment, and what it reads from stdin."""
 
-    def read(self, ended: Ended) -> Reading:
+    def read(self, ended: Ended) -> ProgramAnswer:
         """Return the answer in its output."""
 
 
@@ -167,7 +167,7 @@ class Claude:
         conversation = [each for each in asked.messages if each["role"] != "system"]
         return arguments, environment, as_text(conversation)
 
-    def read(self, ended: Ended) -> Reading:
+    def read(self, ended: Ended) -> ProgramAnswer:
         """Return the answer in its output."""
         try:
             found = json.loads(ended.out)
@@ -185,10 +185,10 @@ class Claude:
             text = json.dumps(result.structured_output, ensure_ascii=False)
         cost = result.total_cost_usd
         if not result.is_error and text:
-            return Reading(text, "", prompt, answer, cost, model)
+            return ProgramAnswer(text, "", prompt, answer, cost, model)
         why = "; ".join(result.errors) or result.result or result.subtype or "it has no answer"
         status = result.api_error_status
-        return Reading(
+        return ProgramAnswer(
             None,
             why if status is None or str(status) in why else f"{why} (HTTP {status})",
             prompt,
@@ -281,7 +281,7 @@ class Codex:
             environment["CODEX_HOME"] = str(home)
         return [*arguments, "-"], environment, as_text(asked.messages)
 
-    def read(self, ended: Ended) -> Reading:
+    def read(self, ended: Ended) -> ProgramAnswer:
         """Return the answer in its output."""
         text: str | None = None
         why = ""
@@ -297,10 +297,10 @@ class Codex:
                 if event.type == "turn.failed":
                     text = None
         if text and ended.code == 0:
-            return Reading(text, "", prompt, answer)
+            return ProgramAnswer(text, "", prompt, answer)
         if not why:
             return _unreadable(ended)
-        return Reading(None, why, prompt, answer, refuses_all=_refuses_all(why))
+        return ProgramAnswer(None, why, prompt, answer, refuses_all=_refuses_all(why))
 
 
 def _events(out: bytes) -> Iterator[_CodexEvent]:
@@ -321,14 +321,16 @@ def _message_in(text: str) -> str:
         return text
 
 
-def _unreadable(ended: Ended) -> Reading:
+def _unreadable(ended: Ended) -> ProgramAnswer:
     """Return why an output has no answer, if it is not as documented."""
     lines = [line for line in ended.err.splitlines() if line.strip()]
     errors = [line for line in lines if "error" in line.lower()] or lines
     out = ended.out[:1_000].decode(errors="replace").strip()
     first = errors[0].strip() if errors else out
     what = "its answer cannot be read" if ended.code == 0 else f"it ended with {ended.code}"
-    return Reading(None, f"{what}: {first}" if first else what, refuses_all=_refuses_all(first))
+    return ProgramAnswer(
+        None, f"{what}: {first}" if first else what, refuses_all=_refuses_all(first)
+    )
 
 
 def _refuses_all(why: str) -> bool:
