@@ -16,11 +16,13 @@ import argparse
 import json
 import sys
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from slowwave.consolidation.errors import ConsolidationError
 from slowwave.consolidation.model.objections import check_drafts
 from slowwave.consolidation.model.question import Bill, Dialogue
 from slowwave.consolidation.model.recording import open_recordings
@@ -52,7 +54,13 @@ class JudgedQuestion:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure a model, and print the figures."""
-    chosen = _parser().parse_args(arguments)
+    try:
+        _measure(_parser().parse_args(arguments))
+    except ConsolidationError as error:
+        sys.exit(f"{error.message} {error.hint}")
+
+
+def _measure(chosen: argparse.Namespace) -> None:
     recordings = open_recordings(chosen.record, chosen.replay)
     writer = writer_of(chosen.model, chosen.api_base, chosen.checker, recordings)
     folder: Path | None = chosen.data
@@ -82,7 +90,7 @@ def _measure_drafts(path: Path, writer: ModelWriter) -> Usage:
         dialogues = (_judge(question, writer.checker) for question in questions(labelled))
         answered = [each for made in writer.ask(dialogues, AnswerStore(file, NOW)) for each in made]
     _print(*report([each for question in answered for each in question.judged]))
-    _print(*(f"  ! a question not answered: {each.why}" for each in answered if each.why))
+    _print(*_unanswered(each.why for each in answered))
     return sum((each.usage for each in answered), start=Usage())
 
 
@@ -117,9 +125,13 @@ def _measure_life(path: Path, writer: ModelWriter) -> Usage:
     source = life.source_of_files(path, path.with_name(f"{path.stem}.gold.json"))
     measured = life.measured(source, SentenceEmbedder(), writer)
     _print(*life.table({source.name: measured}))
-    failed = [each.why for each in measured.outcome.asked if each.state != "applied"]
-    _print(*(f"  ! a question not answered: {why}" for why in failed))
+    _print(*_unanswered(each.why for each in measured.outcome.asked if each.state != "applied"))
     return measured.outcome.usage
+
+
+def _unanswered(whys: Iterable[str | None]) -> Iterator[str]:
+    for why, count in Counter(filter(None, whys)).most_common():
+        yield f"  ! {count} not answered: {why}"
 
 
 def _is_there(path: Path) -> bool:

@@ -133,7 +133,13 @@ def test_a_model_is_measured_by_a_life(tmp_path: Path, capsys: pytest.CaptureFix
     assert "drafts3.jsonl: absent" in shown
     figures = {line[:36].strip(): line[36:].strip() for line in shown}
     assert float(figures["redundant memories removed"]) > 0.5
-    assert "question not answered" not in "".join(shown)
+    assert "not answered" not in "".join(shown)
+
+
+def test_a_model_that_cannot_be_asked_ends_the_measuring_with_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "drafts3.jsonl").write_text("")
+    with pytest.raises(SystemExit, match="litellm does not know the model 'nonsense'"):
+        model.main(["--model", "nonsense", "--data", str(tmp_path)])
 
 
 def test_the_drafts_of_the_repository_are_measured_by_default() -> None:

@@ -139,6 +139,9 @@ def test_a_replayed_night_has_the_same_results_without_a_model(
         "prompt_tokens": 0,
         "completion_tokens": 0,
         "cost_usd": 0.0,
+        "refused": None,
+        "unanswered": 0,
+        "why": None,
     }
 
 
