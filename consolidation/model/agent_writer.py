@@ -63,7 +63,7 @@ class AgentWriter:
         while question is not None:
             text = self._answer(question, answers)
             if text is None:
-                if all(question.id != other.id for other in self.open):
+                if question.id not in (each.id for each in self.open):
                     self.open.append(question)
                 return None
             more, question = resume(dialogue, Reply(text, Usage(cached=1)))
