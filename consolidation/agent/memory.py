@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Self, get_args
 
 from slowwave.consolidation.cycle import run_cycle
+from slowwave.consolidation.model.answer_forms import StatedGroup
 from slowwave.consolidation.options import CycleOptions, Review
 from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.proposals import Result
@@ -50,6 +51,7 @@ from slowwave.store.undo.undoable import find_undoable
 
 from .cached_index import CachedIndex
 from .decisions import find_pending, find_planned, not_planned
+from .proposing import OwnProposal, Proposer, SecondReading
 from .results import Stats, Trace, read_stats, read_trace
 from .rounds import GivenAnswers, OpenQuestions, give_answers, open_questions
 
@@ -178,14 +180,14 @@ class AgentMemory:
             self._shown = frozenset(result.proposal.id for result in outcome.results)
         return outcome
 
-    def questions(self) -> OpenQuestions:
+    def questions(self, progress: Progress | None = None) -> OpenQuestions:
         """Return what a night would ask you now, if you were its model; the file is only read.
 
         Each has an `id`, its `kind` (`write` or `check`), `messages`, the JSON `schema` of the
         answer, and `tokens`. Raises `StoreError` and `ConsolidationError`.
         """
         options = self._mine(CycleOptions())
-        return open_questions(self._path, options, self._embedder, self._clock())
+        return open_questions(self._path, options, self._embedder, self._clock(), progress)
 
     def answer(
         self,
@@ -250,6 +252,20 @@ class AgentMemory:
         declined = Result(result.proposal, "declined", reason)
         options = {"tenant": [self._tenant]}
         return record_declined(self._path, planned, declined, self._clock(), options)
+
+    def propose(
+        self,
+        group: StatedGroup,
+        check: SecondReading | None = None,
+        progress: Progress | None = None,
+    ) -> OwnProposal:
+        """Propose a group of your own, with the text that replaces its memories.
+
+        A program checks it. Without faults the checking question is returned: answer it in a fresh
+        context, and pass that as `check`. Then the proposal is pending. Raises `StoreError`.
+        """
+        proposer = Proposer(self._path, self._tenant, self._embedder, self._clock(), progress)
+        return proposer.propose(group, check)
 
     def feedback(self, memory_id: str, helpful: bool) -> Feedback:
         """Report that a memory helped or misled; its id may be shortened.
