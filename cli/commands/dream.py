@@ -62,6 +62,7 @@ def dream(
     switch = None if enabled else source_of(context, "enabled")
     end_if_switched_off("dream", place, switch, output)
     rounds = Rounds(place, asked, output, quiet)
+    rounds.migrate()
     left, code = rounds.questions(), int(Code.DONE)
     done = None if left.questions else rounds.answer({})
     for ended in _rounds(rounds, left, output) if done is None else [done]:

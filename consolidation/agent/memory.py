@@ -30,7 +30,7 @@ from slowwave.consolidation.recall.search import Hit, SearchQuery, search
 from slowwave.consolidation.running.approval import ReviewResult, apply_approved, record_declined
 from slowwave.consolidation.running.outcome import Outcome
 from slowwave.consolidation.running.review_queue import WaitingProposal, read_queue, with_sources
-from slowwave.consolidation.vectors.embedder import Embedder, SentenceEmbedder
+from slowwave.consolidation.vectors.embedder import CachingEmbedder, Embedder, SentenceEmbedder
 from slowwave.consolidation.writing.writer import AGENT, BuiltInWriter, Writer
 from slowwave.store.check import refuse_damaged
 from slowwave.store.errors import InvalidLine, StoreError
@@ -49,6 +49,7 @@ from slowwave.store.records import LAYERS, Kind, timestamp
 from slowwave.store.shared_tenant import refuse_unpublished
 from slowwave.store.undo.undoable import find_undoable
 
+from .arguments import refuse_unknown, to_timestamp
 from .cached_index import CachedIndex
 from .decisions import find_pending, find_planned, not_planned
 from .proposing import OwnProposal, Proposer, SecondReading
@@ -77,6 +78,8 @@ class AgentMemory:
         self._path = Path(path)
         self._tenant = tenant
         self._embedder = embedder or SentenceEmbedder()
+        # Keeps the vectors that the file lacks from one round of answers to the next.
+        self._caching = CachingEmbedder(self._embedder)
         self._clock = clock
         self._index = CachedIndex(self._path, tenant, self._embedder)
         # The ids that the last dry run showed; one that is no longer planned is stale.
@@ -127,14 +130,14 @@ class AgentMemory:
         diverse: demote hits that repeat better ones. Raises `StoreError`, also for an unknown kind
         or layer.
         """
-        _refuse_unknown("kind", kind, get_args(Kind))
-        _refuse_unknown("layer", layer, LAYERS)
+        refuse_unknown("kind", kind, get_args(Kind))
+        refuse_unknown("layer", layer, LAYERS)
         if isinstance(tags, str):
             raise StoreError(f"Tags must be a list: ['{tags}'].")
         if recency is not None and not recency >= 0.0:
             raise StoreError(f"Recency must be at least 0, not {recency}.")
-        found = Filter((), kind, layer, tuple(tags), _moment(since), _moment(until))
-        wish = SearchQuery(query, limit, found, _moment(as_of), recency, diverse)
+        found = Filter((), kind, layer, tuple(tags), to_timestamp(since), to_timestamp(until))
+        wish = SearchQuery(query, limit, found, to_timestamp(as_of), recency, diverse)
         index = self._index.get()
         return [] if index is None else search(index, wish, timestamp(self._clock()))
 
@@ -152,7 +155,7 @@ class AgentMemory:
         `StoreError`.
         """
         for name, worth in (worths or {}).items():
-            _refuse_unknown("worth", name, tuple(WORTHS))
+            refuse_unknown("worth", name, tuple(WORTHS))
             if not 0.0 <= worth <= 1.0:
                 raise StoreError(f"The worth of {name} must be from 0 to 1, not {worth}.")
         index = self._index.get()
@@ -187,7 +190,7 @@ class AgentMemory:
         answer, and `tokens`. Raises `StoreError` and `ConsolidationError`.
         """
         options = self._mine(CycleOptions())
-        return open_questions(self._path, options, self._embedder, self._clock(), progress)
+        return open_questions(self._path, options, self._caching, self._clock(), progress)
 
     def answer(
         self,
@@ -202,7 +205,11 @@ class AgentMemory:
         `ConsolidationError`.
         """
         options = self._mine(CycleOptions(review=review, shown={"only": [], "model": AGENT}))
-        return give_answers(self._path, options, self._embedder, answers, self._clock(), progress)
+        now = self._clock()
+        given = give_answers(self._path, options, self._caching, answers, now, progress)
+        if given.outcome is not None:
+            self._caching = CachingEmbedder(self._embedder)
+        return given
 
     def waiting(self) -> list[WaitingProposal]:
         """Return the pending proposals in the order in which they can be applied.
@@ -264,7 +271,7 @@ class AgentMemory:
         A program checks it. Without faults the checking question is returned: answer it in a fresh
         context, and pass that as `check`. Then the proposal is pending. Raises `StoreError`.
         """
-        proposer = Proposer(self._path, self._tenant, self._embedder, self._clock(), progress)
+        proposer = Proposer(self._path, self._tenant, self._caching, self._clock(), progress)
         return proposer.propose(group, check)
 
     def feedback(self, memory_id: str, helpful: bool) -> Feedback:
@@ -336,14 +343,3 @@ class AgentMemory:
             # An empty file has no tenants.
             mine = (self._tenant,) if tenants(file) else ()
         return replace(options, tenants=mine, shown={"tenant": list(mine), **options.shown})
-
-
-def _moment(moment: datetime | None) -> str | None:
-    if moment is None:
-        return None
-    return timestamp(moment if moment.tzinfo else moment.replace(tzinfo=UTC))
-
-
-def _refuse_unknown(what: str, name: str | None, known: Sequence[str]) -> None:
-    if name is not None and name not in known:
-        raise StoreError(f"There is no {what} '{name}'.", f"There are: {', '.join(known)}.")

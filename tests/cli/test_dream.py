@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from answerers import answers_to, from_recording, honestly, lines_of, result_of
+from builders import of_version
 from cli_calls import Cli, Ended
 from commands import configure, setting
 from model_nights import a_fact, facts
@@ -234,6 +235,14 @@ def test_dream_goes_on_where_the_input_ended(memory_file: Path) -> None:
     ended = slowwave("dream", memory_file, given=[honestly(second["messages"])])
     assert "1 applied" in ended.out
     assert result_of(memory_file) != before
+
+
+@pytest.mark.parametrize("command", ["answer", "dream"])
+def test_what_writes_migrates_an_older_schema(command: str, tmp_path: Path) -> None:
+    path = of_version(1, tmp_path)
+    ended = slowwave(command, path)
+    assert ended.code == 0, ended.err
+    assert rows(path, "PRAGMA user_version") != [{"user_version": 1}]
 
 
 def test_the_long_help_lists_what_the_first_screen_does_not(cli: Cli) -> None:

@@ -17,7 +17,7 @@ from typing import Any
 
 import psycopg
 import pytest
-from answerers import answers_to, honestly
+from answerers import answers_to, told_once_by
 from cli_calls import Cli
 from commands import setting
 from databases import Database, Server, database, empty_database, looks_at_vectors, server
@@ -92,7 +92,7 @@ def test_an_agent_answers_about_a_tenant_in_rounds_which_the_mirror_keeps(
     while found["questions"]:
         assert filled.store() == before
         kinds += [question["kind"] for question in found["questions"]]
-        answers.write_text(answers_to(found["questions"], honestly), "utf-8")
+        answers.write_text(answers_to(found["questions"], told_once_by), "utf-8")
         ended = cli("answer", url, answers, "--format", "langgraph", "--json")
         assert ended.code == 0, ended.err
         found = ended.json
