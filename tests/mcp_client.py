@@ -15,6 +15,7 @@ import httpx2
 import pytest
 from commands import environment, split
 from mcp import Client, StdioServerParameters
+from mcp.client.session import ElicitationFnT
 from mcp.client.streamable_http import streamable_http_client
 from mcp.server.stdio import stdio_server
 from places import TESTS
@@ -47,16 +48,23 @@ def over_a_pipe(
     return anyio.run(connected)
 
 
-def in_this_process(conversation: Conversation[Answer], *arguments: object) -> Answer:
+def in_this_process(
+    conversation: Conversation[Answer],
+    *arguments: object,
+    person: ElicitationFnT | None = None,
+    mode: str = "auto",
+) -> Answer:
     """Have the same conversation with slowwave mcp where it need not be a process of its own.
 
     The command runs here, its stdin and stdout are pipes, and the client talks from a thread: it
-    takes a tenth of the processor time, which goes into imports.
+    takes a tenth of the processor time, which goes into imports. person: answers what the client
+    asks. mode: which revision of the protocol the client speaks.
     """
     (asked, asks), (answered, answers) = os.pipe(), os.pipe()
 
     async def connected() -> Answer:
-        async with Client(_between_pipes(answered, asks)) as client:
+        pipes = _between_pipes(answered, asks)
+        async with Client(pipes, elicitation_callback=person, mode=mode) as client:
             return await conversation(client)
 
     with ThreadPoolExecutor(1) as pool:

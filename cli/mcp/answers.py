@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
+
+from pydantic import BaseModel, Field
 
 from slowwave.cli.views.proposal import (
     ProposalView,
@@ -13,11 +15,14 @@ from slowwave.cli.views.proposal import (
     sources_as_json,
     view_decision,
 )
+from slowwave.cli.views.questions import open_questions_as_json
 from slowwave.cli.views.run import run_as_json
+from slowwave.consolidation.agent.rounds import OpenQuestions
 from slowwave.consolidation.recall.search import Hit
 from slowwave.consolidation.text.injection import commands
 from slowwave.store.feedback import MIN_TRUST, Feedback
 from slowwave.store.ledger import Decision, Run
+from slowwave.store.records import json_text
 
 T = TypeVar("T")
 
@@ -32,6 +37,24 @@ class Page:
     def of(self, results: Sequence[T]) -> Sequence[T]:
         """Return the results of this page."""
         return results[self.offset : self.offset + self.limit]
+
+
+class GivenAnswer(BaseModel):
+    """An answer of an agent, and the id of its question."""
+
+    id: str
+    answer: dict[str, Any] | str = Field(description="The JSON object, or its text.")
+
+    @property
+    def text(self) -> str:
+        """The answer as a text."""
+        return self.answer if isinstance(self.answer, str) else json_text(self.answer)
+
+
+def questions_as_json(found: OpenQuestions, limit: int) -> dict[str, Any]:
+    """Return the first open questions, how many there are in all, and how far the night is."""
+    shown = replace(found, questions=found.questions[:limit])
+    return open_questions_as_json(shown) | {"open": len(found.questions)}
 
 
 def mark(text: str) -> dict[str, str]:

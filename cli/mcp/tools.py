@@ -3,63 +3,43 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from datetime import datetime
-from pathlib import Path
 from threading import Lock
 from typing import Annotated, Any
 
-from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ResourceError
 from pydantic import Field
 
 from slowwave.cli.arguments.moments import end_of, start_of
-from slowwave.cli.views.asked import waiting_parts_as_json
 from slowwave.cli.views.lineage import trace_as_json
-from slowwave.cli.views.memory import ids_in, read_views
-from slowwave.cli.views.proposal import ProposalView, view_result, view_waiting
 from slowwave.consolidation.agent import AgentMemory
-from slowwave.consolidation.errors import ConsolidationError
-from slowwave.consolidation.running.outcome import Outcome
-from slowwave.consolidation.runtime.redaction import without_secrets
-from slowwave.consolidation.writing.writer import Writer
 from slowwave.store.errors import StoreError
 from slowwave.store.records import Kind, Layer
 
 from .answers import (
-    Page,
     hit_as_json,
     judged_as_json,
     mark,
-    shown_proposal,
     shown_run,
     suspicious,
 )
-from .told_progress import told_progress
+from .hints import sentences
 
 Query = Annotated[str, Field(min_length=1, description="A question in plain words.")]
 MemoryId = Annotated[
     str, Field(description="The id of a memory, or at least its first four characters.")
 ]
-ProposalId = Annotated[
-    str,
-    Field(description="An id from consolidate_pending, or at least its first eight characters."),
-]
 Day = Annotated[str | None, Field(description="A day or a time: 2026-03-31, 2026-03-31T18:00Z.")]
 Tags = Annotated[list[str] | None, Field(description="Only memories with all of these tags.")]
-Limit = Annotated[int, Field(ge=1, le=1_000, description="Maximum proposals.")]
-Offset = Annotated[int, Field(ge=0, description="How many proposals to skip.")]
 
 
 class Tools:
     """What an agent can call. Nothing stays open between two calls."""
 
-    def __init__(self, memory: AgentMemory, file: Path, writer_of: Callable[[], Writer]) -> None:
-        """Serve the memories of a file. writer_of: creates the writer of a run."""
+    def __init__(self, memory: AgentMemory) -> None:
+        """Serve the memories of a file."""
         self._memory = memory
-        self._writer_of = writer_of
-        self._file = file
         # What a search has read can be used by one search at a time.
         self._searching = Lock()
 
@@ -129,31 +109,6 @@ class Tools:
             "last_run": None if stats.last is None else shown_run(*stats.last),
         }
 
-    def consolidate_pending(
-        self,
-        context: Context,
-        survey: Annotated[
-            bool,
-            Field(description="Compare all memories now; with very many, this takes a minute."),
-        ] = False,
-        limit: Limit = 50,
-        offset: Offset = 0,
-    ) -> dict[str, Any]:
-        """Show the proposals that are pending, or else what a run would change now. Read-only.
-
-        If proposals are pending, only those are read, unless survey is true. Each proposal has its
-        sources with their texts, which of them it supersedes (leaving), the draft that replaces
-        them, the reason, its state, and the tokens before and after. in_all: the number of
-        proposals. waiting, of a survey: the number of proposals pending from earlier runs.
-        """
-        page = Page(limit, offset)
-        waiting = [] if survey else self._memory.waiting()
-        if waiting:
-            return {"surveyed": False} | self._page(list(map(view_waiting, waiting)), page)
-        with told_progress(context) as progress:
-            outcome = self._memory.consolidate(dry_run=True, progress=progress)
-        return {"surveyed": True} | self._outcome(outcome, page)
-
     def remember(
         self,
         text: Annotated[str, Field(min_length=1, description="One fact, preference or lesson.")],
@@ -174,48 +129,6 @@ class Tools:
             text, kind=kind, tags=tags or [], importance=importance, **fields
         )
         return {"id": memory_id} | mark(text)
-
-    def consolidate_run(
-        self,
-        context: Context,
-        dry_run: Annotated[bool, Field(description="Show the changes, and make none.")] = False,
-        limit: Limit = 50,
-    ) -> dict[str, Any]:
-        """Consolidate the memories now. undo reverts the run.
-
-        Pending proposals stay pending. in_all: the number of proposals of this run. waiting: the
-        number of proposals pending from earlier runs, which consolidate_pending shows.
-
-        If the server has a model, the run calls it, except in a dry run; model has what that cost,
-        and why the model refuses every call, if it does. The run first reads the conversation parts
-        that are queued for a model; conversations has the outcome.
-        """
-        writer = self._writer_of()
-        with told_progress(context) as progress:
-            outcome = self._memory.consolidate(dry_run, writer, progress)
-        usage = {"name": writer.model, "refused": writer.refused, **asdict(outcome.usage)}
-        return self._outcome(outcome, Page(limit, 0)) | {"model": usage}
-
-    def consolidate_apply(self, context: Context, proposal_id: ProposalId) -> dict[str, Any]:
-        """Apply one proposal of consolidate_pending.
-
-        It is stale if its memories have changed since.
-        """
-        with told_progress(context) as progress:
-            decided = self._memory.apply(proposal_id, progress)
-        proposals = list(map(view_result, decided.results))
-        return {"run": decided.run_id} | self._page(proposals, Page())
-
-    def consolidate_decline(
-        self,
-        context: Context,
-        proposal_id: ProposalId,
-        reason: Annotated[str, Field(min_length=1, description="Why not to apply it.")],
-    ) -> dict[str, Any]:
-        """Decline one proposal of consolidate_pending: no later run proposes it again."""
-        with told_progress(context) as progress:
-            run_id = self._memory.decline(proposal_id, reason, progress)
-        return {"run": run_id, "proposal": proposal_id, "state": "declined", "why": reason}
 
     def feedback(
         self,
@@ -252,47 +165,6 @@ class Tools:
             raise ResourceError(sentences(error)) from error
         report = None if last is None else shown_run(*last)
         return json.dumps({"run": report}, ensure_ascii=False, indent=2)
-
-    def _outcome(self, outcome: Outcome, page: Page) -> dict[str, Any]:
-        """Return a plan, or the outcome of a run, with the texts of its memories."""
-        return {
-            "run": outcome.run_id,
-            "before": asdict(outcome.before),
-            "after": asdict(outcome.after),
-            **self._page(list(map(view_result, outcome.results)), page),
-            "waiting": outcome.earlier.waiting,
-            "conversations": waiting_parts_as_json(outcome.waiting_parts),
-            "conflicts": [
-                {
-                    "sources": conflict.sources,
-                    "about": conflict.slot,
-                    "values": conflict.values,
-                    "why": conflict.why,
-                }
-                for conflict in outcome.conflicts[: page.limit]
-            ],
-            "conflicts_in_all": len(outcome.conflicts),
-            "tries_to_command": {each.memory: each.said for each in outcome.plan.suspicious},
-        }
-
-    def _page(self, proposals: Sequence[ProposalView], page: Page) -> dict[str, Any]:
-        """Return a page of proposals with the texts of their memories."""
-        shown = page.of(proposals)
-        memories = read_views(self._file, ids_in(view.proposal.sources for view in shown))
-        texts = {memory.id: memory.content for memory in memories.values()}
-        return {
-            "in_all": len(proposals),
-            "proposals": [shown_proposal(replace(view, memories=memories)) for view in shown],
-            "tries_to_command": suspicious(texts),
-        }
-
-
-def sentences(error: StoreError | ConsolidationError) -> str:
-    """Return an error and its hint in sentences, as an agent may read them."""
-    reasons = [obstacle.why for obstacle in getattr(error, "obstacles", ())]
-    # The message has the reason if there is only one.
-    more = reasons if len(reasons) > 1 else []
-    return without_secrets(" ".join(filter(None, (error.message, *more, error.hint))))
 
 
 def _moment(text: str | None) -> datetime | None:

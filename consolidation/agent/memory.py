@@ -11,10 +11,11 @@ from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self, get_args
+from typing import TYPE_CHECKING, Any, Self, get_args
 
 from slowwave.consolidation.cycle import run_cycle
 from slowwave.consolidation.errors import ModelError
+from slowwave.consolidation.model.answer_forms import StatedGroup
 from slowwave.consolidation.options import CycleOptions, Review
 from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.proposals import Result
@@ -49,14 +50,15 @@ from slowwave.store.records import LAYERS, Kind, timestamp
 from slowwave.store.shared_tenant import refuse_unpublished
 from slowwave.store.undo.undoable import find_undoable
 
+from .arguments import refuse_unknown, to_timestamp
 from .cached_index import CachedIndex
 from .decisions import find_pending, find_planned, not_planned
+from .proposing import OwnProposal, Proposer, SecondReading
 from .results import Stats, Trace, read_stats, read_trace
 from .rounds import GivenAnswers, OpenQuestions, give_answers, open_questions
 
 if TYPE_CHECKING:
     from slowwave.consolidation.model.functions import ModelLike
-    from slowwave.consolidation.model.interface import Opener
 
 
 class AgentMemory:
@@ -132,14 +134,14 @@ class AgentMemory:
         diverse: demote hits that repeat better ones. Raises `StoreError`, also for an unknown kind
         or layer.
         """
-        _refuse_unknown("kind", kind, get_args(Kind))
-        _refuse_unknown("layer", layer, LAYERS)
+        refuse_unknown("kind", kind, get_args(Kind))
+        refuse_unknown("layer", layer, LAYERS)
         if isinstance(tags, str):
             raise StoreError(f"Tags must be a list: ['{tags}'].")
         if recency is not None and not recency >= 0.0:
             raise StoreError(f"Recency must be at least 0, not {recency}.")
-        found = Filter((), kind, layer, tuple(tags), _moment(since), _moment(until))
-        wish = SearchQuery(query, limit, found, _moment(as_of), recency, diverse)
+        found = Filter((), kind, layer, tuple(tags), to_timestamp(since), to_timestamp(until))
+        wish = SearchQuery(query, limit, found, to_timestamp(as_of), recency, diverse)
         index = self._index.get()
         return [] if index is None else search(index, wish, timestamp(self._clock()))
 
@@ -157,7 +159,7 @@ class AgentMemory:
         `StoreError`.
         """
         for name, worth in (worths or {}).items():
-            _refuse_unknown("worth", name, tuple(WORTHS))
+            refuse_unknown("worth", name, tuple(WORTHS))
             if not 0.0 <= worth <= 1.0:
                 raise StoreError(f"The worth of {name} must be from 0 to 1, not {worth}.")
         index = self._index.get()
@@ -182,11 +184,13 @@ class AgentMemory:
         model: litellm's name, or `cli:claude`; a function of messages and a JSON schema that
         returns the answer's text; or an object with litellm's `completion`, such as its `Router`.
         checker: the same, for who checks the drafts; by default the model, "none" for nobody.
-        writer: instead of a model, such as a `slowwave.consolidation.model.writer.ModelWriter` with
-        limits. Raises `StoreError` and `ConsolidationError` if nothing was changed.
+        writer: instead of a model, such as a `ModelWriter` with limits. Raises `StoreError` and
+        `ConsolidationError` if nothing was changed.
         """
         if model is not None and writer is None:
-            writer = _writer_with(model, checker)
+            from slowwave.consolidation.model.functions import writer_with
+
+            writer = writer_with(model, checker)
         elif model is not None or checker is not None:
             raise ModelError("Pass a model, perhaps with a checker, or a writer.")
         # `only` marks the run as a night in the ledger, for the gates of later ones.
@@ -195,14 +199,14 @@ class AgentMemory:
             self._shown = frozenset(result.proposal.id for result in outcome.results)
         return outcome
 
-    def questions(self) -> OpenQuestions:
+    def questions(self, progress: Progress | None = None) -> OpenQuestions:
         """Return what a night would ask you now, if you were its model; the file is only read.
 
         Each has an `id`, its `kind` (`write` or `check`), `messages`, the JSON `schema` of the
         answer, and `tokens`. Raises `StoreError` and `ConsolidationError`.
         """
         options = self._mine(CycleOptions())
-        return open_questions(self._path, options, self._caching, self._clock())
+        return open_questions(self._path, options, self._caching, self._clock(), progress)
 
     def answer(
         self,
@@ -213,8 +217,7 @@ class AgentMemory:
         """Keep answers to `questions`, texts by id, and run the night once none is open.
 
         Unreadable and stale answers are reported, and their questions are asked again. review:
-        which proposals of the night wait for a person. Raises `StoreError` and
-        `ConsolidationError`.
+        which proposals of the night are queued. Raises `StoreError` and `ConsolidationError`.
         """
         options = self._mine(CycleOptions(review=review, shown={"only": [], "model": AGENT}))
         now = self._clock()
@@ -271,6 +274,20 @@ class AgentMemory:
         declined = Result(result.proposal, "declined", reason)
         options = {"tenant": [self._tenant]}
         return record_declined(self._path, planned, declined, self._clock(), options)
+
+    def propose(
+        self,
+        group: StatedGroup,
+        check: SecondReading | None = None,
+        progress: Progress | None = None,
+    ) -> OwnProposal:
+        """Propose a group of your own, with the text that replaces its memories.
+
+        A program checks it. Without faults the checking question is returned: answer it in a fresh
+        context, and pass that as `check`. Then the proposal is pending. Raises `StoreError`.
+        """
+        proposer = Proposer(self._path, self._tenant, self._caching, self._clock(), progress)
+        return proposer.propose(group, check)
 
     def feedback(self, memory_id: str, helpful: bool) -> Feedback:
         """Report that a memory helped or misled; its id may be shortened.
@@ -341,33 +358,3 @@ class AgentMemory:
             # An empty file has no tenants.
             mine = (self._tenant,) if tenants(file) else ()
         return replace(options, tenants=mine, shown={"tenant": list(mine), **options.shown})
-
-
-def open_memory(path: Path | str, tenant: str = "default") -> AgentMemory:
-    """Return the memory of a file, which is created if it does not exist. Raises `StoreError`."""
-    return AgentMemory(path, tenant).__enter__()
-
-
-def _writer_with(model: ModelLike, checker: ModelLike | None) -> Writer:
-    """Return a writer that asks a model; loads what that needs. Raises `ModelError`."""
-    from slowwave.consolidation.model.functions import concurrency_of, opener_of
-    from slowwave.consolidation.model.writer import ModelWriter
-
-    opener = opener_of(model)
-    checked_by: Opener | Literal["same", "none"] = "same"
-    if checker == "none":
-        checked_by = "none"
-    elif checker is not None and checker != model:
-        checked_by = opener_of(checker)
-    return ModelWriter(opener, concurrency_of(opener), checker=checked_by)
-
-
-def _moment(moment: datetime | None) -> str | None:
-    if moment is None:
-        return None
-    return timestamp(moment if moment.tzinfo else moment.replace(tzinfo=UTC))
-
-
-def _refuse_unknown(what: str, name: str | None, known: Sequence[str]) -> None:
-    if name is not None and name not in known:
-        raise StoreError(f"There is no {what} '{name}'.", f"There are: {', '.join(known)}.")

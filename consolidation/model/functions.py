@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from slowwave.consolidation.errors import ModelError
 from slowwave.consolidation.runtime.redaction import without_secrets
@@ -20,6 +20,7 @@ from .prompts import Messages
 from .responses import text_of_response, token_count_of, why_unusable
 from .unanswered import CallFailed
 from .usage_limits import PendingCall
+from .writer import ModelWriter
 
 _MAX_SHOWN = 300
 _SERVED_AT_ONE_TIME = 4
@@ -167,3 +168,14 @@ def _completed(served: CompletesMessages, model: str, call: PendingCall) -> Answ
         token_count_of(getattr(usage, "completion_tokens", None), expected.answer),
         cost,
     )
+
+
+def writer_with(model: ModelLike, checker: ModelLike | None) -> ModelWriter:
+    """Return a writer that asks a model. Raises `ModelError`."""
+    opener = opener_of(model)
+    checked_by: Opener | Literal["same", "none"] = "same"
+    if checker == "none":
+        checked_by = "none"
+    elif checker is not None and checker != model:
+        checked_by = opener_of(checker)
+    return ModelWriter(opener, concurrency_of(opener), checker=checked_by)

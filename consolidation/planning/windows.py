@@ -45,11 +45,11 @@ def plan_windows(view: TenantView, options: PlanOptions, leaving: Collection[str
 
     leaving: ids of memories that are superseded without a model.
     """
-    memories = _shown(view, leaving)
+    memories = shown_memories(view, leaving)
     if options.answered:
         earlier = [window for window in options.answered if window.tenant == view.tenant]
         parts = _across_cuts(view, memories, earlier)
-        return [_window(view, options, [memories[at] for at in part], ()) for part in parts]
+        return [window_of(view, options, [memories[at] for at in part]) for part in parts]
     new = [at for at, memory in enumerate(memories) if _is_new(view, options, memory)]
     if not new or len(memories) < 2:
         return []
@@ -69,7 +69,7 @@ def plan_windows(view: TenantView, options: PlanOptions, leaving: Collection[str
     clustered = {rows[at] for window in windows for at in window}
     alone = tuple(memories[at].content_hash for at in new if at not in clustered)
     return [
-        _window(view, options, [chosen[at] for at in window], () if number else alone)
+        window_of(view, options, [chosen[at] for at in window], () if number else alone)
         for number, window in enumerate(windows)
     ]
 
@@ -98,7 +98,7 @@ def undecided_of(view: TenantView, windows: Sequence[Window]) -> Iterator[Undeci
         )
 
 
-def _shown(view: TenantView, leaving: Collection[str]) -> list[Memory]:
+def shown_memories(view: TenantView, leaving: Collection[str]) -> list[Memory]:
     """Return what a model may be shown, in the order in which it was observed.
 
     That is observed memories that are not part of a derived one, and derived ones; of memories with
@@ -182,9 +182,13 @@ def _across_cuts(
     return pack(fresh, sizes, WINDOW_TOKENS)
 
 
-def _window(
-    view: TenantView, options: PlanOptions, memories: Sequence[Memory], alone: tuple[str, ...]
+def window_of(
+    view: TenantView,
+    options: PlanOptions,
+    memories: Sequence[Memory],
+    alone: tuple[str, ...] = (),
 ) -> Window:
+    """Return the window of these memories. alone: as in `Window`."""
     memories = sorted(memories, key=_when)
     ids = [memory.id for memory in memories]
     hashes = tuple(memory.content_hash for memory in memories)

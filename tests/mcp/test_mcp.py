@@ -25,16 +25,21 @@ from mcp_client import (
     refusal,
     serving,
 )
+from mcp_types import ElicitResult
 from model_nights import LEASE, a_fact, served, texts_of
 from model_server import ModelServer, model_server, oracle, refuses
 from nights import TWINS, execute, fill, picture, rows, told
 
 READING = {"recall", "memory_block", "trace", "memory_stats", "consolidate_pending"}
+# Offered with leave to write: without that, nobody could answer.
+ASKING = {"consolidation_questions"}
 WRITING = {
     "remember",
     "consolidate_run",
     "consolidate_apply",
     "consolidate_decline",
+    "consolidate_propose",
+    "consolidation_answer",
     "feedback",
     "undo",
 }
@@ -86,10 +91,16 @@ def test_without_leave_to_write_only_what_reads_is_offered(filled: Path) -> None
 
 def test_with_leave_to_write_each_tool_says_what_it_does(filled: Path) -> None:
     offered = in_this_process(hints, filled, "--allow-writes")
-    assert offered.keys() == READING | WRITING
+    assert offered.keys() == READING | ASKING | WRITING
     assert not any(offered[each][0] for each in WRITING)
     takes_away = {item for item, (_, destroys, _) in offered.items() if destroys}
-    assert takes_away == {"consolidate_run", "consolidate_apply", "feedback", "undo"}
+    assert takes_away == {
+        "consolidate_run",
+        "consolidate_apply",
+        "consolidation_answer",
+        "feedback",
+        "undo",
+    }
     assert not offered["remember"][2]
 
 
@@ -238,6 +249,38 @@ def test_an_agent_is_not_shown_what_waits_of_another_tenant(filled: Path, cli: C
     assert len(cli("review", filled, "--json").json["proposals"]) == 2
 
 
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+@pytest.mark.parametrize("agrees", [True, False, None])
+def test_a_person_is_asked_before_protected_memories_are_replaced(
+    agrees: bool | None, mode: str, memory_file: Path, cli: Cli
+) -> None:
+    pinned = [memory | {"pinned": True} for memory in told(TWINS, "twin")]
+    fill(memory_file, [*pinned, *told(WIKI, "wiki")])
+    options = ("--include-protected", "--review", "always")
+    assert cli("maintain", memory_file, *options).code == 0
+    asked = []
+
+    async def person(context: Any, question: Any) -> ElicitResult:
+        asked.append(question.message)
+        if agrees is None:
+            return ElicitResult(action="decline")
+        return ElicitResult(action="accept", content={"replace": agrees})
+
+    async def conversation(client: Client) -> None:
+        for proposal in (await ask(client, "consolidate_pending"))["proposals"]:
+            is_pinned = proposal["leaving"][0].startswith("twin")
+            if not is_pinned or agrees:
+                done = await ask(client, "consolidate_apply", proposal_id=proposal["id"])
+                assert done["proposals"][0]["state"] == "applied"
+            else:
+                message = await refusal(client, "consolidate_apply", proposal_id=proposal["id"])
+                assert message.startswith("A person declined")
+
+    in_this_process(conversation, memory_file, "--allow-writes", person=person, mode=mode)
+    assert len(asked) == 1
+    assert TWINS[0] in asked[0] or TWINS[1] in asked[0]
+
+
 def test_a_client_hears_how_far_a_survey_and_a_run_are(filled: Path) -> None:
     async def conversation(client: Client) -> None:
         for tool in ("consolidate_pending", "consolidate_run"):
@@ -327,11 +370,12 @@ def test_errors_are_sentences_with_what_can_be_done(filled: Path) -> None:
 
     message = in_this_process(conversation, filled, "--allow-writes")
     assert "There is no memory 'nobody'" in message[0]
-    assert "slowwave list" in message[0]
+    assert "recall finds memories" in message[0]
     assert "not 'yesterday'" in message[1]
     assert message[2] == "limit: Input should be greater than or equal to 1."
     assert "its text is blank" in message[3]
     assert "There is no run or proposal" in message[4]
+    assert "memory_stats shows the last run" in message[4]
     assert "There is no memory" in message[5]
     assert "There is no proposal 'none'" in message[6]
     assert message[7] == "text: Field required."
@@ -342,12 +386,17 @@ def test_a_file_that_goes_away_is_an_error_of_the_call_and_not_of_the_server(fil
     async def conversation(client: Client) -> None:
         away = filled.rename(filled.with_name("away.db"))
         assert "There is no file" in await refusal(client, "recall", query="lock")
+        message = await refusal(client, "consolidate_apply", proposal_id="12345678")
+        assert message.startswith("There is no file")
         with pytest.raises(MCPError, match="There is no file"):
             await client.read_resource("slowwave://report/last")
         away.rename(filled)
         assert (await ask(client, "recall", query="lock"))["hits"]
 
-    in_this_process(conversation, filled)
+    async def person(context: Any, question: Any) -> ElicitResult:
+        return ElicitResult(action="decline")
+
+    in_this_process(conversation, filled, "--allow-writes", person=person)
 
 
 def test_a_memory_that_commands_its_reader_is_marked_and_in_no_block(memory_file: Path) -> None:
@@ -525,7 +574,7 @@ def test_without_the_package_the_command_says_how_to_install_it(memory_file: Pat
 
 def test_over_http_an_agent_does_what_it_does_over_a_pipe(filled: Path) -> None:
     async def conversation(client: Client) -> int:
-        assert (await hints(client)).keys() == READING | WRITING
+        assert (await hints(client)).keys() == READING | ASKING | WRITING
         await ask(client, "remember", text="Ines waters the plants.")
         (hit,) = (await ask(client, "recall", query="Who waters the plants?", limit=1))["hits"]
         assert hit["content"] == "Ines waters the plants."

@@ -20,7 +20,7 @@ from places import ROOT
 from readme import every_command
 
 PAGE = (ROOT / "docs" / "integrations.md").read_text("utf-8")
-MCP, _ = PAGE.split("\n## Other agents' files\n")
+MCP, _ = PAGE.split("\n## The agent as the model\n")
 
 
 def blocks(page: str, language: str) -> list[str]:

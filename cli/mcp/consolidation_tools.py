@@ -1,0 +1,256 @@
+"""The tools of the MCP server with which an agent consolidates: it decides, proposes, answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Annotated, Any
+
+from mcp.server.mcpserver import Context
+from pydantic import Field
+
+from slowwave.cli.views.asked import waiting_parts_as_json
+from slowwave.cli.views.memory import ids_in, read_views
+from slowwave.cli.views.proposal import ProposalView, view_result, view_waiting
+from slowwave.cli.views.questions import given_as_json, open_question_as_json
+from slowwave.consolidation.agent import AgentMemory
+from slowwave.consolidation.agent.proposing import SecondReading
+from slowwave.consolidation.model.answer_forms import StatedGroup, StatedLeftOut
+from slowwave.consolidation.options import Review
+from slowwave.consolidation.proposals import Operation, Undecided
+from slowwave.consolidation.running.outcome import Outcome
+from slowwave.consolidation.writing.writer import Writer
+
+from .answers import (
+    GivenAnswer,
+    Page,
+    questions_as_json,
+    shown_proposal,
+    suspicious,
+)
+from .told_progress import told_progress
+
+ProposalId = Annotated[
+    str,
+    Field(description="An id from consolidate_pending, or at least its first eight characters."),
+]
+Limit = Annotated[int, Field(ge=1, le=1_000, description="Maximum proposals.")]
+MostQuestions = Annotated[int, Field(ge=1, le=100, description="Maximum questions.")]
+Offset = Annotated[int, Field(ge=0, description="How many proposals to skip.")]
+# The proposals of an outcome that are shown with their texts.
+_FIRST = Page(10)
+
+
+class ConsolidationTools:
+    """What an agent can call about a consolidation. Nothing stays open between two calls."""
+
+    def __init__(self, memory: AgentMemory, file: Path, writer_of: Callable[[], Writer]) -> None:
+        """Serve the memories of a file. writer_of: creates the writer of a run."""
+        self._memory = memory
+        self._writer_of = writer_of
+        self._file = file
+
+    def consolidate_pending(
+        self,
+        context: Context,
+        survey: Annotated[
+            bool,
+            Field(description="Compare all memories now; with very many, this takes a minute."),
+        ] = False,
+        limit: Limit = 50,
+        offset: Offset = 0,
+    ) -> dict[str, Any]:
+        """Show the proposals that are pending, or else what a run would change now. Read-only.
+
+        If proposals are pending, only those are read, unless survey is true. Each proposal has its
+        sources with their texts, which of them it supersedes (leaving), the draft that replaces
+        them, the reason, its state, and the tokens before and after. in_all: the number of
+        proposals. waiting, of a survey: the number of proposals pending from earlier runs.
+        undecided, of a survey: groups of near memories that only a model can decide about; you can
+        be that model: call consolidation_questions.
+        """
+        page = Page(limit, offset)
+        waiting = [] if survey else self._memory.waiting()
+        if waiting:
+            return {"surveyed": False} | self._page(list(map(view_waiting, waiting)), page)
+        with told_progress(context) as progress:
+            outcome = self._memory.consolidate(dry_run=True, progress=progress)
+        windows = outcome.plan.undecided
+        undecided = [self._window(window) for window in windows[: page.limit]]
+        more = {"undecided": undecided, "undecided_in_all": len(windows)}
+        return {"surveyed": True} | self._outcome(outcome, page) | more
+
+    def consolidate_run(
+        self,
+        context: Context,
+        dry_run: Annotated[bool, Field(description="Show the changes, and make none.")] = False,
+        limit: Limit = 50,
+    ) -> dict[str, Any]:
+        """Consolidate the memories now. undo reverts the run.
+
+        Pending proposals stay pending. in_all: the number of proposals of this run. waiting: the
+        number of proposals pending from earlier runs, which consolidate_pending shows.
+
+        If the server has a model, the run calls it, except in a dry run; model has what that cost,
+        and why the model refuses every call, if it does. The run first reads the conversation parts
+        that are queued for a model; conversations has the outcome.
+        """
+        writer = self._writer_of()
+        with told_progress(context) as progress:
+            outcome = self._memory.consolidate(dry_run, writer, progress)
+        usage = {"name": writer.model, "refused": writer.refused, **asdict(outcome.usage)}
+        return self._outcome(outcome, Page(limit, 0)) | {"model": usage}
+
+    def consolidate_apply(self, context: Context, proposal_id: ProposalId) -> dict[str, Any]:
+        """Apply one proposal of consolidate_pending.
+
+        It is stale if its memories have changed since. Before protected memories are replaced, a
+        client that can ask a person does so.
+        """
+        with told_progress(context) as progress:
+            decided = self._memory.apply(proposal_id, progress)
+        proposals = list(map(view_result, decided.results))
+        return {"run": decided.run_id} | self._page(proposals, Page())
+
+    def consolidate_propose(
+        self,
+        context: Context,
+        ids: Annotated[list[str], Field(min_length=2, description="The ids of the memories.")],
+        text: Annotated[str, Field(min_length=1, description="The text that replaces them.")],
+        operation: Annotated[
+            Operation,
+            Field(
+                description="merge: they say the same. synthesize: they say parts of one thing. "
+                "update: the latest has the new value. extract: a rule that they support."
+            ),
+        ] = "synthesize",
+        left_out: Annotated[
+            list[StatedLeftOut] | None, Field(description="What the text omits on purpose.")
+        ] = None,
+        check: Annotated[
+            GivenAnswer | None, Field(description="The answer to the question of the first call.")
+        ] = None,
+    ) -> dict[str, Any]:
+        """Propose a text of your own for memories that belong together. Nothing is applied.
+
+        Your text is checked as a model's is: by a program, then by a second reading, and neither
+        call can skip it. First call it without check. faults: correct the text, and call it again.
+        question: give its messages to a fresh context that sees nothing else, such as a subagent,
+        and call it again with the same arguments and check, the answer. If the reading finds no
+        fault either, the proposal is pending, and consolidate_apply applies it.
+        """
+        group = StatedGroup(operation=operation, ids=ids, text=text, left_out=left_out or [])
+        answer = None if check is None else SecondReading(check.id, check.text)
+        with told_progress(context) as progress:
+            made = self._memory.propose(group, answer, progress)
+        proposal = None
+        if made.result is not None:
+            page = self._page([view_result(made.result)], Page())
+            proposal = page["proposals"][0]
+        return {
+            "faults": made.faults,
+            "question": made.question and open_question_as_json(made.question),
+            "proposal": proposal,
+            "run": made.run_id,
+        }
+
+    def consolidation_questions(
+        self,
+        context: Context,
+        limit: MostQuestions = 3,
+    ) -> dict[str, Any]:
+        """Return questions about the memories that only a model can decide; you can be that model.
+
+        Answer each question by its messages alone, in the form of its schema, and pass the answers
+        to consolidation_answer. A question of kind check is a second reading: answer it in a fresh
+        context that sees nothing but its messages, such as a subagent, never where the text was
+        written. open: the number of open questions. Read-only.
+        """
+        with told_progress(context) as progress:
+            left = self._memory.questions(progress)
+        return questions_as_json(left, limit)
+
+    def consolidation_answer(
+        self,
+        context: Context,
+        answers: Annotated[
+            list[GivenAnswer], Field(description="Answers to consolidation_questions.")
+        ],
+        review: Annotated[
+            Review, Field(description="Which proposals wait for consolidate_apply.")
+        ] = "never",
+        limit: MostQuestions = 3,
+    ) -> dict[str, Any]:
+        """Answer questions of consolidation_questions, in any order; the file keeps the answers.
+
+        Nothing is applied until no question is open; questions has the next ones, such as checks
+        and repairs. Then the memories are consolidated: night has the run, which undo reverts, and
+        its first proposals. faults: answers that cannot be read; answer these questions again.
+        stale: the ids of questions that are no longer asked. known: those answered before.
+        """
+        texts = {answer.id: answer.text for answer in answers}
+        with told_progress(context) as progress:
+            given = self._memory.answer(texts, review, progress)
+        outcome = given.outcome
+        return {
+            **given_as_json(given),
+            **questions_as_json(given.left, limit),
+            "night": None if outcome is None else self._outcome(outcome, _FIRST),
+        }
+
+    def consolidate_decline(
+        self,
+        context: Context,
+        proposal_id: ProposalId,
+        reason: Annotated[str, Field(min_length=1, description="Why not to apply it.")],
+    ) -> dict[str, Any]:
+        """Decline one proposal of consolidate_pending: no later run proposes it again."""
+        with told_progress(context) as progress:
+            run_id = self._memory.decline(proposal_id, reason, progress)
+        return {"run": run_id, "proposal": proposal_id, "state": "declined", "why": reason}
+
+    def _outcome(self, outcome: Outcome, page: Page) -> dict[str, Any]:
+        """Return a plan, or the outcome of a run, with the texts of its memories."""
+        return {
+            "run": outcome.run_id,
+            "before": asdict(outcome.before),
+            "after": asdict(outcome.after),
+            **self._page(list(map(view_result, outcome.results)), page),
+            "waiting": outcome.earlier.waiting,
+            "conversations": waiting_parts_as_json(outcome.waiting_parts),
+            "conflicts": [
+                {
+                    "sources": conflict.sources,
+                    "about": conflict.slot,
+                    "values": conflict.values,
+                    "why": conflict.why,
+                }
+                for conflict in outcome.conflicts[: page.limit]
+            ],
+            "conflicts_in_all": len(outcome.conflicts),
+            "tries_to_command": {each.memory: each.said for each in outcome.plan.suspicious},
+        }
+
+    def _window(self, window: Undecided) -> dict[str, Any]:
+        """Return memories that a model would be shown together."""
+        views = read_views(self._file, window.sources)
+        return {
+            "sources": [
+                {"id": memory_id, "content": views[memory_id].content}
+                for memory_id in window.sources
+            ],
+            "similarity": window.similarity,
+            "tokens": window.tokens,
+        }
+
+    def _page(self, proposals: Sequence[ProposalView], page: Page) -> dict[str, Any]:
+        """Return a page of proposals with the texts of their memories."""
+        shown = page.of(proposals)
+        memories = read_views(self._file, ids_in(view.proposal.sources for view in shown))
+        texts = {memory.id: memory.content for memory in memories.values()}
+        return {
+            "in_all": len(proposals),
+            "proposals": [shown_proposal(replace(view, memories=memories)) for view in shown],
+            "tries_to_command": suspicious(texts),
+        }

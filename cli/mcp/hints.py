@@ -1,0 +1,43 @@
+"""Errors and hints for an agent, which has tools and no shell."""
+
+from __future__ import annotations
+
+import re
+
+from slowwave.consolidation.errors import ConsolidationError
+from slowwave.consolidation.runtime.redaction import without_secrets
+from slowwave.store.errors import StoreError
+
+# What the hints of the command line say, and what they say to an agent.
+WORDING = {
+    "'slowwave log' lists the runs, 'slowwave log FILE RUN' the proposals of a run.": (
+        "memory_stats shows the last run with its proposals."
+    ),
+    "; 'slowwave undo' undoes the whole run.": ".",
+    "'slowwave log' lists them.": "memory_stats shows the last run with its proposals.",
+    "'slowwave list --status any' lists them.": "recall finds memories, and returns their ids.",
+    "'slowwave show MEMORY --lineage'": "trace",
+    "List the pending proposals.": "consolidate_pending lists the proposals.",
+    "list the pending proposals.": "consolidate_pending lists the proposals.",
+    "see 'slowwave log'.": "memory_stats shows the last run.",
+    "List them with: slowwave log": "memory_stats lists them.",
+}
+_SENTENCE_END = re.compile(r"(?<=\.) +(?=[A-Z'])")
+_COMMAND = re.compile(r"\bslowwave [a-z]|(?<![\w-])--[a-z]")
+_ASK = "Ask the person who runs this server"
+
+
+def sentences(error: StoreError | ConsolidationError) -> str:
+    """Return an error and its hint in sentences, as an agent may read them."""
+    reasons = [obstacle.why for obstacle in getattr(error, "obstacles", ())]
+    # The message has the reason if there is only one.
+    more = reasons if len(reasons) > 1 else []
+    return without_secrets(" ".join(filter(None, (error.message, *more, for_agent(error.hint)))))
+
+
+def for_agent(hint: str) -> str:
+    """Return a hint that names tools; what only a command can do is for a person."""
+    for words, replacement in WORDING.items():
+        hint = hint.replace(words, replacement)
+    sentences = _SENTENCE_END.split(hint)
+    return " ".join(f"{_ASK}: {each}" if _COMMAND.search(each) else each for each in sentences)

@@ -1,0 +1,109 @@
+"""The MCP server on stdin and stdout: a line that is not a message gets an error, not silence."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from io import TextIOWrapper
+from pathlib import Path
+from typing import Any, cast
+
+import anyio
+from anyio import AsyncFile
+from mcp.server.stdio import stdio_server
+from mcp.shared.message import SessionMessage
+from mcp_types import (
+    INVALID_REQUEST,
+    PARSE_ERROR,
+    ErrorData,
+    JSONRPCError,
+    jsonrpc_message_adapter,
+)
+from pydantic import ValidationError
+
+_NOT_JSON = "The line is not JSON."
+_NOT_A_MESSAGE = (
+    'The line is not a JSON-RPC message: it needs "jsonrpc": "2.0", a "method", an "id" that is a '
+    'string or an integer, and "params" that are an object.'
+)
+_BATCH = "Batches are not supported: send each message in a line of its own."
+# The id of a message that breaks off, unless there are several.
+_ID = re.compile(r'"id"\s*:\s*(\d{1,15}\b|"[^"\\]*")')
+
+
+@asynccontextmanager
+async def checked_stdio() -> AsyncIterator[tuple[Any, Any]]:
+    """Provide the streams of stdin and stdout; lines that are not messages get errors."""
+    lines = _CheckedLines()
+    async with stdio_server(cast("AsyncFile[str]", lines)) as (reads, writes):
+        lines.answers_to(writes)
+        yield reads, writes
+
+
+def find_errors(line: str) -> Iterator[JSONRPCError]:
+    """Yield the answers to a line that is not a message, one for each id in it; none if it is."""
+    try:
+        found = json.loads(line)
+    except ValueError:
+        ids = _ID.findall(line)
+        yield _error(json.loads(ids[0]) if len(ids) == 1 else None, PARSE_ERROR, _NOT_JSON)
+        return
+    if isinstance(found, list):
+        ids = [_id_of(each) for each in found] or [None]
+        yield from (_error(request_id, INVALID_REQUEST, _BATCH) for request_id in ids)
+        return
+    try:
+        jsonrpc_message_adapter.validate_json(line, by_name=False)
+    except ValidationError:
+        is_message = False
+    else:
+        # The package takes a request whose id is not an id for a notification.
+        is_message = "id" not in found or _id_of(found) is not None or "error" in found
+    if not is_message:
+        yield _error(_id_of(found), INVALID_REQUEST, _NOT_A_MESSAGE)
+
+
+def _id_of(message: Any) -> str | int | None:
+    found = message.get("id") if isinstance(message, dict) else None
+    return found if isinstance(found, str | int) and not isinstance(found, bool) else None
+
+
+def _error(request_id: str | int | None, code: int, message: str) -> JSONRPCError:
+    return JSONRPCError(jsonrpc="2.0", id=request_id, error=ErrorData(code=code, message=message))
+
+
+class _CheckedLines:
+    """The lines of stdin that are messages; each of the others is answered."""
+
+    def __init__(self) -> None:
+        self._answers: Any = None
+        self._is_ready = anyio.Event()
+
+    def answers_to(self, answers: Any) -> None:
+        """Set the stream of the answers; no line is read before."""
+        self._answers = answers
+        self._is_ready.set()
+
+    async def __aiter__(self) -> AsyncIterator[str]:
+        await self._is_ready.wait()
+        async for line in anyio.wrap_file(_open_stdin()):
+            errors = list(find_errors(line)) if line.strip() else []
+            for error in errors:
+                await self._answers.send(SessionMessage(error))
+            if line.strip() and not errors:
+                yield line
+
+
+def _open_stdin() -> TextIOWrapper:
+    """Return stdin as UTF-8. The processes that a tool starts read nothing from it."""
+    wire = sys.stdin.fileno()
+    if wire == 0:
+        wire = os.dup(0)
+        with Path(os.devnull).open("rb") as nothing:
+            os.dup2(nothing.fileno(), 0)
+    # Not closed: a thread may still read it when the server ends.
+    return TextIOWrapper(os.fdopen(wire, "rb", closefd=False), "utf-8", "replace")

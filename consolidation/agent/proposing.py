@@ -1,0 +1,165 @@
+"""Proposals that an agent makes by itself, each checked as a model's is, and kept for review.
+
+An agent's text is trusted as little as a model's: a program checks it, then a second reading, which
+the agent must arrange. What passes both is pending; applying it is a decision of its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from slowwave.consolidation.model.answer_forms import StatedGroup
+from slowwave.consolidation.model.interface import Models
+from slowwave.consolidation.model.own_group import OwnGroup
+from slowwave.consolidation.model.question import Question, Reply, resume
+from slowwave.consolidation.options import CycleOptions, PlanOptions
+from slowwave.consolidation.planning.windows import shown_memories, window_of
+from slowwave.consolidation.progress import Progress
+from slowwave.consolidation.proposals import Result, Usage
+from slowwave.consolidation.running.apply import find_stale, record
+from slowwave.consolidation.running.review_queue import read_sources
+from slowwave.consolidation.running.run_in_file import RunRecord, run_report
+from slowwave.consolidation.snapshot.snapshot import compute_missing, read_snapshot
+from slowwave.consolidation.snapshot.tenant_view import TenantView
+from slowwave.consolidation.text.token_count import count_tokens
+from slowwave.consolidation.vectors.embedder import Embedder
+from slowwave.consolidation.writing.writer import AGENT, Job
+from slowwave.store.check import refuse_damaged
+from slowwave.store.file import MemoryFile, maintenance_lock, open_reading, open_writing
+from slowwave.store.ledger import read_pending
+from slowwave.store.memories import count_memories, find_id
+from slowwave.store.records import new_id, timestamp
+
+_STALE_CHECK = "the answer is to another question: its memories or the text changed since"
+_AGENTS = Models(AGENT, AGENT)
+_PENDING = "proposal {} gives the same memories another text: apply or decline it first"
+_WAITS = "waits for review: an agent proposed it"
+
+
+@dataclass(frozen=True)
+class OwnProposal:
+    """What became of an agent's group: faults, or a question, or a pending proposal."""
+
+    faults: tuple[str, ...] = ()
+    # To answer in a fresh context, and to pass with the same group.
+    question: Question[Any] | None = None
+    result: Result | None = None
+    # The run that records the proposal.
+    run_id: str | None = None
+
+
+@dataclass(frozen=True)
+class SecondReading:
+    """The answer of a second reading, and the id of its question."""
+
+    question_id: str
+    text: str
+
+
+class Proposer:
+    """Judges and keeps the groups of an agent, for one tenant of a file."""
+
+    def __init__(
+        self,
+        path: Path,
+        tenant: str,
+        embedder: Embedder,
+        now: datetime,
+        progress: Progress | None = None,
+    ) -> None:
+        """Take the file, the tenant, and the time of the proposal."""
+        self._path = path
+        self._tenant = tenant
+        self._embedder = embedder
+        self._now = now
+        self._progress = progress or Progress()
+
+    def propose(self, group: StatedGroup, check: SecondReading | None) -> OwnProposal:
+        """Return the faults of a group, or its checking question, or its pending proposal.
+
+        The ids of its memories may be shortened. Raises `StoreError` if there is no such memory.
+        """
+        judged = self._judge(group, check)
+        if judged.result is None:
+            return judged
+        with maintenance_lock(self._path), open_writing(self._path) as file:
+            refuse_damaged(file)
+            return self._keep(file, judged.result)
+
+    def _judge(self, group: StatedGroup, check: SecondReading | None) -> OwnProposal:
+        """Return what both checks make of a group; nothing is kept."""
+        with open_reading(self._path) as file:
+            ids = [find_id(file, memory_id, self._tenant) for memory_id in group.ids]
+        made = self._dialogue(ids)
+        if isinstance(made, OwnProposal):
+            return made
+        dialogue = made.judge(group.model_copy(update={"ids": ids}))
+        judged, question = resume(dialogue)
+        if question is not None:
+            if check is None:
+                return OwnProposal(question=question)
+            if check.question_id != question.id:
+                return OwnProposal((_STALE_CHECK,), question)
+            fault = question.fault_of(check.text)
+            if fault is not None:
+                return OwnProposal((f"the answer cannot be read: {fault}",), question)
+            judged, _ = resume(dialogue, Reply(check.text, Usage()))
+        return OwnProposal(judged[0].faults, result=judged[0].result)
+
+    def _keep(self, file: MemoryFile, result: Result) -> OwnProposal:
+        """Keep a proposal as pending, in a run of its own, unless it is pending already."""
+        proposal = result.proposal
+        waiting = replace(
+            result, state="pending", why=_WAITS, model=AGENT, model_key=_AGENTS.key, place=1
+        )
+        for decision in read_pending(file):
+            if decision.key == proposal.id and decision.draft == proposal.draft.text:
+                return OwnProposal(result=waiting, run_id=decision.run_id)
+            if decision.key == proposal.id:
+                return OwnProposal((_PENDING.format(decision.key),))
+        stale = find_stale(waiting, read_sources(file, [waiting]))
+        if stale is not None:
+            return OwnProposal((stale,))
+        run = RunRecord(new_id(), self._now)
+        counts = count_memories(file, [self._tenant], count_tokens)
+        with run.begun(file, {"tenant": [self._tenant]}):
+            with file.transaction():
+                record(file, run, waiting)
+            run.end(file, "done", run_report(counts, counts, ["pending"], Usage()))
+        return OwnProposal(result=waiting, run_id=run.run_id)
+
+    def _dialogue(self, ids: list[str]) -> OwnGroup | OwnProposal:
+        """Return the dialogue about these memories, or why they cannot go into a text."""
+        options = CycleOptions(tenants=(self._tenant,))
+        now = timestamp(self._now)
+        snapshot = read_snapshot(
+            self._path, options, self._embedder.name, _AGENTS.key, now, self._progress
+        )
+        compute_missing(snapshot, self._embedder, None, self._progress)
+        (view,) = snapshot.views
+        shown = {memory.id: memory for memory in shown_memories(view, ())}
+        unfit = [memory_id for memory_id in ids if memory_id not in shown]
+        if unfit:
+            return OwnProposal(tuple(_why_unfit(view, memory_id) for memory_id in unfit))
+        decided = snapshot.remembered - snapshot.waiting
+        chosen = PlanOptions(model_key=_AGENTS.key, remembered=decided)
+        memories = [shown[memory_id] for memory_id in dict.fromkeys(ids)]
+        window = window_of(view, chosen, memories)
+        return OwnGroup(Job(window, tuple(view.sources(window.memories))), _AGENTS.key, _AGENTS)
+
+
+def _why_unfit(view: TenantView, memory_id: str) -> str:
+    """Return why a memory cannot go into a text with others."""
+    joined = view.derived_from | view.supported_rule
+    if memory_id in view.orders:
+        why = "gives orders to its reader"
+    elif memory_id in view.verbatim_only:
+        why = "stays verbatim, as code, data or a lesson"
+    elif memory_id in joined:
+        why = f"is part of memory {joined[memory_id]}: propose that one"
+    else:
+        why = "is not an active working memory, or repeats another one"
+    return f"memory {memory_id} {why}"

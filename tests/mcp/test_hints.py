@@ -1,0 +1,62 @@
+"""Hints that reach an agent name tools; what only a command can do is for a person."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Iterator
+
+import pytest
+from places import ROOT
+
+from slowwave.cli.mcp.consolidation_tools import ConsolidationTools
+from slowwave.cli.mcp.hints import WORDING, for_agent
+from slowwave.cli.mcp.tools import Tools
+
+
+def sentences() -> Iterator[str]:
+    """Yield the texts of the source that an error may be made of."""
+    for folder in ("store", "consolidation"):
+        for path in (ROOT / folder).rglob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+                if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                    yield node.value
+
+
+def test_each_wording_is_still_that_of_an_error() -> None:
+    known = " ".join(sentences()).replace("list --status any", "")
+    # "'slowwave {list --status any|log}' lists them."
+    built = {"'slowwave log' lists them.", "'slowwave list --status any' lists them."}
+    assert [words for words in WORDING if words not in known and words not in built] == []
+
+
+def test_each_tool_that_a_wording_names_is_offered() -> None:
+    offered = {name for of in (Tools, ConsolidationTools) for name, _ in inspect.getmembers(of)}
+    named = {words.split()[0].rstrip(":") for words in WORDING.values() if "_" in words}
+    assert named <= offered
+
+
+@pytest.mark.parametrize(
+    ("hint", "expected"),
+    [
+        ("Nothing was changed. Use more of the id.", "Nothing was changed. Use more of the id."),
+        (
+            "Restore it from a backup; 'slowwave check' lists the damage. Do it soon.",
+            "Ask the person who runs this server: Restore it from a backup; 'slowwave check' lists "
+            "the damage. Do it soon.",
+        ),
+        (
+            "Nothing was changed. Fix that, or run without --backup.",
+            "Nothing was changed. Ask the person who runs this server: Fix that, or run without "
+            "--backup.",
+        ),
+        (
+            "'slowwave show MEMORY --lineage' shows the texts of purged memories; a backup has "
+            "their rows.",
+            "trace shows the texts of purged memories; a backup has their rows.",
+        ),
+        ("", ""),
+    ],
+)
+def test_a_hint_names_tools_or_is_for_a_person(hint: str, expected: str) -> None:
+    assert for_agent(hint) == expected

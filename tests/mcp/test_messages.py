@@ -1,0 +1,124 @@
+"""Lines that are not messages: each gets an error, with its id where it has one."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from mcp import Client
+from mcp_client import PATIENCE_S, SLOWWAVE, ask, in_this_process, serving
+
+from slowwave.cli.mcp.stdio import find_errors
+
+PING = {"jsonrpc": "2.0", "method": "ping"}
+NOT_JSON, NOT_A_MESSAGE = -32700, -32600
+
+
+def answer_of(line: str) -> list[tuple[Any, int]]:
+    return [(error.id, error.error.code) for error in find_errors(line)]
+
+
+@pytest.mark.parametrize(
+    ("line", "answers"),
+    [
+        ('{"broken', [(None, NOT_JSON)]),
+        ('{"jsonrpc": "2.0", "id": 5, "method": "tools/list"', [(5, NOT_JSON)]),
+        ('{"jsonrpc": "2.0", "id": "five", "params": {', [("five", NOT_JSON)]),
+        ('{"id": 5, "params": {"id": 6', [(None, NOT_JSON)]),
+        ('{"jsonrpc": "2.0", "id": 7}', [(7, NOT_A_MESSAGE)]),
+        ('{"id": 7, "method": "ping"}', [(7, NOT_A_MESSAGE)]),
+        ('{"jsonrpc": "2.0", "id": 7, "method": 3}', [(7, NOT_A_MESSAGE)]),
+        ('{"jsonrpc": "2.0", "id": 7, "method": "ping", "params": [1]}', [(7, NOT_A_MESSAGE)]),
+        (json.dumps(PING | {"id": 1.5}), [(None, NOT_A_MESSAGE)]),
+        (json.dumps(PING | {"id": True}), [(None, NOT_A_MESSAGE)]),
+        (json.dumps(PING | {"id": None}), [(None, NOT_A_MESSAGE)]),
+        ("[]", [(None, NOT_A_MESSAGE)]),
+        (
+            json.dumps([PING | {"id": 1}, PING | {"id": 2}]),
+            [(1, NOT_A_MESSAGE), (2, NOT_A_MESSAGE)],
+        ),
+        ("42", [(None, NOT_A_MESSAGE)]),
+        ("null", [(None, NOT_A_MESSAGE)]),
+        (json.dumps(PING), []),
+        (json.dumps(PING | {"id": 1}), []),
+        (json.dumps({"jsonrpc": "2.0", "id": 1, "result": {}}), []),
+        (json.dumps({"jsonrpc": "2.0", "id": None, "error": {"code": 1, "message": "x"}}), []),
+    ],
+)
+def test_a_line_that_is_not_a_message_has_an_error_of_each_id_in_it(
+    line: str, answers: list[tuple[Any, int]]
+) -> None:
+    assert answer_of(line) == answers
+
+
+def test_a_server_answers_unusable_lines_and_goes_on(memory_file: Path) -> None:
+    about = {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "x", "version": "0"},
+    }
+    start = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": about}
+    lines = [
+        b"rubbish before anything else",
+        json.dumps(start).encode(),
+        json.dumps({"jsonrpc": "2.0", "method": "notifications/initialized"}).encode(),
+        b'{"jsonrpc": "2.0", "id": 2, "method": 3}',
+        b"",
+        b"\xff\xfe",
+        json.dumps(PING | {"id": 3, "method": "unknown"}).encode(),
+        json.dumps(PING | {"id": 4}).encode(),
+    ]
+    with subprocess.Popen(
+        [sys.executable, *SLOWWAVE, "mcp", str(memory_file)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        assert process.stdin is not None and process.stdout is not None
+        answered = []
+        for line in lines:
+            process.stdin.write(line + b"\n")
+            process.stdin.flush()
+            if line and b"notifications" not in line:
+                answer = json.loads(process.stdout.readline())
+                answered.append((answer["id"], answer.get("error", {}).get("code")))
+        rest, errors = process.communicate()
+    assert answered == [
+        (None, NOT_JSON),
+        (1, None),
+        (2, NOT_A_MESSAGE),
+        (None, NOT_JSON),
+        (3, -32601),
+        (4, None),
+    ]
+    assert (rest, errors, process.returncode) == (b"", b"", 0)
+
+
+def test_over_http_an_unusable_message_is_an_error_as_well(memory_file: Path) -> None:
+    headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+    with serving(memory_file) as (address, _), httpx2.Client(timeout=PATIENCE_S) as http:
+        for body, code in ((b'{"broken', NOT_JSON), (b'{"jsonrpc": "2.0", "id": 7}', None)):
+            answer = http.post(address, content=body, headers=headers)
+            assert answer.status_code == 400
+            assert code in (None, answer.json()["error"]["code"])
+
+
+def test_what_is_optional_may_be_null(memory_file: Path) -> None:
+    async def conversation(client: Client) -> None:
+        for tool in (await client.list_tools()).tools:
+            arguments = tool.input_schema["properties"]
+            optional = arguments.keys() - set(tool.input_schema.get("required", ()))
+            for name in optional:
+                assert {"type": "null"} in arguments[name]["anyOf"], (tool.name, name)
+        made = await ask(
+            client, "remember", text="Plants need light.", kind=None, tags=None, importance=None
+        )
+        found = await ask(client, "recall", query="light", limit=None, kind=None, since=None)
+        assert [hit["id"] for hit in found["hits"]] == [made["id"]]
+
+    in_this_process(conversation, memory_file, "--allow-writes")
