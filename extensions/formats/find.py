@@ -9,6 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from slowwave.cli.arguments.settings import FILE_VARIABLE
+from slowwave.store.errors import StoreError
+from slowwave.store.file import open_any_version
+from slowwave.store.memories import tenants
 from slowwave.store.validate import is_memory_file
 
 from .known_formats import recognised
@@ -39,14 +42,15 @@ def find_memories(folder: Path, transcript: Path | None = None) -> list[FoundMem
             real = path.resolve()
             if real not in found and (format := _format_of(path)) is not None:
                 found[real] = FoundMemory(agent, path, format)
-        except (OSError, RuntimeError, ValueError):  # a place that cannot be read has no memory
+        except (OSError, RuntimeError, ValueError, StoreError):  # a place that cannot be read has no memory
             continue
     return list(found.values())
 
 
 def _format_of(path: Path) -> str | None:
     if is_memory_file(path):
-        return _OWN
+        with open_any_version(path) as file:
+            return _OWN if tenants(file) else None  # the MCP server creates an empty one
     return next((format.name for format in recognised(path)), None)
 
 

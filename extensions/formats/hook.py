@@ -29,7 +29,7 @@ from .find import find_memories
 
 # A session waits for its hooks: after this many seconds nothing is shown.
 _MAX_SECONDS = 1.5
-# A night is due after this time, with so many memories that no run has read.
+# Consolidation is due after this time, if at least this many memories were not read by any run.
 _MIN_INTERVAL, _MIN_NEW = timedelta(days=1), 10
 
 
