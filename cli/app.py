@@ -27,9 +27,11 @@ from .arguments.configured import (
 from .arguments.settings import CONTEXT_SETTINGS, place_of_refused
 from .commands import (
     add,
+    answer,
     apply,
     check,
     conflicts,
+    dream,
     eval_,
     export,
     import_,
@@ -38,6 +40,7 @@ from .commands import (
     log,
     maintain,
     mcp,
+    questions,
     recall,
     review,
     show,
@@ -65,6 +68,9 @@ _TRUE = frozenset({"1", "true", "t", "yes", "y", "on"})
 Command = Callable[..., None]
 COMMANDS: dict[str, Command] = {
     "maintain": maintain.maintain,
+    "dream": dream.dream,
+    "questions": questions.questions,
+    "answer": answer.answer,
     "conflicts": conflicts.conflicts,
     "log": log.log,
     "undo": undo.undo,
@@ -90,12 +96,17 @@ REVIEW_COMMANDS: dict[str, Command] = {
 }
 # The panels of the first help screen, in its order.
 PANELS = {
-    "Consolidate": ("maintain", "review", "conflicts", "log", "undo", "eval"),
+    "Consolidate": ("maintain", "dream", "review", "conflicts", "log", "undo"),
     "Read": ("recall", "list", "show"),
     "Write": ("add", "ingest", "import", "export"),
     "Operate": ("check", "mcp"),
 }
-_PANEL_OF = {name: panel for panel, names in PANELS.items() for name in names}
+# What only --help-all lists besides them.
+MORE = {"Consolidate": ("questions", "answer", "eval")}
+_PANEL_OF = {
+    name: panel for panels in (PANELS, MORE) for panel, names in panels.items() for name in names
+}
+_HIDDEN = frozenset(f"slowwave {name}" for names in MORE.values() for name in names)
 _EXTENSIONS = "Extensions"
 _EXAMPLES = {
     "slowwave": (
@@ -180,6 +191,7 @@ def _add_command(
         epilog=_epilog(path),
         context_settings=CONTEXT_SETTINGS,
         rich_help_panel=panel,
+        hidden=path in _HIDDEN,
     )(reporting(with_groups_expanded(command)))
 
 

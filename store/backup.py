@@ -6,11 +6,14 @@ import hashlib
 import os
 import re
 import sqlite3
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
 from .errors import StoreError
-from .file import open_any_version, remove_file
+from .file import migrate_file, open_any_version, remove_file
 from .opening import open_database
 from .schema_of_file import count_rows
 from .sidecar import create_sidecar, sync_folder
@@ -81,6 +84,16 @@ def copy_verified(path: Path, to: Path, what: str = "backup", hint: str = _HINT)
         except sqlite3.DatabaseError as error:
             raise StoreError(f"The {what} of {path} cannot be made: {error}.", hint) from error
         verify_copy(path, to, expected)
+
+
+@contextmanager
+def copied_to_try(path: Path) -> Iterator[Path]:
+    """Provide a migrated copy of a memory file, to try a run on. Raises `StoreError`."""
+    with tempfile.TemporaryDirectory(prefix="slowwave-") as folder:
+        copy = Path(folder) / "memory.db"
+        copy_verified(path, copy, "copy", f"The copy is made in {folder}: see TMPDIR.")
+        migrate_file(copy)
+        yield copy
 
 
 def verify_copy(path: Path, copy: Path, expected: Fingerprint) -> None:

@@ -43,7 +43,12 @@ def read_answers(file: MemoryFile) -> list[KeptAnswer]:
 def keep_answers(file: MemoryFile, answers: Sequence[KeptAnswer], now: str) -> None:
     """Cache answers, in one transaction."""
     with file.transaction():
-        file.db.conn.executemany(
-            "INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?, ?, ?, ?)",
-            [(key, model, *astuple(answer), now) for key, model, answer in answers],
-        )
+        write_answers(file, answers, now)
+
+
+def write_answers(file: MemoryFile, answers: Sequence[KeptAnswer], now: str) -> None:
+    """Cache answers in the caller's transaction."""
+    file.db.conn.executemany(
+        "INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?, ?, ?, ?)",
+        [(key, model, *astuple(answer), now) for key, model, answer in answers],
+    )

@@ -157,7 +157,12 @@ def _in_its_length(command: _Command, ctx: Any) -> _Command:
         return shown
     for parameter in shown.params:
         parameter.hidden = False
-    more = old_commands() if isinstance(command, TyperGroup) else ""
+    more = ""
+    if isinstance(shown, TyperGroup):
+        more = old_commands()
+        shown.commands = {name: copy(command) for name, command in shown.commands.items()}
+        for listed in shown.commands.values():
+            listed.hidden = False
     shown.epilog = "\n\n".join(filter(None, (more, EXIT_CODES)))
     return shown
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from slowwave.cli.terminal.interpreter import shorten_turns_of_threads
+from slowwave.consolidation.writing.writer import AGENT
 
 from .options import setting
 
@@ -128,6 +129,10 @@ def make_writer(
             raise typer.BadParameter(f"{option} takes the name of a model, not a blank.")
     if model is None and recordings is not None and recordings.recording is not None:
         model = recordings.recording.model
+    if model == AGENT and (recordings is None or recordings.asks):
+        raise typer.BadParameter(
+            f"'{AGENT}' stands for an agent that answers itself: see 'slowwave dream'."
+        )
     if model is None:
         from slowwave.consolidation.writing.writer import BuiltInWriter
 

@@ -102,33 +102,31 @@ def import_(
 
 
 @contextmanager
-def reading(source: Path) -> Iterator[Iterator[bytes]]:
-    """Provide the lines of a file, or of stdin. Raises `StoreError`."""
+def reading(source: Path, hint: str = "Nothing was imported.") -> Iterator[Iterator[bytes]]:
+    """Provide the lines of a file, or of stdin. Raises `StoreError` with the hint."""
     is_stdin = str(source) == "-"
-    with _readable(source):
+    with _readable(source, hint):
         opened = nullcontext(sys.stdin.buffer) if is_stdin else open_text(source)
     with opened as stream:
         if source.is_file() and not is_stdin:
-            yield _lines(stream, source)
+            yield _lines(stream, source, hint)
             return
         # A slow writer to a pipe must not keep the memory file locked.
         with SpooledTemporaryFile(_IN_MEMORY) as buffer:
-            with _readable(source):
+            with _readable(source, hint):
                 shutil.copyfileobj(stream, buffer)
                 buffer.seek(0)
-            yield _lines(buffer, source)
+            yield _lines(buffer, source, hint)
 
 
-def _lines(stream: IO[bytes], source: Path) -> Iterator[bytes]:
-    with _readable(source):
+def _lines(stream: IO[bytes], source: Path, hint: str) -> Iterator[bytes]:
+    with _readable(source, hint):
         yield from stream
 
 
 @contextmanager
-def _readable(source: Path) -> Iterator[None]:
+def _readable(source: Path, hint: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise StoreError(
-            f"Cannot read {source}: {error.strerror}.", "Nothing was imported."
-        ) from error
+        raise StoreError(f"Cannot read {source}: {error.strerror}.", hint) from error

@@ -139,7 +139,10 @@ class Night:
             for note in _rules_without_tenant(place.named, memory_file, self.options):
                 self.output.note(clean(note))
             outcome, guarded = self._consolidate(place, memory_file, writer)
-            outcome, unwritten = self._write_back(place, memory_file, outcome)
+            unwritten: StoreError | None = None
+            if not self.dry_run:
+                tenants = self.options.tenants
+                outcome, unwritten = write_back(place, memory_file, outcome, tenants)
             if self.plan_out is not None:
                 self._write_plan(self.plan_out, memory_file, outcome)
             with signals.limited():
@@ -213,22 +216,6 @@ class Night:
             outcome = replace(outcome, usage=outcome.usage + guarded.usage)
         return outcome, guarded
 
-    def _write_back(
-        self, place: Place, memory_file: Path, outcome: Outcome
-    ) -> tuple[Outcome, StoreError | None]:
-        """Write the changes back to their place; return why they could not be written."""
-        if self.dry_run:
-            return outcome, None
-        from slowwave.consolidation.running.outcome import without_stale
-
-        try:
-            stale = place.write_back()
-            return without_stale(outcome, stale, memory_file, self.options.tenants), None
-        except StoreError as error:
-            if not place.outlives_a_failed_write:
-                raise
-            return outcome, error
-
     def _write_plan(self, path: Path, memory_file: Path, outcome: Outcome) -> None:
         from slowwave.consolidation.running.plan_file import write_plan
 
@@ -278,7 +265,7 @@ class Night:
 
     def _report_problems(self, file: Path, outcome: Outcome, writer: Writer, code: int) -> int:
         """Report on stderr what went wrong, and return the exit code."""
-        summary, hint = _what_went_wrong(file, outcome)
+        summary, hint = what_went_wrong(file, outcome)
         code = tell_problems(
             self.output, code, writer, self.recordings, outcome.broken_off, summary, hint
         )
@@ -290,6 +277,21 @@ class Night:
                 "The next run computes it again."
             )
         return code
+
+
+def write_back(
+    place: Place, memory_file: Path, outcome: Outcome, tenants: Sequence[str]
+) -> tuple[Outcome, StoreError | None]:
+    """Write the changes of a night back to their place; return why they could not be written."""
+    from slowwave.consolidation.running.outcome import without_stale
+
+    try:
+        stale = place.write_back()
+        return without_stale(outcome, stale, memory_file, tenants), None
+    except StoreError as error:
+        if not place.outlives_a_failed_write:
+            raise
+        return outcome, error
 
 
 def _count_pending(memory_file: Path) -> int:
@@ -315,7 +317,7 @@ def _rules_without_tenant(named: Path, memory_file: Path, options: CycleOptions)
             yield f"{named} has no tenant '{rule.tenant}', but there is a rule for it: {rule.text}."
 
 
-def _what_went_wrong(file: Path, outcome: Outcome) -> tuple[str, str]:
+def what_went_wrong(file: Path, outcome: Outcome) -> tuple[str, str]:
     """Return in one line what a quiet run does not show, and where to read more."""
     wrong = [result for result in outcome.results if result.state in _WRONG]
     states = [result.state for result in wrong]

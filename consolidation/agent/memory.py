@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Self, get_args
 
 from slowwave.consolidation.cycle import run_cycle
-from slowwave.consolidation.options import CycleOptions
+from slowwave.consolidation.options import CycleOptions, Review
 from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.proposals import Result
 from slowwave.consolidation.recall.block import (
@@ -30,7 +30,7 @@ from slowwave.consolidation.running.approval import ReviewResult, apply_approved
 from slowwave.consolidation.running.outcome import Outcome
 from slowwave.consolidation.running.review_queue import WaitingProposal, read_queue, with_sources
 from slowwave.consolidation.vectors.embedder import Embedder, SentenceEmbedder
-from slowwave.consolidation.writing.writer import BuiltInWriter, Writer
+from slowwave.consolidation.writing.writer import AGENT, BuiltInWriter, Writer
 from slowwave.store.check import refuse_damaged
 from slowwave.store.errors import InvalidLine, StoreError
 from slowwave.store.exchange import memory_from_text
@@ -51,6 +51,7 @@ from slowwave.store.undo.undoable import find_undoable
 from .cached_index import CachedIndex
 from .decisions import find_pending, find_planned, not_planned
 from .results import Stats, Trace, read_stats, read_trace
+from .rounds import GivenAnswers, OpenQuestions, give_answers, open_questions
 
 
 class AgentMemory:
@@ -177,6 +178,30 @@ class AgentMemory:
             self._shown = frozenset(result.proposal.id for result in outcome.results)
         return outcome
 
+    def questions(self) -> OpenQuestions:
+        """Return what a night would ask you now, if you were its model; the file is only read.
+
+        Each has an `id`, its `kind` (`write` or `check`), `messages`, the JSON `schema` of the
+        answer, and `tokens`. Raises `StoreError` and `ConsolidationError`.
+        """
+        options = self._mine(CycleOptions())
+        return open_questions(self._path, options, self._embedder, self._clock())
+
+    def answer(
+        self,
+        answers: Mapping[str, str],
+        review: Review = "never",
+        progress: Progress | None = None,
+    ) -> GivenAnswers:
+        """Keep answers to `questions`, texts by id, and run the night once none is open.
+
+        Unreadable and stale answers are reported, and their questions are asked again. review:
+        which proposals of the night wait for a person. Raises `StoreError` and
+        `ConsolidationError`.
+        """
+        options = self._mine(CycleOptions(review=review, shown={"only": [], "model": AGENT}))
+        return give_answers(self._path, options, self._embedder, answers, self._clock(), progress)
+
     def waiting(self) -> list[WaitingProposal]:
         """Return the pending proposals in the order in which they can be applied.
 
@@ -279,20 +304,22 @@ class AgentMemory:
         writer: Writer | None = None,
     ) -> Outcome:
         """Run a night for this tenant."""
-        with open_reading(self._path) as file:
-            # An empty file has no tenants.
-            mine = (self._tenant,) if tenants(file) else ()
-        shown = {"tenant": list(mine), **options.shown}
-        options = replace(options, tenants=mine, shown=shown)
         return run_cycle(
             self._path,
-            options,
+            self._mine(options),
             self._embedder,
             writer or BuiltInWriter(),
             self._clock(),
             dry_run,
             progress,
         )
+
+    def _mine(self, options: CycleOptions) -> CycleOptions:
+        """Return options for this tenant."""
+        with open_reading(self._path) as file:
+            # An empty file has no tenants.
+            mine = (self._tenant,) if tenants(file) else ()
+        return replace(options, tenants=mine, shown={"tenant": list(mine), **options.shown})
 
 
 def _moment(moment: datetime | None) -> str | None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -19,10 +17,10 @@ from slowwave.consolidation.recall.search import Hit, SearchQuery, demote_outdat
 from slowwave.consolidation.running.outcome import Outcome
 from slowwave.consolidation.runtime.interruption import InterruptedEarly, Interruption
 from slowwave.consolidation.thresholds import SHARED_WORDS_ANCHORED
-from slowwave.consolidation.vectors.embedder import Embedder
+from slowwave.consolidation.vectors.embedder import CachingEmbedder, Embedder
 from slowwave.consolidation.writing.writer import Writer
-from slowwave.store.backup import copy_verified
-from slowwave.store.file import migrate_file, open_any_version, open_reading, open_writing
+from slowwave.store.backup import copied_to_try
+from slowwave.store.file import open_any_version, open_reading, open_writing
 from slowwave.store.lineage import read_source_texts
 from slowwave.store.memories import select_tenants
 from slowwave.store.model_answers import KeptAnswer, keep_answers, read_answers
@@ -32,8 +30,7 @@ from .measures import LOOKED_AT, MANY, MeasuredHit, Measures, measure
 from .questions import RecallQuestion, make_questions
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+    pass
 
 
 @dataclass(frozen=True)
@@ -82,12 +79,12 @@ class Trials:
             select_tenants(file, tenants)
         self._kept_hits = kept_hits
         self._path = path
-        self._embedder = _CachingEmbedder(embedder)
+        self._embedder = CachingEmbedder(embedder)
         self._now = now
         self._tenants = tenants
         self._progress = progress or Progress()
         self._answers: Sequence[KeptAnswer] = ()
-        with self._copy() as copy:
+        with copied_to_try(self._path) as copy:
             index = self._index(copy)
             texts = {memory.id: memory.content for memory in index.memories}
             self._tenant_of = {memory.id: memory.tenant for memory in index.memories}
@@ -117,7 +114,7 @@ class Trials:
         Answers of a model in earlier trials are not asked again. Raises what `run_cycle` raises,
         and `InterruptedEarly`.
         """
-        with self._copy() as copy:
+        with copied_to_try(self._path) as copy:
             if self._answers:
                 with open_writing(copy) as file:
                     keep_answers(file, self._answers, timestamp(self._now))
@@ -136,14 +133,6 @@ class Trials:
             with open_reading(copy) as file:
                 self._answers = read_answers(file)
             return Trial(self._searched(self._index(copy)), outcome, self._answers)
-
-    @contextmanager
-    def _copy(self) -> Iterator[Path]:
-        with tempfile.TemporaryDirectory(prefix="slowwave-") as folder:
-            copy = Path(folder) / "memory.db"
-            copy_verified(self._path, copy, "copy", f"The copy is made in {folder}: see TMPDIR.")
-            migrate_file(copy)
-            yield copy
 
     def _index(self, copy: Path) -> RecallIndex:
         recallable = read_recallable_of(copy, self._tenants, self._embedder.name)
@@ -194,26 +183,6 @@ class Trials:
             for hit in found
         ]
         return measure(answers, wanted)
-
-
-class _CachingEmbedder:
-    """An embedder that encodes no text twice: all copies lack the same vectors."""
-
-    def __init__(self, embedder: Embedder) -> None:
-        self._embedder = embedder
-        self._known: dict[str, NDArray[np.float32]] = {}
-
-    @property
-    def name(self) -> str:
-        return self._embedder.name
-
-    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        import numpy as np
-
-        new = list(dict.fromkeys(text for text in texts if text not in self._known))
-        if new:
-            self._known.update(zip(new, self._embedder.encode(new), strict=True))
-        return np.stack([self._known[text] for text in texts])
 
 
 def _evidence(questions: Sequence[RecallQuestion]) -> set[str]:

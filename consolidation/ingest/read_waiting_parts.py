@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def read_waiting_parts(
     night: NightInputs, preflight: Preflight, interruption: Interruption
 ) -> WaitingPartsResult:
-    """Read the waiting parts of a night's tenants, or count them without a model.
+    """Read the waiting parts of a night's tenants, or count them without a served model.
 
     The caller holds the maintenance lock. The writer's budget includes the night. Raises
     `StoreError`, `EmbedderError` or `ModelError` if nothing was changed.
@@ -31,7 +31,7 @@ def read_waiting_parts(
     chosen = night.options.tenants
     with open_reading(night.path) as file:
         waiting = count_waiting(file, chosen)
-        if night.writer.model is None or not waiting:
+        if night.writer.name != "model" or not waiting:
             return WaitingPartsResult(read_backlog(file, chosen))
         known = set(tenants(file)).intersection(chosen)
         counted = select_consolidated_tenants(file, sorted(known)) if known or not chosen else []

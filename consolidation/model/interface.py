@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
 from slowwave.store.model_answers import Answer
 
+from . import prompts
 from .usage_limits import PendingCall, Price
 
 
@@ -17,6 +19,14 @@ class Models:
 
     writer: str
     checker: str | None
+
+    @property
+    def key(self) -> str:
+        """The hash of the model, of a different checker, and of the prompts."""
+        checker = "" if self.checker == self.writer else f"\n{self.checker}"
+        instructions = "\n".join(map(prompts.prompt, ("write", "check", "repair")))
+        identity = f"{self.writer}{checker}\n{instructions}"
+        return hashlib.sha256(identity.encode()).hexdigest()
 
 
 @dataclass(frozen=True)

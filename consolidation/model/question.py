@@ -19,7 +19,7 @@ from slowwave.consolidation.proposals import Usage
 from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.store.records import json_text
 
-from .answer_forms import AnswerForm, Shape
+from .answer_forms import AnswerForm, Shape, schema_of
 from .parsing import read_answer
 from .prompts import Messages, ask_to_reformat
 from .unanswered import Unanswered, UnreadableAnswer
@@ -53,6 +53,16 @@ class Question(Generic[Shape]):
         return self.form.name
 
     @property
+    def schema(self) -> dict[str, Any]:
+        """The strict JSON schema of the answer."""
+        return schema_of(self.form)
+
+    @property
+    def tokens(self) -> int:
+        """The estimated tokens of the question and the answer."""
+        return self.estimate.total
+
+    @property
     def max_tokens(self) -> int:
         """The token limit of the answer."""
         return 2 * self.estimate.answer + ANSWER_MARGIN
@@ -65,11 +75,15 @@ class Question(Generic[Shape]):
 
     def is_answered_by(self, text: str) -> bool:
         """Whether a text has the requested form."""
+        return self.fault_of(text) is None
+
+    def fault_of(self, text: str) -> str | None:
+        """Return why a text does not have the requested form; None if it has."""
         try:
             read_answer(self.form, text)
-        except UnreadableAnswer:
-            return False
-        return True
+        except UnreadableAnswer as error:
+            return str(error)
+        return None
 
     def corrected(self, error: UnreadableAnswer) -> Question[Shape]:
         """Return the question that asks again after an unreadable answer."""

@@ -5,7 +5,6 @@ Calls run in threads of their own; their answers are kept, checked and yielded i
 
 from __future__ import annotations
 
-import hashlib
 from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Any, Generic, Literal
@@ -15,7 +14,6 @@ from slowwave.consolidation.writing.answer_store import AnswerStore
 from slowwave.consolidation.writing.writer import BATCH, Job
 from slowwave.store.model_answers import Answer
 
-from . import prompts
 from .calls import Endpoint, open_model
 from .dispatcher import Dispatcher
 from .interface import Model, Models, ModelWithChecker
@@ -83,10 +81,7 @@ class ModelWriter:
     @property
     def key(self) -> str:
         """The hash of the model, of a different checker, and of the prompts."""
-        checker = "" if self.checker == self.model else f"\n{self.checker}"
-        instructions = "\n".join(map(prompts.prompt, ("write", "check", "repair")))
-        identity = f"{self._endpoint.model}{checker}\n{instructions}"
-        return hashlib.sha256(identity.encode()).hexdigest()
+        return self.models.key
 
     def make_ready(self) -> None:
         """Load litellm, unless all answers come from a recording.

@@ -114,7 +114,7 @@ class Stages:
             if night.dry_run:
                 with open_reading(night.path) as file:
                     backlog = read_backlog(file, night.options.tenants)
-                is_due = bool(backlog.parts) and night.writer.model is not None
+                is_due = bool(backlog.parts) and night.writer.name == "model"
                 self._waiting_parts = WaitingPartsResult(backlog, is_due=is_due)
                 return
             self._waiting_parts = reader(self._preflight)

@@ -68,6 +68,29 @@ class SentenceEmbedder:
         return self._model(texts)
 
 
+class CachingEmbedder:
+    """An embedder that encodes no text twice, for runs on the same memories."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        """Take the embedder that encodes new texts."""
+        self._embedder = embedder
+        self._known: dict[str, NDArray[np.float32]] = {}
+
+    @property
+    def name(self) -> str:
+        """The name of its model."""
+        return self._embedder.name
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return the vectors of texts. Raises `EmbedderError`."""
+        import numpy as np
+
+        new = list(dict.fromkeys(text for text in texts if text not in self._known))
+        if new:
+            self._known.update(zip(new, self._embedder.encode(new), strict=True))
+        return np.stack([self._known[text] for text in texts])
+
+
 def encode_portions(
     embedder: Embedder, texts: Sequence[str], progress: Callable[[int, int], None]
 ) -> Iterator[tuple[list[int], NDArray[np.float32]]]:

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 # The number of results that are checked before they are applied.
 BATCH = 16
+# The name of the model if an agent answers the questions.
+AGENT = "agent"
 
 
 @dataclass(frozen=True)
@@ -30,7 +32,7 @@ class Writer(Protocol):
 
     @property
     def name(self) -> str:
-        """`extractive`, or `model`."""
+        """`extractive`, `model`, or `agent`; only a `model` reads conversations."""
 
     @property
     def model(self) -> str | None:

@@ -1,0 +1,86 @@
+"""slowwave answer: keep answers of an agent, and run the night that they complete."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from slowwave.cli.arguments.options import (
+    ConfigOption,
+    EnabledOption,
+    FileArgument,
+    JsonOption,
+    QuietOption,
+)
+from slowwave.cli.arguments.settings import source_of
+from slowwave.cli.files.places import on_place
+from slowwave.cli.nights.rounds import (
+    AskedOptions,
+    Rounds,
+    read_answer_lines,
+    refuse_switched_off,
+)
+from slowwave.cli.terminal.exits import Code
+from slowwave.cli.terminal.output import Output, clean
+from slowwave.cli.views.wiki import WikiOption, refuse_unwritable_wiki, write_after_change
+from slowwave.store.places import Place
+
+from .import_ import reading
+
+
+@on_place
+def answer(
+    context: typer.Context,
+    file: FileArgument,
+    place: Place,
+    answers: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="ANSWERS.jsonl|-",
+            help="Answers, one JSON line each; - for stdin. Default: only run what is answered.",
+            readable=False,
+        ),
+    ] = None,
+    *,
+    asked: AskedOptions,
+    skip_invalid: Annotated[
+        bool, typer.Option("--skip-invalid", help="Skip and report invalid lines.")
+    ] = False,
+    wiki: WikiOption = None,
+    enabled: EnabledOption = True,
+    config: ConfigOption = None,
+    json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Keep answers to 'slowwave questions', and run the night when no question is open.
+
+    A line is {"id": ..., "answer": ...}: the id of the question, and the answer as an object or as
+    text. Each is checked at once for its form; the order does not matter. Nothing is applied before
+    all questions are answered, and then only what passes the checks. Undo it as any run.
+    """
+    output = Output(json, quiet)
+    place.refuse_changes()
+    refuse_unwritable_wiki(wiki, file)
+    refuse_switched_off(place, None if enabled else source_of(context, "enabled"))
+    given: dict[str, str] = {}
+    invalid: list[tuple[int, str]] = []
+    if answers is not None:
+        with reading(answers, "Nothing was kept.") as lines:
+            given, invalid = read_answer_lines(lines, skip_invalid)
+    if invalid and not given:
+        raise typer.BadParameter("No line of the answers is valid. Nothing was kept.")
+    done = Rounds(place, asked, output, quiet).answer(given)
+    for number, why in invalid:
+        output.note(clean(f"Skipped line {number}: {why}."))
+    code = done.code or (Code.PARTLY if invalid else Code.DONE)
+    found = {"command": "answer", "file": str(file), **done.found}
+    found["skipped"] = [{"line": number, "reason": why} for number, why in invalid]
+    if done.given.outcome is not None:
+        pages = write_after_change(wiki, place)
+        found |= pages.as_json()
+        code = pages.tell(output, code)
+    output.result(found)
+    output.show(*done.shown)
+    raise typer.Exit(code)

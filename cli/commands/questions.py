@@ -1,0 +1,45 @@
+"""slowwave questions: what a night would ask now, for an agent that answers itself."""
+
+from __future__ import annotations
+
+import sys
+from json import dumps
+
+from slowwave.cli.arguments.options import ConfigOption, FileArgument, JsonOption, QuietOption
+from slowwave.cli.files.places import on_place
+from slowwave.cli.nights.rounds import AskedOptions, Rounds
+from slowwave.cli.terminal.output import Output, harmless_json, writing_to_stdout
+from slowwave.cli.views.questions import (
+    left_as_text,
+    open_question_as_json,
+    open_questions_as_json,
+)
+from slowwave.store.places import Place
+
+
+@on_place
+def questions(
+    file: FileArgument,
+    place: Place,
+    *,
+    asked: AskedOptions,
+    config: ConfigOption = None,
+    json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Print what a night would ask now, a JSON line per question. Only reads.
+
+    Whoever reads a question can answer it: see 'slowwave answer'. Its messages are what a model is
+    sent; schema is the form of the answer. A checking question has a note: answer it without
+    knowing anything else.
+    """
+    output = Output(json, quiet)
+    found = Rounds(place, asked, output, quiet).questions()
+    output.result({"command": "questions", "file": str(file), **open_questions_as_json(found)})
+    if json:
+        return
+    with writing_to_stdout():
+        for question in found.questions:
+            line = dumps(open_question_as_json(question), ensure_ascii=False)
+            sys.stdout.write(f"{harmless_json(line)}\n")
+    output.note(left_as_text(found, place.named))

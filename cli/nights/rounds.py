@@ -1,0 +1,238 @@
+"""Rounds of questions and answers on a file, in which an agent is the model of a night."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from slowwave.cli.arguments.options import (
+    ALL_OPERATIONS,
+    EmbedderOption,
+    IncludeProtectedOption,
+    OnlyOption,
+    TenantsOption,
+    operations_of,
+)
+from slowwave.cli.terminal.exits import OF_VERDICT, Code
+from slowwave.cli.terminal.output import Output, clean
+from slowwave.cli.terminal.progress_bars import shown_progress
+from slowwave.cli.terminal.signals import signals_of_this_command
+from slowwave.cli.views.outcome import as_json, as_text, budget_as_json, budget_as_text
+from slowwave.cli.views.problems import tell_problems
+from slowwave.cli.views.questions import given_as_json, given_as_text
+from slowwave.consolidation.options import CycleOptions, Review
+from slowwave.consolidation.progress import Progress
+from slowwave.consolidation.vectors.embedder import (
+    DEFAULT_MODEL,
+    CachingEmbedder,
+    SentenceEmbedder,
+)
+from slowwave.consolidation.writing.writer import AGENT
+from slowwave.store.errors import InvalidLine
+from slowwave.store.places import Place
+
+from .gates import Gates
+from .night import what_went_wrong, write_back
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from slowwave.consolidation.agent.rounds import GivenAnswers, OpenQuestions
+    from slowwave.consolidation.running.outcome import Outcome
+    from slowwave.store.errors import StoreError
+    from slowwave.store.places import Budget
+
+
+@dataclass(frozen=True)
+class AskedOptions:
+    """The options of `maintain` that change what is asked. Pass the same in every round."""
+
+    tenant: TenantsOption = None
+    only: OnlyOption = ALL_OPERATIONS
+    include_protected: IncludeProtectedOption = False
+    reconsider: Annotated[
+        bool,
+        typer.Option("--reconsider", help="Propose again what was rejected, declined or undone."),
+    ] = False
+    review: Annotated[
+        Review, typer.Option(help="Which proposals to queue for 'slowwave review'.")
+    ] = "never"
+    embedder: EmbedderOption = DEFAULT_MODEL
+
+    def cycle_options(self) -> CycleOptions:
+        """Return the options of the night. Raises `typer.BadParameter`."""
+        shown = {"only": self.only, "tenant": self.tenant or [], "embedder": self.embedder}
+        return CycleOptions(
+            tenants=tuple(self.tenant or ()),
+            only=operations_of(self.only),
+            include_protected=self.include_protected,
+            reconsider=self.reconsider,
+            review=self.review,
+            shown=shown
+            | {"model": AGENT}
+            | ({} if self.review == "never" else {"review": self.review}),
+        )
+
+
+@dataclass(frozen=True)
+class Round:
+    """What became of answers, reported: by an exit code, as JSON, and for people."""
+
+    given: GivenAnswers
+    code: int
+    found: dict[str, Any]
+    shown: tuple[RenderableType, ...]
+
+
+class Rounds:
+    """Rounds on one place; nothing stays open between two of them."""
+
+    def __init__(self, place: Place, asked: AskedOptions, output: Output, quiet: bool) -> None:
+        """Take the place. quiet: without progress. Raises `typer.BadParameter`."""
+        self._place = place
+        self._options = asked.cycle_options()
+        self._embedder = CachingEmbedder(SentenceEmbedder(asked.embedder))
+        self._output = output
+        self._quiet = quiet
+        place.lend(self._embedder.name, self._embedder.encode)
+        if (remark := place.remark()) is not None:
+            output.note(clean(remark))
+        why = place.why_no_texts()
+        if why is not None:
+            output.note(clean(f"{place.named} gets merges only, and no new texts. {why}"))
+            self._options = self._options.without_new_texts()
+
+    def questions(self) -> OpenQuestions:
+        """Return the open questions; the file is only read."""
+        from slowwave.consolidation.agent.rounds import open_questions
+
+        now = datetime.now(UTC)
+        with self._place.reading() as memory_file, self._running() as progress:
+            return open_questions(
+                memory_file,
+                self._options,
+                self._embedder,
+                now,
+                progress,
+                signals_of_this_command(),
+            )
+
+    def answer(self, answers: dict[str, str]) -> Round:
+        """Keep answers, run the night once no question is open, and write it back."""
+        from slowwave.consolidation.agent.rounds import give_answers
+
+        place, now = self._place, datetime.now(UTC)
+        signals, budget = signals_of_this_command(), place.budget()
+        with place.changing() as memory_file:
+            with self._running() as progress:
+                given = give_answers(
+                    memory_file, self._options, self._embedder, answers, now, progress, signals
+                )
+            if given.outcome is None:
+                place.write_back()
+                return self._reported(given, memory_file, budget, None)
+            tenants = self._options.tenants
+            outcome, unwritten = write_back(place, memory_file, given.outcome, tenants)
+            return self._reported(replace(given, outcome=outcome), memory_file, budget, unwritten)
+
+    @contextmanager
+    def _running(self) -> Iterator[Progress]:
+        signals_of_this_command().open()
+        with shown_progress(self._quiet) as progress:
+            yield progress
+
+    def _reported(
+        self,
+        given: GivenAnswers,
+        memory_file: Path,
+        budget: Budget | None,
+        unwritten: StoreError | None,
+    ) -> Round:
+        from slowwave.consolidation.model.agent_writer import AgentWriter
+
+        place, outcome, writer = self._place, given.outcome, AgentWriter()
+        found = {**given_as_json(given), "night": None}
+        shown: list[RenderableType] = [*given_as_text(given, place.named)]
+        code: int = Code.DONE
+        if outcome is not None:
+            night = as_json(outcome, str(place.named), False, writer)
+            found["night"] = night | budget_as_json(budget, place.budget())
+            shown += as_text(outcome, place.named, False, writer, memory_file)
+            shown += budget_as_text(budget, place.budget())
+            code = self._problems(outcome, writer, unwritten)
+        if given.unusable and code == Code.DONE:
+            code = Code.PARTLY
+        return Round(given, code, found, tuple(shown))
+
+    def _problems(self, outcome: Outcome, writer: Any, unwritten: StoreError | None) -> int:
+        """Report what went wrong in the night, and return its exit code."""
+        code: int = signals_of_this_command().code or OF_VERDICT[outcome.verdict]
+        if unwritten is not None:
+            code = code or Code.PARTLY
+            self._output.error(unwritten.message, "The next run writes it.", code)
+            return code
+        named = self._place.named
+        summary, hint = what_went_wrong(named, outcome)
+        return tell_problems(self._output, code, writer, None, outcome.broken_off, summary, hint)
+
+
+def refuse_switched_off(place: Place, source: str | None) -> None:
+    """End the command if the kill switch is set. source: where; None if it is not."""
+    closed = Gates(source).switch()
+    if closed is not None:
+        typer.echo(clean(f"{place.named}: nothing was done: {closed.why}."), err=True)
+        raise typer.Exit(Code.DONE)
+
+
+def read_answer_lines(
+    lines: Iterable[bytes], skip_invalid: bool
+) -> tuple[dict[str, str], list[tuple[int, str]]]:
+    """Return answers by the ids of their questions, and (number, why) of invalid lines.
+
+    Of two answers to a question, the last counts: it may be a repair. Raises `InvalidLine` at the
+    first invalid line, unless `skip_invalid`.
+    """
+    answers: dict[str, str] = {}
+    invalid: list[tuple[int, str]] = []
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            key, text = parse_answer_line(line)
+        except ValueError as error:
+            if not skip_invalid:
+                raise InvalidLine(
+                    f"Line {number} is not an answer: {error}. Nothing was kept.",
+                    "Correct the line, or pass --skip-invalid to keep the others.",
+                ) from error
+            invalid.append((number, str(error)))
+        else:
+            answers[key] = text
+    return answers, invalid
+
+
+def parse_answer_line(line: bytes) -> tuple[str, str]:
+    """Return the id of a question and the text of its answer. Raises `ValueError`."""
+    try:
+        value = json.loads(line.decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        raise ValueError("it is not UTF-8") from error
+    except json.JSONDecodeError as error:
+        raise ValueError(f"it is not JSON: {error.msg}") from error
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
+    if not isinstance(value, dict):
+        raise ValueError("it is not an object")
+    key, answer = value.get("id"), value.get("answer")
+    if not isinstance(key, str):
+        raise ValueError("it has no id of a question")
+    if not isinstance(answer, str | dict | list):
+        raise ValueError("it has no answer, which is an object or its text")
+    return key, answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)

@@ -1,0 +1,81 @@
+"""The questions to an agent that is the model of a night, and what became of its answers."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from slowwave.cli.terminal.output import clean
+from slowwave.cli.terminal.wording import counted
+
+if TYPE_CHECKING:
+    from slowwave.consolidation.agent.rounds import GivenAnswers, OpenQuestions
+    from slowwave.consolidation.model.question import Question
+
+# How a checking question must be answered: its checker must not know what the writer meant.
+CHECK_NOTE = "Answer this in a fresh context that sees nothing else, such as a subagent."
+
+
+# How much of an id is shown to people.
+_SHORT = 8
+
+
+def open_question_as_json(question: Question[Any]) -> dict[str, Any]:
+    """Return a question as an agent answers it; a note says how a check must be answered."""
+    found = {
+        "id": question.id,
+        "kind": question.kind,
+        "messages": question.messages,
+        "schema": question.schema,
+        "tokens": question.tokens,
+    }
+    return found | ({"note": CHECK_NOTE} if question.kind == "check" else {})
+
+
+def open_questions_as_json(found: OpenQuestions) -> dict[str, Any]:
+    """Return all open questions, and how far the night is answered."""
+    return {
+        "questions": list(map(open_question_as_json, found.questions)),
+        "windows": found.windows,
+        "answered": found.answered,
+        "tokens": found.tokens,
+    }
+
+
+def given_as_json(given: GivenAnswers) -> dict[str, Any]:
+    """Return what became of answers, and what is asked next."""
+    faults = [{"id": key, "why": why} for key, why in given.faults.items()]
+    answers = {"kept": given.kept, "known": given.known, "stale": given.stale, "faults": faults}
+    return answers | open_questions_as_json(given.left)
+
+
+def given_as_text(given: GivenAnswers, file: Path) -> Iterator[str]:
+    """Yield what became of answers, and what is left. file: as the user names it."""
+    if given.kept:
+        yield f"Kept {counted(len(given.kept), 'answer', 'answers')}."
+    if given.known:
+        known = counted(len(given.known), "question was", "questions were")
+        yield f"{known} answered before: the first answer counts."
+    for key in given.stale:
+        yield clean(f"  ! {key[:_SHORT]}: no longer asked, so this answer is stale.")
+    for key, why in given.faults.items():
+        yield clean(f"  ! {key[:_SHORT]}: {why}. Answer again.")
+    if given.questions:
+        yield left_as_text(given.left, file)
+    if given.outcome is not None and (given.kept or given.known or given.unusable):
+        yield ""
+
+
+def left_as_text(left: OpenQuestions, file: Path) -> str:
+    """Return how many questions are open, and how to see them; or that none is."""
+    named = shlex.quote(str(file))
+    if not left.questions:
+        runs = f"'slowwave answer {named}' runs the night with what is answered."
+        return clean(f"No question is open. {runs}")
+    count = counted(len(left.questions), "question is", "questions are")
+    return clean(
+        f"{count} open, about {left.tokens:,} tokens: slowwave questions {named}. Nothing is "
+        "changed before all are answered, and given answers are kept."
+    )

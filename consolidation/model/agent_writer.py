@@ -1,0 +1,85 @@
+"""The writer whose model is an agent: it answers from what is given and kept, and asks nobody."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from slowwave.consolidation.proposals import AskedWindow, Result, Usage
+from slowwave.consolidation.writing.answer_store import AnswerStore
+from slowwave.consolidation.writing.writer import AGENT, Job
+
+from .interface import Models
+from .question import Question, Reply, resume
+from .window_dialogue import WindowDialogue
+
+_AGENTS = Models(AGENT, AGENT)
+_OPEN = "no answer yet"
+_WAITS = "waits for the answers to other questions"
+
+
+class AgentWriter:
+    """Answers questions about windows as possible, and collects the open ones.
+
+    All windows of a plan or none are consolidated: a window with an open question leaves the others
+    pending, too, so that they are not marked as asked.
+    """
+
+    name = AGENT
+    model = AGENT
+    checker = AGENT
+    refused = None
+    key = _AGENTS.key
+
+    def __init__(self, given: Mapping[str, str] | None = None) -> None:
+        """Take answers by the ids of their questions; kept answers come before them."""
+        self._given = given or {}
+        # The questions without an answer, each once.
+        self.open: list[Question[Any]] = []
+        # Given answers that open questions have taken, and why others were unreadable, by id.
+        self.used: dict[str, tuple[Question[Any], str]] = {}
+        self.faults: dict[str, str] = {}
+
+    def make_ready(self) -> None:
+        """Do nothing."""
+
+    def write(
+        self, jobs: Sequence[Job], answers: AnswerStore
+    ) -> Iterator[Sequence[Result | AskedWindow]]:
+        """Yield the results of all windows, or each window as pending."""
+        done = [self._answered(job, answers) for job in jobs]
+        if all(results is not None for results in done):
+            yield from filter(None, done)
+            return
+        for job, results in zip(jobs, done, strict=True):
+            yield [AskedWindow(job.window, "pending", _OPEN if results is None else _WAITS)]
+
+    def _answered(self, job: Job, answers: AnswerStore) -> list[Result | AskedWindow] | None:
+        """Return the results of a window; None if a question is open."""
+        dialogue = WindowDialogue(job, self.key, _AGENTS).run()
+        results: list[Result | AskedWindow]
+        more: list[Result | AskedWindow]
+        results, question = resume(dialogue)
+        while question is not None:
+            text = self._answer(question, answers)
+            if text is None:
+                if all(question.id != other.id for other in self.open):
+                    self.open.append(question)
+                return None
+            more, question = resume(dialogue, Reply(text, Usage(cached=1)))
+            results += more
+        return results
+
+    def _answer(self, question: Question[Any], answers: AnswerStore) -> str | None:
+        kept = answers.find(question.id)
+        if kept is not None and question.is_answered_by(kept.answer):
+            return kept.answer
+        text = self._given.get(question.id)
+        if text is None:
+            return None
+        fault = question.fault_of(text)
+        if fault is not None:
+            self.faults[question.id] = fault
+            return None
+        self.used[question.id] = question, text
+        return text
