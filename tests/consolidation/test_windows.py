@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Sequence
 from itertools import chain
+from pathlib import Path
+from shutil import copyfile
 
 import numpy as np
 import pytest
+from answerers import result_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from model_nights import (
@@ -23,12 +27,14 @@ from model_nights import (
     writing,
 )
 from model_server import Answer, Asked, answering, approval, group, groups, oracle, refuses
-from nights import execute, told
+from nights import NOW, execute, told
 from numpy.typing import NDArray
 from sklearn.cluster import DBSCAN
 
+from slowwave.consolidation.agent.rounds import give_answers, open_questions
 from slowwave.consolidation.clustering.clusters import find_clusters, pack
 from slowwave.consolidation.clustering.neighbours import similar_pairs
+from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.planning import windows
 from slowwave.consolidation.thresholds import WIDE_EPS
 
@@ -208,6 +214,32 @@ def test_what_lies_near_across_a_cut_is_shown_once_more_in_the_same_night(
     agent.server.forget()
     assert agent.sleep(now=TOMORROW).asked == ()
     assert agent.server.asked == []
+
+
+def test_an_agent_is_asked_what_lies_across_a_cut_before_its_night(
+    agent: Agent, arc: list[str], tmp_path: Path
+) -> None:
+    def write(asked: Asked) -> Answer:
+        return groups() if any(one.made for one in asked.memories) else joined(asked)
+
+    alone = tmp_path / "alone.db"
+    copyfile(agent.path, alone)
+    agent.server.responder = answering(write, approval)
+    served = agent.sleep()
+    left = open_questions(alone, CycleOptions(), agent.embedder, NOW)
+    first = left.windows
+    while left.questions:
+        answers = {}
+        for question in left.questions:
+            asked = Asked({}, {"messages": question.messages})
+            answers[question.id] = json.dumps(approval(asked) if asked.drafts else write(asked))
+        given = give_answers(alone, CycleOptions(), agent.embedder, answers, NOW)
+        left = given.left
+    assert given.outcome is not None
+    assert len(given.outcome.asked) > first > 1
+    assert {each.state for each in given.outcome.asked} == {"applied"}
+    assert given.outcome.usage.cached == served.usage.calls
+    assert result_of(alone) == result_of(agent.path)
 
 
 def test_what_was_made_of_a_window_is_shown_with_what_lies_across_the_cut(

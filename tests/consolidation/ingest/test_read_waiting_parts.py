@@ -74,6 +74,16 @@ def test_a_night_with_a_model_reads_waiting_parts_first_in_a_run_of_their_own(
     assert (again["runs"], len(server.asked)) == ([], read["model"]["calls"])
 
 
+def test_an_agents_night_leaves_waiting_parts_to_a_served_model(
+    memory_file: Path, queue: Queue, cli: Cli
+) -> None:
+    queue()
+    ended = cli("answer", memory_file, "--json")
+    read = ended.json["night"]["conversations"]
+    assert (ended.code, read["read"], read["waiting"]) == (0, 0, 1)
+    assert contents(memory_file) == []
+
+
 def test_the_undo_of_a_nights_reading_makes_the_parts_wait_again(
     memory_file: Path, queue: Queue, night: Cli, cli: Cli, server: ModelServer
 ) -> None:

@@ -19,10 +19,11 @@ from agents_files import (
     nobody_writes,
     told_in,
 )
+from answerers import answers_to
 from cli_calls import Cli
 from commands import setting
-from model_nights import GATE, GATE_ONCE, SHORT, joining
-from model_server import Asked, Reply, model_server
+from model_nights import GATE, GATE_ONCE, SHORT, joining, told_once
+from model_server import Asked, Reply, approval, model_server
 from nights import execute, of_one_thing
 
 from benchmarks.quality.formats import WRITERS
@@ -60,6 +61,34 @@ def test_a_dry_run_writes_nothing_and_a_run_applies_what_it_proposed(
     assert states.pop("update") in ("applied", "rejected")
     assert states == {"merge": "applied", "synthesize": "applied"}
     assert done["conflicts"] == planned["conflicts"]
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_an_agent_that_is_the_model_brings_a_file_to_what_a_served_one_does(
+    name: str, tmp_path: Path, cli: Cli, scripted: tuple[str, ...]
+) -> None:
+    texts = (*of_one_thing(), *_UPDATED, *_TWINS)
+    path, served = (made(name, tmp_path / folder, texts) for folder in ("agent", "served"))
+    before = held(path)
+    options = ("--format", format_of(name), "--json")
+    cli("maintain", served, *options, *scripted)
+
+    def answer(messages: list[dict[str, str]]) -> str:
+        asked = Asked({}, {"messages": messages})
+        return json.dumps(approval(asked) if asked.drafts else told_once(asked))
+
+    with nobody_writes(path):
+        found = cli("questions", path, "--json").json
+    answers = tmp_path / "answers.jsonl"
+    while found["questions"]:
+        assert held(path) == before
+        answers.write_text(answers_to(found["questions"], answer), "utf-8")
+        ended = cli("answer", path, answers, *options)
+        found = ended.json
+        assert (ended.code, found["stale"], found["faults"]) == (0, [], [])
+    assert sorted(told_in(name, path)) == sorted(told_in(name, served))
+    assert cli("undo", path, found["night"]["run"]).code == 0
+    assert held(path) == before
 
 
 @pytest.mark.parametrize("name", WRITERS)

@@ -1,0 +1,221 @@
+"""An agent is the model: it answers in rounds what a night asks, and one night applies it all."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+from shutil import copyfile
+
+import pytest
+from answerers import Answerer, from_recording, honestly, result_of
+from cli_calls import Cli
+from model_nights import Agent, a_fact, facts
+from nights import NOW, TWINS, execute, rows, told
+from places import FIXTURES
+
+from slowwave.consolidation.agent import AgentMemory
+from slowwave.consolidation.agent.rounds import GivenAnswers, give_answers, open_questions
+from slowwave.consolidation.options import CycleOptions
+from slowwave.consolidation.vectors.embedder import SentenceEmbedder
+from slowwave.store.errors import FileHeld
+from slowwave.store.lock import maintenance_lock
+
+LIFE = FIXTURES / "quality" / "life-blind-a.jsonl"
+RETOLD = FIXTURES / "retold.jsonl"
+# What has no groups.
+NOTHING = json.dumps({"groups": [], "conflicts": []})
+
+
+def give(
+    path: Path, embedder: SentenceEmbedder, answers: Mapping[str, str] | None = None
+) -> GivenAnswers:
+    """Give answers about all tenants."""
+    return give_answers(path, CycleOptions(), embedder, answers or {}, NOW)
+
+
+def dream(path: Path, embedder: SentenceEmbedder, answer: Answerer, at_once: int = 9) -> int:
+    """Answer in rounds, in a random order, until a night has run; return the number of rounds."""
+    chance = random.Random(at_once)  # noqa: S311 - a test
+    left = open_questions(path, CycleOptions(), embedder, NOW)
+    for number in range(1, 100):
+        chosen = chance.sample(left.questions, min(at_once, len(left.questions)))
+        given = give(path, embedder, {each.id: answer(each.messages) for each in chosen})
+        assert set(given.kept) == {each.id for each in chosen}
+        assert (given.outcome is None) == bool(given.questions)
+        if given.outcome is not None:
+            return number
+        assert rows(path, "SELECT id FROM runs") == []
+        left = given.left
+    raise AssertionError("it never ends")
+
+
+@pytest.mark.parametrize(
+    ("memories", "recording", "models"),
+    [
+        (RETOLD, FIXTURES / "retold.answers.jsonl", ()),
+        (LIFE, LIFE.with_suffix(".recording.jsonl"), ("--model", "writer", "--checker", "checker")),
+    ],
+)
+def test_a_file_ends_as_after_a_replay_of_the_same_answers(
+    memories: Path,
+    recording: Path,
+    models: tuple[str, ...],
+    tmp_path: Path,
+    embedder: SentenceEmbedder,
+    cli: Cli,
+) -> None:
+    replayed, dreamt = tmp_path / "replayed.db", tmp_path / "dreamt.db"
+    cli("import", replayed, memories)
+    copyfile(replayed, dreamt)
+    assert cli("maintain", replayed, "--replay", recording, *models).code == 0
+    assert dream(dreamt, embedder, from_recording(recording)) == 2
+    assert result_of(dreamt) == result_of(replayed)
+    assert len(rows(dreamt, "SELECT id FROM runs")) == 1
+
+
+@pytest.mark.parametrize("at_once", [1, 3])
+def test_the_order_and_the_number_of_answers_of_a_round_play_no_part(
+    at_once: int, agent: Agent, tmp_path: Path
+) -> None:
+    agent.remember(facts(4))
+    slow = tmp_path / "slow.db"
+    copyfile(agent.path, slow)
+    agent.sleep()
+    assert dream(slow, agent.embedder, honestly, at_once) == 8 // at_once + bool(8 % at_once)
+    assert result_of(slow) == result_of(agent.path)
+
+
+def test_questions_only_read_the_file(agent: Agent) -> None:
+    agent.remember(facts(2))
+    before = agent.path.read_bytes()
+    found = open_questions(agent.path, CycleOptions(), agent.embedder, NOW)
+    assert [each.kind for each in found.questions] == ["write", "write"]
+    assert (found.windows, found.answered) == (2, 0)
+    assert found.tokens == sum(each.tokens for each in found.questions) > 0
+    assert agent.path.read_bytes() == before
+    assert not agent.rows("SELECT key FROM answers")
+
+
+def test_nothing_is_applied_before_the_last_answer(agent: Agent) -> None:
+    agent.remember([*facts(2), *told(TWINS, "twin")])
+    before = agent.picture()
+    found = open_questions(agent.path, CycleOptions(), agent.embedder, NOW)
+    first, _ = found.questions
+    given = give(agent.path, agent.embedder, {first.id: honestly(first.messages)})
+    assert [each.kind for each in given.questions] == ["check", "write"]
+    assert agent.picture() == before
+
+
+def test_an_unreadable_answer_is_named_and_can_be_given_again(agent: Agent) -> None:
+    agent.remember(a_fact())
+    (question,) = open_questions(agent.path, CycleOptions(), agent.embedder, NOW).questions
+    for text in ("no JSON", '{"groups": 1}', '{"groups": [{"operation": "mer'):
+        given = give(agent.path, agent.embedder, {question.id: text})
+        assert list(given.faults) == [question.id]
+        assert [each.id for each in given.questions] == [question.id]
+        assert given.outcome is None
+    assert agent.rows("SELECT key FROM answers") == []
+    given = give(agent.path, agent.embedder, {question.id: honestly(question.messages)})
+    assert given.kept == (question.id,)
+
+
+def test_the_first_answer_counts(agent: Agent) -> None:
+    agent.remember(a_fact())
+    (question,) = open_questions(agent.path, CycleOptions(), agent.embedder, NOW).questions
+    give(agent.path, agent.embedder, {question.id: honestly(question.messages)})
+    kept = agent.rows("SELECT * FROM answers")
+    given = give(agent.path, agent.embedder, {question.id: NOTHING})
+    assert (given.kept, given.known, given.outcome) == ((), (question.id,), None)
+    assert agent.rows("SELECT * FROM answers") == kept
+
+
+def test_an_answer_to_an_outdated_question_is_stale_and_changes_nothing(agent: Agent) -> None:
+    agent.remember([*a_fact(), *told(TWINS, "twin")])
+    (question,) = open_questions(agent.path, CycleOptions(), agent.embedder, NOW).questions
+    execute(agent.path, "DELETE FROM embeddings WHERE memory_id LIKE 'lease-%'")
+    execute(agent.path, "DELETE FROM memories WHERE id LIKE 'lease-%'")
+    before = agent.picture()
+    given = give(agent.path, agent.embedder, {question.id: NOTHING, "unknown": NOTHING})
+    assert given.stale == (question.id, "unknown")
+    assert given.outcome is None
+    assert agent.picture() == before
+    assert agent.rows("SELECT key FROM answers") == []
+
+
+def test_a_night_without_questions_runs_at_once(agent: Agent) -> None:
+    agent.remember(told(TWINS, "twin"))
+    given = give(agent.path, agent.embedder)
+    assert given.outcome is not None
+    assert given.outcome.states == {"applied": 1}
+    assert give(agent.path, agent.embedder).outcome.run_id is None  # type: ignore[union-attr]  # no question is open
+
+
+def test_a_round_that_was_broken_off_before_the_night_goes_on(agent: Agent) -> None:
+    agent.remember(a_fact())
+    answers: dict[str, str] = {}
+    for _ in range(2):
+        found = open_questions(agent.path, CycleOptions(), agent.embedder, NOW)
+        answers |= {each.id: honestly(each.messages) for each in found.questions}
+        with maintenance_lock(agent.path):
+            if len(answers) == 1:
+                give(agent.path, agent.embedder, answers)
+                continue
+            with pytest.raises(FileHeld) as error:
+                give(agent.path, agent.embedder, answers)
+    assert "The answers are kept" in error.value.hint
+    given = give(agent.path, agent.embedder, answers)
+    assert set(given.known) == answers.keys()
+    assert given.outcome is not None
+    assert given.outcome.states == {"applied": 1}
+
+
+def test_two_agents_at_once_do_not_mix_and_one_night_runs(agent: Agent) -> None:
+    agent.remember(facts(3))
+
+    def consolidate(answer: Answerer) -> None:
+        while not agent.rows("SELECT id FROM runs"):
+            found = open_questions(agent.path, CycleOptions(), agent.embedder, NOW)
+            with suppress(FileHeld):
+                give(
+                    agent.path,
+                    agent.embedder,
+                    {each.id: answer(each.messages) for each in found.questions},
+                )
+
+    with ThreadPoolExecutor(2) as threads:
+        list(threads.map(consolidate, (honestly, lambda _: NOTHING)))
+    assert len(agent.rows("SELECT id FROM runs")) == 1
+    active = agent.rows(
+        "SELECT tenant, count(*) AS n FROM memories WHERE status = 'active' GROUP BY tenant"
+    )
+    # Each window is as the first of the two would have it.
+    assert {row["n"] for row in active} <= {1, 3}
+    # A check is about the drafts that were kept.
+    assert give(agent.path, agent.embedder).questions == ()
+
+
+def test_proposals_wait_for_review_as_after_any_night(agent: Agent) -> None:
+    agent.remember(a_fact())
+    with AgentMemory(agent.path, "default", agent.embedder, lambda: NOW) as memory:
+        while (found := memory.questions()).questions:
+            answers = {each.id: honestly(each.messages) for each in found.questions}
+            given = memory.answer(answers, review="always")
+        assert given.outcome is not None
+        assert given.outcome.states == {"pending": 1}
+        (waiting,) = memory.waiting()
+        assert memory.apply(waiting.kept.proposal.id).results[0].state == "applied"
+
+
+def test_an_agent_answers_only_about_its_tenant(agent: Agent) -> None:
+    agent.remember([*a_fact(tenant="mine"), *a_fact("jonah", tenant="other")])
+    with AgentMemory(agent.path, "mine", agent.embedder, lambda: NOW) as memory:
+        (question,) = memory.questions().questions
+        assert "LeaseKeeper" in str(question.messages)
+        assert question.schema["type"] == "object"
+        given = memory.answer({question.id: NOTHING})
+    assert given.outcome is not None
+    assert len(given.outcome.asked) == 1
