@@ -42,7 +42,12 @@ def find_memories(folder: Path, transcript: Path | None = None) -> list[FoundMem
             real = path.resolve()
             if real not in found and (format := _format_of(path)) is not None:
                 found[real] = FoundMemory(agent, path, format)
-        except (OSError, RuntimeError, ValueError, StoreError):  # a place that cannot be read has no memory
+        except (
+            OSError,
+            RuntimeError,
+            ValueError,
+            StoreError,
+        ):  # a place that cannot be read has no memory
             continue
     return list(found.values())
 

@@ -7,6 +7,7 @@ import os
 import shlex
 import sys
 import threading
+import time
 import tomllib
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -27,8 +28,9 @@ from slowwave.store.places import place_of
 
 from .find import find_memories
 
-# A session waits for its hooks: after this many seconds nothing is shown.
-_MAX_SECONDS = 1.5
+# Seconds after which nothing is shown, with those that Python took to start: a session waits for
+# its hooks, and Claude Code cancels those at its end after 1.5.
+_MAX_SECONDS, _MIN_SECONDS = 1.2, 0.3
 # Consolidation is due after this time, if at least this many memories were not read by any run.
 _MIN_INTERVAL, _MIN_NEW = timedelta(days=1), 10
 
@@ -39,7 +41,8 @@ def answer_hook(event: str) -> None:
     event: session-start or session-end. The harness writes a JSON object with `cwd` and
     `transcript_path` to stdin.
     """
-    deadline = threading.Timer(_MAX_SECONDS, os._exit, [0])
+    seconds = max(_MIN_SECONDS, _MAX_SECONDS - time.process_time())
+    deadline = threading.Timer(seconds, os._exit, [0])
     deadline.daemon = True
     deadline.start()
     # A session must not fail because of its memory.

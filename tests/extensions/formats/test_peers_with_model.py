@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 from agents_files import consolidated
 from cli_calls import Cli
+from model_nights import GATE
 from model_server import Asked, honest
 from peer_programs import THINGS, TWICE, run
 from peers.scripted_model import DONE, Call, Play, ScriptedModel, scripted_model
@@ -131,15 +132,15 @@ class Program(ABC):
     def dream(self) -> Play:
         """Play the agent that runs /dream after the user's yes."""
         file = self.memory
-        while asked := questions_in((yield self.command_line(f"slowwave questions {file}"))):
-            lines = []
-            for question in asked:
-                call = (
-                    self.ask_subagent(json.dumps(question)) if question["kind"] == "check" else None
-                )
-                answer = honest_answer(question) if call is None else answer_in((yield call))
-                lines.append(json.dumps({"id": question["id"], "answer": answer}))
-            yield self.write_answers("\n".join(lines) + "\n")
+        question = f"slowwave questions {file} --quiet | head -n 1"
+        while asked := questions_in((yield self.command_line(question))):
+            (open_question,) = asked
+            call = None
+            if open_question["kind"] == "check":
+                call = self.ask_subagent(json.dumps(open_question))
+            answer = honest_answer(open_question) if call is None else answer_in((yield call))
+            line = json.dumps({"id": open_question["id"], "answer": answer})
+            yield self.write_answers(f"{line}\n")
             words = f"slowwave answer {file} {self.answers} --format {self.format}"
             yield self.command_line(words)
 
@@ -183,8 +184,9 @@ class ClaudeCode(Program):
         return [*(["--continue"] if model.before else []), "-p", prompt, *allowed]
 
     def ask_subagent(self, question: str) -> Call:
-        kind = {"description": "Check drafts", "subagent_type": "general-purpose"}
-        return Call("Agent", {"prompt": f"{ASKED}{question}", **kind})
+        how = {"subagent_type": "general-purpose", "run_in_background": False}
+        prompt = f"{ASKED}{question}"
+        return Call("Agent", {"description": "Check drafts", "prompt": prompt, **how})
 
     def write_answers(self, text: str) -> Call:
         return Call("Write", {"file_path": str(self.answers), "content": text})
@@ -227,6 +229,9 @@ class OpenClaw(Program):
             # Else one turn leaves out what it loads for people.
             "agents": {"defaults": {"skipBootstrap": False}},
         }
+        installed = self.home / ".openclaw" / "openclaw.json"
+        if installed.exists():
+            config["plugins"] = json.loads(installed.read_text())["plugins"]
         path = self.home / "config.json"
         path.write_text(json.dumps(config))
         words = ("agent", "exec", prompt, "--json")
@@ -439,6 +444,7 @@ def test_claude_code_installs_the_plugin_and_dreams_to_the_end(
     claude: ClaudeCode, cli: Cli
 ) -> None:
     claude.has_slowwave()
+    claude.session(*(claude.write(f"gate-{at}", text) for at, text in enumerate(GATE)))
     claude.run("plugin", "marketplace", "add", ROOT)
     claude.run("plugin", "install", "slowwave@slowwave")
     before, told = claude.content(), claude.texts()
@@ -457,9 +463,40 @@ def test_claude_code_installs_the_plugin_and_dreams_to_the_end(
         answer=answer_of_subagent,
     )
     assert "slowwave undo" in dreamt.results[-2], dreamt.results
+    assert "Agent" in {call.tool for call in dreamt.script}
     gone = [text for text in told if text not in claude.texts()]
     assert gone
     assert cli("check", claude.memory).code == 0
     assert cli("undo", claude.memory, "--yes").code == 0
     assert claude.content().keys() == before.keys()
     assert sorted(claude.texts()) == sorted(told)
+
+
+def test_openclaw_installs_the_plugin_and_dreams_to_the_end(openclaw: OpenClaw, cli: Cli) -> None:
+    openclaw.has_slowwave()
+    words = ("plugins", "install", ROOT / "plugins" / "slowwave")
+    openclaw.run(*words, "--force", "--accept-capabilities")
+    told = openclaw.texts()
+    openclaw.memory.write_text(
+        openclaw.memory.read_text() + "".join(f"- {text}\n" for text in GATE)
+    )
+    before = openclaw.content()
+    skill = openclaw.home / ".openclaw" / "extensions" / "slowwave" / "skills" / "dream"
+    preview = openclaw.session(
+        openclaw.read(str(skill / "SKILL.md")),
+        openclaw.command_line("slowwave formats --find"),
+        openclaw.command_line(f"slowwave maintain {openclaw.memory} --dry-run"),
+        prompt="/dream",
+    )
+    asked_for = "Read each skill's SKILL.md before acting:\\n- dream\\n"
+    assert asked_for in json.dumps(preview.requests[0])
+    assert f"markdown           {openclaw.memory}" in preview.results[1]
+    assert openclaw.content() == before
+    dreamt = openclaw.session(prompt="Yes, dream.", play=openclaw.dream())
+    assert "slowwave undo" in dreamt.results[-2], dreamt.results
+    assert [text for text in told if text not in openclaw.texts()]
+    assert cli("check", openclaw.memory).code == 0
+    assert cli("undo", openclaw.memory, "--yes").code == 0
+    assert {name: file for name, (file, _) in openclaw.content().items()} == {
+        name: file for name, (file, _) in before.items()
+    }

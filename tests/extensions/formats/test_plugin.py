@@ -40,7 +40,7 @@ def commands_named() -> list[list[str]]:
     texts = re.findall(r"`(slowwave [^`]+)`", SKILL)
     texts += [command for event in HOOKS for command in commands_of(event)]
     texts += [" ".join(server["args"]) for server in SERVERS.values()]
-    calls = [re.search(r"slowwave ([^|]*?)(?: 2>.*)?(?:\|\||$)", text) for text in texts]
+    calls = [re.search(r"slowwave ([^|]*?)(?: 2>.*)?(?:\||$)", text) for text in texts]
     return [shlex.split(call[1]) for call in calls if call is not None]
 
 
