@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from model_server import Asked, honest
+from model_nights import told_once
+from model_server import Asked, approval, honest
 from nights import rows
 
 Messages = list[dict[str, str]]
@@ -34,6 +35,12 @@ def from_recording(path: Path) -> Answerer:
 def honestly(messages: Messages) -> str:
     """Answer as an honest model does."""
     return json.dumps(honest(Asked({}, {"messages": messages})))
+
+
+def told_once_by(messages: Messages) -> str:
+    """Answer as the model of `scripted` does."""
+    asked = Asked({}, {"messages": messages})
+    return json.dumps(approval(asked) if asked.drafts else told_once(asked))
 
 
 def lines_of(answers: Mapping[str, str]) -> str:

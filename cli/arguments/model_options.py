@@ -131,7 +131,7 @@ def make_writer(
         model = recordings.recording.model
     if model == AGENT and (recordings is None or recordings.asks):
         raise typer.BadParameter(
-            f"'{AGENT}' stands for an agent that answers itself: see 'slowwave dream'."
+            f"'{AGENT}' is the name of an agent that answers itself: see 'slowwave dream'."
         )
     if model is None:
         from slowwave.consolidation.writing.writer import BuiltInWriter

@@ -19,8 +19,8 @@ from slowwave.cli.files.places import on_place
 from slowwave.cli.nights.rounds import (
     AskedOptions,
     Rounds,
+    end_if_switched_off,
     read_answer_lines,
-    refuse_switched_off,
 )
 from slowwave.cli.terminal.exits import Code
 from slowwave.cli.terminal.output import Output, clean
@@ -63,7 +63,8 @@ def answer(
     output = Output(json, quiet)
     place.refuse_changes()
     refuse_unwritable_wiki(wiki, file)
-    refuse_switched_off(place, None if enabled else source_of(context, "enabled"))
+    switch = None if enabled else source_of(context, "enabled")
+    end_if_switched_off("answer", place, switch, output)
     given: dict[str, str] = {}
     invalid: list[tuple[int, str]] = []
     if answers is not None:

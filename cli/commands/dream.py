@@ -22,8 +22,8 @@ from slowwave.cli.nights.rounds import (
     AskedOptions,
     Round,
     Rounds,
+    end_if_switched_off,
     parse_answer_line,
-    refuse_switched_off,
 )
 from slowwave.cli.terminal.exits import Code
 from slowwave.cli.terminal.output import FORMAT, Output, clean, harmless_json, writing_to_stdout
@@ -59,8 +59,10 @@ def dream(
     output = Output(json, quiet)
     place.refuse_changes()
     refuse_unwritable_wiki(wiki, file)
-    refuse_switched_off(place, None if enabled else source_of(context, "enabled"))
+    switch = None if enabled else source_of(context, "enabled")
+    end_if_switched_off("dream", place, switch, output)
     rounds = Rounds(place, asked, output, quiet)
+    rounds.migrate()
     left, code = rounds.questions(), int(Code.DONE)
     done = None if left.questions else rounds.answer({})
     for ended in _rounds(rounds, left, output) if done is None else [done]:

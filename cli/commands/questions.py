@@ -29,9 +29,8 @@ def questions(
 ) -> None:
     """Print what a night would ask now, a JSON line per question. Only reads.
 
-    Whoever reads a question can answer it: see 'slowwave answer'. Its messages are what a model is
-    sent; schema is the form of the answer. A checking question has a note: answer it without
-    knowing anything else.
+    An agent answers them with 'slowwave answer'. messages are what a model would be sent, schema is
+    the form of the answer. A checking question has a note: answer it in a context of its own.
     """
     output = Output(json, quiet)
     found = Rounds(place, asked, output, quiet).questions()

@@ -24,6 +24,7 @@ from slowwave.cli.terminal.exits import OF_VERDICT, Code
 from slowwave.cli.terminal.output import Output, clean
 from slowwave.cli.terminal.progress_bars import shown_progress
 from slowwave.cli.terminal.signals import signals_of_this_command
+from slowwave.cli.views.asked import routes_as_json
 from slowwave.cli.views.outcome import as_json, as_text, budget_as_json, budget_as_text
 from slowwave.cli.views.problems import tell_problems
 from slowwave.cli.views.questions import given_as_json, given_as_text
@@ -109,6 +110,14 @@ class Rounds:
             output.note(clean(f"{place.named} gets merges only, and no new texts. {why}"))
             self._options = self._options.without_new_texts()
 
+    def migrate(self) -> None:
+        """Migrate an older schema, which `questions` would refuse; mirrors are migrated anyway."""
+        from slowwave.consolidation.agent.rounds import migrate
+
+        if self._place.is_memory_file:
+            with self._place.changing() as memory_file:
+                migrate(memory_file)
+
     def questions(self) -> OpenQuestions:
         """Return the open questions; the file is only read."""
         from slowwave.consolidation.agent.rounds import open_questions
@@ -163,6 +172,7 @@ class Rounds:
         code: int = Code.DONE
         if outcome is not None:
             night = as_json(outcome, str(place.named), False, writer)
+            night["ways"] = routes_as_json(outcome, memory_file)
             found["night"] = night | budget_as_json(budget, place.budget())
             shown += as_text(outcome, place.named, False, writer, memory_file)
             shown += budget_as_text(budget, place.budget())
@@ -183,11 +193,13 @@ class Rounds:
         return tell_problems(self._output, code, writer, None, outcome.broken_off, summary, hint)
 
 
-def refuse_switched_off(place: Place, source: str | None) -> None:
+def end_if_switched_off(command: str, place: Place, source: str | None, output: Output) -> None:
     """End the command if the kill switch is set. source: where; None if it is not."""
     closed = Gates(source).switch()
     if closed is not None:
-        typer.echo(clean(f"{place.named}: nothing was done: {closed.why}."), err=True)
+        gate = closed.as_json()
+        output.result({"command": command, "file": str(place.named), "gate": gate})
+        output.show(clean(f"{place.named}: nothing was done: {closed.why}."))
         raise typer.Exit(Code.DONE)
 
 

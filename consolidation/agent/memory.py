@@ -29,7 +29,7 @@ from slowwave.consolidation.recall.search import Hit, SearchQuery, search
 from slowwave.consolidation.running.approval import ReviewResult, apply_approved, record_declined
 from slowwave.consolidation.running.outcome import Outcome
 from slowwave.consolidation.running.review_queue import WaitingProposal, read_queue, with_sources
-from slowwave.consolidation.vectors.embedder import Embedder, SentenceEmbedder
+from slowwave.consolidation.vectors.embedder import CachingEmbedder, Embedder, SentenceEmbedder
 from slowwave.consolidation.writing.writer import AGENT, BuiltInWriter, Writer
 from slowwave.store.check import refuse_damaged
 from slowwave.store.errors import InvalidLine, StoreError
@@ -75,6 +75,8 @@ class AgentMemory:
         self._path = Path(path)
         self._tenant = tenant
         self._embedder = embedder or SentenceEmbedder()
+        # Keeps the vectors that the file lacks from one round of answers to the next.
+        self._caching = CachingEmbedder(self._embedder)
         self._clock = clock
         self._index = CachedIndex(self._path, tenant, self._embedder)
         # The ids that the last dry run showed; one that is no longer planned is stale.
@@ -185,7 +187,7 @@ class AgentMemory:
         answer, and `tokens`. Raises `StoreError` and `ConsolidationError`.
         """
         options = self._mine(CycleOptions())
-        return open_questions(self._path, options, self._embedder, self._clock())
+        return open_questions(self._path, options, self._caching, self._clock())
 
     def answer(
         self,
@@ -200,7 +202,11 @@ class AgentMemory:
         `ConsolidationError`.
         """
         options = self._mine(CycleOptions(review=review, shown={"only": [], "model": AGENT}))
-        return give_answers(self._path, options, self._embedder, answers, self._clock(), progress)
+        now = self._clock()
+        given = give_answers(self._path, options, self._caching, answers, now, progress)
+        if given.outcome is not None:
+            self._caching = CachingEmbedder(self._embedder)
+        return given
 
     def waiting(self) -> list[WaitingProposal]:
         """Return the pending proposals in the order in which they can be applied.

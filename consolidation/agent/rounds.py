@@ -26,7 +26,13 @@ from slowwave.consolidation.writing.writer import AGENT
 from slowwave.store.backup import copied_to_try
 from slowwave.store.check import refuse_damaged
 from slowwave.store.errors import FileHeld
-from slowwave.store.file import open_any_version, open_writing
+from slowwave.store.file import (
+    maintenance_lock,
+    migrate_file,
+    needs_migration,
+    open_any_version,
+    open_writing,
+)
 from slowwave.store.model_answers import Answer, read_answer, write_answers
 from slowwave.store.records import timestamp
 
@@ -73,6 +79,15 @@ class GivenAnswers:
     def unusable(self) -> int:
         """The number of answers that could not be used."""
         return len(self.stale) + len(self.faults)
+
+
+def migrate(path: Path) -> None:
+    """Migrate an older schema before a round, which begins by reading. Raises `StoreError`."""
+    if needs_migration(path):
+        with maintenance_lock(path):
+            with open_any_version(path) as file:
+                refuse_damaged(file)
+            migrate_file(path)
 
 
 def open_questions(
@@ -133,13 +148,15 @@ class _Round:
         self._path = path
         self._options = replace(options, consolidate=True, ask=False)
         # Each look needs the vectors that the file lacks.
-        self._embedder = CachingEmbedder(embedder)
+        is_caching = isinstance(embedder, CachingEmbedder)
+        self._embedder = embedder if is_caching else CachingEmbedder(embedder)
         self._now = now
         self._progress = progress
         self._interruption = interruption or Interruption()
 
     def give(self, answers: Mapping[str, str]) -> GivenAnswers:
         """Keep answers, and run the night once no question is open."""
+        migrate(self._path)
         look = self.look(answers)
         kept: set[str] = set()
         while look.used:

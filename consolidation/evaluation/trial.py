@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from slowwave.consolidation.cycle import run_cycle
 from slowwave.consolidation.facts.reading import read
@@ -28,9 +27,6 @@ from slowwave.store.records import Memory, timestamp
 
 from .measures import LOOKED_AT, MANY, MeasuredHit, Measures, measure
 from .questions import RecallQuestion, make_questions
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(frozen=True)

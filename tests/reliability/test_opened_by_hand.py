@@ -78,6 +78,9 @@ CALLS: dict[str, list[str]] = {
         "maintain {file} --full --config {settings}",
         "maintain {file} {other} --review always",
     ],
+    "dream": ["import {folder}/empty.db --empty", "dream {folder}/empty.db"],
+    "questions": ["questions {file}"],
+    "answer": ["3 answer {file} {answers}"],
     "review list": ["review {pending}"],
     "review show": ["review show {pending} {proposal}"],
     "review approve": ["review approve {pending} {proposal}"],
@@ -158,6 +161,7 @@ def places(tmp_path: Path, lived_in: bytes, waiting: tuple[bytes, str]) -> dict[
     texts = {
         "plan": waiting[1],
         "lines": '{"content": "A line of an import."}\n',
+        "answers": '{"id": "unknown", "answer": {"groups": []}}\n',
         "jsonl": '{"type":"entity","name":"Ada","entityType":"x","observations":["She rows."]}\n',
         "talk": "User: My name is Ada, and I live in Graz.\nAssistant: Noted.\n",
         "traces": (FIXTURES / "experience.jsonl").read_text("utf-8"),
@@ -211,6 +215,7 @@ TEXTS = {
     "experience {file} add {file}": 1,
     "apply {file} {file}": 1,
     "eval {file} {file}": 1,
+    "answer {file} {file}": 1,
     "stats {file} --config {file}": 2,
     "maintain {file} --consolidate --replay {file}": 2,
     "maintain {file} --consolidate --model openai/any --record {file}": 2,
@@ -332,6 +337,8 @@ def test_no_call_of_an_agents_own_program_opens_a_database_by_hand(tmp_path: Pat
         first = call("consolidate", dry_run=True).results[0]
         call("decline", first.proposal.id, "no")
         ran = call("consolidate")
+        call("questions")
+        call("answer", {})
         call("stats")
         if ran.run_id is not None:
             call("undo", ran.run_id)

@@ -19,11 +19,11 @@ from agents_files import (
     nobody_writes,
     told_in,
 )
-from answerers import answers_to
+from answerers import answers_to, told_once_by
 from cli_calls import Cli
 from commands import setting
-from model_nights import GATE, GATE_ONCE, SHORT, joining, told_once
-from model_server import Asked, Reply, approval, model_server
+from model_nights import GATE, GATE_ONCE, SHORT, joining
+from model_server import Asked, Reply, model_server
 from nights import execute, of_one_thing
 
 from benchmarks.quality.formats import WRITERS
@@ -72,17 +72,12 @@ def test_an_agent_that_is_the_model_brings_a_file_to_what_a_served_one_does(
     before = held(path)
     options = ("--format", format_of(name), "--json")
     cli("maintain", served, *options, *scripted)
-
-    def answer(messages: list[dict[str, str]]) -> str:
-        asked = Asked({}, {"messages": messages})
-        return json.dumps(approval(asked) if asked.drafts else told_once(asked))
-
     with nobody_writes(path):
         found = cli("questions", path, "--json").json
     answers = tmp_path / "answers.jsonl"
     while found["questions"]:
         assert held(path) == before
-        answers.write_text(answers_to(found["questions"], answer), "utf-8")
+        answers.write_text(answers_to(found["questions"], told_once_by), "utf-8")
         ended = cli("answer", path, answers, *options)
         found = ended.json
         assert (ended.code, found["stale"], found["faults"]) == (0, [], [])

@@ -17,6 +17,7 @@ from typing import Any
 
 import psycopg
 import pytest
+from answerers import answers_to, told_once_by
 from cli_calls import Cli
 from commands import setting
 from databases import Database, Server, database, empty_database, looks_at_vectors, server
@@ -78,6 +79,26 @@ def test_a_night_merges_what_is_said_twice_and_undo_gives_every_row_back(
     assert night(cli, filled.of(RAVI))["proposals"] == []
     assert (filled.store(), filled.mirrors()) == (after, mirrors)
     assert cli("undo", filled.of(RAVI), done["run"]).code == 0
+    assert filled.store() == before
+
+
+def test_an_agent_answers_about_a_tenant_in_rounds_which_the_mirror_keeps(
+    filled: Database, tmp_path: Path, cli: Cli
+) -> None:
+    filled.tell(RAVI, *TWINS, *each_adding_something())
+    before, url, answers = filled.store(), filled.of(RAVI), tmp_path / "answers.jsonl"
+    found = cli("questions", url, "--json").json
+    kinds = []
+    while found["questions"]:
+        assert filled.store() == before
+        kinds += [question["kind"] for question in found["questions"]]
+        answers.write_text(answers_to(found["questions"], told_once_by), "utf-8")
+        ended = cli("answer", url, answers, "--format", "langgraph", "--json")
+        assert ended.code == 0, ended.err
+        found = ended.json
+    assert kinds[:2] == ["write", "check"]
+    assert found["night"]["run"] is not None
+    assert cli("undo", url, found["night"]["run"]).code == 0
     assert filled.store() == before
 
 

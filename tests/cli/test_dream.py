@@ -1,0 +1,256 @@
+"""An agent answers at the command line: questions, answer, and dream, the loop of both."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from shutil import copyfile
+from typing import Any
+
+import pytest
+from answerers import answers_to, from_recording, honestly, lines_of, result_of
+from builders import of_version
+from cli_calls import Cli, Ended
+from commands import configure, setting
+from model_nights import a_fact, facts
+from nights import TWINS, fill, picture, rows, told
+from places import FIXTURES
+
+ANSWERS = FIXTURES / "retold.answers.jsonl"
+NOTHING = json.dumps({"groups": [], "conflicts": []})
+
+# Writes answers to a file, and calls `answer` with it.
+Give = Callable[..., Ended]
+
+
+@pytest.fixture
+def give(memory_file: Path, tmp_path: Path, cli: Cli) -> Give:
+    def call(text: str, *more: object) -> Ended:
+        path = tmp_path / "answers.jsonl"
+        path.write_text(text, "utf-8")
+        return cli("answer", memory_file, path, *more)
+
+    return call
+
+
+@pytest.fixture
+def retold(memory_file: Path, cli: Cli) -> Path:
+    assert cli("import", memory_file, FIXTURES / "retold.jsonl", "--quiet").code == 0
+    return memory_file
+
+
+def asked(cli: Cli, path: Path, *more: object) -> list[dict[str, Any]]:
+    """Return what `questions` prints."""
+    ended = cli("questions", path, *more)
+    assert ended.code == 0, ended.err
+    return [json.loads(line) for line in ended.out.splitlines()]
+
+
+def test_questions_and_answers_bring_a_file_to_what_a_replay_does(
+    retold: Path, tmp_path: Path, cli: Cli, give: Give
+) -> None:
+    replayed = tmp_path / "replayed.db"
+    copyfile(retold, replayed)
+    cli("maintain", replayed, setting("replay", ANSWERS))
+    answer = from_recording(ANSWERS)
+    kinds = []
+    while questions := asked(cli, retold):
+        kinds += [question["kind"] for question in questions]
+        ended = give(answers_to(questions, answer))
+        assert ended.code == 0, ended.err
+    assert kinds == ["write", "check"]
+    assert result_of(retold) == result_of(replayed)
+    assert "Kept 1 answer." in ended.out
+    (run,) = rows(retold, "SELECT id FROM runs")
+    assert f"slowwave undo {retold} {run['id']}" in ended.out
+    assert cli("undo", retold).code == 0
+
+
+def test_a_question_has_all_that_an_answer_needs(retold: Path, cli: Cli, give: Give) -> None:
+    (question,) = asked(cli, retold)
+    assert set(question) == {"id", "kind", "messages", "schema", "tokens"}
+    assert [message["role"] for message in question["messages"]] == ["system", "user"]
+    give(answers_to([question], from_recording(ANSWERS)))
+    (check,) = asked(cli, retold)
+    assert "fresh context that sees nothing else" in check["note"]
+    found = cli("questions", retold, "--json").json
+    assert (found["format"], found["questions"], found["windows"]) == (1, [check], 1)
+    assert (found["answered"], found["tokens"]) == (0, check["tokens"])
+
+
+def test_questions_write_nothing(retold: Path, cli: Cli) -> None:
+    before = retold.read_bytes(), picture(retold)
+    assert cli("questions", retold).code == 0
+    assert (retold.read_bytes(), picture(retold)) == before
+
+
+def test_a_broken_line_is_named_and_nothing_is_kept(retold: Path, cli: Cli, give: Give) -> None:
+    (question,) = asked(cli, retold)
+    good = answers_to([question], from_recording(ANSWERS))
+    for broken in ("{", "[]", '{"id": "x"}', '{"answer": {}}', '{"id": "x", "answer": 3}', "\x00"):
+        ended = give(f"{good}\n{broken}\n")
+        assert ended.code == 1
+        assert "Line 3 is not an answer" in ended.err
+        assert rows(retold, "SELECT * FROM answers") == []
+    ended = give(f"{broken}\n{good}", "--skip-invalid", "--json")
+    assert (ended.code, len(ended.json["kept"])) == (3, 1)
+    assert [skipped["line"] for skipped in ended.json["skipped"]] == [1]
+
+
+def test_an_answer_may_be_an_object_or_its_text_and_comes_from_stdin_too(
+    retold: Path, cli: Cli
+) -> None:
+    (question,) = asked(cli, retold)
+    text = from_recording(ANSWERS)(question["messages"])
+    line = json.dumps({"id": question["id"], "answer": json.loads(text)})
+    ended = slowwave("answer", retold, "-", "--json", given=[line])
+    assert ended.json["kept"] == [question["id"]]
+
+
+def test_answers_that_cannot_be_used_are_told_with_their_reason(
+    retold: Path, cli: Cli, give: Give
+) -> None:
+    (question,) = asked(cli, retold)
+    ended = give(lines_of({question["id"]: "Sure, here it is!", "gone": NOTHING}))
+    assert ended.code == 3
+    assert "no longer asked" in ended.out
+    assert "not the JSON that was asked for" in ended.out
+    assert asked(cli, retold) == [question]
+    found = give(lines_of({question["id"]: "{}", "gone": NOTHING}), "--json").json
+    assert (found["stale"], found["kept"], found["night"]) == (["gone"], [], None)
+    assert [fault["id"] for fault in found["faults"]] == [question["id"]]
+    assert found["questions"] == [question]
+
+
+def test_review_holds_back_what_an_agent_wrote(retold: Path, cli: Cli, give: Give) -> None:
+    answer = from_recording(ANSWERS)
+    while questions := asked(cli, retold, "--review", "always"):
+        ended = give(answers_to(questions, answer), "--review", "always", "--json")
+    states = {each["state"] for each in ended.json["night"]["proposals"]}
+    assert states == {"pending"}
+    assert cli("review", "approve", retold, "--all").code == 0
+
+
+def test_nothing_is_asked_about_other_tenants(memory_file: Path, cli: Cli) -> None:
+    fill(memory_file, facts(2))
+    assert len(asked(cli, memory_file)) == 2
+    assert len(asked(cli, memory_file, "--tenant", "lease")) == 1
+
+
+def test_the_kill_switch_stops_answers_and_no_questions(retold: Path, cli: Cli, give: Give) -> None:
+    configure(retold, enabled=False)
+    (question,) = asked(cli, retold)
+    ended = give(answers_to([question], from_recording(ANSWERS)))
+    assert (ended.code, "switched off by" in ended.out) == (0, True)
+    assert cli("dream", retold, "--json").json["gate"]["name"] == "enabled"
+    assert rows(retold, "SELECT * FROM answers") == []
+
+
+def test_answer_without_answers_runs_what_needs_none(memory_file: Path, cli: Cli) -> None:
+    fill(memory_file, told(TWINS, "twin"))
+    assert asked(cli, memory_file) == []
+    assert cli("answer", memory_file, "--json").json["night"]["proposals"][0]["state"] == "applied"
+
+
+def test_maintain_refuses_the_agent_as_its_model(memory_file: Path, cli: Cli) -> None:
+    ended = cli("maintain", memory_file, "--model", "agent")
+    assert (ended.code, "slowwave dream" in ended.err) == (2, True)
+
+
+def slowwave(*arguments: object, given: Sequence[str] = ()) -> Ended:
+    """Call slowwave in a process of its own, with lines on stdin."""
+    ended = subprocess.run(
+        [sys.executable, "-m", "slowwave.cli", *map(str, arguments)],
+        input="".join(f"{line}\n" for line in given),
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    return Ended(ended.returncode, ended.stdout, ended.stderr)
+
+
+def dreaming(path: Path, answer: Callable[[dict[str, Any]], str], *more: str) -> Ended:
+    """Talk with `slowwave dream`, line by line, to its end."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "slowwave.cli", "dream", str(path), *more],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        lines = []
+        for line in process.stdout:
+            if not line.startswith('{"id"'):
+                lines.append(line)
+                continue
+            process.stdin.write(f"{answer(json.loads(line))}\n")
+            process.stdin.flush()
+        _, err = process.communicate(timeout=60)
+    return Ended(process.returncode, "".join(lines), err)
+
+
+def test_dream_asks_until_the_night_is_done(memory_file: Path, tmp_path: Path, cli: Cli) -> None:
+    fill(memory_file, facts(2))
+    alone = tmp_path / "alone.db"
+    copyfile(memory_file, alone)
+    seen: list[str] = []
+
+    def answer(question: dict[str, Any]) -> str:
+        """Answer at first with rubbish, then with the object, with an id and without."""
+        seen.append(question["id"])
+        if len(seen) == 1:
+            return "let me think"
+        assert ("fault" in question) == (len(seen) == 2)
+        bare = honestly(question["messages"])
+        named = json.dumps({"id": question["id"], "answer": json.loads(bare)})
+        return named if len(seen) % 2 else bare
+
+    ended = dreaming(memory_file, answer, "--json")
+    assert ended.code == 0, ended.err
+    found = ended.json
+    assert {each["state"] for each in found["night"]["proposals"]} == {"applied"}
+    assert (len(seen), seen[0]) == (5, seen[1])
+    while questions := asked(cli, alone):
+        (tmp_path / "a.jsonl").write_text(answers_to(questions, honestly), "utf-8")
+        cli("answer", alone, tmp_path / "a.jsonl")
+    assert result_of(memory_file) == result_of(alone)
+
+
+def test_dream_goes_on_where_the_input_ended(memory_file: Path) -> None:
+    fill(memory_file, a_fact())
+    before = result_of(memory_file)
+    ended = slowwave("dream", memory_file)
+    first = json.loads(ended.out)
+    assert (ended.code, "The input ended. 1 question is open" in ended.err) == (0, True)
+    ended = slowwave("dream", memory_file, given=[honestly(first["messages"])])
+    _, second = map(json.loads, ended.out.splitlines())
+    assert (second["kind"], result_of(memory_file)) == ("check", before)
+    assert "given answers are kept" in ended.err
+    ended = slowwave("dream", memory_file, given=[honestly(second["messages"])])
+    assert "1 applied" in ended.out
+    assert result_of(memory_file) != before
+
+
+@pytest.mark.parametrize("command", ["answer", "dream"])
+def test_what_writes_migrates_an_older_schema(command: str, tmp_path: Path) -> None:
+    path = of_version(1, tmp_path)
+    ended = slowwave(command, path)
+    assert ended.code == 0, ended.err
+    assert rows(path, "PRAGMA user_version") != [{"user_version": 1}]
+
+
+def test_the_long_help_lists_what_the_first_screen_does_not(cli: Cli) -> None:
+    hidden = ("questions", "answer", "eval")
+    short, long = (
+        {line.split()[1] for line in cli(option).out.splitlines() if line.startswith("│ ")}
+        for option in ("--help", "--help-all")
+    )
+    assert short.isdisjoint(hidden)
+    assert long.issuperset((*hidden, *short))
+    assert all(f"slowwave {name}" in cli("dream", "--help").out for name in hidden[:2])
