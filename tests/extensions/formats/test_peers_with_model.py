@@ -464,6 +464,7 @@ def test_claude_code_installs_the_plugin_and_dreams_to_the_end(
     )
     assert "slowwave undo" in dreamt.results[-2], dreamt.results
     assert "Agent" in {call.tool for call in dreamt.script}
+    assert f"Consolidation of {claude.memory} is due: {len(told)} memories" in dreamt.told
     gone = [text for text in told if text not in claude.texts()]
     assert gone
     assert cli("check", claude.memory).code == 0
@@ -500,3 +501,24 @@ def test_openclaw_installs_the_plugin_and_dreams_to_the_end(openclaw: OpenClaw, 
     assert {name: file for name, (file, _) in openclaw.content().items()} == {
         name: file for name, (file, _) in before.items()
     }
+
+
+def test_codex_installs_the_plugin_with_its_skill_its_hooks_and_its_server(
+    peers: Path, tmp_path: Path
+) -> None:
+    found = sorted(peers.glob("codex/node_modules/codex-linux-x64/vendor/*/bin/codex"))
+    if not found:
+        pytest.skip("in make test-agents")
+
+    def codex(*words: object) -> str:
+        return run(found[0], *words, HOME=str(tmp_path), CODEX_HOME=str(tmp_path / ".codex"))
+
+    (tmp_path / ".codex").mkdir()
+    codex("plugin", "marketplace", "add", ROOT)
+    codex("plugin", "add", "slowwave@slowwave")
+    listed = [line.split() for line in codex("plugin", "list").splitlines()]
+    assert ["slowwave@slowwave", "installed,", "enabled"] in [words[:3] for words in listed]
+    (server,) = [line for line in codex("mcp", "list").splitlines() if line.startswith("slowwave")]
+    assert "exec slowwave mcp" in server
+    (skill,) = tmp_path.glob(".codex/plugins/**/skills/dream/SKILL.md")
+    assert (skill.parents[2] / "hooks" / "hooks.json").exists()
