@@ -115,7 +115,7 @@ def test_an_error_under_json_is_one_object_on_stderr(tmp_path: Path, cli: Cli) -
         (["add", "FILE", "text", "--kind", "rumour"], "rumour"),
         (["add", "FILE", "text", "--trust", "2"], "--trust"),
         (["add", "FILE"], "TEXT"),
-        (["dream", "FILE"], "dream"),
+        (["sleepwalk", "FILE"], "sleepwalk"),
         (["log", "FILE", "--loud"], "--loud"),
         (["list", "FILE", "--limit", 2**63], "--limit"),
         (["undo", "FILE", "some-run", "--last"], "--last"),
