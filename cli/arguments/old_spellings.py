@@ -33,7 +33,7 @@ _OPTIONS = {
     "tree": "--lineage",
 }
 # Hidden options that are neither old nor settings.
-_CURRENT = frozenset({"consolidate", "format", "state"})
+_CURRENT = frozenset({"consolidate", "format", "hook", "state"})
 
 
 def current_command(args: list[str]) -> tuple[list[str], str | None]:

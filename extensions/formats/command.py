@@ -16,21 +16,49 @@ def formats(
         Path | None,
         typer.Argument(metavar="PATH", help="Show only the formats of this file.", readable=False),
     ] = None,
+    *,
+    find: Annotated[
+        bool,
+        typer.Option(
+            "--find",
+            allow_from_autoenv=False,
+            help="Find the memories of agents that work in this folder.",
+        ),
+    ] = False,
+    hook: Annotated[
+        str | None,
+        typer.Option(
+            "--hook",
+            metavar="EVENT",
+            allow_from_autoenv=False,
+            hidden=True,
+            help="Answer a hook of an agent's harness: session-start or session-end.",
+        ),
+    ] = None,
     config: ConfigOption = None,
     json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
     """List the other agents' files and databases that can be maintained.
 
-    With PATH, recognize the format of a file.
+    With PATH, recognize the format of a file. With --find, list the memories of agents that work
+    in this folder, the nearest first.
     """
+    if hook is not None:
+        from .hook import answer_hook
+
+        answer_hook(hook)
+        return
+    output = Output(json, quiet)
+    if find:
+        _show_found(output)
+        return
     from slowwave.extensions.postgres.place import database_formats
 
     from .known_formats import all_formats, recognised
 
     known = [kind() for kind in all_formats().values()] if path is None else recognised(path)
     databases = [kind() for kind in database_formats().values()] if path is None else []
-    output = Output(json, quiet)
     output.result(
         {
             "command": "formats",
@@ -58,6 +86,24 @@ def formats(
     if path is not None and not known:
         lines = [clean(f"{path} does not have a format that slowwave knows.")]
     output.show("\n".join(lines))
+
+
+def _show_found(output: Output) -> None:
+    """Show the memories of agents that work in this folder, the nearest first."""
+    from .find import find_memories
+
+    found = find_memories(Path.cwd())
+    output.result(
+        {
+            "command": "formats",
+            "found": [
+                {"file": str(memory.path), "format": memory.format, "agent": memory.agent}
+                for memory in found
+            ],
+        }
+    )
+    lines = [f"{memory.format:<18} {clean(str(memory.path))} ({memory.agent})" for memory in found]
+    output.show("\n".join(lines) or "No memory was found.")
 
 
 def _describe(name: str, about: str, holds: str) -> str:

@@ -67,6 +67,12 @@ def test_a_look_into_a_file_loads_no_model(command: str, embedded: Path) -> None
     assert loaded([command, embedded], HEAVIEST | EMBEDDING | {"scipy", "sklearn"}) == set()
 
 
+def test_a_hook_loads_nothing_that_plans(embedded: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLOWWAVE_FILE", str(embedded))
+    arguments = ["formats", "--hook", "session-start"]
+    assert loaded(arguments, HEAVIEST | EMBEDDING | (PLANNING - {"numpy"})) == set()
+
+
 def test_a_dry_run_with_vectors_loads_no_model(embedded: Path) -> None:
     arguments = ["maintain", embedded, "--consolidate", "--dry-run"]
     assert loaded(arguments, HEAVIEST | EMBEDDING) == set()

@@ -8,20 +8,53 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+import sys
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from agents_files import consolidated
 from cli_calls import Cli
+from model_nights import GATE
+from model_server import Asked, honest
 from peer_programs import THINGS, TWICE, run
-from peers.scripted_model import DONE, Call, ScriptedModel, scripted_model
-from places import FORMATS
+from peers.scripted_model import DONE, Call, Play, ScriptedModel, scripted_model
+from places import FORMATS, ROOT
 
-MAX_SECONDS = 600
+MOST_SECONDS = 600
+PROMPT = "Look after your memory."
+ASKED = "Answer this question: "
+
+
+def questions_in(told: str) -> list[dict[str, Any]]:
+    """Return the questions that 'slowwave questions' printed."""
+    return [json.loads(line) for line in told.splitlines() if line.startswith("{")]
+
+
+def answer_in(told: str) -> dict[str, Any]:
+    """Return the answer that a subagent gave."""
+    answer: dict[str, Any] = json.JSONDecoder().raw_decode(told[told.index("{") :])[0]
+    return answer
+
+
+def answer_of_subagent(request: Mapping[str, Any]) -> str | None:
+    """Return what a subagent answers that was asked a question; None for other requests."""
+    first = json.dumps(request["messages"][0]["content"])
+    if ASKED not in first:
+        return None
+    content = request["messages"][0]["content"]
+    texts = [content] if isinstance(content, str) else [part["text"] for part in content]
+    (text,) = (text for text in texts if ASKED in text)
+    return json.dumps(honest_answer(json.loads(text[text.index(ASKED) + len(ASKED) :])))
+
+
+def honest_answer(question: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a true answer to a question."""
+    return honest(Asked({}, {"messages": question["messages"]}))
 
 
 class Program(ABC):
@@ -29,6 +62,9 @@ class Program(ABC):
 
     # Of its format, as --format takes it.
     format: str
+    # Of its tools, by which it runs commands, and of their argument for a command.
+    shell: str
+    path = "/usr/bin:/bin"
 
     def __init__(self, command: Sequence[object], home: Path, memory: Path) -> None:
         self.command = list(map(str, command))
@@ -37,10 +73,10 @@ class Program(ABC):
 
     def environment(self, model: ScriptedModel) -> dict[str, str]:
         """Return all that it finds of the machine's."""
-        return {"HOME": str(self.home), "PATH": "/usr/bin:/bin"}
+        return {"HOME": str(self.home), "PATH": self.path}
 
     @abstractmethod
-    def arguments(self, model: ScriptedModel) -> list[str]:
+    def arguments(self, model: ScriptedModel, prompt: str) -> list[str]:
         """Return the words behind the command."""
 
     @property
@@ -48,22 +84,69 @@ class Program(ABC):
     def folder(self) -> Path:
         """Where it works."""
 
-    def session(self, *script: Call) -> ScriptedModel:
-        """Let it do what a script says, and return what it sent."""
-        with scripted_model(script) as model:
-            ended = subprocess.run(
-                [*self.command, *self.arguments(model)],
-                cwd=self.folder,
-                env=self.environment(model),
-                capture_output=True,
-                text=True,
-                timeout=MAX_SECONDS,
-                check=False,
-            )
-        assert ended.returncode == 0, ended.stderr
-        assert len(model.results) == len(script), model.results
-        assert DONE in ended.stdout
+    def session(self, *script: Call, prompt: str = PROMPT, **options: Any) -> ScriptedModel:
+        """Let it do what a script says, and return what it sent; options: of `ScriptedModel`."""
+        with scripted_model(script, **options) as model:
+            told = self.run(*self.arguments(model, prompt), model=model)
+        assert len(model.results) == model.before + len(model.script), model.results
+        assert DONE in told
         return model
+
+    def run(self, *words: object, model: ScriptedModel | None = None) -> str:
+        """Run a command of it, and return what it prints."""
+        ended = subprocess.run(
+            [*self.command, *map(str, words)],
+            cwd=self.folder,
+            env=self.environment(model or ScriptedModel([])),
+            capture_output=True,
+            text=True,
+            timeout=MOST_SECONDS,
+            check=False,
+        )
+        assert ended.returncode == 0, (ended.stdout, ended.stderr)
+        return ended.stdout
+
+    def has_slowwave(self) -> None:
+        """Put slowwave on its path."""
+        folder = self.home.with_name("bin")
+        folder.mkdir()
+        (folder / "slowwave").symlink_to(Path(sys.executable).with_name("slowwave"))
+        self.path = f"{folder}:{self.path}"
+
+    @abstractmethod
+    def write_answers(self, text: str) -> Call:
+        """Return the call that writes answers to `answers`."""
+
+    @property
+    def answers(self) -> Path:
+        """A file outside its memory."""
+        return self.folder / "answers.jsonl"
+
+    def ask_subagent(self, question: str) -> Call | None:
+        """Return the call that has a subagent answer a question; None without subagents.
+
+        question: as 'slowwave questions' printed it.
+        """
+        return None
+
+    def dream(self) -> Play:
+        """Play the agent that runs /dream after the user's yes."""
+        file = self.memory
+        question = f"slowwave questions {file} --quiet | head -n 1"
+        while asked := questions_in((yield self.command_line(question))):
+            (open_question,) = asked
+            call = None
+            if open_question["kind"] == "check":
+                call = self.ask_subagent(json.dumps(open_question))
+            answer = honest_answer(open_question) if call is None else answer_in((yield call))
+            line = json.dumps({"id": open_question["id"], "answer": answer})
+            yield self.write_answers(f"{line}\n")
+            words = f"slowwave answer {file} {self.answers} --format {self.format}"
+            yield self.command_line(words)
+
+    def command_line(self, command: str) -> Call:
+        """Return the call that runs a command."""
+        return Call(self.shell, {"command": command, "description": "Look after the memory"})
 
     def texts(self) -> list[str]:
         """Return what its memory says, by slowwave's own reading."""
@@ -82,6 +165,7 @@ class ClaudeCode(Program):
     """Claude Code, with its memory folder."""
 
     format = "claude-code"
+    shell = "Bash"
 
     @property
     def folder(self) -> Path:
@@ -94,9 +178,18 @@ class ClaudeCode(Program):
             "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
         }
 
-    def arguments(self, model: ScriptedModel) -> list[str]:
-        allowed = ("--permission-mode", "acceptEdits", "--allowedTools", "Bash(rm:*)")
-        return ["-p", "Look after your memory.", *allowed]
+    def arguments(self, model: ScriptedModel, prompt: str) -> list[str]:
+        tools = "Bash(rm:*) Bash(slowwave:*)"
+        allowed = ("--permission-mode", "acceptEdits", "--allowedTools", tools)
+        return [*(["--continue"] if model.before else []), "-p", prompt, *allowed]
+
+    def ask_subagent(self, question: str) -> Call:
+        how = {"subagent_type": "general-purpose", "run_in_background": False}
+        prompt = f"{ASKED}{question}"
+        return Call("Agent", {"description": "Check drafts", "prompt": prompt, **how})
+
+    def write_answers(self, text: str) -> Call:
+        return Call("Write", {"file_path": str(self.answers), "content": text})
 
     def write(self, name: str, text: str, kind: str = "project") -> Call:
         front = f"name: {name}\ndescription: {text}\nmetadata:\n  type: {kind}\n"
@@ -118,12 +211,13 @@ class OpenClaw(Program):
     """OpenClaw, with the MEMORY.md of its workspace."""
 
     format = "markdown"
+    shell = "exec"
 
     @property
     def folder(self) -> Path:
         return self.memory.parent
 
-    def arguments(self, model: ScriptedModel) -> list[str]:
+    def arguments(self, model: ScriptedModel, prompt: str) -> list[str]:
         provider = {
             "baseUrl": f"{model.url}/v1",
             "apiKey": "none",
@@ -135,14 +229,20 @@ class OpenClaw(Program):
             # Else one turn leaves out what it loads for people.
             "agents": {"defaults": {"skipBootstrap": False}},
         }
+        installed = self.home / ".openclaw" / "openclaw.json"
+        if installed.exists():
+            config["plugins"] = json.loads(installed.read_text())["plugins"]
         path = self.home / "config.json"
         path.write_text(json.dumps(config))
-        words = ("agent", "exec", "Look after your memory.", "--json")
+        words = ("agent", "exec", prompt, "--json")
         where = ("--config", path, "--cwd", self.folder, "--model", "loopback/scripted")
         return [*words, *map(str, where)]
 
-    def read(self) -> Call:
-        return Call("read", {"path": "MEMORY.md"})
+    def write_answers(self, text: str) -> Call:
+        return Call("write", {"path": str(self.answers), "content": text})
+
+    def read(self, path: str = "MEMORY.md") -> Call:
+        return Call("read", {"path": path})
 
     def edit(self, old: str, new: str) -> Call:
         edits = [{"oldText": old, "newText": new}]
@@ -187,19 +287,22 @@ def test_claude_code_is_told_what_stays_and_not_what_was_retired(
     claude: ClaudeCode, cli: Cli
 ) -> None:
     before = claude.session().told
-    told = claude.texts()
-    assert "(port-of-billing.md)" in before
+    told, files = claude.texts(), {path.name for path in claude.memory.glob("*.md")}
     run_id = consolidated(cli, claude.format, claude.memory)
-    gone = [text for text in told if text not in claude.texts()]
-    assert gone
-    names = sorted(item.name for item in claude.memory.glob("*.md"))
+    assert [text for text in told if text not in claude.texts()]
+    names = sorted(path.name for path in claude.memory.glob("*.md"))
+    # Which of two equal texts stays depends on the times of their files.
+    removed = {f"({name})" for name in files.difference(names)}
+    assert removed
+    assert all(name in before for name in removed)
     after = claude.session(*(claude.read(name) for name in names))
     index = (claude.memory / "MEMORY.md").read_text().splitlines()
     assert all(line in after.told for line in index)
-    assert "(port-of-billing.md)" not in after.told
+    assert not any(name in after.told for name in removed)
     assert all(any(text in result for result in after.results) for text in claude.texts())
     assert cli("undo", claude.memory, run_id).code == 0
-    assert "(port-of-billing.md)" in claude.session().told
+    restored = claude.session().told
+    assert all(name in restored for name in removed)
 
 
 def test_claude_code_goes_on_adding_editing_deleting_and_retelling(
@@ -338,3 +441,87 @@ def test_openclaw_that_writes_beside_nights_loses_nothing(openclaw: OpenClaw, cl
     at = "- Works from Tampere on Mondays\n"
     script = [openclaw.edit(at, f"- {text}\n{at}") for text in TWICE]
     assert nights_beside(openclaw, script, cli) == sorted(THINGS)
+
+
+def test_claude_code_installs_the_plugin_and_dreams_to_the_end(
+    claude: ClaudeCode, cli: Cli
+) -> None:
+    claude.has_slowwave()
+    claude.session(*(claude.write(f"gate-{at}", text) for at, text in enumerate(GATE)))
+    claude.run("plugin", "marketplace", "add", ROOT)
+    claude.run("plugin", "install", "slowwave@slowwave")
+    before, told = claude.content(), claude.texts()
+    preview = claude.session(
+        claude.command_line("slowwave formats --find"),
+        claude.command_line(f"slowwave maintain {claude.memory} --dry-run"),
+        prompt="/dream",
+    )
+    assert "Continue only after a yes" in preview.told
+    assert f"claude-code        {claude.memory}" in preview.results[0]
+    assert claude.content() == before
+    dreamt = claude.session(
+        prompt="yes",
+        play=claude.dream(),
+        before=len(preview.script),
+        answer=answer_of_subagent,
+    )
+    assert "slowwave undo" in dreamt.results[-2], dreamt.results
+    assert "Agent" in {call.tool for call in dreamt.script}
+    assert f"Consolidation of {claude.memory} is due: {len(told)} memories" in dreamt.told
+    gone = [text for text in told if text not in claude.texts()]
+    assert gone
+    assert cli("check", claude.memory).code == 0
+    assert cli("undo", claude.memory, "--yes").code == 0
+    assert claude.content().keys() == before.keys()
+    assert sorted(claude.texts()) == sorted(told)
+
+
+def test_openclaw_installs_the_plugin_and_dreams_to_the_end(openclaw: OpenClaw, cli: Cli) -> None:
+    openclaw.has_slowwave()
+    words = ("plugins", "install", ROOT / "plugins" / "slowwave")
+    openclaw.run(*words, "--force", "--accept-capabilities")
+    told = openclaw.texts()
+    openclaw.memory.write_text(
+        openclaw.memory.read_text() + "".join(f"- {text}\n" for text in GATE)
+    )
+    before = openclaw.content()
+    skill = openclaw.home / ".openclaw" / "extensions" / "slowwave" / "skills" / "dream"
+    preview = openclaw.session(
+        openclaw.read(str(skill / "SKILL.md")),
+        openclaw.command_line("slowwave formats --find"),
+        openclaw.command_line(f"slowwave maintain {openclaw.memory} --dry-run"),
+        prompt="/dream",
+    )
+    asked_for = "Read each skill's SKILL.md before acting:\\n- dream\\n"
+    assert asked_for in json.dumps(preview.requests[0])
+    assert f"markdown           {openclaw.memory}" in preview.results[1]
+    assert openclaw.content() == before
+    dreamt = openclaw.session(prompt="Yes, dream.", play=openclaw.dream())
+    assert "slowwave undo" in dreamt.results[-2], dreamt.results
+    assert [text for text in told if text not in openclaw.texts()]
+    assert cli("check", openclaw.memory).code == 0
+    assert cli("undo", openclaw.memory, "--yes").code == 0
+    assert {name: file for name, (file, _) in openclaw.content().items()} == {
+        name: file for name, (file, _) in before.items()
+    }
+
+
+def test_codex_installs_the_plugin_with_its_skill_its_hooks_and_its_server(
+    peers: Path, tmp_path: Path
+) -> None:
+    found = sorted(peers.glob("codex/node_modules/codex-linux-x64/vendor/*/bin/codex"))
+    if not found:
+        pytest.skip("in make test-agents")
+
+    def codex(*words: object) -> str:
+        return run(found[0], *words, HOME=str(tmp_path), CODEX_HOME=str(tmp_path / ".codex"))
+
+    (tmp_path / ".codex").mkdir()
+    codex("plugin", "marketplace", "add", ROOT)
+    codex("plugin", "add", "slowwave@slowwave")
+    listed = [line.split() for line in codex("plugin", "list").splitlines()]
+    assert ["slowwave@slowwave", "installed,", "enabled"] in [words[:3] for words in listed]
+    (server,) = [line for line in codex("mcp", "list").splitlines() if line.startswith("slowwave")]
+    assert "exec slowwave mcp" in server
+    (skill,) = tmp_path.glob(".codex/plugins/**/skills/dream/SKILL.md")
+    assert (skill.parents[2] / "hooks" / "hooks.json").exists()

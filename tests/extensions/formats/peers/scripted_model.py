@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -26,11 +26,21 @@ class Call:
     arguments: Mapping[str, Any]
 
 
+# Yields calls, and is sent what each gave.
+Play = Generator[Call, str, None]
+
+
 @dataclass
 class ScriptedModel:
     """A script, and what the agent has sent."""
 
-    script: Sequence[Call]
+    # A play adds its calls.
+    script: list[Call]
+    play: Play | None = None
+    # The number of results of earlier sessions, which requests repeat.
+    before: int = 0
+    # Answers a request by itself, such as one of a subagent; None for one that the script answers.
+    answer: Callable[[Mapping[str, Any]], str | None] = lambda _: None
     url: str = ""
     requests: list[dict[str, Any]] = field(default_factory=list)
 
@@ -47,11 +57,21 @@ class ScriptedModel:
 
     def next_call(self, request: Mapping[str, Any]) -> tuple[int, Call] | None:
         """Return the step that comes next, and its number; None at the end, and without tools."""
-        at = len(_results(request))
-        names = [item.get("name") or item["function"]["name"] for item in request.get("tools", ())]
-        if at >= len(self.script) or self.script[at].tool not in names:
+        results = _results(request)[self.before :]
+        names = [tool.get("name") or tool["function"]["name"] for tool in request.get("tools", ())]
+        if not names:
             return None
-        return at, self.script[at]
+        if len(results) == len(self.script):
+            self._play_on(results)
+        if len(results) >= len(self.script) or self.script[len(results)].tool not in names:
+            return None
+        return self.before + len(results), self.script[len(results)]
+
+    def _play_on(self, results: list[str]) -> None:
+        """Add the next call of the play, if there is one."""
+        if self.play is not None:
+            with suppress(StopIteration):
+                self.script.append(self.play.send(results[-1]) if results else next(self.play))
 
 
 def _results(request: Mapping[str, Any]) -> list[str]:
@@ -75,10 +95,10 @@ def _text(content: Any) -> str:
     return "".join(item.get("text", "") for item in content or ())
 
 
-def _anthropic(step: tuple[int, Call] | None) -> dict[str, Any]:
-    """Return a whole message of the messages API."""
+def _anthropic(step: tuple[int, Call] | None, text: str) -> dict[str, Any]:
+    """Return a whole message of the messages API: a step, or a text."""
     if step is None:
-        content: dict[str, Any] = {"type": "text", "text": DONE}
+        content: dict[str, Any] = {"type": "text", "text": text}
     else:
         at, call = step
         content = {"type": "tool_use", "id": f"toolu_{at}", "name": call.tool}
@@ -113,9 +133,9 @@ def _anthropic_events(message: dict[str, Any]) -> Iterator[tuple[str, dict[str, 
     yield "message_stop", {}
 
 
-def _openai(step: tuple[int, Call] | None) -> dict[str, Any]:
-    """Return a whole completion of the chat API."""
-    message: dict[str, Any] = {"role": "assistant", "content": DONE if step is None else None}
+def _openai(step: tuple[int, Call] | None, text: str) -> dict[str, Any]:
+    """Return a whole completion of the chat API: a step, or a text."""
+    message: dict[str, Any] = {"role": "assistant", "content": text if step is None else None}
     if step is not None:
         at, call = step
         function = {"name": call.tool, "arguments": json.dumps(call.arguments)}
@@ -151,9 +171,9 @@ def _openai_chunks(whole: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 @contextmanager
-def scripted_model(script: Sequence[Call] = ()) -> Iterator[ScriptedModel]:
-    """Serve a script until the block has ended."""
-    model = ScriptedModel(script)
+def scripted_model(script: Sequence[Call] = (), **options: Any) -> Iterator[ScriptedModel]:
+    """Serve a script until the block has ended; options: those of `ScriptedModel`."""
+    model = ScriptedModel([*script], **options)
 
     class Answering(BaseHTTPRequestHandler):
         def log_message(self, *_: object) -> None:
@@ -166,8 +186,10 @@ def scripted_model(script: Sequence[Call] = ()) -> Iterator[ScriptedModel]:
                 self._send("application/json", json.dumps({"input_tokens": 1}))
                 return
             model.requests.append(request)
-            step = model.next_call(request)
-            whole = _openai(step) if "/chat/completions" in self.path else _anthropic(step)
+            text = model.answer(request)
+            step = model.next_call(request) if text is None else None
+            form = _openai if "/chat/completions" in self.path else _anthropic
+            whole = form(step, text or DONE)
             if not request.get("stream"):
                 self._send("application/json", json.dumps(whole))
             elif "/chat/completions" in self.path:

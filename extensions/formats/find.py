@@ -1,0 +1,104 @@
+"""Where agents keep their memories: the files of the agent that works in a folder."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from slowwave.cli.arguments.settings import FILE_VARIABLE
+from slowwave.store.errors import StoreError
+from slowwave.store.file import open_any_version
+from slowwave.store.memories import tenants
+from slowwave.store.validate import is_memory_file
+
+from .known_formats import recognised
+
+# Claude Code replaces these in the path of a project to name its folder.
+_NOT_IN_A_SLUG = re.compile(r"[^A-Za-z0-9]")
+_OWN = "slowwave"
+
+
+@dataclass(frozen=True)
+class FoundMemory:
+    """A memory at a place where an agent keeps its own."""
+
+    agent: str
+    path: Path
+    # The value of --format, or "slowwave" for a memory file.
+    format: str
+
+
+def find_memories(folder: Path, transcript: Path | None = None) -> list[FoundMemory]:
+    """Return the memories of agents that work in a folder, the nearest first.
+
+    transcript: the file of a session of Claude Code, which is next to its memory.
+    """
+    found: dict[Path, FoundMemory] = {}
+    for agent, path in _places(folder, transcript):
+        try:
+            real = path.resolve()
+            if real not in found and (format := _format_of(path)) is not None:
+                found[real] = FoundMemory(agent, path, format)
+        except (
+            OSError,
+            RuntimeError,
+            ValueError,
+            StoreError,
+        ):  # a place that cannot be read has no memory
+            continue
+    return list(found.values())
+
+
+def _format_of(path: Path) -> str | None:
+    if is_memory_file(path):
+        with open_any_version(path) as file:
+            return _OWN if tenants(file) else None  # the MCP server creates an empty one
+    return next((format.name for format in recognised(path)), None)
+
+
+def _places(folder: Path, transcript: Path | None) -> Iterator[tuple[str, Path]]:
+    """Yield each place that may have a memory, with its agent."""
+    home = Path.home()
+    if (named := os.environ.get(FILE_VARIABLE, "")) and "://" not in named:
+        yield _OWN, Path(named)
+    if transcript is not None:
+        yield "Claude Code", transcript.parent / "memory"
+    claude = _folder_of("CLAUDE_CONFIG_DIR", home / ".claude")
+    for project in _projects(folder):
+        yield "Claude Code", claude / "projects" / _NOT_IN_A_SLUG.sub("-", str(project)) / "memory"
+    yield _OWN, folder / "memory.db"
+    yield "MCP memory server", folder / "memory.jsonl"
+    yield "MCP memory server", _folder_of("MEMORY_FILE_PATH", folder / "memory.jsonl")
+    openclaw = _folder_of("OPENCLAW_STATE_DIR", home / ".openclaw") / "workspace"
+    hermes = _folder_of("HERMES_HOME", home / ".hermes") / "memories"
+    for name in ("MEMORY.md", "USER.md"):
+        yield "this folder", folder / name
+        yield "OpenClaw", openclaw / name
+        yield "Hermes Agent", hermes / name
+    yield "Codex", _folder_of("CODEX_HOME", home / ".codex") / "memories" / "MEMORY.md"
+    yield "Gemini CLI", home / ".gemini" / "GEMINI.md"
+    yield _OWN, home / ".slowwave.db"
+
+
+def _folder_of(variable: str, default: Path) -> Path:
+    """Return what an agent's own variable names, or its default."""
+    named = os.environ.get(variable)
+    return Path(named) if named else default
+
+
+def _projects(folder: Path) -> Iterator[Path]:
+    """Yield a folder and, within a git repository, its parents up to the repository's own."""
+    folder = folder.resolve()
+    yield folder
+    root = next((each for each in (folder, *folder.parents) if (each / ".git").exists()), None)
+    if root is None:
+        return
+    for parent in folder.parents:
+        if parent.is_relative_to(root):
+            yield parent
+    if (root / ".git").is_file():  # a worktree has the memory of its repository
+        git = Path((root / ".git").read_text("utf-8").removeprefix("gitdir:").strip())
+        yield (root / git).resolve().parent.parent.parent

@@ -1,0 +1,124 @@
+"""What a harness shows at the start and at the end of an agent's session, about its memory."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import sys
+import threading
+import time
+import tomllib
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from slowwave.cli.arguments.settings import CONFIG_NAME
+from slowwave.cli.terminal.output import clean
+from slowwave.cli.terminal.wording import counted
+from slowwave.store.file import open_reading
+from slowwave.store.ledger import count_new, read_last_start, read_pending_keys
+from slowwave.store.memories import tenants
+from slowwave.store.places import place_of
+
+from .find import find_memories
+
+# Seconds after which nothing is shown, with those that Python took to start: a session waits for
+# its hooks, and Claude Code cancels those at its end after 1.5.
+_MAX_SECONDS, _MIN_SECONDS = 1.2, 0.3
+# Consolidation is due after this time, if at least this many memories were not read by any run.
+_MIN_INTERVAL, _MIN_NEW = timedelta(days=1), 10
+
+
+def answer_hook(event: str) -> None:
+    """Print what a harness shows at an event, or nothing; never fail, never change anything.
+
+    event: session-start or session-end. The harness writes a JSON object with `cwd` and
+    `transcript_path` to stdin.
+    """
+    seconds = max(_MIN_SECONDS, _MAX_SECONDS - time.process_time())
+    deadline = threading.Timer(seconds, os._exit, [0])
+    deadline.daemon = True
+    deadline.start()
+    # A session must not fail because of its memory.
+    with suppress(Exception):
+        shown = _ANSWERS[event](list(_looks()))
+        deadline.cancel()
+        if shown:
+            typer.echo(json.dumps(shown))
+
+
+@dataclass(frozen=True)
+class _Look:
+    """What a memory has for its user to do."""
+
+    path: Path
+    # Proposals that are pending, and memories that no run has read.
+    pending: int
+    new: int
+    is_due: bool
+
+    @property
+    def to_decide(self) -> str | None:
+        """A line about its pending proposals; None without any."""
+        if not self.pending:
+            return None
+        are = counted(self.pending, "proposal is", "proposals are")
+        return f"{are} pending. To decide: slowwave review {shlex.quote(str(self.path))}"
+
+    @property
+    def to_dream(self) -> str | None:
+        """A line about a night that is due; None if none is."""
+        if not self.is_due:
+            return None
+        path = shlex.quote(str(self.path))
+        return f"Consolidation of {path} is due: {self.new} memories are new. To run it: /dream"
+
+
+def _looks() -> Iterator[_Look]:
+    """Yield what the memories of the session's agent have to do."""
+    given = json.loads(sys.stdin.read() or "{}")
+    transcript = given.get("transcript_path")
+    folder = Path(given.get("cwd") or Path.cwd())
+    for memory in find_memories(folder, Path(transcript) if transcript else None):
+        with suppress(Exception):  # such as a file that is damaged or locked
+            yield _look(memory.path)
+
+
+def _look(path: Path) -> _Look:
+    config = path.parent / CONFIG_NAME
+    table = tomllib.loads(config.read_text("utf-8")) if config.exists() else {}
+    with place_of(path, None, None).reading() as memory_file, open_reading(memory_file) as file:
+        pending, chosen = read_pending_keys(file, ()), tenants(file)
+        last, new = read_last_start(file, chosen), count_new(file, chosen)
+    is_recent = (
+        last is not None and datetime.now(UTC) - datetime.fromisoformat(last) < _MIN_INTERVAL
+    )
+    is_due = table.get("enabled", True) and not is_recent and new >= _MIN_NEW
+    return _Look(path, len(pending), new, is_due)
+
+
+def _at_the_start(looks: Sequence[_Look]) -> dict[str, Any]:
+    line = _first(*(look.to_decide for look in looks), *(look.to_dream for look in looks))
+    if line is None:
+        return {}
+    context = {"hookEventName": "SessionStart", "additionalContext": line}
+    return {"systemMessage": line, "hookSpecificOutput": context}
+
+
+def _at_the_end(looks: Sequence[_Look]) -> dict[str, Any]:
+    line = _first(*(look.to_dream for look in looks))
+    return {} if line is None else {"systemMessage": line}
+
+
+def _first(*lines: str | None) -> str | None:
+    line = next(filter(None, lines), None)
+    return None if line is None else clean(f"slowwave: {line}")
+
+
+_ANSWERS = {"session-start": _at_the_start, "session-end": _at_the_end}

@@ -1,0 +1,254 @@
+"""The folder that Claude Code, Codex and OpenClaw install: its files, and what its hooks say."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from agents_files import made
+from cli_calls import Cli
+from nights import fill, told
+from places import FORMATS, ROOT
+from readme import every_command
+
+PLUGIN = ROOT / "plugins" / "slowwave"
+MARKETPLACES = (".claude-plugin/marketplace.json", ".agents/plugins/marketplace.json")
+MANIFESTS = (".claude-plugin/plugin.json", ".codex-plugin/plugin.json")
+HOOKS = json.loads((PLUGIN / "hooks" / "hooks.json").read_text("utf-8"))["hooks"]
+SKILL = (PLUGIN / "skills" / "dream" / "SKILL.md").read_text("utf-8")
+SERVERS = json.loads((PLUGIN / ".mcp.json").read_text("utf-8"))["mcpServers"]
+PLACEHOLDERS = {"FILE", "ANSWERS", "NAME"}
+# Enough for a night to be due.
+DOZEN = tuple(f"Room {number} has {number * 7 + 3} chairs." for number in range(12))
+
+
+def commands_of(event: str) -> list[str]:
+    """Return the shell commands of a hook."""
+    return [hook["command"] for group in HOOKS[event] for hook in group["hooks"]]
+
+
+def commands_named() -> list[list[str]]:
+    """Return each call of slowwave that the plugin names, as words after its name."""
+    texts = re.findall(r"`(slowwave [^`]+)`", SKILL)
+    texts += [command for event in HOOKS for command in commands_of(event)]
+    texts += [" ".join(server["args"]) for server in SERVERS.values()]
+    calls = [re.search(r"slowwave ([^|]*?)(?: 2>.*)?(?:\||$)", text) for text in texts]
+    return [shlex.split(call[1]) for call in calls if call is not None]
+
+
+class Session:
+    """An agent's session in a folder, with a home of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.home, self.project = folder / "home", folder / "project"
+        self.bin = folder / "bin"
+        for path in (self.home, self.project, self.bin):
+            path.mkdir()
+        program = self.bin / "slowwave"
+        program.write_text(f'#!/bin/sh\nexec {sys.executable} -m slowwave.cli "$@"\n')
+        program.chmod(0o755)
+
+    @property
+    def memory(self) -> Path:
+        """Claude Code's memory folder of the project."""
+        slug = re.sub("[^A-Za-z0-9]", "-", str(self.project.resolve()))
+        return self.home / ".claude" / "projects" / slug / "memory"
+
+    def run(self, command: str, **options: Any) -> subprocess.CompletedProcess[str]:
+        """Run a command as a harness does."""
+        path = f"{self.bin}:/usr/bin:/bin"
+        return subprocess.run(
+            ["/bin/sh", "-c", command],
+            **{"cwd": self.project, "input": json.dumps({"cwd": str(self.project)}), **options},
+            env={"HOME": str(self.home), "PATH": path},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    def hear(self, event: str) -> str:
+        """Return the line that a user is shown at an event; "" for none."""
+        (command,) = commands_of(event)
+        ended = self.run(command)
+        assert (ended.returncode, ended.stderr) == (0, "")
+        if not ended.stdout:
+            return ""
+        shown = json.loads(ended.stdout)
+        context = shown.get("hookSpecificOutput", {"additionalContext": shown["systemMessage"]})
+        assert context["additionalContext"] == shown["systemMessage"]
+        assert context.get("hookEventName", event) == event
+        return str(shown["systemMessage"])
+
+    def files(self) -> dict[str, tuple[bytes, int]]:
+        """Return every file with its bytes and its time, without the memory of SQLite's readers."""
+        return {
+            str(path): (path.read_bytes(), path.stat().st_mtime_ns)
+            for path in self.home.parent.rglob("*")
+            if path.is_file() and not path.name.endswith("-shm")
+        }
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> Session:
+    return Session(tmp_path)
+
+
+@pytest.fixture
+def claude(session: Session, tmp_path: Path) -> Session:
+    """Provide a session of Claude Code with twelve memories."""
+    session.memory.parent.mkdir(parents=True)
+    shutil.move(made("claude-code", tmp_path / "made", DOZEN), session.memory)
+    return session
+
+
+def test_the_manifests_have_the_name_and_the_version_of_the_project() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    for name in MANIFESTS:
+        manifest = json.loads((PLUGIN / name).read_text("utf-8"))
+        assert (manifest["name"], manifest["version"]) == (project["name"], project["version"])
+        assert manifest["license"] == project["license"]
+        parts = [manifest[key] for key in ("skills", "mcpServers", "hooks") if key in manifest]
+        assert all((PLUGIN / part).exists() for part in parts)
+
+
+@pytest.mark.parametrize("name", MARKETPLACES)
+def test_a_marketplace_names_the_folder_of_the_plugin(name: str) -> None:
+    marketplace = json.loads((ROOT / name).read_text("utf-8"))
+    (plugin,) = marketplace["plugins"]
+    source = plugin["source"]
+    path = source if isinstance(source, str) else source["path"]
+    assert (marketplace["name"], plugin["name"]) == ("slowwave", "slowwave")
+    assert path.startswith("./")
+    assert (ROOT / path).resolve() == PLUGIN
+
+
+def test_the_skill_is_short_and_named_like_its_folder() -> None:
+    _, front, body = SKILL.split("---\n", 2)
+    assert "name: dream\n" in front
+    assert len(body.strip().splitlines()) <= 10
+
+
+def test_every_command_that_the_plugin_names_exists_with_its_options() -> None:
+    known = every_command()
+    named = commands_named()
+    assert {words[0] for words in named} >= {"formats", "maintain", "questions", "answer", "mcp"}
+    for words in named:
+        options = {each for option in known[words[0]].params for each in option.opts}
+        given = {word for word in words[1:] if word.startswith("--")}
+        assert given <= options, words
+        arguments = [word for word in words[1:] if word.isupper()]
+        assert {*arguments} <= PLACEHOLDERS, words
+
+
+@pytest.mark.parametrize("event", HOOKS)
+def test_a_hook_ends_with_0_and_says_nothing_without_a_memory_or_without_slowwave(
+    event: str, session: Session
+) -> None:
+    assert session.hear(event) == ""
+    (session.bin / "slowwave").unlink()
+    assert session.hear(event) == ""
+
+
+@pytest.mark.parametrize("given", ["", "no JSON", "[]", '{"cwd": 5}', '{"cwd": "/\\u0000"}'])
+def test_a_hook_ends_with_0_whatever_the_harness_sends(given: str, claude: Session) -> None:
+    for event in HOOKS:
+        (command,) = commands_of(event)
+        assert claude.run(command, input=given).returncode == 0
+
+
+def test_a_hook_does_not_wait_for_a_harness_that_sends_nothing(claude: Session) -> None:
+    command = [f"{claude.bin}/slowwave", "formats", "--hook", "session-start"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE) as process:
+        assert process.wait(timeout=60) == 0
+
+
+def test_a_session_begins_with_what_is_due_and_then_with_what_is_pending(
+    claude: Session, cli: Cli
+) -> None:
+    before = claude.files()
+    for event in HOOKS:
+        assert f"{len(DOZEN)} memories are new" in claude.hear(event)
+    assert claude.files() == before
+    shutil.copy(next(claude.memory.glob("[!M]*.md")), claude.memory / "again.md")
+    reviewed = ("maintain", claude.memory, "--format", "claude-code", "--review", "always")
+    assert cli(*reviewed).code == 0
+    before = claude.files()
+    line = claude.hear("SessionStart")
+    assert f"1 proposal is pending. To decide: slowwave review {claude.memory}" in line
+    assert claude.hear("SessionEnd") == ""
+    assert claude.files() == before
+
+
+def test_a_night_that_is_switched_off_is_not_due(claude: Session) -> None:
+    (claude.memory.parent / "slowwave.toml").write_text("enabled = false\n")
+    assert claude.hear("SessionStart") == ""
+
+
+def test_a_damaged_memory_does_not_hide_another(claude: Session) -> None:
+    (claude.project / "memory.jsonl").write_bytes(b"\x00\xff")
+    (claude.project / "memory.db").write_bytes(b"SQLite format 3\x00" + bytes(100))
+    assert "memories are new" in claude.hear("SessionStart")
+
+
+def test_an_openclaw_workspace_and_a_memory_file_are_found(
+    session: Session, memory_file: Path
+) -> None:
+    workspace = session.home / ".openclaw" / "workspace"
+    workspace.mkdir(parents=True)
+    (workspace / "MEMORY.md").write_text("".join(f"- {text}\n" for text in DOZEN))
+    before = session.files()
+    assert f"{workspace}/MEMORY.md is due" in session.hear("SessionStart")
+    assert session.files() == before
+    fill(memory_file, told(DOZEN, "chairs"))
+    memory_file.rename(session.project / "memory.db")
+    assert "project/memory.db is due" in session.hear("SessionEnd")
+
+
+def found(session: Session, folder: Path, **environment: str) -> list[tuple[str, str]]:
+    """Return the memories of a session in a folder, each with its format."""
+    setting = "".join(f"{name}={shlex.quote(value)} " for name, value in environment.items())
+    ended = session.run(f"{setting} slowwave formats --find --json", cwd=folder)
+    assert ended.returncode == 0, ended.stderr
+    return [(each["file"], each["format"]) for each in json.loads(ended.stdout)["found"]]
+
+
+def test_a_repository_has_one_claude_code_memory_for_its_folders_and_worktrees(
+    claude: Session,
+) -> None:
+    (claude.project / ".git" / "worktrees" / "tree").mkdir(parents=True)
+    below = claude.project / "src" / "deep"
+    below.mkdir(parents=True)
+    tree = claude.project.with_name("tree")
+    tree.mkdir()
+    (tree / ".git").write_text(f"gitdir: {claude.project}/.git/worktrees/tree\n")
+    for folder in (claude.project, below, tree):
+        assert found(claude, folder) == [(str(claude.memory), "claude-code")]
+    assert found(claude, claude.home) == []
+
+
+def test_the_memories_of_each_agent_are_found_and_the_file_of_the_environment_first(
+    session: Session, memory_file: Path
+) -> None:
+    places = {
+        ".hermes/memories/MEMORY.md": FORMATS / "hermes" / "memories" / "MEMORY.md",
+        ".codex/memories/MEMORY.md": FORMATS / "markdown" / "MEMORY.md",
+    }
+    for place, recorded in places.items():
+        (session.home / place).parent.mkdir(parents=True)
+        shutil.copy(recorded, session.home / place)
+    shutil.copy(FORMATS / "mcp-server-memory" / "memory.jsonl", session.project)
+    fill(memory_file, told(DOZEN, "chairs"))
+    assert found(session, session.project, SLOWWAVE_FILE=str(memory_file)) == [
+        (str(memory_file), "slowwave"),
+        (str(session.project / "memory.jsonl"), "mcp-server-memory"),
+        (str(session.home / ".hermes/memories/MEMORY.md"), "hermes"),
+        (str(session.home / ".codex/memories/MEMORY.md"), "markdown"),
+    ]
