@@ -14,17 +14,11 @@ from slowwave.cli.arguments.options import (
     JsonOption,
     QuietOption,
 )
-from slowwave.cli.arguments.settings import source_of
 from slowwave.cli.files.places import on_place
-from slowwave.cli.nights.rounds import (
-    AskedOptions,
-    Rounds,
-    end_if_switched_off,
-    read_answer_lines,
-)
+from slowwave.cli.nights.rounds import AskedOptions, Rounds, read_answer_lines, refuse_or_end
 from slowwave.cli.terminal.exits import Code
 from slowwave.cli.terminal.output import Output, clean
-from slowwave.cli.views.wiki import WikiOption, refuse_unwritable_wiki, write_after_change
+from slowwave.cli.views.wiki import WikiOption
 from slowwave.store.places import Place
 
 from .import_ import reading
@@ -61,10 +55,7 @@ def answer(
     all questions are answered, and then only what passes the checks. Undo it as any run.
     """
     output = Output(json, quiet)
-    place.refuse_changes()
-    refuse_unwritable_wiki(wiki, file)
-    switch = None if enabled else source_of(context, "enabled")
-    end_if_switched_off("answer", place, switch, output)
+    refuse_or_end(context, place, wiki, enabled, output)
     given: dict[str, str] = {}
     invalid: list[tuple[int, str]] = []
     if answers is not None:
@@ -72,16 +63,10 @@ def answer(
             given, invalid = read_answer_lines(lines, skip_invalid)
     if invalid and not given:
         raise typer.BadParameter("No line of the answers is valid. Nothing was kept.")
-    done = Rounds(place, asked, output, quiet).answer(given)
+    done = Rounds(place, asked, output, wiki).answer(given)
     for number, why in invalid:
         output.note(clean(f"Skipped line {number}: {why}."))
-    code = done.code or (Code.PARTLY if invalid else Code.DONE)
-    found = {"command": "answer", "file": str(file), **done.found}
-    found["skipped"] = [{"line": number, "reason": why} for number, why in invalid]
-    if done.given.outcome is not None:
-        pages = write_after_change(wiki, place)
-        found |= pages.as_json()
-        code = pages.tell(output, code)
-    output.result(found)
+    skipped = [{"line": number, "reason": why} for number, why in invalid]
+    output.result({"command": "answer", "file": str(file), **done.found, "skipped": skipped})
     output.show(*done.shown)
-    raise typer.Exit(code)
+    raise typer.Exit(done.code or (Code.PARTLY if invalid else Code.DONE))

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping
-from json import dumps
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -16,20 +15,20 @@ from slowwave.cli.arguments.options import (
     JsonOption,
     QuietOption,
 )
-from slowwave.cli.arguments.settings import source_of
 from slowwave.cli.files.places import on_place
 from slowwave.cli.nights.rounds import (
     AskedOptions,
     Round,
     Rounds,
-    end_if_switched_off,
     parse_answer_line,
+    print_line,
+    refuse_or_end,
 )
 from slowwave.cli.terminal.exits import Code
-from slowwave.cli.terminal.output import FORMAT, Output, clean, harmless_json, writing_to_stdout
+from slowwave.cli.terminal.output import FORMAT, Output, clean
 from slowwave.cli.terminal.signals import signals_of_this_command
 from slowwave.cli.views.questions import left_as_text, open_question_as_json
-from slowwave.cli.views.wiki import WikiOption, refuse_unwritable_wiki, write_after_change
+from slowwave.cli.views.wiki import WikiOption
 from slowwave.store.places import Place
 
 if TYPE_CHECKING:
@@ -57,29 +56,17 @@ def dream(
     outcome. In a harness, 'slowwave questions' and 'slowwave answer' do the same in two steps.
     """
     output = Output(json, quiet)
-    place.refuse_changes()
-    refuse_unwritable_wiki(wiki, file)
-    switch = None if enabled else source_of(context, "enabled")
-    end_if_switched_off("dream", place, switch, output)
-    rounds = Rounds(place, asked, output, quiet)
+    refuse_or_end(context, place, wiki, enabled, output)
+    rounds = Rounds(place, asked, output, wiki)
     rounds.migrate()
     left, code = rounds.questions(), int(Code.DONE)
-    done = None if left.questions else rounds.answer({})
-    for ended in _rounds(rounds, left, output) if done is None else [done]:
+    for ended in _rounds(rounds, left, output) if left.questions else [rounds.answer({})]:
         left = ended.given.left
         if ended.given.outcome is not None:
-            pages = write_after_change(wiki, place)
-            code = pages.tell(output, ended.code)
-            _print_line(
-                {
-                    "format": FORMAT,
-                    "command": "dream",
-                    "file": str(file),
-                    **ended.found,
-                    **pages.as_json(),
-                },
-                json,
-            )
+            code = ended.code
+            if json:
+                of_file = {"format": FORMAT, "command": "dream", "file": str(file)}
+                print_line(of_file | ended.found)
             output.show(*ended.shown)
     if left.questions:
         output.note(clean(f"The input ended. {left_as_text(left, place.named)}"))
@@ -92,7 +79,7 @@ def _rounds(rounds: Rounds, left: OpenQuestions, output: Output) -> Iterator[Rou
     while left.questions:
         question = left.questions[0]
         fault = faults.get(question.id)
-        _print_line(open_question_as_json(question) | ({"fault": fault} if fault else {}))
+        print_line(open_question_as_json(question) | ({"fault": fault} if fault else {}))
         line = _read_line()
         if line is None:
             return
@@ -117,10 +104,3 @@ def _read_line() -> bytes | None:
     # A run that has ended does not raise at a signal; a command that waits does.
     signals_of_this_command().open()
     return next((line for line in sys.stdin.buffer if line.strip()), None)
-
-
-def _print_line(value: Mapping[str, Any], is_wanted: bool = True) -> None:
-    if is_wanted:
-        with writing_to_stdout():
-            line = dumps(value, ensure_ascii=False)
-            sys.stdout.write(f"{harmless_json(line)}\n")

@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-import sys
-from json import dumps
-
 from slowwave.cli.arguments.options import ConfigOption, FileArgument, JsonOption, QuietOption
 from slowwave.cli.files.places import on_place
-from slowwave.cli.nights.rounds import AskedOptions, Rounds
-from slowwave.cli.terminal.output import Output, harmless_json, writing_to_stdout
-from slowwave.cli.views.questions import (
-    left_as_text,
-    open_question_as_json,
-    open_questions_as_json,
-)
+from slowwave.cli.nights.rounds import AskedOptions, Rounds, print_line
+from slowwave.cli.terminal.output import Output
+from slowwave.cli.views.questions import left_as_text, open_question_as_json, open_questions_as_json
 from slowwave.store.places import Place
 
 
@@ -33,12 +26,10 @@ def questions(
     the form of the answer. A checking question has a note: answer it in a context of its own.
     """
     output = Output(json, quiet)
-    found = Rounds(place, asked, output, quiet).questions()
+    found = Rounds(place, asked, output).questions()
     output.result({"command": "questions", "file": str(file), **open_questions_as_json(found)})
     if json:
         return
-    with writing_to_stdout():
-        for question in found.questions:
-            line = dumps(open_question_as_json(question), ensure_ascii=False)
-            sys.stdout.write(f"{harmless_json(line)}\n")
+    for question in found.questions:
+        print_line(open_question_as_json(question))
     output.note(left_as_text(found, place.named))

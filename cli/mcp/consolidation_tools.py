@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import CancelledError
+from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
+from threading import Event, Thread
 from typing import Annotated, Any
 
+import anyio
+from anyio import from_thread
+from anyio.lowlevel import current_token
 from mcp.server.mcpserver import Context
 from pydantic import Field
 
+from slowwave.cli.terminal.progress_bars import STAGES
 from slowwave.cli.views.asked import waiting_parts_as_json
 from slowwave.cli.views.memory import ids_in, read_views
 from slowwave.cli.views.proposal import ProposalView, view_result, view_waiting
@@ -18,18 +26,12 @@ from slowwave.consolidation.agent import AgentMemory
 from slowwave.consolidation.agent.proposing import SecondReading
 from slowwave.consolidation.model.answer_forms import StatedGroup, StatedLeftOut
 from slowwave.consolidation.options import Review
+from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.proposals import Operation, Undecided
 from slowwave.consolidation.running.outcome import Outcome
 from slowwave.consolidation.writing.writer import Writer
 
-from .answers import (
-    GivenAnswer,
-    Page,
-    questions_as_json,
-    shown_proposal,
-    suspicious,
-)
-from .told_progress import told_progress
+from .answers import GivenAnswer, Page, questions_as_json, shown_proposal, suspicious
 
 ProposalId = Annotated[
     str,
@@ -38,6 +40,10 @@ ProposalId = Annotated[
 Limit = Annotated[int, Field(ge=1, le=1_000, description="Maximum proposals.")]
 MostQuestions = Annotated[int, Field(ge=1, le=100, description="Maximum questions.")]
 Offset = Annotated[int, Field(ge=0, description="How many proposals to skip.")]
+# How often a client gets a report: many give up after a minute of silence.
+_INTERVAL_S = 2.0
+# What is raised if the client is gone.
+_GONE = (anyio.ClosedResourceError, anyio.BrokenResourceError, CancelledError, RuntimeError)
 # The proposals of an outcome that are shown with their texts.
 _FIRST = Page(10)
 
@@ -144,14 +150,11 @@ class ConsolidationTools:
         answer = None if check is None else SecondReading(check.id, check.text)
         with told_progress(context) as progress:
             made = self._memory.propose(group, answer, progress)
-        proposal = None
-        if made.result is not None:
-            page = self._page([view_result(made.result)], Page())
-            proposal = page["proposals"][0]
+        results = [] if made.result is None else [view_result(made.result)]
         return {
             "faults": made.faults,
             "question": made.question and open_question_as_json(made.question),
-            "proposal": proposal,
+            "proposal": next(iter(self._page(results, Page())["proposals"]), None),
             "run": made.run_id,
         }
 
@@ -235,11 +238,9 @@ class ConsolidationTools:
     def _window(self, window: Undecided) -> dict[str, Any]:
         """Return memories that a model would be shown together."""
         views = read_views(self._file, window.sources)
+        sources = [{"id": each, "content": views[each].content} for each in window.sources]
         return {
-            "sources": [
-                {"id": memory_id, "content": views[memory_id].content}
-                for memory_id in window.sources
-            ],
+            "sources": sources,
             "similarity": window.similarity,
             "tokens": window.tokens,
         }
@@ -254,3 +255,46 @@ class ConsolidationTools:
             "proposals": [shown_proposal(replace(view, memories=memories)) for view in shown],
             "tries_to_command": suspicious(texts),
         }
+
+
+@contextmanager
+def told_progress(context: Context) -> Iterator[Progress]:
+    """Provide a `Progress`, and report it to the client while the block runs.
+
+    The block runs in a thread that anyio started, as tools do. A client that has not asked for
+    progress gets none.
+    """
+    latest = _Latest()
+    ended = Event()
+    token = from_thread.run_sync(current_token)
+
+    def report() -> None:
+        began = time.monotonic()
+        while True:
+            # The protocol wants a number that rises: the seconds.
+            seconds = round(time.monotonic() - began, 3)
+            try:
+                from_thread.run(context.report_progress, seconds, None, latest.words, token=token)
+            except _GONE:
+                return
+            if ended.wait(_INTERVAL_S):
+                return
+
+    reporter = Thread(target=report, daemon=True)
+    reporter.start()
+    try:
+        yield latest
+    finally:
+        ended.set()
+        reporter.join()
+
+
+class _Latest(Progress):
+    """Keeps the latest stage in words."""
+
+    def __init__(self) -> None:
+        self.words = "reading the file"
+
+    def stage(self, name: str, done: int, total: int) -> None:
+        """Set how far a stage is."""
+        self.words = f"{STAGES[name]}: {done:,} of {total:,}" if total else STAGES[name]

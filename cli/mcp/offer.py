@@ -1,20 +1,21 @@
 """Which tools the MCP server offers, and how errors reach the agent: as sentences."""
 
-from __future__ import annotations
-
+# Annotations are evaluated here: the resolver of `with_consent` is a closure.
 import functools
 import sys
 import traceback
 from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, ParamSpec
+from typing import Annotated, Any, ParamSpec
 
 import typer
-from mcp.server.mcpserver import MCPServer
+from mcp.server.elicitation import AcceptedElicitation, ElicitationResult
+from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.mcpserver.resolve import Elicit, Resolve
 from mcp_types import CallToolResult, TextContent, Tool, ToolAnnotations
-from pydantic import ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from slowwave.cli.terminal.exits import SHOWS_TRACEBACKS, describe_defect
 from slowwave.consolidation.agent import AgentMemory
@@ -23,8 +24,7 @@ from slowwave.consolidation.runtime.redaction import without_secrets
 from slowwave.consolidation.writing.writer import BuiltInWriter, Writer
 from slowwave.store.errors import StoreError
 
-from .consent import with_consent
-from .consolidation_tools import ConsolidationTools
+from .consolidation_tools import ConsolidationTools, ProposalId
 from .hints import sentences
 from .stdio import checked_stdio
 from .tools import Tools
@@ -42,6 +42,8 @@ IS_DATA = (
 )
 # The keys of a schema that describe an argument, and do not constrain it.
 _ANNOTATIONS = {"default", "description", "title"}
+# From this version on, a question travels in the answer of a tool.
+_WITHOUT_CHANNEL = "2026-07-28"
 _READS = ToolAnnotations(
     read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
 )
@@ -173,3 +175,53 @@ def _with_readable_errors(
 
 def _refusal(sentence: str) -> CallToolResult:
     return CallToolResult(content=[TextContent(type="text", text=sentence)], is_error=True)
+
+
+class Consent(BaseModel):
+    """The answer of a person."""
+
+    replace: bool = Field(description="Whether to replace them; undo restores them.")
+
+
+def with_consent(memory: AgentMemory, nights: ConsolidationTools) -> Callable[..., dict[str, Any]]:
+    """Return consolidate_apply; the client asks a person before protected memories leave."""
+
+    def consent(context: Context, proposal_id: str) -> Consent | Elicit[Consent]:
+        leaving = protected_by(proposal_id) if _can_ask(context) else []
+        if not leaving:
+            return Consent(replace=True)
+        return Elicit(f"The agent replaces protected memories: {' | '.join(leaving)}", Consent)
+
+    def protected_by(proposal_id: str) -> list[str]:
+        try:
+            meant = [each for each in memory.waiting() if each.id.startswith(proposal_id)]
+        except StoreError:
+            return []  # which applying it reports
+        return [
+            waiting.memories[memory_id].content
+            for waiting in meant
+            for memory_id in waiting.kept.proposal.leaving
+            if memory_id in waiting.memories and waiting.memories[memory_id].protected
+        ]
+
+    def consolidate_apply(
+        context: Context,
+        proposal_id: ProposalId,
+        answer: Annotated[ElicitationResult[Consent], Resolve(consent)],
+    ) -> dict[str, Any]:
+        if not isinstance(answer, AcceptedElicitation) or not answer.data.replace:
+            raise StoreError(
+                "A person declined to replace protected memories.", "Nothing was changed."
+            )
+        return nights.consolidate_apply(context, proposal_id)
+
+    consolidate_apply.__doc__ = nights.consolidate_apply.__doc__
+    return consolidate_apply
+
+
+def _can_ask(context: Context) -> bool:
+    capabilities = context.client_capabilities
+    if capabilities is None or capabilities.elicitation is None:
+        return False
+    asks_later = (context.protocol_version or "") >= _WITHOUT_CHANNEL
+    return asks_later or context.session.can_send_request

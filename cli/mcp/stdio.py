@@ -16,13 +16,7 @@ import anyio
 from anyio import AsyncFile
 from mcp.server.stdio import stdio_server
 from mcp.shared.message import SessionMessage
-from mcp_types import (
-    INVALID_REQUEST,
-    PARSE_ERROR,
-    ErrorData,
-    JSONRPCError,
-    jsonrpc_message_adapter,
-)
+from mcp_types import INVALID_REQUEST, PARSE_ERROR, ErrorData, JSONRPCError, jsonrpc_message_adapter
 from pydantic import ValidationError
 
 _NOT_JSON = "The line is not JSON."
@@ -38,9 +32,21 @@ _ID = re.compile(r'"id"\s*:\s*(\d{1,15}\b|"[^"\\]*")')
 @asynccontextmanager
 async def checked_stdio() -> AsyncIterator[tuple[Any, Any]]:
     """Provide the streams of stdin and stdout; lines that are not messages get errors."""
-    lines = _CheckedLines()
-    async with stdio_server(cast("AsyncFile[str]", lines)) as (reads, writes):
-        lines.answers_to(writes)
+    answers: list[Any] = []
+    is_ready = anyio.Event()
+
+    async def messages() -> AsyncIterator[str]:
+        await is_ready.wait()
+        async for line in anyio.wrap_file(_open_stdin()):
+            errors = list(find_errors(line)) if line.strip() else []
+            for error in errors:
+                await answers[0].send(SessionMessage(error))
+            if line.strip() and not errors:
+                yield line
+
+    async with stdio_server(cast("AsyncFile[str]", messages())) as (reads, writes):
+        answers.append(writes)
+        is_ready.set()
         yield reads, writes
 
 
@@ -74,28 +80,6 @@ def _id_of(message: Any) -> str | int | None:
 
 def _error(request_id: str | int | None, code: int, message: str) -> JSONRPCError:
     return JSONRPCError(jsonrpc="2.0", id=request_id, error=ErrorData(code=code, message=message))
-
-
-class _CheckedLines:
-    """The lines of stdin that are messages; each of the others is answered."""
-
-    def __init__(self) -> None:
-        self._answers: Any = None
-        self._is_ready = anyio.Event()
-
-    def answers_to(self, answers: Any) -> None:
-        """Set the stream of the answers; no line is read before."""
-        self._answers = answers
-        self._is_ready.set()
-
-    async def __aiter__(self) -> AsyncIterator[str]:
-        await self._is_ready.wait()
-        async for line in anyio.wrap_file(_open_stdin()):
-            errors = list(find_errors(line)) if line.strip() else []
-            for error in errors:
-                await self._answers.send(SessionMessage(error))
-            if line.strip() and not errors:
-                yield line
 
 
 def _open_stdin() -> TextIOWrapper:

@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from slowwave.cli.arguments.monthly_budget import month_so_far
 from slowwave.cli.terminal.exits import OF_VERDICT, Code, code_of
 from slowwave.cli.terminal.interpreter import without_garbage_collection
 from slowwave.cli.terminal.output import Output, clean
@@ -33,7 +34,6 @@ from slowwave.consolidation.runtime.redaction import without_secrets
 from slowwave.store.errors import StoreError
 
 from .gates import Gates
-from .month import month_so_far
 from .watch import Watch
 
 if TYPE_CHECKING:

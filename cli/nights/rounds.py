@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+import sys
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -20,21 +21,18 @@ from slowwave.cli.arguments.options import (
     TenantsOption,
     operations_of,
 )
+from slowwave.cli.arguments.settings import source_of
 from slowwave.cli.terminal.exits import OF_VERDICT, Code
-from slowwave.cli.terminal.output import Output, clean
+from slowwave.cli.terminal.output import Output, clean, harmless_json, writing_to_stdout
 from slowwave.cli.terminal.progress_bars import shown_progress
 from slowwave.cli.terminal.signals import signals_of_this_command
 from slowwave.cli.views.asked import routes_as_json
 from slowwave.cli.views.outcome import as_json, as_text, budget_as_json, budget_as_text
 from slowwave.cli.views.problems import tell_problems, what_went_wrong
 from slowwave.cli.views.questions import given_as_json, given_as_text
+from slowwave.cli.views.wiki import refuse_unwritable_wiki, write_after_change
 from slowwave.consolidation.options import CycleOptions, Review
-from slowwave.consolidation.progress import Progress
-from slowwave.consolidation.vectors.embedder import (
-    DEFAULT_MODEL,
-    CachingEmbedder,
-    SentenceEmbedder,
-)
+from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, CachingEmbedder, SentenceEmbedder
 from slowwave.consolidation.writing.writer import AGENT
 from slowwave.store.errors import InvalidLine
 from slowwave.store.places import Place
@@ -45,8 +43,7 @@ from .night import write_back
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from slowwave.consolidation.agent.rounds import GivenAnswers, OpenQuestions
-    from slowwave.consolidation.running.outcome import Outcome
+    from slowwave.consolidation.agent.rounds import AgentRound, GivenAnswers, OpenQuestions
     from slowwave.store.errors import StoreError
     from slowwave.store.places import Budget
 
@@ -95,13 +92,15 @@ class Round:
 class Rounds:
     """Rounds on one place; nothing stays open between two of them."""
 
-    def __init__(self, place: Place, asked: AskedOptions, output: Output, quiet: bool) -> None:
-        """Take the place. quiet: without progress. Raises `typer.BadParameter`."""
+    def __init__(
+        self, place: Place, asked: AskedOptions, output: Output, wiki: Path | None = None
+    ) -> None:
+        """Take the place. wiki: updated after a night. Raises `typer.BadParameter`."""
         self._place = place
         self._options = asked.cycle_options()
         self._embedder = CachingEmbedder(SentenceEmbedder(asked.embedder))
         self._output = output
-        self._quiet = quiet
+        self._wiki = wiki
         place.lend(self._embedder.name, self._embedder.encode)
         if (remark := place.remark()) is not None:
             output.note(clean(remark))
@@ -120,42 +119,36 @@ class Rounds:
 
     def questions(self) -> OpenQuestions:
         """Return the open questions; the file is only read."""
-        from slowwave.consolidation.agent.rounds import open_questions
-
-        now = datetime.now(UTC)
-        with self._place.reading() as memory_file, self._running() as progress:
-            return open_questions(
-                memory_file,
-                self._options,
-                self._embedder,
-                now,
-                progress,
-                signals_of_this_command(),
-            )
+        with self._place.reading() as memory_file, self._begun(memory_file) as begun:
+            return begun.questions()
 
     def answer(self, answers: dict[str, str]) -> Round:
         """Keep answers, run the night once no question is open, and write it back."""
-        from slowwave.consolidation.agent.rounds import give_answers
-
-        place, now = self._place, datetime.now(UTC)
-        signals, budget = signals_of_this_command(), place.budget()
+        place, budget, unwritten = self._place, self._place.budget(), None
         with place.changing() as memory_file:
-            with self._running() as progress:
-                given = give_answers(
-                    memory_file, self._options, self._embedder, answers, now, progress, signals
-                )
+            with self._begun(memory_file) as begun:
+                given = begun.give(answers)
             if given.outcome is None:
                 place.write_back()
-                return self._reported(given, memory_file, budget, None)
-            tenants = self._options.tenants
-            outcome, unwritten = write_back(place, memory_file, given.outcome, tenants)
-            return self._reported(replace(given, outcome=outcome), memory_file, budget, unwritten)
+            else:
+                tenants = self._options.tenants
+                outcome, unwritten = write_back(place, memory_file, given.outcome, tenants)
+                given = replace(given, outcome=outcome)
+            done = self._reported(given, memory_file, budget, unwritten)
+        if given.outcome is None:
+            return done
+        pages = write_after_change(self._wiki, place)
+        code = pages.tell(self._output, done.code)
+        return replace(done, code=code, found=done.found | pages.as_json())
 
     @contextmanager
-    def _running(self) -> Iterator[Progress]:
-        signals_of_this_command().open()
-        with shown_progress(self._quiet) as progress:
-            yield progress
+    def _begun(self, memory_file: Path) -> Iterator[AgentRound]:
+        from slowwave.consolidation.agent.rounds import AgentRound
+
+        signals, now = signals_of_this_command(), datetime.now(UTC)
+        signals.open()
+        with shown_progress(self._output.quiet) as progress:
+            yield AgentRound(memory_file, self._options, self._embedder, now, progress, signals)
 
     def _reported(
         self,
@@ -166,41 +159,47 @@ class Rounds:
     ) -> Round:
         from slowwave.consolidation.model.agent_writer import AgentWriter
 
-        place, outcome, writer = self._place, given.outcome, AgentWriter()
+        named, outcome, writer = self._place.named, given.outcome, AgentWriter()
         found = {**given_as_json(given), "night": None}
-        shown: list[RenderableType] = [*given_as_text(given, place.named)]
+        shown: list[RenderableType] = [*given_as_text(given, named)]
         code: int = Code.DONE
         if outcome is not None:
-            night = as_json(outcome, str(place.named), False, writer)
+            left = self._place.budget()
+            night = as_json(outcome, str(named), False, writer)
             night["ways"] = routes_as_json(outcome, memory_file)
-            found["night"] = night | budget_as_json(budget, place.budget())
-            shown += as_text(outcome, place.named, False, writer, memory_file)
-            shown += budget_as_text(budget, place.budget())
-            code = self._problems(outcome, writer, unwritten)
+            found["night"] = night | budget_as_json(budget, left)
+            shown += as_text(outcome, named, False, writer, memory_file)
+            shown += budget_as_text(budget, left)
+            code = signals_of_this_command().code or OF_VERDICT[outcome.verdict]
+            if unwritten is None:
+                failed = what_went_wrong(named, outcome)
+                code = tell_problems(self._output, code, writer, None, outcome.broken_off, *failed)
+            else:
+                code = code or Code.PARTLY
+                self._output.error(unwritten.message, "The next run writes it.", code)
         if given.unusable and code == Code.DONE:
             code = Code.PARTLY
         return Round(given, code, found, tuple(shown))
 
-    def _problems(self, outcome: Outcome, writer: Any, unwritten: StoreError | None) -> int:
-        """Report what went wrong in the night, and return its exit code."""
-        code: int = signals_of_this_command().code or OF_VERDICT[outcome.verdict]
-        if unwritten is not None:
-            code = code or Code.PARTLY
-            self._output.error(unwritten.message, "The next run writes it.", code)
-            return code
-        named = self._place.named
-        summary, hint = what_went_wrong(named, outcome)
-        return tell_problems(self._output, code, writer, None, outcome.broken_off, summary, hint)
 
-
-def end_if_switched_off(command: str, place: Place, source: str | None, output: Output) -> None:
-    """End the command if the kill switch is set. source: where; None if it is not."""
-    closed = Gates(source).switch()
+def refuse_or_end(
+    context: typer.Context, place: Place, wiki: Path | None, enabled: bool, output: Output
+) -> None:
+    """Refuse what cannot be written, and end the command if the kill switch is set."""
+    place.refuse_changes()
+    refuse_unwritable_wiki(wiki, place.named)
+    closed = Gates(None if enabled else source_of(context, "enabled")).switch()
     if closed is not None:
         gate = closed.as_json()
-        output.result({"command": command, "file": str(place.named), "gate": gate})
+        output.result({"command": context.info_name, "file": str(place.named), "gate": gate})
         output.show(clean(f"{place.named}: nothing was done: {closed.why}."))
         raise typer.Exit(Code.DONE)
+
+
+def print_line(value: Mapping[str, Any]) -> None:
+    """Print an object as a line of JSON."""
+    with writing_to_stdout():
+        sys.stdout.write(f"{harmless_json(json.dumps(value, ensure_ascii=False))}\n")
 
 
 def read_answer_lines(

@@ -50,12 +50,9 @@ from slowwave.store.records import LAYERS, Kind, timestamp
 from slowwave.store.shared_tenant import refuse_unpublished
 from slowwave.store.undo.undoable import find_undoable
 
-from .arguments import refuse_unknown, to_timestamp
-from .cached_index import CachedIndex
-from .decisions import find_pending, find_planned, not_planned
-from .proposing import OwnProposal, Proposer, SecondReading
-from .results import Stats, Trace, read_stats, read_trace
-from .rounds import GivenAnswers, OpenQuestions, give_answers, open_questions
+from .proposing import OwnProposal, Proposer, SecondReading, find_pending, find_planned, not_planned
+from .reading import CachedIndex, Stats, Trace, read_stats, read_trace, refuse_unknown, to_timestamp
+from .rounds import AgentRound, GivenAnswers, OpenQuestions
 
 if TYPE_CHECKING:
     from slowwave.consolidation.model.functions import ModelLike
@@ -165,10 +162,8 @@ class AgentMemory:
         index = self._index.get()
         if index is None:
             return ContextBlock((), 0)
-        now = timestamp(self._clock())
-        return compose_block(
-            index, SearchQuery(query), BlockOptions(budget, worths or {}), now, tokens_of
-        )
+        options, now = BlockOptions(budget, worths or {}), timestamp(self._clock())
+        return compose_block(index, SearchQuery(query), options, now, tokens_of)
 
     def consolidate(
         self,
@@ -206,7 +201,7 @@ class AgentMemory:
         answer, and `tokens`. Raises `StoreError` and `ConsolidationError`.
         """
         options = self._mine(CycleOptions())
-        return open_questions(self._path, options, self._caching, self._clock(), progress)
+        return AgentRound(self._path, options, self._caching, self._clock(), progress).questions()
 
     def answer(
         self,
@@ -220,8 +215,8 @@ class AgentMemory:
         which proposals of the night are queued. Raises `StoreError` and `ConsolidationError`.
         """
         options = self._mine(CycleOptions(review=review, shown={"only": [], "model": AGENT}))
-        now = self._clock()
-        given = give_answers(self._path, options, self._caching, answers, now, progress)
+        agent_round = AgentRound(self._path, options, self._caching, self._clock(), progress)
+        given = agent_round.give(answers)
         if given.outcome is not None:
             self._caching = CachingEmbedder(self._embedder)
         return given
@@ -286,8 +281,8 @@ class AgentMemory:
         A program checks it. Without faults the checking question is returned: answer it in a fresh
         context, and pass that as `check`. Then the proposal is pending. Raises `StoreError`.
         """
-        proposer = Proposer(self._path, self._tenant, self._caching, self._clock(), progress)
-        return proposer.propose(group, check)
+        more = self._clock(), progress or Progress()
+        return Proposer(self._path, self._tenant, self._caching, *more).propose(group, check)
 
     def feedback(self, memory_id: str, helpful: bool) -> Feedback:
         """Report that a memory helped or misled; its id may be shortened.
@@ -342,15 +337,8 @@ class AgentMemory:
         writer: Writer | None = None,
     ) -> Outcome:
         """Run a night for this tenant."""
-        return run_cycle(
-            self._path,
-            self._mine(options),
-            self._embedder,
-            writer or BuiltInWriter(),
-            self._clock(),
-            dry_run,
-            progress,
-        )
+        mine, writer = self._mine(options), writer or BuiltInWriter()
+        return run_cycle(self._path, mine, self._embedder, writer, self._clock(), dry_run, progress)
 
     def _mine(self, options: CycleOptions) -> CycleOptions:
         """Return options for this tenant."""

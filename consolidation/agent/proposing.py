@@ -1,4 +1,4 @@
-"""Proposals that an agent makes by itself, each checked as a model's is, and kept for review.
+"""Proposals that an agent makes by itself, and those that it decides about.
 
 An agent's text is trusted as little as a model's: a program checks it, then a second reading, which
 the agent must arrange. What passes both is pending; applying it is a decision of its own.
@@ -6,6 +6,7 @@ the agent must arrange. What passes both is pending; applying it is a decision o
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -13,8 +14,8 @@ from typing import Any
 
 from slowwave.consolidation.model.answer_forms import StatedGroup
 from slowwave.consolidation.model.interface import Models
-from slowwave.consolidation.model.own_group import OwnGroup
-from slowwave.consolidation.model.question import Question, Reply, resume
+from slowwave.consolidation.model.question import Dialogue, Question, Reply, resume
+from slowwave.consolidation.model.window_dialogue import CheckedGroup, WindowDialogue, WrittenGroups
 from slowwave.consolidation.options import CycleOptions, PlanOptions
 from slowwave.consolidation.planning.windows import shown_memories, window_of
 from slowwave.consolidation.progress import Progress
@@ -28,12 +29,15 @@ from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.consolidation.vectors.embedder import Embedder
 from slowwave.consolidation.writing.writer import AGENT, Job
 from slowwave.store.check import refuse_damaged
+from slowwave.store.errors import Ambiguous, NotFound, StoreError
 from slowwave.store.file import MemoryFile, maintenance_lock, open_reading, open_writing
-from slowwave.store.ledger import read_pending
+from slowwave.store.ledger import REMEMBERED, Decision, read_latest_by_prefix, read_pending
 from slowwave.store.memories import count_memories, find_id
 from slowwave.store.records import new_id, timestamp
+from slowwave.store.undo.undoable import MIN_PREFIX
 
 _STALE_CHECK = "the answer is to another question: its memories or the text changed since"
+_DECIDED = "a person decided about these texts before, or they were undone"
 _AGENTS = Models(AGENT, AGENT)
 _PENDING = "proposal {} gives the same memories another text: apply or decline it first"
 _WAITS = "waits for review: an agent proposed it"
@@ -59,23 +63,50 @@ class SecondReading:
     text: str
 
 
+@dataclass(frozen=True)
+class Judged:
+    """A group's proposal as a planned result, or why there is none."""
+
+    result: Result | None = None
+    # Sentences.
+    faults: tuple[str, ...] = ()
+
+
+class OwnGroup(WindowDialogue):
+    """The dialogue about one group of a window, which nobody is asked to write."""
+
+    def judge(self, stated: StatedGroup) -> Dialogue[Judged]:
+        """Yield the checking question, unless a program finds faults, and then what came of it.
+
+        stated: with the memories' own ids. Raises `Unanswered`.
+        """
+        candidates, unproposed = self._propose([stated], {})
+        if not candidates:
+            yield Judged(faults=tuple(each.why for each in unproposed) or (_DECIDED,))
+            return
+        group = candidates[0]
+        if not group.faults:
+            (group,) = yield from self._check(WrittenGroups((group,), (), ()))
+        yield self._judged(group)
+
+    def _judged(self, group: CheckedGroup) -> Judged:
+        if group.reasons:
+            return Judged(faults=group.reasons)
+        result = self._conclude(group)
+        if result.state != "planned":
+            return Judged(faults=(result.why or "",))
+        return Judged(result)
+
+
+@dataclass(frozen=True)
 class Proposer:
     """Judges and keeps the groups of an agent, for one tenant of a file."""
 
-    def __init__(
-        self,
-        path: Path,
-        tenant: str,
-        embedder: Embedder,
-        now: datetime,
-        progress: Progress | None = None,
-    ) -> None:
-        """Take the file, the tenant, and the time of the proposal."""
-        self._path = path
-        self._tenant = tenant
-        self._embedder = embedder
-        self._now = now
-        self._progress = progress or Progress()
+    path: Path
+    tenant: str
+    embedder: Embedder
+    now: datetime
+    progress: Progress
 
     def propose(self, group: StatedGroup, check: SecondReading | None) -> OwnProposal:
         """Return the faults of a group, or its checking question, or its pending proposal.
@@ -85,14 +116,14 @@ class Proposer:
         judged = self._judge(group, check)
         if judged.result is None:
             return judged
-        with maintenance_lock(self._path), open_writing(self._path) as file:
+        with maintenance_lock(self.path), open_writing(self.path) as file:
             refuse_damaged(file)
             return self._keep(file, judged.result)
 
     def _judge(self, group: StatedGroup, check: SecondReading | None) -> OwnProposal:
         """Return what both checks make of a group; nothing is kept."""
-        with open_reading(self._path) as file:
-            ids = [find_id(file, memory_id, self._tenant) for memory_id in group.ids]
+        with open_reading(self.path) as file:
+            ids = [find_id(file, memory_id, self.tenant) for memory_id in group.ids]
         made = self._dialogue(ids)
         if isinstance(made, OwnProposal):
             return made
@@ -123,9 +154,9 @@ class Proposer:
         stale = find_stale(waiting, read_sources(file, [waiting]))
         if stale is not None:
             return OwnProposal((stale,))
-        run = RunRecord(new_id(), self._now)
-        counts = count_memories(file, [self._tenant], count_tokens)
-        with run.begun(file, {"tenant": [self._tenant]}):
+        run = RunRecord(new_id(), self.now)
+        counts = count_memories(file, [self.tenant], count_tokens)
+        with run.begun(file, {"tenant": [self.tenant]}):
             with file.transaction():
                 record(file, run, waiting)
             run.end(file, "done", run_report(counts, counts, ["pending"], Usage()))
@@ -133,12 +164,12 @@ class Proposer:
 
     def _dialogue(self, ids: list[str]) -> OwnGroup | OwnProposal:
         """Return the dialogue about these memories, or why they cannot go into a text."""
-        options = CycleOptions(tenants=(self._tenant,))
-        now = timestamp(self._now)
+        options = CycleOptions(tenants=(self.tenant,))
+        now = timestamp(self.now)
         snapshot = read_snapshot(
-            self._path, options, self._embedder.name, _AGENTS.key, now, self._progress
+            self.path, options, self.embedder.name, _AGENTS.key, now, self.progress
         )
-        compute_missing(snapshot, self._embedder, None, self._progress)
+        compute_missing(snapshot, self.embedder, None, self.progress)
         (view,) = snapshot.views
         shown = {memory.id: memory for memory in shown_memories(view, ())}
         unfit = [memory_id for memory_id in ids if memory_id not in shown]
@@ -163,3 +194,66 @@ def _why_unfit(view: TenantView, memory_id: str) -> str:
     else:
         why = "is not an active working memory, or repeats another one"
     return f"memory {memory_id} {why}"
+
+
+def find_pending(file: MemoryFile, tenant: str, proposal_id: str) -> Decision | None:
+    """Return the decision of a tenant's pending proposal; None if there is none with this id.
+
+    Raises `StoreError` if a proposal with this id was decided already, and `Ambiguous`.
+    """
+    known = read_latest_by_prefix(file, proposal_id) if len(proposal_id) >= MIN_PREFIX else []
+    mine = [decision for decision in known if decision.tenant == tenant]
+    pending = [decision for decision in mine if decision.state == "pending"]
+    if len(pending) > 1:
+        raise _ambiguous(proposal_id)
+    if pending:
+        return pending[0]
+    for decision in mine:
+        if decision.state == "applied" or decision.state in REMEMBERED:
+            raise StoreError(
+                f"Proposal '{proposal_id}' was decided already: it is {decision.state}.",
+                "Nothing was changed. List the pending proposals.",
+            )
+    return None
+
+
+def find_planned(
+    planned: Sequence[Result], proposal_id: str, shown: Collection[str] = ()
+) -> Result:
+    """Return the planned result whose id matches.
+
+    shown: the ids that the agent was shown last. Raises `StoreError` if none matches, and
+    `Ambiguous`.
+    """
+    fitting = [result for result in planned if _fits(result.proposal.id, proposal_id)]
+    if len(fitting) > 1:
+        raise _ambiguous(proposal_id)
+    if not fitting:
+        raise not_planned(proposal_id, shown)
+    return fitting[0]
+
+
+def not_planned(proposal_id: str, shown: Collection[str] = ()) -> StoreError:
+    """Return the error for an id without a proposal. shown: as in `find_planned`."""
+    if len(proposal_id) < MIN_PREFIX:
+        return NotFound(
+            f"There is no proposal '{proposal_id}'.",
+            f"Use the whole id, or at least its first {MIN_PREFIX} characters.",
+        )
+    if any(_fits(shown_id, proposal_id) for shown_id in shown):
+        return StoreError(
+            f"Proposal '{proposal_id}' is stale: a new plan does not contain it.",
+            "Nothing was changed. A memory changed since; list the pending proposals.",
+        )
+    return NotFound(
+        f"There is no proposal '{proposal_id}': it is neither pending nor in a new plan.",
+        "Nothing was changed. List the pending proposals.",
+    )
+
+
+def _fits(proposal_id: str, named: str) -> bool:
+    return proposal_id == named or (len(named) >= MIN_PREFIX and proposal_id.startswith(named))
+
+
+def _ambiguous(proposal_id: str) -> Ambiguous:
+    return Ambiguous(f"More than one proposal begins with '{proposal_id}'.", "Use more of the id.")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.running.outcome import Outcome
 from slowwave.consolidation.runtime.interruption import InterruptedEarly, Interruption
-from slowwave.consolidation.vectors.embedder import CachingEmbedder, Embedder
+from slowwave.consolidation.vectors.embedder import Embedder
 from slowwave.consolidation.writing.writer import AGENT
 from slowwave.store.backup import copied_to_try
 from slowwave.store.check import refuse_damaged
@@ -90,97 +90,54 @@ def migrate(path: Path) -> None:
             migrate_file(path)
 
 
-def open_questions(
-    path: Path,
-    options: CycleOptions,
-    embedder: Embedder,
-    now: datetime,
-    progress: Progress | None = None,
-    interruption: Interruption | None = None,
-) -> OpenQuestions:
-    """Return what a night would ask an agent now; the file is only read.
-
-    Raises what a dry run of `run_cycle` raises.
-    """
-    return _Round(path, options, embedder, now, progress, interruption).look({}).left
-
-
-def give_answers(
-    path: Path,
-    options: CycleOptions,
-    embedder: Embedder,
-    answers: Mapping[str, str],
-    now: datetime,
-    progress: Progress | None = None,
-    interruption: Interruption | None = None,
-) -> GivenAnswers:
-    """Keep answers of an agent, and run the night once no question is open.
-
-    answers: texts by the ids of questions, in any order; {} only runs what is answered. If all that
-    is given is stale or unreadable, nothing is changed. Raises what `run_cycle` raises, and
-    `FileHeld` if another run has locked the file; the answers are kept even then.
-    """
-    return _Round(path, options, embedder, now, progress, interruption).give(answers)
-
-
 @dataclass(frozen=True)
-class _Look:
-    """What is open, and what given answers are good for."""
+class AgentRound:
+    """One round on one file. Its methods raise what `run_cycle` raises."""
 
-    left: OpenQuestions
-    # Answers to questions that are open in the file, and why others are unreadable.
-    used: Mapping[str, tuple[Question[Any], str]]
-    faults: Mapping[str, str]
+    path: Path
+    options: CycleOptions
+    # A `CachingEmbedder`, since each look needs the vectors that the file lacks.
+    embedder: Embedder
+    now: datetime
+    progress: Progress | None = None
+    interruption: Interruption = field(default_factory=Interruption)
 
-
-class _Round:
-    """One round on one file."""
-
-    def __init__(
-        self,
-        path: Path,
-        options: CycleOptions,
-        embedder: Embedder,
-        now: datetime,
-        progress: Progress | None,
-        interruption: Interruption | None,
-    ) -> None:
-        self._path = path
-        self._options = replace(options, consolidate=True, ask=False)
-        # Each look needs the vectors that the file lacks.
-        is_caching = isinstance(embedder, CachingEmbedder)
-        self._embedder = embedder if is_caching else CachingEmbedder(embedder)
-        self._now = now
-        self._progress = progress
-        self._interruption = interruption or Interruption()
+    def questions(self) -> OpenQuestions:
+        """Return what a night would ask an agent now; the file is only read."""
+        return self._look({})[0]
 
     def give(self, answers: Mapping[str, str]) -> GivenAnswers:
-        """Keep answers, and run the night once no question is open."""
-        migrate(self._path)
-        look = self.look(answers)
+        """Keep answers of an agent, and run the night once no question is open.
+
+        answers: texts by the ids of questions, in any order; {} only runs what is answered. If all
+        that is given is stale or unreadable, nothing is changed. Raises `FileHeld` if another run
+        has locked the file; the answers are kept even then.
+        """
+        migrate(self.path)
+        left, writer = self._look(answers)
         kept: set[str] = set()
-        while look.used:
+        while writer.used:
             # Another agent may have answered meanwhile; then it is looked at again.
-            if self._keep(look.used):
-                kept |= look.used.keys()
+            if self._keep(writer.used):
+                kept |= writer.used.keys()
                 break
-            look = self.look(answers)
-        known = self._known(answers.keys() - kept - look.faults.keys())
-        stale = answers.keys() - kept - known - look.faults.keys()
-        outcome, left = None, look.left
+            left, writer = self._look(answers)
+        known = self._known(answers.keys() - kept - writer.faults.keys())
+        stale = answers.keys() - kept - known - writer.faults.keys()
+        outcome = None
         if not left.questions and (kept or known or not answers):
             outcome = self._night()
             if not outcome.interrupted:
-                left = self.look({}).left
+                left = self.questions()
         kept_ids, known_ids, stale_ids = (
             tuple(each for each in answers if each in group) for group in (kept, known, stale)
         )
-        return GivenAnswers(kept_ids, known_ids, stale_ids, look.faults, left, outcome)
+        return GivenAnswers(kept_ids, known_ids, stale_ids, writer.faults, left, outcome)
 
-    def look(self, answers: Mapping[str, str]) -> _Look:
-        """Find the open questions in a dry run, and what answers are good for."""
+    def _look(self, answers: Mapping[str, str]) -> tuple[OpenQuestions, AgentWriter]:
+        """Find the open questions in a dry run; the writer has what answers are good for."""
         writer = AgentWriter(answers)
-        outcome = self._run(self._path, writer, dry_run=True)
+        outcome = self._run(self.path, writer, dry_run=True)
         windows = len(outcome.asked)
         answered = windows - len(writer.open)
         by_tenant = Counter(asked.window.tenant for asked in outcome.asked)
@@ -188,56 +145,47 @@ class _Round:
             # What lies near across two windows is asked in the same night, after both.
             self._rehearse(writer)
             windows += len(writer.open)
-        left = OpenQuestions(tuple(writer.open), windows, answered)
-        return _Look(left, writer.used, writer.faults)
+        return OpenQuestions(tuple(writer.open), windows, answered), writer
 
     def _rehearse(self, writer: AgentWriter) -> None:
         """Run the night on a copy, to find the questions of its second plan."""
-        with copied_to_try(self._path) as copy:
-            self._interruption.open()
+        with copied_to_try(self.path) as copy:
+            self.interruption.open()
             outcome = self._run(copy, writer, dry_run=False)
-            self._interruption.open()
+            self.interruption.open()
             if outcome.interrupted:
                 raise InterruptedEarly(kept=False)
 
     def _night(self) -> Outcome:
-        self._interruption.open()
+        self.interruption.open()
         try:
-            return self._run(self._path, AgentWriter(), dry_run=False)
+            return self._run(self.path, AgentWriter(), dry_run=False)
         except FileHeld as error:
             raise FileHeld(error.message, _ARE_KEPT) from error
         finally:
-            self._interruption.close()
+            self.interruption.close()
 
     def _run(self, path: Path, writer: AgentWriter, dry_run: bool) -> Outcome:
-        options = replace(self._options, ask=dry_run)
-        if path != self._path:
+        options = replace(self.options, consolidate=True, ask=dry_run)
+        if path != self.path:
             options = replace(options, keep_backups=None)
-        return run_cycle(
-            path,
-            options,
-            self._embedder,
-            writer,
-            self._now,
-            dry_run,
-            self._progress,
-            self._interruption,
-        )
+        more = self.progress, self.interruption
+        return run_cycle(path, options, self.embedder, writer, self.now, dry_run, *more)
 
     def _keep(self, used: Mapping[str, tuple[Question[Any], str]]) -> bool:
         """Keep all answers, or none if another agent has answered one of the questions."""
         rows = [(key, AGENT, Answer(text, 0, 0, 0.0)) for key, (_, text) in used.items()]
-        with open_writing(self._path) as file:
+        with open_writing(self.path) as file:
             refuse_damaged(file)
             with file.transaction():
                 for key, (question, _) in used.items():
                     kept = read_answer(file, key)
                     if kept is not None and question.is_answered_by(kept.answer):
                         return False
-                write_answers(file, rows, timestamp(self._now))
+                write_answers(file, rows, timestamp(self.now))
         return True
 
     def _known(self, ids: set[str]) -> set[str]:
         """Return the questions that the file has an answer to."""
-        with open_any_version(self._path) as file:
+        with open_any_version(self.path) as file:
             return {key for key in ids if read_answer(file, key) is not None}

@@ -81,18 +81,15 @@ def undecided_of(view: TenantView, windows: Sequence[Window]) -> Iterator[Undeci
     for window in windows:
         vectors = np.stack([source.vector for source in view.sources(window.memories)])
         near = similar_pairs(vectors, WIDE_SIMILARITY)
+        ids, similarities = window.memories, near.similarities
         nearest = np.argsort(-near.steps.astype(np.int32), kind="stable")[:_MAX_EXAMPLES]
         yield Undecided(
-            sources=window.memories,
+            sources=ids,
             tenant=window.tenant,
-            similarity=round(float(near.similarities.mean()), 4) if len(near) else 0.0,
+            similarity=round(float(similarities.mean()), 4) if len(near) else 0.0,
             tokens=window.tokens,
             examples=tuple(
-                (
-                    window.memories[near.left[at]],
-                    window.memories[near.right[at]],
-                    round(float(near.similarities[at]), 4),
-                )
+                (ids[near.left[at]], ids[near.right[at]], round(float(similarities[at]), 4))
                 for at in nearest.tolist()
             ),
         )
@@ -183,10 +180,7 @@ def _across_cuts(
 
 
 def window_of(
-    view: TenantView,
-    options: PlanOptions,
-    memories: Sequence[Memory],
-    alone: tuple[str, ...] = (),
+    view: TenantView, options: PlanOptions, memories: Sequence[Memory], alone: tuple[str, ...] = ()
 ) -> Window:
     """Return the window of these memories. alone: as in `Window`."""
     memories = sorted(memories, key=_when)

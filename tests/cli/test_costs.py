@@ -13,7 +13,7 @@ from commands import configure, setting
 from model_nights import Agent, facts
 from nights import execute, rows
 
-from slowwave.cli.nights.month import month_so_far
+from slowwave.cli.arguments.monthly_budget import month_so_far
 from slowwave.consolidation.planning.estimates import Estimate, split_estimate
 from slowwave.store.records import timestamp
 

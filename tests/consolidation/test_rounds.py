@@ -18,7 +18,7 @@ from nights import NOW, TWINS, execute, rows, told
 from places import FIXTURES
 
 from slowwave.consolidation.agent import AgentMemory
-from slowwave.consolidation.agent.rounds import GivenAnswers, give_answers, open_questions
+from slowwave.consolidation.agent.rounds import AgentRound, GivenAnswers
 from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.errors import FileHeld
@@ -34,13 +34,13 @@ def give(
     path: Path, embedder: SentenceEmbedder, answers: Mapping[str, str] | None = None
 ) -> GivenAnswers:
     """Give answers about all tenants."""
-    return give_answers(path, CycleOptions(), embedder, answers or {}, NOW)
+    return AgentRound(path, CycleOptions(), embedder, NOW).give(answers or {})
 
 
 def dream(path: Path, embedder: SentenceEmbedder, answer: Answerer, at_once: int = 9) -> int:
     """Answer in rounds, in a random order, until a night has run; return the number of rounds."""
     chance = random.Random(at_once)  # noqa: S311 - a test
-    left = open_questions(path, CycleOptions(), embedder, NOW)
+    left = AgentRound(path, CycleOptions(), embedder, NOW).questions()
     for number in range(1, 100):
         chosen = chance.sample(left.questions, min(at_once, len(left.questions)))
         given = give(path, embedder, {each.id: answer(each.messages) for each in chosen})
@@ -92,7 +92,7 @@ def test_the_order_and_the_number_of_answers_of_a_round_play_no_part(
 def test_questions_only_read_the_file(agent: Agent) -> None:
     agent.remember(facts(2))
     before = agent.path.read_bytes()
-    found = open_questions(agent.path, CycleOptions(), agent.embedder, NOW)
+    found = AgentRound(agent.path, CycleOptions(), agent.embedder, NOW).questions()
     assert [each.kind for each in found.questions] == ["write", "write"]
     assert (found.windows, found.answered) == (2, 0)
     assert found.tokens == sum(each.tokens for each in found.questions) > 0
@@ -103,7 +103,7 @@ def test_questions_only_read_the_file(agent: Agent) -> None:
 def test_nothing_is_applied_before_the_last_answer(agent: Agent) -> None:
     agent.remember([*facts(2), *told(TWINS, "twin")])
     before = agent.picture()
-    found = open_questions(agent.path, CycleOptions(), agent.embedder, NOW)
+    found = AgentRound(agent.path, CycleOptions(), agent.embedder, NOW).questions()
     first, _ = found.questions
     given = give(agent.path, agent.embedder, {first.id: honestly(first.messages)})
     assert [each.kind for each in given.questions] == ["check", "write"]
@@ -112,7 +112,7 @@ def test_nothing_is_applied_before_the_last_answer(agent: Agent) -> None:
 
 def test_an_unreadable_answer_is_named_and_can_be_given_again(agent: Agent) -> None:
     agent.remember(a_fact())
-    (question,) = open_questions(agent.path, CycleOptions(), agent.embedder, NOW).questions
+    (question,) = AgentRound(agent.path, CycleOptions(), agent.embedder, NOW).questions().questions
     for text in ("no JSON", '{"groups": 1}', '{"groups": [{"operation": "mer'):
         given = give(agent.path, agent.embedder, {question.id: text})
         assert list(given.faults) == [question.id]
@@ -125,7 +125,7 @@ def test_an_unreadable_answer_is_named_and_can_be_given_again(agent: Agent) -> N
 
 def test_the_first_answer_counts(agent: Agent) -> None:
     agent.remember(a_fact())
-    (question,) = open_questions(agent.path, CycleOptions(), agent.embedder, NOW).questions
+    (question,) = AgentRound(agent.path, CycleOptions(), agent.embedder, NOW).questions().questions
     give(agent.path, agent.embedder, {question.id: honestly(question.messages)})
     kept = agent.rows("SELECT * FROM answers")
     given = give(agent.path, agent.embedder, {question.id: NOTHING})
@@ -135,7 +135,7 @@ def test_the_first_answer_counts(agent: Agent) -> None:
 
 def test_an_answer_to_an_outdated_question_is_stale_and_changes_nothing(agent: Agent) -> None:
     agent.remember([*a_fact(), *told(TWINS, "twin")])
-    (question,) = open_questions(agent.path, CycleOptions(), agent.embedder, NOW).questions
+    (question,) = AgentRound(agent.path, CycleOptions(), agent.embedder, NOW).questions().questions
     execute(agent.path, "DELETE FROM embeddings WHERE memory_id LIKE 'lease-%'")
     execute(agent.path, "DELETE FROM memories WHERE id LIKE 'lease-%'")
     before = agent.picture()
@@ -158,7 +158,7 @@ def test_a_round_that_was_broken_off_before_the_night_goes_on(agent: Agent) -> N
     agent.remember(a_fact())
     answers: dict[str, str] = {}
     for _ in range(2):
-        found = open_questions(agent.path, CycleOptions(), agent.embedder, NOW)
+        found = AgentRound(agent.path, CycleOptions(), agent.embedder, NOW).questions()
         answers |= {each.id: honestly(each.messages) for each in found.questions}
         with maintenance_lock(agent.path):
             if len(answers) == 1:
@@ -178,7 +178,7 @@ def test_two_agents_at_once_do_not_mix_and_one_night_runs(agent: Agent) -> None:
 
     def consolidate(answer: Answerer) -> None:
         while not agent.rows("SELECT id FROM runs"):
-            found = open_questions(agent.path, CycleOptions(), agent.embedder, NOW)
+            found = AgentRound(agent.path, CycleOptions(), agent.embedder, NOW).questions()
             with suppress(FileHeld):
                 give(
                     agent.path,

@@ -31,7 +31,7 @@ from nights import NOW, execute, told
 from numpy.typing import NDArray
 from sklearn.cluster import DBSCAN
 
-from slowwave.consolidation.agent.rounds import give_answers, open_questions
+from slowwave.consolidation.agent.rounds import AgentRound
 from slowwave.consolidation.clustering.clusters import find_clusters, pack
 from slowwave.consolidation.clustering.neighbours import similar_pairs
 from slowwave.consolidation.options import CycleOptions
@@ -228,14 +228,14 @@ def test_an_agent_is_asked_what_lies_across_a_cut_before_its_night(
     copyfile(agent.path, alone)
     agent.server.responder = answering(write, approval)
     served = agent.sleep()
-    left = open_questions(alone, CycleOptions(), agent.embedder, NOW)
+    left = AgentRound(alone, CycleOptions(), agent.embedder, NOW).questions()
     first = left.windows
     while left.questions:
         answers = {}
         for question in left.questions:
             asked = Asked({}, {"messages": question.messages})
             answers[question.id] = json.dumps(approval(asked) if asked.drafts else write(asked))
-        given = give_answers(alone, CycleOptions(), agent.embedder, answers, NOW)
+        given = AgentRound(alone, CycleOptions(), agent.embedder, NOW).give(answers)
         left = given.left
     assert given.outcome is not None
     assert len(given.outcome.asked) > first > 1
