@@ -67,15 +67,14 @@ class AskedOptions:
     def cycle_options(self) -> CycleOptions:
         """Return the options of the night. Raises `typer.BadParameter`."""
         shown = {"only": self.only, "tenant": self.tenant or [], "embedder": self.embedder}
+        shown |= {"model": AGENT} | ({} if self.review == "never" else {"review": self.review})
         return CycleOptions(
             tenants=tuple(self.tenant or ()),
             only=operations_of(self.only),
             include_protected=self.include_protected,
             reconsider=self.reconsider,
             review=self.review,
-            shown=shown
-            | {"model": AGENT}
-            | ({} if self.review == "never" else {"review": self.review}),
+            shown=shown,
         )
 
 
