@@ -14,9 +14,6 @@ from slowwave.consolidation.writing.writer import AGENT
 from .monthly_budget import MonthlyBudget
 from .options import setting
 
-# The default for `cli:` models.
-_PROGRAMS_AT_ONE_TIME = 2
-
 if TYPE_CHECKING:
     from slowwave.consolidation.model.interface import Opener
     from slowwave.consolidation.model.recording import Recordings
@@ -28,8 +25,11 @@ def _concurrency_of(context: typer.Context, value: int) -> int:
     """Return fewer calls by default for a model that is a program: each starts one."""
     source = context.get_parameter_source("concurrency")
     is_default = source is not None and source.name == "DEFAULT"
-    is_program = str(context.params.get("model")).startswith("cli:")
-    return min(value, _PROGRAMS_AT_ONE_TIME) if is_default and is_program else value
+    if not is_default or not str(context.params.get("model")).startswith("cli:"):
+        return value
+    from slowwave.consolidation.model.programs import CONCURRENCY
+
+    return min(value, CONCURRENCY)
 
 
 ModelOption = Annotated[

@@ -13,8 +13,12 @@ from typing import Any
 
 from slowwave.consolidation.model.answer_forms import StatedGroup
 from slowwave.consolidation.model.interface import Models
-from slowwave.consolidation.model.own_group import OwnGroup
-from slowwave.consolidation.model.question import Question, Reply, resume
+from slowwave.consolidation.model.question import Dialogue, Question, Reply, resume
+from slowwave.consolidation.model.window_dialogue import (
+    CheckedGroup,
+    WindowDialogue,
+    WrittenGroups,
+)
 from slowwave.consolidation.options import CycleOptions, PlanOptions
 from slowwave.consolidation.planning.windows import shown_memories, window_of
 from slowwave.consolidation.progress import Progress
@@ -33,6 +37,7 @@ from slowwave.store.ledger import read_pending
 from slowwave.store.memories import count_memories, find_id
 from slowwave.store.records import new_id, timestamp
 
+_DECIDED = "a person decided about these texts before, or they were undone"
 _STALE_CHECK = "the answer is to another question: its memories or the text changed since"
 _AGENTS = Models(AGENT, AGENT)
 _PENDING = "proposal {} gives the same memories another text: apply or decline it first"
@@ -57,6 +62,41 @@ class SecondReading:
 
     question_id: str
     text: str
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A group's proposal as a planned result, or why there is none."""
+
+    result: Result | None = None
+    # Sentences.
+    faults: tuple[str, ...] = ()
+
+
+class OwnGroup(WindowDialogue):
+    """The dialogue about one group of a window, which nobody is asked to write."""
+
+    def judge(self, stated: StatedGroup) -> Dialogue[Judged]:
+        """Yield the checking question, unless a program finds faults, and then what came of it.
+
+        stated: with the memories' own ids. Raises `Unanswered`.
+        """
+        candidates, unproposed = self._propose([stated], {})
+        if not candidates:
+            yield Judged(faults=tuple(each.why for each in unproposed) or (_DECIDED,))
+            return
+        group = candidates[0]
+        if not group.faults:
+            (group,) = yield from self._check(WrittenGroups((group,), (), ()))
+        yield self._judged(group)
+
+    def _judged(self, group: CheckedGroup) -> Judged:
+        if group.reasons:
+            return Judged(faults=group.reasons)
+        result = self._conclude(group)
+        if result.state != "planned":
+            return Judged(faults=(result.why or "",))
+        return Judged(result)
 
 
 class Proposer:
