@@ -128,9 +128,7 @@ class CommandLine:
         program, path, wanted = self._parts
         work = folder / "empty"
         work.mkdir()
-        arguments, environment, question = program.prepare(
-            call, folder, call.question.schema, wanted
-        )
+        arguments, environment, question = program.prepare(call, folder, wanted)
         left = call.seconds_left()
         seconds = self.timeout_s if left is None else min(self.timeout_s, max(0.0, left))
         with tempfile.TemporaryFile() as stdin:  # without a name
@@ -166,14 +164,15 @@ class CommandLine:
         prompt = token_count_of(found.prompt_tokens, expected.prompt)
         answer = token_count_of(found.answer_tokens, expected.answer if text else 0)
         cost = found.cost_usd
+        was_charged = found.prompt_tokens + found.answer_tokens > 0
         if cost is not None and not (math.isfinite(cost) and cost >= 0):
             cost = None
-        if cost and found.was_charged:
+        if cost and was_charged:
             self._costs.append((cost, _assumed_price(prompt, answer)))
         if found.model:
             self._names.append(_shown(found.model))
         # Errors from before the first request cost nothing.
-        if found.text is None and not found.was_charged:
+        if found.text is None and not was_charged:
             return Answer("", 0, 0, 0.0)
         return Answer(text, prompt, answer, cost)
 

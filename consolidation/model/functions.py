@@ -63,13 +63,6 @@ def opener_of(model: ModelLike, api_base: str | None = None) -> Opener:
     )
 
 
-def concurrency_of(opener: Opener) -> int:
-    """Return how many calls run at one time by default; functions are called one after another."""
-    if isinstance(opener, FunctionModel):
-        return opener.concurrency
-    return CONCURRENCY if isinstance(opener, CommandLine) else _SERVED_AT_ONE_TIME
-
-
 @dataclass(frozen=True)
 class FunctionModel:
     """A model behind a function. It is its own opener."""
@@ -78,6 +71,7 @@ class FunctionModel:
     model: str
     # Makes an answer to a call.
     respond: Callable[[PendingCall], Answer]
+    # Calls at one time: functions are called one after another.
     concurrency: int = 1
     answered_as: str | None = field(default=None, init=False)
 
@@ -175,4 +169,7 @@ def writer_with(model: ModelLike, checker: ModelLike | None) -> ModelWriter:
         checked_by = "none"
     elif checker is not None and checker != model:
         checked_by = opener_of(checker)
-    return ModelWriter(opener, concurrency_of(opener), checker=checked_by)
+    concurrency = CONCURRENCY if isinstance(opener, CommandLine) else _SERVED_AT_ONE_TIME
+    if isinstance(opener, FunctionModel):
+        concurrency = opener.concurrency
+    return ModelWriter(opener, concurrency, checker=checked_by)

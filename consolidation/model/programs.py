@@ -58,6 +58,8 @@ _CODEX = shlex.split(
     "--sandbox read-only --color never -c 'web_search=\"disabled\"' -c project_doc_max_bytes=0 "
     "-c include_environment_context=false -c skills.include_instructions=false"
 )
+# Arguments, environment, and what goes to stdin.
+Start = tuple[list[str], dict[str, str], str]
 
 
 @dataclass(frozen=True)
@@ -73,11 +75,6 @@ class ProgramAnswer:
     # What it means that there is none.
     failure: type[Unanswered] = CallFailed
 
-    @property
-    def was_charged(self) -> bool:
-        """Whether a model was asked at all."""
-        return self.prompt_tokens + self.answer_tokens > 0
-
 
 @dataclass(frozen=True)
 class Program:
@@ -88,11 +85,8 @@ class Program:
     title: str
     # Whether its answers say what they cost.
     tells_cost: bool
-    # Takes a call, a folder that is deleted afterwards, the schema of the answer, and the model
-    # that the user named. Returns the arguments, the environment, and what goes to stdin.
-    prepare: Callable[
-        [PendingCall, Path, dict[str, Any], str | None], tuple[list[str], dict[str, str], str]
-    ]
+    # Takes a call, a folder that is deleted afterwards, and the model that the user named.
+    prepare: Callable[[PendingCall, Path, str | None], Start]
     # Returns the answer in its output.
     read: Callable[[CompletedProcess[bytes]], ProgramAnswer]
 
@@ -105,9 +99,7 @@ def as_text(messages: Messages) -> str:
     )
 
 
-def _prepare_claude(
-    call: PendingCall, folder: Path, schema: dict[str, Any], model: str | None
-) -> tuple[list[str], dict[str, str], str]:
+def _prepare_claude(call: PendingCall, folder: Path, model: str | None) -> Start:
     """Prepare a call of Claude Code.
 
     A configuration folder of our own (CLAUDE_CONFIG_DIR) would lose the login, which is kept for
@@ -119,7 +111,8 @@ def _prepare_claude(
     messages, budget_usd = call.question.messages, call.cost_left()
     instructions = [each["content"] for each in messages if each["role"] == "system"]
     system.write_text("\n\n".join(instructions), "utf-8", errors="replace")
-    arguments = [*_CLAUDE, "--json-schema", json_line(schema), "--system-prompt-file", str(system)]
+    arguments = [*_CLAUDE, "--json-schema", json_line(call.question.schema)]
+    arguments += ["--system-prompt-file", str(system)]
     if model is not None:
         arguments += ["--model", model]
     if budget_usd is not None:
@@ -177,9 +170,7 @@ def _read_claude(ended: CompletedProcess[bytes]) -> ProgramAnswer:
     return ProgramAnswer(None, why, prompt, answer, cost, failure=failure)
 
 
-def _prepare_codex(
-    call: PendingCall, folder: Path, schema: dict[str, Any], model: str | None
-) -> tuple[list[str], dict[str, str], str]:
+def _prepare_codex(call: PendingCall, folder: Path, model: str | None) -> Start:
     """Prepare a call of Codex.
 
     `--ignore-user-config` keeps the login and ignores the settings, with their hooks and MCP
@@ -188,9 +179,9 @@ def _prepare_codex(
     the login through them. A login that the system's keyring keeps belongs to the user's folder,
     which is used then, with its AGENTS.md.
     """
-    written = folder / "schema.json"
-    written.write_text(json_line(schema), "utf-8")
-    arguments = [*_CODEX, "--output-schema", str(written)]
+    schema = folder / "schema.json"
+    schema.write_text(json_line(call.question.schema), "utf-8")
+    arguments = [*_CODEX, "--output-schema", str(schema)]
     for name in _CODEX_OFF:
         arguments += ["-c", f"features.{name}=false"]
     if model is not None:
