@@ -64,39 +64,30 @@ class SecondReading:
     text: str
 
 
-@dataclass(frozen=True)
-class Judged:
-    """A group's proposal as a planned result, or why there is none."""
-
-    result: Result | None = None
-    # Sentences.
-    faults: tuple[str, ...] = ()
-
-
 class OwnGroup(WindowDialogue):
     """The dialogue about one group of a window, which nobody is asked to write."""
 
-    def judge(self, stated: StatedGroup) -> Dialogue[Judged]:
+    def judge(self, stated: StatedGroup) -> Dialogue[OwnProposal]:
         """Yield the checking question, unless a program finds faults, and then what came of it.
 
         stated: with the memories' own ids. Raises `Unanswered`.
         """
         candidates, unproposed = self._propose([stated], {})
         if not candidates:
-            yield Judged(faults=tuple(each.why for each in unproposed) or (_DECIDED,))
+            yield OwnProposal(tuple(each.why for each in unproposed) or (_DECIDED,))
             return
         group = candidates[0]
         if not group.faults:
             (group,) = yield from self._check(WrittenGroups((group,), (), ()))
         yield self._judged(group)
 
-    def _judged(self, group: CheckedGroup) -> Judged:
+    def _judged(self, group: CheckedGroup) -> OwnProposal:
         if group.reasons:
-            return Judged(faults=group.reasons)
+            return OwnProposal(group.reasons)
         result = self._conclude(group)
         if result.state != "planned":
-            return Judged(faults=(result.why or "",))
-        return Judged(result)
+            return OwnProposal((result.why or "",))
+        return OwnProposal(result=result)
 
 
 class Proposer:
@@ -147,7 +138,7 @@ class Proposer:
             if fault is not None:
                 return OwnProposal((f"the answer cannot be read: {fault}",), question)
             judged, _ = resume(dialogue, Reply(check.text, Usage()))
-        return OwnProposal(judged[0].faults, result=judged[0].result)
+        return judged[0]
 
     def _keep(self, file: MemoryFile, result: Result) -> OwnProposal:
         """Keep a proposal as pending, in a run of its own, unless it is pending already."""
