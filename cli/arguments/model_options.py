@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,9 +13,6 @@ from slowwave.consolidation.writing.writer import AGENT
 
 from .monthly_budget import MonthlyBudget
 from .options import setting
-
-# The default for `cli:` models.
-_PROGRAMS_AT_ONE_TIME = 2
 
 if TYPE_CHECKING:
     from slowwave.consolidation.model.interface import Opener
@@ -28,8 +25,11 @@ def _concurrency_of(context: typer.Context, value: int) -> int:
     """Return fewer calls by default for a model that is a program: each starts one."""
     source = context.get_parameter_source("concurrency")
     is_default = source is not None and source.name == "DEFAULT"
-    is_program = str(context.params.get("model")).startswith("cli:")
-    return min(value, _PROGRAMS_AT_ONE_TIME) if is_default and is_program else value
+    if not is_default or not str(context.params.get("model")).startswith("cli:"):
+        return value
+    from slowwave.consolidation.model.programs import CONCURRENCY
+
+    return min(value, CONCURRENCY)
 
 
 ModelOption = Annotated[
@@ -122,16 +122,8 @@ class ModelOptions:
         month: what may still be spent this month, if that is limited.
         """
         limits = (self.max_calls, self.max_tokens, self.max_cost, self.max_time)
-        return make_writer(
-            self.model,
-            self.api_base,
-            self.checker,
-            self.concurrency,
-            limits,
-            recordings,
-            None,
-            month,
-        )
+        models = (self.model, self.api_base, self.checker)
+        return make_writer(*models, self.concurrency, limits, recordings, month=month)
 
     def refuse_unready(self, recordings: Recordings | None = None) -> None:
         """Refuse models that cannot be asked, before anything else is loaded.
@@ -184,7 +176,6 @@ def make_writer(
         from slowwave.consolidation.writing.writer import BuiltInWriter
 
         return BuiltInWriter()
-    from slowwave.consolidation.model.functions import opener_of
     from slowwave.consolidation.model.usage_limits import UsageLimits
     from slowwave.consolidation.model.writer import ModelWriter
 
@@ -194,13 +185,13 @@ def make_writer(
     usage = UsageLimits(*limits) if asks else UsageLimits(seconds=limits[-1])
     if asks and month is not None and (usage.cost_usd is None or month.left < usage.cost_usd):
         usage = replace(usage, cost_usd=month.left, purse=month.named)
-    opener, checked_by = opener_of(model, api_base), _checker(checker, model, api_base)
+    opener, reader = openers_of(model, api_base, checker)
     if asks:
-        refuse_missing_programs(opener, checked_by)
-    return ModelWriter(opener, concurrency, usage, recordings, checked_by, owner)
+        refuse_missing_programs(opener, reader)
+    return ModelWriter(opener, concurrency, usage, recordings, reader or "none", owner)
 
 
-def refuse_missing_programs(*openers: Opener | str) -> None:
+def refuse_missing_programs(*openers: Opener | None) -> None:
     """Refuse programs that are not on the PATH. Raises `ModelError`."""
     from slowwave.consolidation.model.command_line import CommandLine
 
@@ -220,34 +211,26 @@ def refuse_unready_models(model: str, api_base: str | None, checker: str | None)
     for opener in openers_of(model, api_base, checker):
         if isinstance(opener, Endpoint):
             refuse_unready(opener)
-        elif opener is not None:
+        else:
             refuse_missing_programs(opener)
 
 
 def openers_of(
     model: str, api_base: str | None, checker: str | None
 ) -> tuple[Opener, Opener | None]:
-    """Return who writes and who checks; None if only a program checks."""
+    """Return who writes and who checks; None if only a program checks.
+
+    The address of a provider is not used for another one.
+    """
     from slowwave.consolidation.model.functions import opener_of
 
-    writer, checked_by = opener_of(model, api_base), _checker(checker, model, api_base)
-    if checked_by == "none":
+    writer = opener_of(model, api_base)
+    if checker is None or checker == model:
+        return writer, writer
+    if checker == "none":
         return writer, None
-    return writer, writer if checked_by == "same" else checked_by
-
-
-def _checker(
-    name: str | None, model: str, api_base: str | None
-) -> Opener | Literal["same", "none"]:
-    """Return who checks; the address of a provider is not used for another one."""
-    from slowwave.consolidation.model.functions import opener_of
-
-    if name is None or name == model:
-        return "same"
-    if name == "none":
-        return "none"
-    is_same_provider = name.partition("/")[0] == model.partition("/")[0]
-    return opener_of(name, api_base if is_same_provider else None)
+    is_same_provider = checker.partition("/")[0] == model.partition("/")[0]
+    return writer, opener_of(checker, api_base if is_same_provider else None)
 
 
 def make_recordings(record: Path | None, replay: Path | None, dry_run: bool) -> Recordings | None:

@@ -18,7 +18,7 @@ from slowwave.cli.terminal.output import Output, clean
 from slowwave.cli.views.costs import usd_of
 
 if TYPE_CHECKING:
-    from slowwave.consolidation.model.sample_questions import SampleAnswer, WindowPrice
+    from slowwave.consolidation.model.writer import SampleAnswer, WindowPrice
 
 
 def model_check(
@@ -42,7 +42,7 @@ def model_check(
     if model is None or not model.strip():
         raise typer.BadParameter("Specify the model with --model, or set SLOWWAVE_MODEL.")
     refuse_unready_models(model, api_base, checker)
-    from slowwave.consolidation.model.sample_questions import ask_samples
+    from slowwave.consolidation.model.writer import ask_samples
 
     writer, reader = openers_of(model, api_base, checker)
     answers, price = ask_samples(writer, reader)

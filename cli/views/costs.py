@@ -52,10 +52,9 @@ def estimate_cost(outcome: Outcome, writer: Writer, concurrency: int) -> CostEst
     for name in EXAMPLES if writer.model is None else (writer.model,):
         written = price_of(name, prompt, answer)
         checked = price_of(writer.checker or name, prompt, answer)
-        is_known = written is not None and checked is not None
-        prices[name] = (
-            round(written + (FOLLOW_UPS - 1) * checked, 6) if is_known else None  # type: ignore[operator]  # both are known
-        )
+        prices[name] = None
+        if written is not None and checked is not None:
+            prices[name] = round(written + (FOLLOW_UPS - 1) * checked, 6)
     at_once = min(concurrency, len(sizes))
     return CostEstimate(
         len(sizes),

@@ -11,12 +11,13 @@ from slowwave.consolidation.runtime.redaction import without_secrets
 from slowwave.store.model_answers import Answer
 
 from .answer_forms import RequestStyle, response_format
-from .interface import Terms
+from .interface import REASONING_FACTOR, Terms, limit_with_reasoning
 from .parsing import breaks_off
 from .provider import load_litellm, status_of, why_unreadable
 from .responses import (
     is_beyond_style,
     is_transient,
+    one_line,
     refuses_all,
     retry_after,
     text_of_response,
@@ -40,10 +41,6 @@ MAX_WAIT_S = 30.0
 _SHORTEST_TIMEOUT_S = 0.1
 # Overhead of a call on a busy machine: 0.4 s were measured.
 _OVERHEAD_S = 2.0
-# Reasoning tokens come before the answer and are charged. OpenAI advises to reserve 25,000; the
-# questions here are a page long.
-_REASONING_FACTOR = 4
-_MIN_REASONING = 4_000
 # Ollama silently truncates to its context window, and reloads a model to change it.
 _MIN_WINDOW = 8_192
 # More than the average token of an answer.
@@ -108,7 +105,7 @@ class ServedModel:
         is_claude = "claude" in endpoint.model
         self._reasons = not is_claude and bool(litellm.supports_reasoning(endpoint.model))
         self._style = RequestStyle(has_temperature=not self._reasons)
-        self._timeout_s = endpoint.timeout_s * (_REASONING_FACTOR if self._reasons else 1)
+        self._timeout_s = endpoint.timeout_s * (REASONING_FACTOR if self._reasons else 1)
         # Looked up once: it takes as long as a price.
         self._has_price = self._litellm_price(1, 1) is not None
 
@@ -136,9 +133,7 @@ class ServedModel:
         return float(prompt + answer)
 
     def _limit(self, answer_tokens: int) -> int:
-        if not self._reasons:
-            return answer_tokens
-        return max(_REASONING_FACTOR * answer_tokens, answer_tokens + _MIN_REASONING)
+        return limit_with_reasoning(answer_tokens) if self._reasons else answer_tokens
 
     def ask(self, call: PendingCall) -> Answer:
         """Ask, with retries. Raises `CallFailed`, and what `permit` raises."""
@@ -299,7 +294,7 @@ class ServedModel:
         text = self._clean(str(error).strip() or type(error).__name__)
         # litellm appends its own traceback.
         summary = text.partition("Traceback (most recent call last)")[0].strip()
-        return " ".join(summary.split())[:300] or type(error).__name__
+        return one_line(summary) or type(error).__name__
 
     def _clean(self, text: str) -> str:
         return without_secrets(text, self._endpoint.api_base)

@@ -12,17 +12,15 @@ from slowwave.consolidation.runtime.redaction import without_secrets
 from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.store.model_answers import Answer
 
-from .answer_forms import schema_of
 from .calls import Endpoint
-from .command_line import CONCURRENCY, PREFIX, CommandLine
+from .command_line import PREFIX, CommandLine
 from .interface import Opener, Terms
-from .prompts import Messages
-from .responses import text_of_response, token_count_of, why_unusable
+from .programs import CONCURRENCY
+from .responses import one_line, text_of_response, token_count_of, why_unusable
 from .unanswered import CallFailed
 from .usage_limits import PendingCall
 from .writer import ModelWriter
 
-_MAX_SHOWN = 300
 _SERVED_AT_ONE_TIME = 4
 
 
@@ -65,13 +63,6 @@ def opener_of(model: ModelLike, api_base: str | None = None) -> Opener:
     )
 
 
-def concurrency_of(opener: Opener) -> int:
-    """Return how many calls run at one time by default; functions are called one after another."""
-    if isinstance(opener, FunctionModel):
-        return opener.concurrency
-    return CONCURRENCY if isinstance(opener, CommandLine) else _SERVED_AT_ONE_TIME
-
-
 @dataclass(frozen=True)
 class FunctionModel:
     """A model behind a function. It is its own opener."""
@@ -80,6 +71,7 @@ class FunctionModel:
     model: str
     # Makes an answer to a call.
     respond: Callable[[PendingCall], Answer]
+    # Calls at one time: functions are called one after another.
     concurrency: int = 1
     answered_as: str | None = field(default=None, init=False)
 
@@ -88,7 +80,7 @@ class FunctionModel:
         """Return a model that calls a function."""
 
         def respond(call: PendingCall) -> Answer:
-            text = function(list(call.question.messages), schema_of(call.question.form))
+            text = function(call.question.messages, call.question.schema)
             if not isinstance(text, str):
                 raise CallFailed(f"the function returned a {type(text).__name__}, not a text")
             # Unpaired surrogates are not UTF-8.
@@ -131,7 +123,7 @@ class FunctionModel:
             raise
         except Exception as error:  # the function is not ours
             call.lose()
-            message = " ".join(without_secrets(str(error)).split())[:_MAX_SHOWN]
+            message = one_line(without_secrets(str(error)))
             raise CallFailed(f"{type(error).__name__}: {message}".removesuffix(": ")) from error
         cleaned = without_secrets(answer.answer)
         if not cleaned.strip():
@@ -149,8 +141,7 @@ def _names_of(served: CompletesMessages) -> Iterable[str]:
 
 def _completed(served: CompletesMessages, model: str, call: PendingCall) -> Answer:
     """Return an object's answer to a call. Raises `CallFailed`, and what the object raises."""
-    messages: Messages = list(call.question.messages)
-    response = served.completion(model=model, messages=messages)
+    response = served.completion(model=model, messages=call.question.messages)
     if not response.choices:
         raise CallFailed("the model sent no answer")
     choice = response.choices[0]
@@ -178,4 +169,7 @@ def writer_with(model: ModelLike, checker: ModelLike | None) -> ModelWriter:
         checked_by = "none"
     elif checker is not None and checker != model:
         checked_by = opener_of(checker)
-    return ModelWriter(opener, concurrency_of(opener), checker=checked_by)
+    concurrency = CONCURRENCY if isinstance(opener, CommandLine) else _SERVED_AT_ONE_TIME
+    if isinstance(opener, FunctionModel):
+        concurrency = opener.concurrency
+    return ModelWriter(opener, concurrency, checker=checked_by)

@@ -12,6 +12,11 @@ from slowwave.store.model_answers import Answer
 from . import prompts
 from .usage_limits import PendingCall, Price
 
+# Reasoning tokens come before the answer and are charged. OpenAI advises to reserve 25,000; the
+# questions here are a page long.
+REASONING_FACTOR = 4
+_MIN_REASONING = 4_000
+
 
 @dataclass(frozen=True)
 class Models:
@@ -45,6 +50,11 @@ class Terms:
     limit: Callable[[int], int]
     # The longest that a call may take, in seconds.
     patience_s: float
+
+
+def limit_with_reasoning(answer_tokens: int) -> int:
+    """Return the token limit for an answer of a model that reasons."""
+    return max(REASONING_FACTOR * answer_tokens, answer_tokens + _MIN_REASONING)
 
 
 class Model(Protocol):

@@ -8,15 +8,21 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping
+import shlex
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from subprocess import CompletedProcess
+from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from .prompts import Messages
+from .prompts import Messages, json_line
+from .unanswered import CallFailed, LimitReached, ModelRefuses, Unanswered
+from .usage_limits import PendingCall
 
+# Programs at one time, unless the user says otherwise.
+CONCURRENCY = 2
 # What a program prints if every other call would end in the same way: no login, no such model, or
 # nothing left of a plan.
 _REFUSES_ALL_STATUS = (401, 402, 403, 404)
@@ -30,28 +36,30 @@ _REFUSES_ALL = re.compile(
 )
 
 
-@dataclass(frozen=True)
-class Asked:
-    """A question to a program."""
-
-    # Its own folder, which is deleted afterwards.
-    folder: Path
-    messages: Messages
-    # The JSON schema of the answer.
-    schema: str
-    # The model that the user named.
-    model: str | None
-    # The most that the answer may cost.
-    budget_usd: float | None
-
-
-@dataclass(frozen=True)
-class Ended:
-    """How a program ended."""
-
-    code: int
-    out: bytes
-    err: str
+# Set by a session of Claude Code that slowwave runs in.
+_CLAUDE_SESSION = ("CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_SESSION_ID")
+_CLAUDE_SETTINGS = {
+    "CLAUDE_CODE_MAX_RETRIES": "2",
+    "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+    "CLAUDE_CODE_DISABLE_AUTO_MEMORY": "1",
+    "DISABLE_AUTOUPDATER": "1",
+}
+_CLAUDE = shlex.split(
+    "-p --output-format json --safe-mode --strict-mcp-config --tools '' --no-session-persistence"
+)
+# Its tools, as far as they can be turned off, and what would run or load something of the user's.
+# The sandbox is for those that are left.
+_CODEX_OFF = shlex.split(
+    "apps goals hooks image_generation memories multi_agent plugins shell_snapshot shell_tool "
+    "skill_search unified_exec"
+)
+_CODEX = shlex.split(
+    "exec --ephemeral --ignore-user-config --ignore-rules --skip-git-repo-check --json "
+    "--sandbox read-only --color never -c 'web_search=\"disabled\"' -c project_doc_max_bytes=0 "
+    "-c include_environment_context=false -c skills.include_instructions=false"
+)
+# Arguments, environment, and what goes to stdin.
+Start = tuple[list[str], dict[str, str], str]
 
 
 @dataclass(frozen=True)
@@ -64,35 +72,23 @@ class ProgramAnswer:
     answer_tokens: int = 0
     cost_usd: float | None = None
     model: str | None = None
-    refuses_all: bool = False
-    is_over_budget: bool = False
-
-    @property
-    def was_charged(self) -> bool:
-        """Whether a model was asked at all."""
-        return self.prompt_tokens + self.answer_tokens > 0
+    # What it means that there is none.
+    failure: type[Unanswered] = CallFailed
 
 
-class Program(Protocol):
+@dataclass(frozen=True)
+class Program:
     """A program that asks a model."""
 
-    @property
-    def command(self) -> str:
-        """Its name on the PATH."""
-
-    @property
-    def title(self) -> str:
-        """Its name for people."""
-
-    @property
-    def tells_cost(self) -> bool:
-        """Whether its answers say what they cost."""
-
-    def prepare(self, asked: Asked) -> tuple[list[str], dict[str, str], str]:
-        """Return its arguments, its environment, and what it reads from stdin."""
-
-    def read(self, ended: Ended) -> ProgramAnswer:
-        """Return the answer in its output."""
+    # Its names on the PATH, and for people.
+    command: str
+    title: str
+    # Whether its answers say what they cost.
+    tells_cost: bool
+    # Takes a call, a folder that is deleted afterwards, and the model that the user named.
+    prepare: Callable[[PendingCall, Path, str | None], Start]
+    # Returns the answer in its output.
+    read: Callable[[CompletedProcess[bytes]], ProgramAnswer]
 
 
 def as_text(messages: Messages) -> str:
@@ -103,15 +99,34 @@ def as_text(messages: Messages) -> str:
     )
 
 
+def _prepare_claude(call: PendingCall, folder: Path, model: str | None) -> Start:
+    """Prepare a call of Claude Code.
+
+    A configuration folder of our own (CLAUDE_CONFIG_DIR) would lose the login, which is kept for
+    each folder; `--bare` ignores it as well. `--safe-mode` keeps the login and the settings that
+    name a provider, and loads no CLAUDE.md, memory, hook, plugin, skill or MCP server; only hooks
+    of an administrator run. A version that does not know it refuses to start.
+    """
+    system = folder / "system.md"
+    messages, budget_usd = call.question.messages, call.cost_left()
+    instructions = [each["content"] for each in messages if each["role"] == "system"]
+    system.write_text("\n\n".join(instructions), "utf-8", errors="replace")
+    arguments = [*_CLAUDE, "--json-schema", json_line(call.question.schema)]
+    arguments += ["--system-prompt-file", str(system)]
+    if model is not None:
+        arguments += ["--model", model]
+    if budget_usd is not None:
+        arguments += ["--max-budget-usd", f"{max(budget_usd, 0.0001):.4f}"]
+    kept = {name: value for name, value in os.environ.items() if name not in _CLAUDE_SESSION}
+    conversation = [each for each in messages if each["role"] != "system"]
+    return arguments, kept | _CLAUDE_SETTINGS, as_text(conversation)
+
+
 class _ClaudeTokens(BaseModel):
     inputTokens: int = 0
     cacheReadInputTokens: int = 0
     cacheCreationInputTokens: int = 0
     outputTokens: int = 0
-
-    @property
-    def prompt(self) -> int:
-        return self.inputTokens + self.cacheReadInputTokens + self.cacheCreationInputTokens
 
 
 class _ClaudeResult(BaseModel):
@@ -128,103 +143,35 @@ class _ClaudeResult(BaseModel):
     modelUsage: dict[str, _ClaudeTokens] = {}
 
 
-class Claude:
-    """Claude Code.
-
-    A configuration folder of our own (CLAUDE_CONFIG_DIR) would lose the login, which is kept for
-    each folder; `--bare` ignores it as well. `--safe-mode` keeps the login and the settings that
-    name a provider, and loads no CLAUDE.md, memory, hook, plugin, skill or MCP server; only hooks
-    of an administrator run. A version that does not know it refuses to start.
-    """
-
-    command = "claude"
-    title = "Claude Code"
-    tells_cost = True
-    # Set by a session that slowwave runs in.
-    _SESSION = ("CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_SESSION_ID")
-
-    def prepare(self, asked: Asked) -> tuple[list[str], dict[str, str], str]:
-        """Return its arguments, its environment, and what it reads from stdin."""
-        system = asked.folder / "system.md"
-        instructions = [each["content"] for each in asked.messages if each["role"] == "system"]
-        system.write_text("\n\n".join(instructions), "utf-8", errors="replace")
-        arguments = ["-p", "--output-format", "json", "--json-schema", asked.schema]
-        arguments += ["--safe-mode", "--strict-mcp-config", "--tools", ""]
-        arguments += ["--no-session-persistence", "--system-prompt-file", str(system)]
-        if asked.model is not None:
-            arguments += ["--model", asked.model]
-        if asked.budget_usd is not None:
-            arguments += ["--max-budget-usd", f"{max(asked.budget_usd, 0.0001):.4f}"]
-        environment = {
-            name: value for name, value in os.environ.items() if name not in self._SESSION
-        }
-        environment |= {
-            "CLAUDE_CODE_MAX_RETRIES": "2",
-            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
-            "CLAUDE_CODE_DISABLE_AUTO_MEMORY": "1",
-            "DISABLE_AUTOUPDATER": "1",
-        }
-        conversation = [each for each in asked.messages if each["role"] != "system"]
-        return arguments, environment, as_text(conversation)
-
-    def read(self, ended: Ended) -> ProgramAnswer:
-        """Return the answer in its output."""
-        try:
-            found = json.loads(ended.out)
-            # With the setting "verbose" it prints all events.
-            found = found[-1] if isinstance(found, list) and found else found
-            result = _ClaudeResult.model_validate(found)
-        except (ValueError, RecursionError):
-            return _unreadable(ended)
-        used = result.modelUsage
-        prompt = sum(tokens.prompt for tokens in used.values())
-        answer = sum(tokens.outputTokens for tokens in used.values())
+def _read_claude(ended: CompletedProcess[bytes]) -> ProgramAnswer:
+    try:
+        found = json.loads(ended.stdout)
+        # With the setting "verbose" it prints all events.
+        found = found[-1] if isinstance(found, list) and found else found
+        result = _ClaudeResult.model_validate(found)
+    except (ValueError, RecursionError):
+        return _unreadable(ended)
+    used = result.modelUsage
+    answer = sum(tokens.outputTokens for tokens in used.values())
+    prompt = sum(sum(tokens.model_dump().values()) for tokens in used.values()) - answer
+    text, cost = result.result, result.total_cost_usd
+    if result.structured_output is not None:
+        text = json.dumps(result.structured_output, ensure_ascii=False)
+    if not result.is_error and text:
         model = max(used, key=lambda name: used[name].outputTokens, default=None)
-        text = result.result
-        if result.structured_output is not None:
-            text = json.dumps(result.structured_output, ensure_ascii=False)
-        cost = result.total_cost_usd
-        if not result.is_error and text:
-            return ProgramAnswer(text, "", prompt, answer, cost, model)
-        why = "; ".join(result.errors) or result.result or result.subtype or "it has no answer"
-        status = result.api_error_status
-        return ProgramAnswer(
-            None,
-            why if status is None or str(status) in why else f"{why} (HTTP {status})",
-            prompt,
-            answer,
-            cost,
-            refuses_all=status in _REFUSES_ALL_STATUS or _refuses_all(why),
-            is_over_budget=result.subtype == "error_max_budget_usd",
-        )
+        return ProgramAnswer(text, "", prompt, answer, cost, model)
+    why = "; ".join(result.errors) or result.result or result.subtype or "it has no answer"
+    status = result.api_error_status
+    failure = ModelRefuses if status in _REFUSES_ALL_STATUS else _failure_of(why)
+    if result.subtype == "error_max_budget_usd":
+        failure = LimitReached
+    if status is not None and str(status) not in why:
+        why = f"{why} (HTTP {status})"
+    return ProgramAnswer(None, why, prompt, answer, cost, failure=failure)
 
 
-class _CodexItem(BaseModel):
-    type: str = ""
-    text: str = ""
-
-
-class _CodexUsage(BaseModel):
-    input_tokens: int = 0
-    output_tokens: int = 0
-
-
-class _CodexError(BaseModel):
-    message: str = ""
-
-
-class _CodexEvent(BaseModel):
-    """A line that `codex exec --json` prints."""
-
-    type: str
-    item: _CodexItem = _CodexItem()
-    usage: _CodexUsage = _CodexUsage()
-    error: _CodexError = _CodexError()
-    message: str = ""
-
-
-class Codex:
-    """Codex.
+def _prepare_codex(call: PendingCall, folder: Path, model: str | None) -> Start:
+    """Prepare a call of Codex.
 
     `--ignore-user-config` keeps the login and ignores the settings, with their hooks and MCP
     servers, but no option ignores the user's AGENTS.md. So it gets a folder of its own
@@ -232,84 +179,69 @@ class Codex:
     the login through them. A login that the system's keyring keeps belongs to the user's folder,
     which is used then, with its AGENTS.md.
     """
-
-    command = "codex"
-    title = "Codex"
-    tells_cost = False
-    # Its tools, as far as they can be turned off, and what would run or load something of the
-    # user's. The sandbox is for those that are left.
-    _OFF = (
-        "apps",
-        "goals",
-        "hooks",
-        "image_generation",
-        "memories",
-        "multi_agent",
-        "plugins",
-        "shell_snapshot",
-        "shell_tool",
-        "skill_search",
-        "unified_exec",
-    )
-    _SETTINGS = (
-        'web_search="disabled"',
-        "project_doc_max_bytes=0",
-        "include_environment_context=false",
-        "skills.include_instructions=false",
-    )
-
-    def prepare(self, asked: Asked) -> tuple[list[str], dict[str, str], str]:
-        """Return its arguments, its environment, and what it reads from stdin."""
-        schema = asked.folder / "schema.json"
-        schema.write_text(asked.schema, "utf-8")
-        arguments = ["exec", "--ephemeral", "--ignore-user-config", "--ignore-rules"]
-        arguments += ["--skip-git-repo-check", "--sandbox", "read-only", "--color", "never"]
-        arguments += ["--json", "--output-schema", str(schema)]
-        for setting in (*(f"features.{name}=false" for name in self._OFF), *self._SETTINGS):
-            arguments += ["-c", setting]
-        if asked.model is not None:
-            arguments += ["--model", asked.model]
-        environment = dict(os.environ)
-        login = Path(environment.get("CODEX_HOME") or Path.home() / ".codex") / "auth.json"
-        if login.is_file() or environment.get("CODEX_API_KEY"):
-            home = asked.folder / "codex"
-            home.mkdir()
-            if login.is_file():
-                # The lock, too: two that renew a login at one time would lose it.
-                for each in (login.resolve(), login.resolve().with_name("auth.json.lock")):
-                    (home / each.name).symlink_to(each)
-            environment["CODEX_HOME"] = str(home)
-        return [*arguments, "-"], environment, as_text(asked.messages)
-
-    def read(self, ended: Ended) -> ProgramAnswer:
-        """Return the answer in its output."""
-        text: str | None = None
-        why = ""
-        prompt = answer = 0
-        for event in _events(ended.out):
-            if event.type == "item.completed" and event.item.type == "agent_message":
-                text = event.item.text
-            elif event.type == "turn.completed":
-                prompt += event.usage.input_tokens
-                answer += event.usage.output_tokens
-            elif event.type in ("turn.failed", "error"):
-                why = _message_in(event.error.message or event.message) or why
-                if event.type == "turn.failed":
-                    text = None
-        if text and ended.code == 0:
-            return ProgramAnswer(text, "", prompt, answer)
-        if not why:
-            return _unreadable(ended)
-        return ProgramAnswer(None, why, prompt, answer, refuses_all=_refuses_all(why))
+    schema = folder / "schema.json"
+    schema.write_text(json_line(call.question.schema), "utf-8")
+    arguments = [*_CODEX, "--output-schema", str(schema)]
+    for name in _CODEX_OFF:
+        arguments += ["-c", f"features.{name}=false"]
+    if model is not None:
+        arguments += ["--model", model]
+    environment = dict(os.environ)
+    login = Path(environment.get("CODEX_HOME") or Path.home() / ".codex") / "auth.json"
+    if login.is_file() or environment.get("CODEX_API_KEY"):
+        home = folder / "codex"
+        home.mkdir()
+        if login.is_file():
+            # The lock, too: two that renew a login at one time would lose it.
+            for each in (login.resolve(), login.resolve().with_name("auth.json.lock")):
+                (home / each.name).symlink_to(each)
+        environment["CODEX_HOME"] = str(home)
+    return [*arguments, "-"], environment, as_text(call.question.messages)
 
 
-def _events(out: bytes) -> Iterator[_CodexEvent]:
-    """Yield the events among the lines of an output."""
-    for line in out.splitlines():
+class _CodexPart(BaseModel):
+    """An item, the usage or an error in an event."""
+
+    type: str = ""
+    text: str = ""
+    message: str = ""
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+
+class _CodexEvent(BaseModel):
+    """A line that `codex exec --json` prints."""
+
+    type: str
+    item: _CodexPart = _CodexPart()
+    usage: _CodexPart = _CodexPart()
+    error: _CodexPart = _CodexPart()
+    message: str = ""
+
+
+def _read_codex(ended: CompletedProcess[bytes]) -> ProgramAnswer:
+    text: str | None = None
+    why = ""
+    prompt = answer = 0
+    for line in ended.stdout.splitlines():
         try:
-            yield _CodexEvent.model_validate_json(line)
+            event = _CodexEvent.model_validate_json(line)
         except ValidationError:
             continue  # not an event, or of an unknown form
+        if event.type == "item.completed" and event.item.type == "agent_message":
+            text = event.item.text
+        elif event.type == "turn.completed":
+            prompt += event.usage.input_tokens
+            answer += event.usage.output_tokens
+        elif event.type in ("turn.failed", "error"):
+            why = _message_in(event.error.message or event.message) or why
+            if event.type == "turn.failed":
+                text = None
+    if text and ended.returncode == 0:
+        return ProgramAnswer(text, "", prompt, answer)
+    if not why:
+        return _unreadable(ended)
+    return ProgramAnswer(None, why, prompt, answer, failure=_failure_of(why))
 
 
 def _message_in(text: str) -> str:
@@ -321,20 +253,22 @@ def _message_in(text: str) -> str:
         return text
 
 
-def _unreadable(ended: Ended) -> ProgramAnswer:
+def _unreadable(ended: CompletedProcess[bytes]) -> ProgramAnswer:
     """Return why an output has no answer, if it is not as documented."""
-    lines = [line for line in ended.err.splitlines() if line.strip()]
+    lines = [line for line in ended.stderr.decode(errors="replace").splitlines() if line.strip()]
     errors = [line for line in lines if "error" in line.lower()] or lines
-    out = ended.out[:1_000].decode(errors="replace").strip()
-    first = errors[0].strip() if errors else out
-    what = "its answer cannot be read" if ended.code == 0 else f"it ended with {ended.code}"
-    return ProgramAnswer(
-        None, f"{what}: {first}" if first else what, refuses_all=_refuses_all(first)
-    )
+    first = (errors or [ended.stdout[:1_000].decode(errors="replace")])[0].strip()
+    code = ended.returncode
+    what = "its answer cannot be read" if code == 0 else f"it ended with {code}"
+    why = f"{what}: {first}" if first else what
+    return ProgramAnswer(None, why, failure=_failure_of(first))
 
 
-def _refuses_all(why: str) -> bool:
-    return _REFUSES_ALL.search(why) is not None
+def _failure_of(why: str) -> type[Unanswered]:
+    return ModelRefuses if _REFUSES_ALL.search(why) else CallFailed
 
 
-PROGRAMS: Mapping[str, Program] = {each.command: each for each in (Claude(), Codex())}
+PROGRAMS = {
+    "claude": Program("claude", "Claude Code", True, _prepare_claude, _read_claude),
+    "codex": Program("codex", "Codex", False, _prepare_codex, _read_codex),
+}

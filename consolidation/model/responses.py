@@ -33,6 +33,11 @@ _ABOUT_QUESTION = re.compile(
 _ABOUT_STYLE = re.compile(r"response_format|json_schema")
 
 
+def one_line(text: str) -> str:
+    """Return the beginning of a message, as one line."""
+    return " ".join(text.split())[:_MAX_SHOWN]
+
+
 def text_of_response(message: Any) -> str:
     """Return the text of a message; some providers answer by a tool call."""
     calls = getattr(message, "tool_calls", None) or []

@@ -1,22 +1,34 @@
-"""The writer that asks a model, and checks every answer.
+"""The writer that asks a model, and checks every answer; and two sample questions to a model.
 
 Calls run in threads of their own; their answers are kept, checked and yielded in one thread.
 """
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, Generic, Literal
 
-from slowwave.consolidation.proposals import AskedWindow, Result, Usage
+import numpy as np
+
+from slowwave.consolidation.planning.estimates import (
+    TOKENS_OF_WRITING,
+    estimate_check,
+    estimate_window,
+)
+from slowwave.consolidation.proposals import AskedWindow, Result, Source, Usage
+from slowwave.consolidation.thresholds import ANSWERED_SHARE, WINDOW_TOKENS
 from slowwave.consolidation.writing.answer_store import AnswerStore
 from slowwave.consolidation.writing.writer import BATCH, Job
 from slowwave.store.model_answers import Answer
 
+from .answer_forms import CHECK, WRITE
 from .dispatcher import Dispatcher
 from .interface import Model, Models, ModelWithChecker, Opener
-from .question import Dialogue, Made, Question, Reply, resume
+from .prompts import DraftToCheck, ask_to_check, ask_to_write
+from .question import Bill, Dialogue, Made, Question, Reply, ask, resume
 from .recording import Recordings
 from .unanswered import Unanswered
 from .usage_limits import BudgetOwner, UsageLimits, UsageMeter
@@ -24,6 +36,15 @@ from .window_dialogue import WindowDialogue
 
 # How often overdue calls are looked for.
 _POLL_S = 0.2
+# The calls of a sample question together.
+_MAX_SECONDS = 60
+_NO_VECTOR = np.zeros(0, dtype=np.float32)
+_SAMPLE = (
+    Source("a", "The backup job runs at 02:00.", "2026-03-02T00:00:00.000Z", _NO_VECTOR),
+    Source(
+        "b", "The backup job runs at 02:00 on host nas-2.", "2026-03-05T00:00:00.000Z", _NO_VECTOR
+    ),
+)
 
 
 class ModelWriter:
@@ -115,9 +136,12 @@ class ModelWriter:
         return self.ask(dialogues, answers) if jobs else iter(())
 
     def ask(
-        self, dialogues: Iterator[Dialogue[Made]], answers: AnswerStore
+        self, dialogues: Iterator[Dialogue[Made]], answers: AnswerStore | None
     ) -> Iterator[Sequence[Made]]:
-        """Yield the results of dialogues as answers arrive. Raises `ModelError`."""
+        """Yield the results of dialogues as answers arrive. Raises `ModelError`.
+
+        answers: where they are kept; None keeps none.
+        """
         self.make_ready()
         assert self._opened is not None  # noqa: S101 - make_ready has set it
         if self._meter is None:
@@ -133,7 +157,7 @@ class _Session(Generic[Made]):
     """Drives the dialogues of one run: asks their questions, and sends them the answers."""
 
     def __init__(
-        self, dispatcher: Dispatcher, answers: AnswerStore, recordings: Recordings
+        self, dispatcher: Dispatcher, answers: AnswerStore | None, recordings: Recordings
     ) -> None:
         """Take the dispatcher, and where answers are kept."""
         self._dispatcher = dispatcher
@@ -178,7 +202,7 @@ class _Session(Generic[Made]):
         self._results += results
         if question is None:
             return
-        kept = self._answers.find(question.id)
+        kept = self._answers.find(question.id) if self._answers is not None else None
         if kept is not None and question.is_answered_by(kept.answer):
             self._recordings.record(question, kept)
             self._replied.append((dialogue, Reply(kept.answer, Usage(cached=1))))
@@ -197,7 +221,7 @@ class _Session(Generic[Made]):
             if isinstance(call.outcome, Answer)
             and call.question.is_answered_by(call.outcome.answer)
         ]
-        if kept:
+        if kept and self._answers is not None:
             self._answers.keep(kept)
         for call in completed:
             outcome = call.outcome.answer if isinstance(call.outcome, Answer) else call.outcome
@@ -205,3 +229,61 @@ class _Session(Generic[Made]):
                 raise outcome
             dialogue = self._asking.pop(call.question)
             self._replied.append((dialogue, Reply(outcome, call.used)))
+
+
+@dataclass(frozen=True)
+class SampleAnswer:
+    """How a model answered one question. `why` is None if it answered in the form asked for."""
+
+    kind: str
+    model: str
+    seconds: float
+    usage: Usage
+    why: str | None = None
+
+
+@dataclass(frozen=True)
+class WindowPrice:
+    """The tokens of a full window, and what they cost in USD; None if the price is unknown."""
+
+    prompt_tokens: int
+    answer_tokens: int
+    cost_usd: float | None
+
+
+def ask_samples(
+    writer: Opener, checker: Opener | None
+) -> tuple[tuple[SampleAnswer, ...], WindowPrice]:
+    """Ask a question to write, and one to check if there is a checker.
+
+    Return the answers and the price of a window. Raises `ModelError` if a model cannot be asked.
+    """
+    price = writer.open().terms.price
+    if checker is not None:
+        checker.open()
+    asked = ask_to_write(_SAMPLE, frozenset())
+    answers = [_ask_sample(writer, Question(writer.model, WRITE, asked, estimate_window(_SAMPLE)))]
+    if checker is not None and answers[0].why is None:
+        asked = ask_to_check([DraftToCheck("synthesize", _SAMPLE, _SAMPLE[1].text)])
+        estimate = estimate_check(asked[1]["content"], 1)
+        answers.append(_ask_sample(checker, Question(checker.model, CHECK, asked, estimate)))
+    prompt, answer = TOKENS_OF_WRITING + WINDOW_TOKENS, round(ANSWERED_SHARE * WINDOW_TOKENS)
+    return tuple(answers), WindowPrice(prompt, answer, price(prompt, answer))
+
+
+def _ask_sample(opener: Opener, question: Question[Any]) -> SampleAnswer:
+    """Ask as a night does: once more if the answer is unreadable."""
+
+    def dialogue() -> Dialogue[SampleAnswer]:
+        began, bill = time.monotonic(), Bill()
+        why: str | None = None
+        try:
+            yield from ask(question, bill)
+        except Unanswered as error:
+            why = str(error)
+        seconds = round(time.monotonic() - began, 2)
+        yield SampleAnswer(question.kind, question.model, seconds, bill.total, why)
+
+    asking = ModelWriter(opener, 1, UsageLimits(seconds=_MAX_SECONDS))
+    ((answer,),) = asking.ask(iter([dialogue()]), None)
+    return answer

@@ -134,7 +134,7 @@ def test_an_object_that_completes_nothing_fails_the_window(
 def test_litellms_router_is_a_model(agent: Agent) -> None:
     from litellm import Router
 
-    parameters = {"model": "openai/scripted", "api_base": agent.server.base, "api_key": "none"}
+    parameters = {"model": "openai/routed", "api_base": agent.server.base, "api_key": "none"}
     router = Router([{"model_name": "nightly", "litellm_params": parameters}])
     agent.remember(a_fact())
     outcome = agent.sleep(ModelWriter(opener_of(router), 1))
