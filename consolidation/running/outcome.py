@@ -98,11 +98,20 @@ class Outcome:
 
     @property
     def conflicts(self) -> tuple[Conflict, ...]:
-        """The conflicts whose memories all stay active."""
+        """The conflicts that the run leaves: no proposal resolves them, no memory is archived."""
         gone = {memory.id for memory in self.archived.leaving} if self.archived else set()
+        joined = [
+            set(result.proposal.sources)
+            for result in self.results
+            if result.state in ("planned", "applied")
+        ]
         named = (conflict for asked in self.asked for conflict in asked.conflicts)
-        found = (*self.plan.conflicts, *named)
-        return tuple(conflict for conflict in found if gone.isdisjoint(conflict.sources))
+        return tuple(
+            conflict
+            for conflict in (*self.plan.conflicts, *named)
+            if gone.isdisjoint(conflict.sources)
+            and not any(sources.issuperset(conflict.sources) for sources in joined)
+        )
 
     @property
     def changed(self) -> bool:

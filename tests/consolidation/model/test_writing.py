@@ -191,6 +191,15 @@ def test_a_conflict_is_kept_if_the_reading_bears_it_out_and_changes_nothing(agen
     assert kinds(agent) == ["write", "check"]
 
 
+def test_a_conflict_that_the_same_run_resolves_is_not_reported_as_left(agent: Agent) -> None:
+    agent.remember(told(CHOIR, "choir"))
+    update = group("update", ["m1", "m2"], NOW_HOLDS)
+    agent.server.responder = answering(lambda asked: groups(update, conflicts=[["m1", "m2"]]))
+    outcome = agent.sleep()
+    assert only_result(outcome).state == "applied"
+    assert outcome.conflicts == ()
+
+
 def test_a_conflict_whose_memories_can_all_be_true_is_none(agent: Agent) -> None:
     agent.remember(told(CHOIR, "choir"))
     agent.server.responder = answering(
