@@ -34,7 +34,7 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 from torch.nn import functional
 
-from slowwave.consolidation.comparison.entailment import GRAPH, MOST_PIECES
+from slowwave.consolidation.comparison.entailment import GRAPH, MAX_PIECES
 from slowwave.consolidation.vectors.minilm import sound_folder, tokenizer
 
 TEXTS = Path("fixtures/entailment")
@@ -271,7 +271,7 @@ def _norm(weights: dict[str, Tensor], part: str) -> nn.LayerNorm:
 def pieces_of(pairs: Sequence[Pair]) -> dict[str, list[int]]:
     """Return the word pieces of each text, by their numbers, the marks at both ends among them."""
     texts = list(dict.fromkeys(text for pair in pairs for text in (pair.said, pair.teller)))
-    encoded = tokenizer(MODEL.parent, MOST_PIECES).encode_batch(texts)
+    encoded = tokenizer(MODEL.parent, MAX_PIECES).encode_batch(texts)
     return {text: one.ids for text, one in zip(texts, encoded, strict=True)}
 
 

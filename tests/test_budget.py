@@ -27,7 +27,7 @@ MOST = {
     "regular expressions": 48,
     "listed words": 484,
     "thresholds": 44,
-    "lines of the core": 37_700,
+    "lines of the core": 37_701,
     "lines of extensions": 12_928,
     # Without --format and --state, which leave every command with the formats of other agents.
     "options of maintain": 19,

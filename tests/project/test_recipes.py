@@ -20,7 +20,7 @@ from places import ROOT
 from readme import every_command
 
 PAGE = (ROOT / "docs" / "integrations.md").read_text("utf-8")
-MCP, _ = PAGE.split("\n## The agent as the model\n")
+MCP = PAGE.split("\n## MCP\n")[1].split("\n## The agent as the model\n")[0]
 
 
 def blocks(page: str, language: str) -> list[str]:

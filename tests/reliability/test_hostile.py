@@ -173,7 +173,7 @@ def test_what_is_wrong_in_an_argument_is_said_without_its_codes(
             (("conflicts", memory_file, "--tenant", code), 1),
             ((*night_of, "--tenant", code), 1),
             ((*night_of, "--only", code), 2),
-            ((*night_of, "--model", code), 0),  # with nothing to ask it
+            ((*night_of, "--model", code), 1),
             (("add", memory_file, "It is old.", "--kind", code), 2),
             (("add", memory_file, "It is old.", f"--{code}"), 2),
             ((code, memory_file), 2),
@@ -218,7 +218,7 @@ def test_a_config_file_may_hold_anything(memory_file: Path, cli: Cli, rounds: Ro
             (f"{quoted} = 1", 2),
             (f"tenant = [{quoted}]", 1),
             (f"only = {quoted}", 2),
-            (f"model = {quoted}", 0),  # with nothing to ask it
+            (f"model = {quoted}", 1),
             (f"embedder = {quoted}", 0),
             (f"= {code}", 2),
         ):

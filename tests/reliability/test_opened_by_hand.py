@@ -27,6 +27,7 @@ from readme import every_command
 
 from slowwave.cli.app import run
 from slowwave.consolidation.agent import AgentMemory
+from slowwave.consolidation.model.answer_forms import StatedGroup
 
 # In these tests each database is called so, wherever it lies: a mirror and a copy, too.
 _DATABASE = re.compile(r".*\.(?:db|copy|new)(?:-wal|-shm|-journal|\.backup-[^.]*)?")
@@ -112,6 +113,7 @@ CALLS: dict[str, list[str]] = {
     "formats": ["formats"],
     # Its tools are called below.
     "mcp": ["2 mcp {file} --max-cost 1"],
+    "model-check": ["1 model-check --model no/such"],
     "fleet maintain": ["fleet maintain {fleet} --consolidate --workers 1"],
     "fleet report": [
         "fleet maintain {fleet} --consolidate --workers 1",
@@ -291,6 +293,9 @@ TOOLS: dict[str, Callable[[dict[str, str]], dict[str, object]]] = {
     "remember": lambda _: {"text": "The kettle is blue."},
     "consolidate_pending": lambda _: {},
     "consolidate_run": lambda _: {},
+    "consolidation_questions": lambda _: {},
+    "consolidation_answer": lambda _: {"answers": []},
+    "consolidate_propose": lambda places: {"ids": [places["memory"]] * 2, "text": "No."},
     "feedback": lambda places: {"memory_id": places["memory"], "helpful": True},
     "undo": lambda places: {"run_or_proposal": places["run"]},
 }
@@ -339,6 +344,7 @@ def test_no_call_of_an_agents_own_program_opens_a_database_by_hand(tmp_path: Pat
         ran = call("consolidate")
         call("questions")
         call("answer", {})
+        call("propose", StatedGroup(operation="merge", ids=[added], text="No."))
         call("stats")
         if ran.run_id is not None:
             call("undo", ran.run_id)
