@@ -98,10 +98,10 @@ class Outcome:
 
     @property
     def conflicts(self) -> tuple[Conflict, ...]:
-        """The conflicts that the run leaves: no proposal resolves them, no memory is archived."""
+        """The conflicts that stay: no proposal joins both memories, and neither is archived."""
         gone = {memory.id for memory in self.archived.leaving} if self.archived else set()
         joined = [
-            set(result.proposal.sources)
+            {*result.proposal.leaving, result.proposal.survivor}
             for result in self.results
             if result.state in ("planned", "applied")
         ]
@@ -110,7 +110,7 @@ class Outcome:
             conflict
             for conflict in (*self.plan.conflicts, *named)
             if gone.isdisjoint(conflict.sources)
-            and not any(sources.issuperset(conflict.sources) for sources in joined)
+            and not any(memories.issuperset(conflict.sources) for memories in joined)
         )
 
     @property

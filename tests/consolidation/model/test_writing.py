@@ -200,6 +200,18 @@ def test_a_conflict_that_the_same_run_resolves_is_not_reported_as_left(agent: Ag
     assert outcome.conflicts == ()
 
 
+def test_a_conflict_stays_listed_if_one_of_its_memories_stays_beside_the_new_text(
+    agent: Agent,
+) -> None:
+    agent.remember(told(CHOIR, "choir"))
+    update = group("update", ["m1", "m2"], "The secretary writes the choir's newsletter.")
+    lost = objecting(lost=[("m1", "printed at Holm")])
+    agent.server.responder = answering(lambda asked: groups(update, conflicts=[["m1", "m2"]]), lost)
+    outcome = agent.sleep()
+    assert only_result(outcome).proposal.leaving == ("choir-01",)
+    assert [conflict.sources for conflict in outcome.conflicts] == [("choir-00", "choir-01")]
+
+
 def test_a_conflict_whose_memories_can_all_be_true_is_none(agent: Agent) -> None:
     agent.remember(told(CHOIR, "choir"))
     agent.server.responder = answering(
