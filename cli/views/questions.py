@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
 # How a checking question must be answered: its checker must not know what the writer meant.
 CHECK_NOTE = "Answer this in a fresh context that sees nothing else, such as a subagent."
-
-
 # How much of an id is shown to people.
 _SHORT = 8
 
@@ -72,8 +70,8 @@ def left_as_text(left: OpenQuestions, file: Path) -> str:
     """Return how many questions are open, and how to see them; or that none is."""
     named = shlex.quote(str(file))
     if not left.questions:
-        runs = f"'slowwave answer {named}' runs the night with what is answered."
-        return clean(f"No question is open. {runs}")
+        runs = f"'slowwave answer {named}' runs the night with the answers."
+        return clean(f"No question is open. {runs}" if left.answered else "No question is open.")
     count = counted(len(left.questions), "question is", "questions are")
     return clean(
         f"{count} open, about {left.tokens:,} tokens: slowwave questions {named}. Nothing is "
