@@ -12,8 +12,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from slowwave.consolidation.model.agent_writer import AGENTS
 from slowwave.consolidation.model.answer_forms import StatedGroup
-from slowwave.consolidation.model.interface import Models
 from slowwave.consolidation.model.question import Dialogue, Question, Reply, resume
 from slowwave.consolidation.model.window_dialogue import CheckedGroup, WindowDialogue, WrittenGroups
 from slowwave.consolidation.options import CycleOptions, PlanOptions
@@ -38,7 +38,6 @@ from slowwave.store.undo.undoable import MIN_PREFIX
 
 _STALE_CHECK = "the answer is to another question: its memories or the text changed since"
 _DECIDED = "a person decided about these texts before, or they were undone"
-_AGENTS = Models(AGENT, AGENT)
 _PENDING = "proposal {} gives the same memories another text: apply or decline it first"
 _WAITS = "waits for review: an agent proposed it"
 
@@ -136,7 +135,7 @@ class Proposer:
         """Keep a proposal as pending, in a run of its own, unless it is pending already."""
         proposal = result.proposal
         waiting = replace(
-            result, state="pending", why=_WAITS, model=AGENT, model_key=_AGENTS.key, place=1
+            result, state="pending", why=_WAITS, model=AGENT, model_key=AGENTS.key, place=1
         )
         for decision in read_pending(file):
             if decision.key == proposal.id and decision.draft == proposal.draft.text:
@@ -159,7 +158,7 @@ class Proposer:
         options = CycleOptions(tenants=(self.tenant,))
         now = timestamp(self.now)
         snapshot = read_snapshot(
-            self.path, options, self.embedder.name, _AGENTS.key, now, self.progress
+            self.path, options, self.embedder.name, AGENTS.key, now, self.progress
         )
         compute_missing(snapshot, self.embedder, None, self.progress)
         (view,) = snapshot.views
@@ -168,10 +167,10 @@ class Proposer:
         if unfit:
             return OwnProposal(tuple(_why_unfit(view, memory_id) for memory_id in unfit))
         decided = snapshot.remembered - snapshot.waiting
-        chosen = PlanOptions(model_key=_AGENTS.key, remembered=decided)
+        chosen = PlanOptions(model_key=AGENTS.key, remembered=decided)
         memories = [shown[memory_id] for memory_id in dict.fromkeys(ids)]
         window = window_of(view, chosen, memories)
-        return OwnGroup(Job(window, tuple(view.sources(window.memories))), _AGENTS.key, _AGENTS)
+        return OwnGroup(Job(window, tuple(view.sources(window.memories))), AGENTS.key, AGENTS)
 
 
 def _why_unfit(view: TenantView, memory_id: str) -> str:

@@ -13,7 +13,8 @@ from .interface import Models
 from .question import Question, Reply, resume
 from .window_dialogue import WindowDialogue
 
-_AGENTS = Models(AGENT, AGENT)
+# Writes and checks.
+AGENTS = Models(AGENT, AGENT)
 _OPEN = "no answer yet"
 _WAITS = "waits for the answers to other questions"
 
@@ -29,7 +30,7 @@ class AgentWriter:
     model = AGENT
     checker = AGENT
     refused = None
-    key = _AGENTS.key
+    key = AGENTS.key
 
     def __init__(self, given: Mapping[str, str] | None = None) -> None:
         """Take answers by the ids of their questions; kept answers come before them."""
@@ -56,7 +57,7 @@ class AgentWriter:
 
     def _answered(self, job: Job, answers: AnswerStore) -> list[Result | AskedWindow] | None:
         """Return the results of a window; None if a question is open."""
-        dialogue = WindowDialogue(job, self.key, _AGENTS).run()
+        dialogue = WindowDialogue(job, self.key, AGENTS).run()
         results: list[Result | AskedWindow]
         more: list[Result | AskedWindow]
         results, question = resume(dialogue)

@@ -170,7 +170,7 @@ def test_a_closed_gate_asks_for_no_key(agent: Agent, cli: Cli) -> None:
         ("ollama/llama3.2", "http://127.0.0.1:11434", {}),
     ],
 )
-def test_what_tables_and_environment_tell_is_told_without_litellm(
+def test_a_model_that_tables_and_environment_settle_imports_no_litellm(
     model: str, api_base: str | None, variables: dict[str, str]
 ) -> None:
     code = (
