@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import product
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 from fixtures.night import FLAVOURS, Night, Told, lines, load
 from slowwave.consolidation.model.calls import Endpoint
@@ -56,6 +56,8 @@ from .known_answers import (
 _OTHER_VALUE = {"number", "name", "negation", "date", "time", "place", "unit"}
 # The roles of memories that say something of their own.
 _ALONE = ("near", "single")
+# Whatever was measured of a night.
+AnyNight = TypeVar("AnyNight")
 
 
 @dataclass(frozen=True)
@@ -301,12 +303,19 @@ def as_json(one: Measured) -> Json:
 
 def table(found: Mapping[str, Measured]) -> list[str]:
     """Return a line a figure, a column a life."""
-    columns = [["", *found]]
-    columns += [[label, *map(shown, found.values())] for label, shown in _FIGURES.items()]
-    first = max(len(line[0]) for line in columns)
-    widths = [max(map(len, column)) for column in list(zip(*columns, strict=True))[1:]]
+    return columns(found, _FIGURES)
+
+
+def columns(
+    found: Mapping[str, AnyNight], figures: Mapping[str, Callable[[AnyNight], str]]
+) -> list[str]:
+    """Return a line a figure, a column for each of what was measured."""
+    lines = [["", *found]]
+    lines += [[label, *map(shown, found.values())] for label, shown in figures.items()]
+    first = max(len(line[0]) for line in lines)
+    widths = [max(map(len, column)) for column in list(zip(*lines, strict=True))[1:]]
     return [
-        "  ".join([label.ljust(first), *map(str.rjust, cells, widths)]) for label, *cells in columns
+        "  ".join([label.ljust(first), *map(str.rjust, cells, widths)]) for label, *cells in lines
     ]
 
 
