@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import cached_property
-from itertools import combinations
+from itertools import combinations, product
 from typing import Any
 
 import numpy as np
@@ -476,19 +476,21 @@ def conflicts_right(life: Life, lineage: Lineage) -> Share:
     A conflict is a contradiction, two memories of one update, or a pair of "apart" that gives one
     thing two values; or it is between memories which say what those say.
     """
-    gold = life.gold
+    found = (tuple(map(lineage.within, pair)) for pair in life.conflicts)
+    right = (are_two_values(life.gold, first, second) for first, second in found)
+    return _share(zip(life.conflicts, right, strict=True))
+
+
+def are_two_values(gold: Gold, first: Iterable[str], second: Iterable[str]) -> bool:
+    """Whether of two groups of memories any two give one thing two values, by what is known."""
     known = {
         frozenset(map(gold.thing, pair)) for pair in (*gold.pairs_of(PAIRS[2]), *gold.two_values)
     }
     updates = {ids[0] for ids in gold.updates}
-
-    def right(pair: Pair) -> bool:
-        first, second = ({gold.thing(id) for id in lineage.within(item)} for item in pair)
-        return bool(first & second & updates) or any(
-            frozenset((former, latter)) in known for former in first for latter in second
-        )
-
-    return _share((pair, right(pair)) for pair in life.conflicts)
+    former, latter = ({gold.thing(memory) for memory in group} for group in (first, second))
+    return bool(former & latter & updates) or any(
+        frozenset(pair) in known for pair in product(former, latter)
+    )
 
 
 def _words(text: str) -> list[str]:

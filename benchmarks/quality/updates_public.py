@@ -40,7 +40,9 @@ from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from slowwave.consolidation.errors import ConsolidationError
 from slowwave.consolidation.evaluation.trial import keeps_facts
+from slowwave.consolidation.facts.reading import read
 from slowwave.consolidation.model.recording import open_recordings
+from slowwave.consolidation.thresholds import SHARED_WORDS
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.consolidation.writing.writer import Writer
 
@@ -209,8 +211,15 @@ def _texts_with(lineage: Lineage, memory: str) -> tuple[str, ...]:
 def _other(lineage: Lineage, memory: str, text: str) -> Fate:
     """Return what became of a memory that nothing overturns."""
     now = _texts_with(lineage, memory)
-    stands = lineage.rows[memory].active or any(keeps_facts(text, held) for held in now)
+    stands = lineage.rows[memory].active or any(_keeps(text, held) for held in now)
     return Fate(memory, text, "stands" if stands else "lost", now)
+
+
+def _keeps(told: str, text: str) -> bool:
+    """Whether a text has the values, the names and most other words of what was told."""
+    words = read(told).stem_set
+    shared = words & read(text).stem_set
+    return keeps_facts(told, text) and len(shared) >= SHARED_WORDS * len(words)
 
 
 def _is_overturned(lineage: Lineage, memory: str, store: Store) -> bool:

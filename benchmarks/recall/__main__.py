@@ -1,12 +1,17 @@
-"""What recall finds before and after one night without a model, beside plain ways to search.
+"""What recall finds before and after one night, beside plain ways to search.
 
     python -m benchmarks.recall [--json]
     python -m benchmarks.recall --nights
+    python -m benchmarks.recall --lives
     python -m benchmarks.recall --data FOLDER
     python -m benchmarks.recall --locomo locomo10.json --longmemeval longmemeval_s.json
 
-Without an option the nights of fixtures/ are measured, with the questions in fixtures/recall, and
-what is there of the shared data. With some, only what they name.
+    python -m benchmarks.recall ... --replay RECORDING [--checker NAME|none]
+
+Without an option the nights and lives of fixtures/ are measured, with the questions in
+fixtures/recall, and what is there of the shared data. With some, only what they name. A night is
+one without a model, except that of a life, which has a model's recorded answers. With --replay all
+are nights with a model; prompts that the recording lacks are written to RECORDING.missing.
 """
 
 from __future__ import annotations
@@ -23,9 +28,12 @@ from rich.console import Console
 
 from benchmarks.quality.bench import ROOT, Bench, Json
 from benchmarks.quality.environment import environment
+from benchmarks.quality.life import replaying
 from benchmarks.quality.vectors import KeptVectors
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
+from slowwave.consolidation.writing.writer import Writer
 
+from .lives import lives
 from .measured import Result, measured, together
 from .readers import read_locomo, read_longmemeval
 from .report import EXPLAINED, TUNED_ON, tables
@@ -49,8 +57,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     about = _about(chosen, bench)
     if not chosen.json:
         _introduce(console, about)
-    results = [_measured(bench, request) for request in _asked(chosen, bench)]
-    results += _all_nights(results)
+    replayed = replaying(chosen.replay, checker=chosen.checker) if chosen.replay else None
+    results = [_measured(bench, request, replayed) for request in _asked(chosen, bench)]
+    results += [*_together("night", results), *_together("life", results)]
     bench.embedder.keep()
     if chosen.json:
         found = {result.name: result.figures() for result in results}
@@ -63,6 +72,9 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.recall", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("--nights", action="store_true", help="the nights of fixtures/")
+    parser.add_argument("--lives", action="store_true", help="the lives of fixtures/")
+    parser.add_argument("--replay", type=Path, help="the recorded answers of a model")
+    parser.add_argument("--checker", default="same", help="who checks: a model's name, same, none")
     parser.add_argument("--data", type=Path, help="the folder of the shared data")
     parser.add_argument("--locomo", type=Path, help="LoCoMo's locomo10.json")
     parser.add_argument("--longmemeval", type=Path, help="LongMemEval's longmemeval_s.json")
@@ -74,7 +86,8 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _is_default(chosen: argparse.Namespace) -> bool:
-    return not any((chosen.nights, chosen.data, chosen.locomo, chosen.longmemeval))
+    named = (chosen.nights, chosen.lives, chosen.data, chosen.locomo, chosen.longmemeval)
+    return not any(named)
 
 
 def _bench(chosen: argparse.Namespace) -> Bench:
@@ -98,7 +111,7 @@ def _about(chosen: argparse.Namespace, bench: Bench) -> Json:
         **{name: item for name, item in environment(bench).items() if name not in _NOT_HERE},
         "tuned on": list(TUNED_ON),
         "measured": list(EXPLAINED),
-        "rounds": "1: one night without a model on each file, of which nothing depends on chance; "
+        "rounds": "1: one night on each file, of which nothing depends on chance; "
         "intervals are 95 %, of a paired bootstrap over the questions",
         "absent of the shared data": lacking or "nothing" if bench.data or lacking else "not asked",
     }
@@ -117,6 +130,8 @@ def _introduce(console: Console, about: Json) -> None:
 def _asked(chosen: argparse.Namespace, bench: Bench) -> Iterator[Asked]:
     if chosen.nights or _is_default(chosen):
         yield from nights()
+    if chosen.lives or _is_default(chosen):
+        yield from lives()
     if bench.data is not None:
         yield from shared(bench)
     if chosen.locomo is not None:
@@ -125,15 +140,16 @@ def _asked(chosen: argparse.Namespace, bench: Bench) -> Iterator[Asked]:
         yield read_longmemeval(chosen.longmemeval, chosen.questions)
 
 
-def _measured(bench: Bench, asked: Asked) -> Result:
+def _measured(bench: Bench, asked: Asked, replayed: Writer | None) -> Result:
     bench.say(f"{asked.name}: {len(asked.lines):,} memories, {len(asked.questions):,} questions")
-    return measured(asked, bench.embedder)
+    own = replaying(asked.recording) if asked.recording else None
+    return measured(asked, bench.embedder, replayed or own)
 
 
-def _all_nights(results: Sequence[Result]) -> list[Result]:
-    """Return one more result, of all nights together, if there are several."""
-    found = [result for result in results if result.name.startswith("night: ")]
-    return [together("the nights together", found)] if len(found) > 1 else []
+def _together(kind: str, results: Sequence[Result]) -> list[Result]:
+    """Return one more result, of all of a kind together, if there are several."""
+    found = [result for result in results if result.name.startswith(f"{kind}: ")]
+    return [together(f"{kind}: all together", found)] if len(found) > 1 else []
 
 
 if __name__ == "__main__":

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 
 from benchmarks.quality.bench import Json
 from benchmarks.quality.files import NOW, memory_file
 from benchmarks.quality.known import holds
+from benchmarks.quality.known_answers import Gold, are_two_values
 from slowwave.consolidation.evaluation.evaluate import (
     Difference,
     Evaluation,
@@ -18,18 +19,19 @@ from slowwave.consolidation.evaluation.evaluate import (
 )
 from slowwave.consolidation.evaluation.measures import (
     LOOKED_AT,
+    MANY,
     MeasuredHit,
     Measures,
     mean,
     measure,
 )
 from slowwave.consolidation.evaluation.questions import RecallQuestion
-from slowwave.consolidation.evaluation.trial import Trial, Trials, is_stale
+from slowwave.consolidation.evaluation.trial import SearchResults, Trial, Trials, is_stale
 from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.recall.index import RecallIndex, read_recallable_of
 from slowwave.consolidation.recall.search import Hit
 from slowwave.consolidation.vectors.embedder import Embedder
-from slowwave.consolidation.writing.writer import BuiltInWriter
+from slowwave.consolidation.writing.writer import BuiltInWriter, Writer
 
 from .baselines import Plain
 from .sets import Asked
@@ -50,6 +52,17 @@ STALE = "stale_at_10"
 
 
 @dataclass(frozen=True)
+class Hint:
+    """A hit among the first that is said to be older than another memory."""
+
+    question: str
+    text: str
+    later: str
+    # Whether they give one thing two values; None where that is not known.
+    is_right: bool | None
+
+
+@dataclass(frozen=True)
 class Result:
     """What the questions found, each way: a `Measures` a question, in their order."""
 
@@ -60,6 +73,10 @@ class Result:
     memories_before: int
     memories_after: int
     ways: Mapping[str, Sequence[Measures]]
+    # Before and after the night.
+    hints: Mapping[str, Sequence[Hint]]
+    # The number of questions of the night that got no answer.
+    unanswered: int
     seconds: float
 
     def figures(self) -> Json:
@@ -76,6 +93,13 @@ class Result:
             },
             "recall_at_10 by type": self.by_type("recall_at_10"),
             "questions about an old value": len(self._about_old()),
+            "stale after": [
+                self.questions[at].id
+                for at in self._about_old()
+                if self.ways[BY_TEXT][at].stale_at_10
+            ],
+            "hints": {way: [vars(hint) for hint in hints] for way, hints in self.hints.items()},
+            "windows without an answer": self.unanswered,
             "seconds": round(self.seconds, 1),
         }
 
@@ -126,12 +150,15 @@ class Result:
 NAMES = tuple(field.name for field in fields(Measures))
 
 
-def measured(asked: Asked, embedder: Embedder) -> Result:
-    """Run a night on a copy, as `slowwave eval` does, and the plain searches on the file before."""
+def measured(asked: Asked, embedder: Embedder, writer: Writer | None = None) -> Result:
+    """Run a night on a copy, as `slowwave eval` does, and the plain searches on the file before.
+
+    writer: None for a night without a model.
+    """
     began = time.monotonic()
     with memory_file(asked.lines) as path:
         trials = Trials(path, asked.questions, embedder, NOW, kept_hits=LOOKED_AT)
-        trial = trials.night(CycleOptions(), BuiltInWriter())
+        trial = trials.night(CycleOptions(), writer or BuiltInWriter())
         plain = Plain(RecallIndex(read_recallable_of(path, (), embedder.name), embedder))
         searches = {
             VECTORS: plain.by_vectors,
@@ -154,6 +181,11 @@ def measured(asked: Asked, embedder: Embedder) -> Result:
                     for way, search in searches.items()
                 },
             },
+            {
+                BEFORE: list(_hints(asked.gold, trials.questions, trials.before)),
+                AFTER: list(_hints(asked.gold, trials.questions, trial.after)),
+            },
+            sum(window.state != "applied" for window in trial.outcome.asked),
             time.monotonic() - began,
         )
     _agrees(result, evaluate(trials, trial))
@@ -172,8 +204,27 @@ def together(name: str, results: Sequence[Result]) -> Result:
         sum(result.memories_before for result in results),
         sum(result.memories_after for result in results),
         {way: [each for result in results for each in result.ways[way]] for way in results[0].ways},
+        {
+            way: [hint for result in results for hint in result.hints[way]]
+            for way in results[0].hints
+        },
+        sum(result.unanswered for result in results),
         sum(result.seconds for result in results),
     )
+
+
+def _hints(
+    gold: Gold | None, questions: Sequence[RecallQuestion], found: SearchResults
+) -> Iterator[Hint]:
+    """Yield what is said of the first hits of each question."""
+    sources = {hit.memory.id: hit.sources for hits in found.hits for hit in hits}
+    for question, hits in zip(questions, found.hits, strict=True):
+        for hit in hits[:MANY]:
+            if hit.later is not None:
+                older = (hit.memory.id, *hit.sources)
+                later = (hit.later.id, *sources.get(hit.later.id, ()))
+                is_right = None if gold is None else are_two_values(gold, older, later)
+                yield Hint(question.id, hit.memory.content, hit.later.content, is_right)
 
 
 def _by_keys(asked: Asked, trials: Trials, trial: Trial) -> dict[str, list[Measures]]:

@@ -35,6 +35,8 @@ EXPLAINED = (
     "in 500, in 1,000: recall within so many tokens of context. stale@10: the share of the "
     "questions about a changed value for which the old one is among 10, and nothing says that it "
     "is older than another, or may be.",
+    "hints: how often one of 10 hits is said to be older than another memory; wrong ones are those "
+    "of two memories that are known not to give one thing two values.",
     "The plain searches and the differences from them are of the file before the night.",
 )
 _TOKENS = "tokens_at_10"
@@ -54,7 +56,7 @@ def _measures(result: Result) -> Table:
         f"{result.name}: {len(result.questions)} questions, {result.without_evidence} left out "
         f"({result.seconds:.0f} s)"
     )
-    table = Table("", "memories", *_TITLES.values(), title=title)
+    table = Table("", "memories", *_TITLES.values(), title=title, caption=_caption(result))
     for way in result.ways:
         means = result.means(way)
         after = way.startswith(AFTER)
@@ -71,6 +73,17 @@ def _measures(result: Result) -> Table:
             )
             table.add_row(title, "", *cells)
     return table
+
+
+def _caption(result: Result) -> str:
+    """Return what is said of hits, and how much of the night is missing."""
+    parts = [
+        f"hints {way}: {len(hints)}, {sum(hint.is_right is False for hint in hints)} wrong"
+        for way, hints in result.hints.items()
+    ]
+    if result.unanswered:
+        parts.append(f"{result.unanswered} windows of the night without an answer")
+    return "; ".join(parts)
 
 
 def _types(result: Result) -> Table:

@@ -6,8 +6,11 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from benchmarks.quality.bench import ROOT, Bench, Json
+from benchmarks.quality.known_answers import Gold, gold_of
+from benchmarks.quality.life import gold_of_night
 from fixtures.night import FLAVOURS, Night, lines, load
 from slowwave.consolidation.evaluation.questions import RecallQuestion
 
@@ -25,6 +28,10 @@ class Asked:
     questions: Sequence[RecallQuestion]
     # Of a question, by its id, what stands in each text that answers it, where that is known.
     keys: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    # What is known about the memories, None where nothing is.
+    gold: Gold | None = None
+    # The answers of a model in the night; None for one without a model.
+    recording: Path | None = None
 
 
 def nights() -> Iterator[Asked]:
@@ -40,6 +47,7 @@ def nights() -> Iterator[Asked]:
             lines(known),
             questions,
             {row["id"]: keys[row["group"]] for row in rows},
+            gold_of(gold_of_night(known), {told.id: told.text for told in known.told}),
         )
 
 

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from benchmarks.recall.lives import lives
 from benchmarks.recall.readers import read_locomo, read_longmemeval
 from benchmarks.recall.sets import QUESTIONS, nights
 from fixtures.night import FLAVOURS
@@ -20,6 +21,27 @@ def test_each_question_about_a_night_has_memories_that_answer_it(flavour: str) -
         assert request.evidence_ids, request.id
         assert known >= {*request.evidence_ids, *request.stale_ids}
         assert bool(request.stale_ids) is (request.type == "update")
+
+
+def test_each_update_of_a_life_has_a_question_that_its_newest_value_answers() -> None:
+    for asked in lives():
+        assert asked.gold is not None
+        assert asked.recording is not None
+        moments = {line["id"]: line["observed_at"] for line in map(json.loads, asked.lines)}
+        about = [request for request in asked.questions if request.type == "update"]
+        answered = sorted((*request.stale_ids, *request.evidence_ids) for request in about)
+        assert answered == sorted(asked.gold.updates)
+        for request in asked.questions:
+            assert moments.keys() >= {*request.evidence_ids, *request.stale_ids}
+            if request.stale_ids:
+                newest = moments[request.evidence_ids[0]]
+                assert all(moments[stale] < newest for stale in request.stale_ids)
+        made = [request for request in asked.questions if request.type == "fact"]
+        assert made
+        assert all(
+            len({asked.gold.thing(memory) for memory in request.evidence_ids}) == 1
+            for request in made
+        )
 
 
 def test_locomo_is_read_as_it_is_published() -> None:
