@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 import typer
@@ -32,6 +33,12 @@ _OPTIONS = {
     "report": "'slowwave log FILE --html PATH' (or --md) after the run",
     "tree": "--lineage",
 }
+# Options that were removed, and what to do instead.
+_REMOVED = {
+    "guard": "compare recall before a run with 'slowwave eval FILE QUESTIONS.jsonl'",
+    "guard_limit": "compare recall before a run with 'slowwave eval FILE QUESTIONS.jsonl'",
+    "self": "pass a file of questions",
+}
 # Hidden options that are neither old nor settings.
 _CURRENT = frozenset({"consolidate", "format", "hook", "state"})
 
@@ -46,6 +53,12 @@ def current_command(args: list[str]) -> tuple[list[str], str | None]:
     return args, None
 
 
+def removed(spelling: str) -> str | None:
+    """Return a sentence about an option or a key that was removed; None if it was not."""
+    instead = _REMOVED.get(spelling.removeprefix("--").replace("-", "_"))
+    return None if instead is None else f"{spelling} was removed: {instead}."
+
+
 def old_commands() -> str:
     """Return the old commands and their replacements, for --help-all."""
     pairs = "; ".join(f"{old} is now {new}" for old, new in _COMMANDS.items())
@@ -53,7 +66,10 @@ def old_commands() -> str:
 
 
 def hints_of_options(context: typer.Context) -> Iterator[str]:
-    """Yield a hint for each hidden option on the command line."""
+    """Yield a hint for each hidden option on the command line, and each removed variable."""
+    for name in _REMOVED:
+        if (variable := f"SLOWWAVE_{name.upper()}") in os.environ:
+            yield f"{variable} has no effect: {removed(name)}"
     for option in context.command.params:
         if not isinstance(option, TyperOption) or not option.hidden or option.name in _CURRENT:
             continue

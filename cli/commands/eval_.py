@@ -42,15 +42,9 @@ def eval_(
     file: FileArgument,
     place: Place,
     questions: Annotated[
-        Path | None,
+        Path,
         typer.Argument(metavar="QUESTIONS.jsonl", help="Questions with the ids of their evidence."),
-    ] = None,
-    self_: Annotated[
-        bool,
-        typer.Option(
-            "--self", allow_from_autoenv=False, help="Query each memory by its own rarest words."
-        ),
-    ] = False,
+    ],
     *,
     only: OnlyOption = ALL_OPERATIONS,
     tenant: TenantsOption = None,
@@ -70,17 +64,14 @@ def eval_(
     Each line of QUESTIONS is {"id", "question", "evidence_ids"}, with optional "tenant", "type" and
     "stale_ids", the memories that contain an outdated value.
     """
-    if (questions is None) == (not self_):
-        raise typer.BadParameter("Specify a file of questions, or --self.")
     if ask and asking.model is None:
         raise typer.BadParameter("--ask needs --model.")
     from slowwave.consolidation.evaluation.evaluate import evaluate
-    from slowwave.consolidation.evaluation.guarded_night import refuse_unanswerable
     from slowwave.consolidation.evaluation.questions import read_questions
     from slowwave.consolidation.evaluation.trial import Trials
     from slowwave.consolidation.options import CycleOptions
 
-    queries = None if questions is None else read_questions(questions)
+    queries = read_questions(questions)
     output = Output(json, quiet)
     # Nothing is recorded: the run is on a copy.
     asking = replace(asking, model=asking.model if ask or asking.replay else None, record=None)
@@ -94,7 +85,6 @@ def eval_(
         trials = Trials(
             memory_file, queries, SentenceEmbedder(embedder), datetime.now(UTC), tenants, progress
         )
-        refuse_unanswerable(file, trials)
         signals.open()
         trial = trials.night(options, writer, signals)
         signals.close()

@@ -35,7 +35,6 @@ from slowwave.cli.nights.watch import Watch
 from slowwave.cli.reviewing.interactive import refuse_to_ask
 from slowwave.cli.terminal.exits import Code
 from slowwave.cli.terminal.output import Output
-from slowwave.cli.views.guard import guard_of
 from slowwave.cli.views.report_file import is_page, refuse_unwritable, refuse_unwritable_metrics
 from slowwave.cli.views.wiki import refuse_unwritable_wiki, write_after_change
 from slowwave.consolidation.options import CycleOptions, Review
@@ -143,10 +142,6 @@ def maintain(
     given = given_in(context) | phases
     # A config file for dry runs may set options that need one together with --no-dry-run.
     refuse_missing(context, _NEEDS)
-    if {"guard", "dry_run"} <= given and "ask" not in given and not given.isdisjoint(ASKING):
-        raise typer.BadParameter(
-            "In a dry run, --guard needs --ask: measuring recall calls the model."
-        )
     _refuse_unwritable(settings, plan_out, files, dry_run)
     if settings.interactive:
         refuse_to_ask(given, len(files), settings.log_format)
@@ -187,7 +182,6 @@ def maintain(
         dry_run,
         exit_code,
         verbose,
-        guard_of(settings.guard, settings.guard_limit) if "consolidate" in phases else None,
         settings.report,
         # The questions show what the report would.
         Output(json, quiet or settings.interactive),

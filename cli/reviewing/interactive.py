@@ -48,7 +48,7 @@ def sees_questions() -> bool:
 
 def refuse_to_ask(given: Collection[str], files: int, log_format: str) -> None:
     """Refuse questions that nobody can answer, or whose answers would have no effect."""
-    for name in ("dry_run", "json", "quiet", "guard"):
+    for name in ("dry_run", "json", "quiet"):
         if name in given:
             option = name.replace("_", "-")
             raise typer.BadParameter(f"--interactive cannot be combined with --{option}.")

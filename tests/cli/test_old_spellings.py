@@ -48,7 +48,7 @@ PHASES = [
 SETTINGS = {
     "api_base": "http://127.0.0.1:9/v1", "checker": "none", "concurrency": 2, "max_calls": 3,
     "max_tokens": 3, "max_time": 3, "min_interval": "1h", "min_new": 1, "retain": "keep=30d",
-    "keep_backups": 3, "guard": "self", "guard_limit": 0.5, "log_format": "text",
+    "keep_backups": 3, "log_format": "text",
     "metrics_file": "METRICS", "report": "PAGE", "wiki": "WIKI", "record": "RECORD",
     "replay": "REPLAY", "monthly_budget": "2 USD",
 }  # fmt: skip
@@ -144,6 +144,35 @@ def test_an_option_that_is_a_setting_now_still_works_and_names_the_setting(
     by_setting = cli("maintain", places["FILE"], setting(name, value), "--json")
     assert (ended.code, by_setting.code, "Deprecated" in by_setting.err) == (0, 0, False)
     assert by_setting.json.keys() == ended.json.keys()
+
+
+@pytest.mark.parametrize(
+    ("words", "instead"),
+    [
+        ("maintain FILE --guard self", "slowwave eval FILE QUESTIONS.jsonl"),
+        ("maintain FILE --guard-limit 0.5", "slowwave eval FILE QUESTIONS.jsonl"),
+        ("eval FILE --self", "file of questions"),
+    ],
+)
+def test_a_removed_option_ends_with_what_to_do_instead(
+    words: str, instead: str, memory_file: Path, cli: Cli
+) -> None:
+    ended = cli(*words.replace("FILE", str(memory_file)).split())
+    assert (ended.code, "was removed: " in ended.err, instead in ended.err) == (2, True, True)
+
+
+def test_a_removed_setting_ends_with_what_to_do_instead(memory_file: Path, cli: Cli) -> None:
+    path = memory_file.with_name("slowwave.toml")
+    path.write_text("guard = 'questions.jsonl'\n")
+    ended = cli("maintain", memory_file)
+    assert (ended.code, "guard was removed: " in ended.err, str(path) in ended.err) == (
+        2,
+        True,
+        True,
+    )
+    path.unlink()
+    left = cli("maintain", memory_file, setting("guard", "self"))
+    assert (left.code, "SLOWWAVE_GUARD has no effect" in left.err) == (0, True)
 
 
 def test_interactive_names_review_ask(places: dict[str, str], cli: Cli) -> None:

@@ -92,7 +92,7 @@ CALLS: dict[str, list[str]] = {
     "list": ["list {file}"],
     "show": ["show {file} {memory}", "show {file} {memory} --lineage"],
     "recall": ["recall {file} kettle", "recall {file} kettle --archived"],
-    "eval": ["eval {file} --self", "eval {file} {questions}"],
+    "eval": ["eval {file} {questions}"],
     "conflicts": ["conflicts {file}"],
     "log": [
         "log {file}",
