@@ -36,7 +36,7 @@ _FIGURES = pytest.StashKey[Figures]()
 # What `make test-fast` leaves out. Folders and modules: kills, faults and races, extensions, and
 # what asks other programs, builds a package or measures.
 _SLOW_MODULES = re.compile(
-    r"/tests/(reliability|extensions)/|/test_(benchmarks|demo|interactive|life_figures|loaded"
+    r"/tests/(reliability|extensions)/|/test_(benchmarks|demo|life_figures|loaded"
     r"|newcomer|readme|read_only|recall_benchmark|recipes|wheel)"
 )
 # And tests elsewhere that name one of these: they start a process, repeat as often as configured,

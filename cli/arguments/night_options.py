@@ -143,11 +143,3 @@ class NightSettings:
             "a dry run.",
         ),
     ] = None
-    interactive: Annotated[
-        bool,
-        setting(
-            "--interactive",
-            allow_from_autoenv=False,
-            help="Ask about each proposal at the terminal.",
-        ),
-    ] = False

@@ -29,14 +29,15 @@ _OPTIONS = {
     "decay": "--phase decay",
     "purge": "--phase purge",
     "max_active": "--phase limit, with max_active in slowwave.toml",
-    "interactive": "--review always, followed by 'slowwave review ask FILE'",
     "report": "'slowwave log FILE --html PATH' (or --md) after the run",
     "tree": "--lineage",
 }
-# Options that were removed, and what to do instead.
+# Options and commands that were removed, and what to do instead.
 _REMOVED = {
     "guard": "compare recall before a run with 'slowwave eval FILE QUESTIONS.jsonl'",
     "guard_limit": "compare recall before a run with 'slowwave eval FILE QUESTIONS.jsonl'",
+    "interactive": "pass --review always, then decide with 'slowwave review FILE'",
+    "review ask": "decide with 'slowwave review FILE', or on a screen with --tui",
     "self": "pass a file of questions",
 }
 # Hidden options that are neither old nor settings.
@@ -44,7 +45,12 @@ _CURRENT = frozenset({"consolidate", "format", "hook", "state"})
 
 
 def current_command(args: list[str]) -> tuple[list[str], str | None]:
-    """Return the arguments in the current spelling, and a hint if it was an old one."""
+    """Return the arguments in the current spelling, and a hint if it was an old one.
+
+    Raises `typer.BadParameter` for a command that was removed.
+    """
+    if (sentence := removed(" ".join(args[:2]))) is not None:
+        raise typer.BadParameter(sentence)
     for old, new in _COMMANDS.items():
         length = len(old.split())
         if args[:length] == old.split():
@@ -54,7 +60,7 @@ def current_command(args: list[str]) -> tuple[list[str], str | None]:
 
 
 def removed(spelling: str) -> str | None:
-    """Return a sentence about an option or a key that was removed; None if it was not."""
+    """Return a sentence about what was removed, however it is spelled; None if it was not."""
     instead = _REMOVED.get(spelling.removeprefix("--").replace("-", "_"))
     return None if instead is None else f"{spelling} was removed: {instead}."
 

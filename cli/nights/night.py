@@ -79,8 +79,6 @@ class Night:
     monthly_usd: float | None = None
     # How many calls run at one time, for the estimate of a dry run.
     concurrency: int = 4
-    # Whether a terminal shows progress, even if questions replace the report.
-    shows_progress: bool = True
 
     def on(self, files: Sequence[Place]) -> int:
         """Maintain each file, and return the worst of their exit codes.
@@ -188,7 +186,7 @@ class Night:
             self.output.note(clean(f"{place.named} gets merges only, and no new texts. {why}"))
             options = options.without_new_texts()
         signals.open()
-        with shown_progress(not self.shows_progress) as progress:
+        with shown_progress(self.output.quiet) as progress:
             # Libraries that call a model create reference cycles, and may do so for hours.
             calls_model = writer.model is not None
             with nullcontext() if calls_model else without_garbage_collection():

@@ -152,6 +152,8 @@ def test_an_option_that_is_a_setting_now_still_works_and_names_the_setting(
         ("maintain FILE --guard self", "slowwave eval FILE QUESTIONS.jsonl"),
         ("maintain FILE --guard-limit 0.5", "slowwave eval FILE QUESTIONS.jsonl"),
         ("eval FILE --self", "file of questions"),
+        ("maintain FILE --interactive", "slowwave review FILE"),
+        ("review ask FILE", "slowwave review FILE"),
     ],
 )
 def test_a_removed_option_ends_with_what_to_do_instead(
@@ -173,11 +175,6 @@ def test_a_removed_setting_ends_with_what_to_do_instead(memory_file: Path, cli: 
     path.unlink()
     left = cli("maintain", memory_file, setting("guard", "self"))
     assert (left.code, "SLOWWAVE_GUARD has no effect" in left.err) == (0, True)
-
-
-def test_interactive_names_review_ask(places: dict[str, str], cli: Cli) -> None:
-    ended = cli("maintain", places["FILE"], "--interactive")
-    assert (ended.code, "review ask" in ended.err) == (2, True)
 
 
 def test_maintain_alone_consolidates_and_takes_the_flag_without_a_hint(
@@ -228,4 +225,4 @@ def test_a_config_file_with_the_old_keys_of_phases_still_names_the_phases(
 def test_every_hidden_option_is_tried_here() -> None:
     hidden = {option.name for option in every_command()["maintain"].params if option.hidden}
     tried = {*SETTINGS, "all_phases", "expire", "decay", "purge", "max_active", "consolidate"}
-    assert hidden == tried | {"interactive", "enabled"}
+    assert hidden == tried | {"enabled"}

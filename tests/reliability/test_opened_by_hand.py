@@ -87,7 +87,6 @@ CALLS: dict[str, list[str]] = {
     "review approve": ["review approve {pending} {proposal}"],
     "review decline": ["review decline {pending} --all --reason no"],
     "review edit": ["1 review edit {pending} {proposal} --text No."],
-    "review ask": ["2 review ask {pending}"],
     "review apply": ["review apply {pending} {plan}"],
     "list": ["list {file}"],
     "show": ["show {file} {memory}", "show {file} {memory} --lineage"],
