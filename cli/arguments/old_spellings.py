@@ -32,11 +32,14 @@ _OPTIONS = {
     "report": "'slowwave log FILE --html PATH' (or --md) after the run",
     "tree": "--lineage",
 }
+_GRAPH = "pass --lineage --json for a program, or --html for a person"
 # Options and commands that were removed, and what to do instead.
 _REMOVED = {
+    "dot": _GRAPH,
     "guard": "compare recall before a run with 'slowwave eval FILE QUESTIONS.jsonl'",
     "guard_limit": "compare recall before a run with 'slowwave eval FILE QUESTIONS.jsonl'",
     "interactive": "pass --review always, then decide with 'slowwave review FILE'",
+    "mermaid": _GRAPH,
     "review ask": "decide with 'slowwave review FILE', or on a screen with --tui",
     "self": "pass a file of questions",
 }

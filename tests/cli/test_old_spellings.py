@@ -18,8 +18,8 @@ from slowwave.cli.arguments.old_spellings import old_commands
 # An old command, the current one, and what the hint says; names in braces are ids of the file.
 COMMANDS = [
     ("trace FILE {memory}", "show FILE {memory} --lineage", "slowwave show --lineage"),
-    ("trace FILE {memory} --dot", "show FILE {memory} --dot", "slowwave show --lineage"),
     ("trace FILE {memory} --json", "show FILE {memory} --lineage --json", "show --lineage"),
+    ("show FILE {memory} --tree", "show FILE {memory} --lineage", "--tree is now --lineage"),
     ("diff FILE {run}", "log FILE {run} --diff", "slowwave log --diff"),
     ("diff FILE {run} --json", "log FILE {run} --diff --json", "slowwave log --diff"),
     ("report FILE --md -", "log FILE --md -", "slowwave log"),
@@ -153,6 +153,8 @@ def test_an_option_that_is_a_setting_now_still_works_and_names_the_setting(
         ("maintain FILE --guard-limit 0.5", "slowwave eval FILE QUESTIONS.jsonl"),
         ("eval FILE --self", "file of questions"),
         ("maintain FILE --interactive", "slowwave review FILE"),
+        ("show FILE smoke --dot", "--lineage --json"),
+        ("trace FILE smoke --mermaid", "--html"),
         ("review ask FILE", "slowwave review FILE"),
     ],
 )
