@@ -37,7 +37,7 @@ _FIGURES = pytest.StashKey[Figures]()
 # what asks other programs, builds a package or measures.
 _SLOW_MODULES = re.compile(
     r"/tests/(reliability|extensions)/|/test_(benchmarks|demo|life_figures|loaded"
-    r"|newcomer|readme|read_only|recall_benchmark|recipes|wheel)"
+    r"|readme|read_only|recall_benchmark|recipes|wheel)"
 )
 # And tests elsewhere that name one of these: they start a process, repeat as often as configured,
 # or load modules for seconds.

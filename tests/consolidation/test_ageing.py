@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from builders import NOW, a_decision, a_memory, a_run, copy_of, decide, put
+from builders import NOW, a_memory, a_run, copy_of, put
 from cli_calls import Cli
 from commands import configure, setting
 from model_nights import Agent, a_fact
@@ -406,16 +406,6 @@ def test_a_memory_that_an_agent_changed_since_the_plan_stays(memory_file: Path) 
     )
     with open_writing(memory_file) as file:
         assert retire_memories(file, "run-1", "limit", planned, timestamp(NOW)) == ["two"]
-
-
-def test_sources_of_pending_proposals_are_not_archived(
-    memory_file: Path, embedder: SentenceEmbedder
-) -> None:
-    put(memory_file, stored("waits", hours=99), stored("new"))
-    a_run(memory_file)
-    decide(memory_file, a_decision(state="pending", sources=("waits",)))
-    aged(memory_file, embedder, limit=1)
-    assert states(memory_file) == {"waits": "active", "new": "archived"}
 
 
 # ---- killed ----

@@ -62,19 +62,6 @@ def test_the_folder_is_recognised_and_another_is_not(folder: Path, tmp_path: Pat
     assert recognised(tmp_path) == []
 
 
-def test_a_dry_run_leaves_every_file_and_its_time(
-    folder: Path, cli: Cli, model: tuple[str, ...]
-) -> None:
-    before = content(folder)
-    command = ("maintain", folder, "--consolidate", "--dry-run", "--json")
-    assert {proposal["operation"] for proposal in cli(*command).json["proposals"]} == {"merge"}
-    first, second = (cli(*command, "--ask", *model) for _ in "12")
-    assert {proposal["operation"] for proposal in first.json["proposals"]} == {"merge", "update"}
-    assert first.out == second.out
-    assert content(folder) == before
-    assert [item.name for item in folder.parent.iterdir()] == ["memory"]
-
-
 def test_the_index_has_a_line_for_each_memory_and_no_other(
     folder: Path, cli: Cli, model: tuple[str, ...]
 ) -> None:
@@ -95,13 +82,6 @@ def test_what_the_user_is_like_and_what_has_reasons_or_a_link_stays(folder: Path
     for name in ("dark-mode.md", "dark-mode-again.md", "second-reader.md", "refunds.md"):
         assert after[name] == before[name]
     assert after["notes.md"] == before["notes.md"]
-
-
-def test_the_second_run_writes_nothing(folder: Path, cli: Cli, model: tuple[str, ...]) -> None:
-    consolidated(cli, folder, *model)
-    before = content(folder), (folder / "MEMORY.md").stat().st_mtime_ns
-    assert cli("maintain", folder, "--consolidate", "--json", *model).json["proposals"] == []
-    assert (content(folder), (folder / "MEMORY.md").stat().st_mtime_ns) == before
 
 
 def test_undo_gives_the_files_back_with_their_times(
