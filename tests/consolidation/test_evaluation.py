@@ -13,7 +13,6 @@ from model_server import model_server
 from nights import NOW, OTHERS, fill, night, of_one_thing, told
 
 from slowwave.consolidation.errors import QuestionsError
-from slowwave.consolidation.evaluation.evaluate import evaluate
 from slowwave.consolidation.evaluation.measures import MeasuredHit, measure
 from slowwave.consolidation.evaluation.questions import (
     RecallQuestion,
@@ -90,13 +89,14 @@ def test_a_file_is_measured_on_a_copy_and_stays_as_it_is(
     before = filled.read_bytes()
     question = asked("Who carries the pager at weekends?", *(f"oncall-{n:02d}" for n in range(8)))
     trials = Trials(filled, [question, asked("Nobody knows", "absent")], embedder, NOW)
-    found = evaluate(trials, trials.night(CycleOptions(), BuiltInWriter()))
+    after = trials.night(CycleOptions(), BuiltInWriter()).after
     assert filled.read_bytes() == before
-    assert (found.questions, found.without_evidence) == (1, 1)
-    assert found.memories_after < found.memories_before == 11
+    assert (len(trials.questions), trials.without_evidence) == (1, 1)
+    assert after.memories < trials.before.memories == 11
+    (was,), (now,), (by_lineage,) = trials.before.by_text, after.by_text, after.by_lineage
     # Eight tellings do not fit among five hits; one memory that was made of them does.
-    assert found.before.recall_at_5 < 1.0 == found.by_lineage.recall_at_5
-    assert found.after.tokens_at_10 < found.before.tokens_at_10
+    assert was.recall_at_5 < 1.0 == by_lineage.recall_at_5
+    assert now.tokens_at_10 < was.tokens_at_10
 
 
 def test_the_night_that_is_tried_is_the_night_that_would_run(
@@ -125,9 +125,10 @@ def test_an_old_value_that_is_handed_over_as_what_is_so_counts_as_stale(
     for stale, handed_over in (("m-00", 0.0), ("m-04", 1.0)):
         question = asked("When is the wiki backed up?", "m-01", stale_ids=[stale])
         trials = Trials(memory_file, [question], embedder, NOW)
-        found = evaluate(trials, trials.night(CycleOptions(), BuiltInWriter()))
-        assert (found.before.stale_at_10, found.after.stale_at_10) == (handed_over, handed_over)
-        assert found.after.recall_at_10 == 1.0
+        (before,) = trials.before.by_text
+        (after,) = trials.night(CycleOptions(), BuiltInWriter()).after.by_text
+        assert (before.stale_at_10, after.stale_at_10) == (handed_over, handed_over)
+        assert after.recall_at_10 == 1.0
 
 
 @pytest.mark.parametrize(
