@@ -195,6 +195,7 @@ def dreaming(path: Path, answer: Callable[[dict[str, Any]], str], *more: str) ->
     return Ended(process.returncode, "".join(lines), err)
 
 
+@pytest.mark.slow
 def test_dream_asks_until_the_night_is_done(memory_file: Path, tmp_path: Path, cli: Cli) -> None:
     fill(memory_file, facts(2))
     alone = tmp_path / "alone.db"

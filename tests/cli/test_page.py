@@ -225,6 +225,7 @@ def test_a_report_of_more_proposals_than_can_be_shown_says_so(
     assert f"of {count} proposals" in page
 
 
+@pytest.mark.slow
 def test_markdown_fits_a_comment_however_much_memories_say(
     memory_file: Path, embedder: SentenceEmbedder, cli: Cli
 ) -> None:

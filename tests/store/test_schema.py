@@ -136,10 +136,6 @@ ALLOWED: dict[tuple[str, str], tuple[object, ...]] = {
 }
 
 
-def cases(values: dict[tuple[str, str], tuple[object, ...]]) -> list[tuple[str, str, object]]:
-    return [(table, column, value) for (table, column), many in values.items() for value in many]
-
-
 @pytest.fixture(scope="module")
 def connection(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """Provide an agent's connection to a file with one memory and one run."""
@@ -168,19 +164,22 @@ def test_a_whole_row_is_taken(connection: sqlite3.Connection, table: str) -> Non
     assert insert(connection, table, row_of(connection, table)) == 1
 
 
-@pytest.mark.parametrize(("table", "column", "value"), cases(REFUSED))
+@pytest.mark.parametrize(("table", "column"), REFUSED)
 def test_a_value_outside_of_its_vocabulary_is_refused(
-    connection: sqlite3.Connection, table: str, column: str, value: object
+    connection: sqlite3.Connection, table: str, column: str
 ) -> None:
-    with pytest.raises(sqlite3.IntegrityError, match=column):
-        insert(connection, table, row_of(connection, table) | {column: value})
+    for value in REFUSED[table, column]:
+        with pytest.raises(sqlite3.IntegrityError, match=column):
+            insert(connection, table, row_of(connection, table) | {column: value})
+            pytest.fail(f"{value!r} was taken")
 
 
-@pytest.mark.parametrize(("table", "column", "value"), cases(ALLOWED))
+@pytest.mark.parametrize(("table", "column"), ALLOWED)
 def test_every_word_of_a_vocabulary_is_taken(
-    connection: sqlite3.Connection, table: str, column: str, value: object
+    connection: sqlite3.Connection, table: str, column: str
 ) -> None:
-    assert insert(connection, table, row_of(connection, table) | {column: value}) == 1
+    for value in ALLOWED[table, column]:
+        assert insert(connection, table, row_of(connection, table) | {column: value}) == 1
 
 
 def test_the_file_has_the_tables_of_the_design_each_with_a_comment_on_its_rows(
