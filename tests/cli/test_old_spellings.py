@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from shutil import copyfile, copytree
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from nights import TWINS, fill, picture, rows, told
 from places import FIXTURES
 from readme import every_command
 
+from slowwave.cli.app import run
 from slowwave.cli.arguments.old_spellings import old_commands
 
 # An old command, the current one, and what the hint says; names in braces are ids of the file.
@@ -54,29 +56,41 @@ SETTINGS = {
 }  # fmt: skip
 
 
+@pytest.fixture(scope="module")
+def after_a_night(tmp_path_factory: pytest.TempPathFactory, empty_file: Path) -> Path:
+    """Provide a folder with a file after a night, one with a proposal that waits, and a plan."""
+    folder = tmp_path_factory.mktemp("night")
+    file, waiting, plan = (folder / name for name in ("memory.db", "waiting.db", "plan.json"))
+    copyfile(empty_file, file)
+    fill(file, told(TWINS, "twin"))
+    copyfile(file, waiting)
+    for command in (
+        ["maintain", waiting, "--review", "always"],
+        ["maintain", file, "--dry-run", "--plan-out", plan],
+        ["maintain", file],
+    ):
+        assert run([*map(str, command), "--quiet"]) == 0
+    return folder
+
+
 @pytest.fixture
-def places(memory_file: Path, cli: Cli) -> dict[str, str]:
-    """Provide a file after a night, one with a proposal that waits, and ids of both."""
-    fill(memory_file, told(TWINS, "twin"))
-    waiting = memory_file.with_name("waiting.db")
-    waiting.write_bytes(memory_file.read_bytes())
-    cli("maintain", waiting, "--review", "always")
-    plan = memory_file.with_name("plan.json")
-    cli("maintain", memory_file, "--dry-run", "--plan-out", plan)
-    cli("maintain", memory_file)
-    (run,) = rows(memory_file, "SELECT id FROM runs")
-    (kept,) = rows(memory_file, "SELECT id FROM memories WHERE status = 'active'")
-    (gone,) = rows(memory_file, "SELECT id FROM memories WHERE status = 'superseded'")
+def places(after_a_night: Path, tmp_path: Path) -> dict[str, str]:
+    """Provide copies of these files, and ids of both."""
+    folder = copytree(after_a_night, tmp_path / "copy")
+    file, waiting = folder / "memory.db", folder / "waiting.db"
+    (run_,) = rows(file, "SELECT id FROM runs")
+    (kept,) = rows(file, "SELECT id FROM memories WHERE status = 'active'")
+    (gone,) = rows(file, "SELECT id FROM memories WHERE status = 'superseded'")
     (proposal,) = rows(waiting, "SELECT key FROM proposals")
     return {
-        "FILE": str(memory_file),
+        "FILE": str(file),
         "WAITING": str(waiting),
-        "NEW": str(memory_file.with_name("new.db")),
-        "{run}": run["id"],
+        "NEW": str(folder / "new.db"),
+        "{run}": run_["id"],
         "{memory}": kept["id"],
         "{gone}": gone["id"],
         "{waiting}": proposal["key"],
-        "{plan}": str(plan),
+        "{plan}": str(folder / "plan.json"),
     }
 
 
