@@ -635,20 +635,6 @@ def test_with_verbose_a_purge_reports_why_each_memory_stays(lived: Path, cli: Cl
     assert "what purged says (purged)" in said
 
 
-def test_a_purge_and_its_dry_run_name_the_memories_and_warn_that_it_is_permanent(
-    lived: Path, cli: Cli
-) -> None:
-    for options, done, went in (
-        (["--dry-run"], "To be purged", "would go"),
-        ([], "Purged", "went"),
-    ):
-        said = cli("maintain", lived, "--phase", "purge", *options).out
-        assert f"\n{done}: 1 memory superseded long ago." in said
-        assert f"A purge cannot be undone. These {went}:\n" in said
-        # By its id.
-        assert "what purged says (purged)\n" in said
-
-
 # ---- a year, or the beginning of one ----
 
 
