@@ -125,6 +125,7 @@ def test_answers_that_cannot_be_used_are_told_with_their_reason(
     assert found["questions"] == [question]
 
 
+@pytest.mark.slow
 def test_review_holds_back_what_an_agent_wrote(retold: Path, cli: Cli, give: Give) -> None:
     answer = from_recording(ANSWERS)
     while questions := asked(cli, retold, "--review", "always"):

@@ -153,6 +153,7 @@ def test_the_order_of_memories_plays_no_part(seed: int) -> None:
     assert sorted(map(sorted, plain)) == sorted(sorted(order[part].tolist()) for part in mixed)
 
 
+@pytest.mark.slow
 def test_the_order_in_which_a_file_was_filled_plays_no_part(agent: Agent) -> None:
     memories = [*near_pairs(20), *a_fact(), *a_fact(HOTEL)]
     plans = []

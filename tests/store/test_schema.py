@@ -526,6 +526,7 @@ def extension_parts() -> set[str]:
     return {part.split()[1] for part in made - fresh_parts().keys()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", KEPT_VERSIONS[1:])
 def test_version_1_migrated_to_a_later_version_has_the_tables_of_the_file_that_is_kept_of_it(
     tmp_path: Path, version: int
@@ -573,6 +574,7 @@ with open_writing(Path(sys.argv[1])):
 """
 
 
+@pytest.mark.slow
 def test_of_several_processes_that_bring_one_file_up_to_date_none_fails(tmp_path: Path) -> None:
     path = of_version(1, tmp_path)
     execute(path, "PRAGMA journal_mode = WAL")
