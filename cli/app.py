@@ -93,7 +93,6 @@ REVIEW_COMMANDS: dict[str, Command] = {
     "approve": review.approve,
     "decline": review.decline,
     "edit": review.edit,
-    "ask": review.ask,
     "apply": apply.apply,
 }
 # The panels of the first help screen, in its order.

@@ -24,8 +24,6 @@ class CycleOptions:
     tenants: tuple[str, ...] = ()
     only: frozenset[Operation] = frozenset(OPERATIONS)
     include_protected: bool = False
-    # The ids of proposals that are not made, because recall would fall.
-    excluded: frozenset[str] = frozenset()
     # The ids of the only proposals that are applied; None applies all.
     approved: frozenset[str] | None = None
     # Which proposals wait for review.
@@ -65,8 +63,6 @@ class PlanOptions:
     asked: frozenset[tuple[str, str]] = frozenset()
     only: frozenset[Operation] = frozenset(OPERATIONS)
     include_protected: bool = False
-    # The ids of proposals that are not made.
-    excluded: frozenset[str] = frozenset()
     # The keys of remembered decisions.
     remembered: frozenset[str] = frozenset()
     # The keys of pending proposals.

@@ -130,8 +130,6 @@ class Window:
     operations: frozenset[Operation]
     # The keys of remembered decisions, which are not proposed again.
     decided: frozenset[str]
-    # The keys of proposals that are dropped if a model makes them.
-    excluded: frozenset[str]
     # The estimated tokens of the question and the answer.
     prompt_tokens: int
     answer_tokens: int

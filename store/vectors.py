@@ -124,16 +124,6 @@ def read_dimensions(file: MemoryFile) -> dict[str, int]:
     return {row["model"]: row["d"] for row in rows}
 
 
-def ids_with_vectors(file: MemoryFile, model: str) -> list[str]:
-    """Return the ids of the active memories with a vector of a model, sorted."""
-    rows = file.db.conn.execute(
-        "SELECT memory_id FROM embeddings JOIN memories ON id = memory_id "
-        "WHERE model = ? AND status = 'active' ORDER BY 1",
-        [model],
-    )
-    return [memory_id for (memory_id,) in rows]
-
-
 def read_vectors_by_id(
     file: MemoryFile, model: str, ids: Sequence[str]
 ) -> Iterator[tuple[str, str, bytes]]:

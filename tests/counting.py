@@ -1,10 +1,17 @@
-"""How much work is done, counted in calls: a clock tells little on a busy machine."""
+"""How much work is done, counted in calls, and how often hypothesis tries."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable
 from types import FrameType
+
+from hypothesis import settings
+
+
+def examples(count: int) -> int:
+    """Return how many examples to try: fewer in `make test-fast`."""
+    return min(count, settings().max_examples)
 
 
 def calls(work: Callable[[], object], of: str = "") -> int:

@@ -23,17 +23,17 @@ _SPLIT = re.compile(r"[\s|]+")
 # The numbers reached. They may only fall: a wrong join or a lost detail is answered by a better
 # prompt, question or training pair, never by a list of words.
 MOST = {
-    "lines": 3_785,
+    "lines": 3_784,
     "regular expressions": 48,
     "listed words": 484,
     "thresholds": 44,
-    "lines of the core": 37_701,
-    "lines of extensions": 12_928,
+    "lines of the core": 36_959,
+    "lines of extensions": 12_877,
     # Without --format and --state, which leave every command with the formats of other agents.
     "options of maintain": 19,
     "commands on the first help screen": 15,
     "modules over 350 lines": 3,
-    "modules that only one other imports": 59,
+    "modules that only one other imports": 57,
     # ruff refuses every other function with a complexity above 10.
     "functions that are too complex": 1,
 }

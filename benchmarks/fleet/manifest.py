@@ -37,7 +37,7 @@ def main() -> None:
             writer.add(unchanged(f"team-{number % 97}/agent-{number}.db", known, "2026-03-10"))
         writer.end(_NOW, True, source="all")
         say("writing the receipts", files, time.process_time() - began)
-        size = sum(item.stat().st_size for item in Path(place).rglob("*.parquet"))
+        size = sum(item.stat().st_size for item in Path(place).rglob("*.jsonl.gz"))
         say_line(f"they take {size / files:.0f} bytes a file")
         began = time.process_time()
         keys = (f"team-{number % 97}/agent-{number}.db" for number in range(files))

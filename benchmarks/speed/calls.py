@@ -167,7 +167,6 @@ def _windows(view: TenantView) -> Iterator[Window]:
             apart=frozenset(),
             operations=frozenset(OPERATIONS),
             decided=frozenset(),
-            excluded=frozenset(),
             prompt_tokens=estimate.prompt,
             answer_tokens=estimate.answer,
         )

@@ -17,7 +17,7 @@ from slowwave.cli.terminal.exits import EXIT_CODES
 from slowwave.cli.terminal.output import PLACE_OF, Output
 
 from .addresses import with_originals, without_secrets
-from .old_spellings import current_command, hints_of_options, old_commands
+from .old_spellings import current_command, hints_of_options, old_commands, removed
 from .settings import is_path, place_named
 
 HELP_ALL = "--help-all"
@@ -33,8 +33,14 @@ class ConfiguredCommand(TyperCommand):
         if HELP_ALL in args:
             args = _help_for(ctx)
         shown, originals = without_secrets(ctx, args)
-        self._refuse_misuse(ctx, shown)
-        rest = super().parse_args(ctx, shown)
+        try:
+            self._refuse_misuse(ctx, shown)
+            rest = super().parse_args(ctx, shown)
+        except typer.TyperException as error:
+            sentence = removed(getattr(error, "option_name", ""))
+            if sentence is None:
+                raise
+            raise typer.BadParameter(sentence, ctx=ctx) from error
         ctx.params = {name: with_originals(value, originals) for name, value in ctx.params.items()}
         return rest
 

@@ -120,17 +120,6 @@ class NightSettings:
     keep_backups: Annotated[
         int, setting(metavar="N", min=1, help="With --backup: how many backups to keep.")
     ] = 7
-    guard: Annotated[
-        str | None,
-        setting(
-            metavar="QUESTIONS|self|none",
-            help="Measure recall on a copy first, by questions (see 'slowwave eval') or by the "
-            "memories' own words, and skip proposals that would lower it.",
-        ),
-    ] = None
-    guard_limit: Annotated[
-        float, setting(metavar="SHARE", min=0, max=1, help="How far guard lets recall@10 fall.")
-    ] = 0.01
     report: Annotated[
         Path | None,
         setting(metavar="PATH", help="Write a report of the run (.html or .md)."),
@@ -154,11 +143,3 @@ class NightSettings:
             "a dry run.",
         ),
     ] = None
-    interactive: Annotated[
-        bool,
-        setting(
-            "--interactive",
-            allow_from_autoenv=False,
-            help="Ask about each proposal at the terminal.",
-        ),
-    ] = False

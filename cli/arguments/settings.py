@@ -116,6 +116,8 @@ def _read(context: typer.Context, path: Path) -> None:
 def _values(path: Path, keys: frozenset[str]) -> dict[str, Any]:
     from slowwave.store.opening import read_text
 
+    from .old_spellings import removed
+
     try:
         table = tomllib.loads(read_text(path))
     except OSError as error:
@@ -126,6 +128,9 @@ def _values(path: Path, keys: frozenset[str]) -> dict[str, Any]:
     if len(values) < len(table):
         twice = sorted(key for key in table if "-" in key and key.replace("-", "_") in table)
         raise _wrong(path, f"it has a key in two spellings: {', '.join(twice)}.")
+    for key in sorted(values.keys() - keys):
+        if (sentence := removed(key)) is not None:
+            raise _wrong(path, sentence)
     if unknown := sorted(values.keys() - keys):
         raise _wrong(path, _unknown_keys(unknown, sorted(keys)))
     return values

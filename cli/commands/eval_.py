@@ -33,8 +33,7 @@ from slowwave.store.places import Place
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from slowwave.consolidation.evaluation.evaluate import Evaluation
-    from slowwave.consolidation.evaluation.measures import Measures
+    from slowwave.consolidation.evaluation.trial import SearchResults, Trial, Trials
 
 
 @on_place
@@ -42,15 +41,9 @@ def eval_(
     file: FileArgument,
     place: Place,
     questions: Annotated[
-        Path | None,
+        Path,
         typer.Argument(metavar="QUESTIONS.jsonl", help="Questions with the ids of their evidence."),
-    ] = None,
-    self_: Annotated[
-        bool,
-        typer.Option(
-            "--self", allow_from_autoenv=False, help="Query each memory by its own rarest words."
-        ),
-    ] = False,
+    ],
     *,
     only: OnlyOption = ALL_OPERATIONS,
     tenant: TenantsOption = None,
@@ -70,17 +63,13 @@ def eval_(
     Each line of QUESTIONS is {"id", "question", "evidence_ids"}, with optional "tenant", "type" and
     "stale_ids", the memories that contain an outdated value.
     """
-    if (questions is None) == (not self_):
-        raise typer.BadParameter("Specify a file of questions, or --self.")
     if ask and asking.model is None:
         raise typer.BadParameter("--ask needs --model.")
-    from slowwave.consolidation.evaluation.evaluate import evaluate
-    from slowwave.consolidation.evaluation.guarded_night import refuse_unanswerable
     from slowwave.consolidation.evaluation.questions import read_questions
     from slowwave.consolidation.evaluation.trial import Trials
     from slowwave.consolidation.options import CycleOptions
 
-    queries = None if questions is None else read_questions(questions)
+    queries = read_questions(questions)
     output = Output(json, quiet)
     # Nothing is recorded: the run is on a copy.
     asking = replace(asking, model=asking.model if ask or asking.replay else None, record=None)
@@ -94,13 +83,11 @@ def eval_(
         trials = Trials(
             memory_file, queries, SentenceEmbedder(embedder), datetime.now(UTC), tenants, progress
         )
-        refuse_unanswerable(file, trials)
         signals.open()
         trial = trials.night(options, writer, signals)
         signals.close()
-        found = evaluate(trials, trial)
-    output.result({"command": "eval", "file": str(file), **evaluation_as_json(found)})
-    output.show(_summary(found), _table(found), _FOOTNOTE)
+    output.result({"command": "eval", "file": str(file), **evaluation_as_json(trials, trial)})
+    output.show(_summary(trials, trial), _table(trials, trial), _FOOTNOTE)
 
 
 _FOOTNOTE = (
@@ -120,24 +107,25 @@ _LABELS = {
 }
 
 
-def evaluation_as_json(found: Evaluation) -> dict[str, Any]:
+def evaluation_as_json(trials: Trials, trial: Trial) -> dict[str, Any]:
     """Return an evaluation for programs, as `eval --json` shows it."""
+    from slowwave.consolidation.evaluation.measures import differences, mean
 
-    def side(memories: int, measures: Measures, by_lineage: Measures) -> dict[str, Any]:
+    def side(results: SearchResults) -> dict[str, Any]:
         return {
-            "memories": memories,
-            **_rounded(asdict(measures)),
-            "by_lineage": _rounded(asdict(by_lineage)),
+            "memories": results.memories,
+            **_rounded(asdict(mean(results.by_text))),
+            "by_lineage": _rounded(asdict(mean(results.by_lineage))),
         }
 
-    differences = {name: asdict(difference) for name, difference in found.differences.items()}
+    gains = differences(trials.before.by_text, trial.after.by_text)
     return {
-        "questions": found.questions,
-        "left_out": found.without_evidence,
-        "unknown_evidence": found.unknown,
-        "before": side(found.memories_before, found.before, found.before_by_lineage),
-        "after": side(found.memories_after, found.after, found.by_lineage),
-        "difference": {_LABELS[name]: _rounded(values) for name, values in differences.items()},
+        "questions": len(trials.questions),
+        "left_out": trials.without_evidence,
+        "unknown_evidence": trials.unknown,
+        "before": side(trials.before),
+        "after": side(trial.after),
+        "difference": {_LABELS[name]: _rounded(asdict(gain)) for name, gain in gains.items()},
     }
 
 
@@ -145,32 +133,41 @@ def _rounded(values: dict[str, float]) -> dict[str, float]:
     return {_LABELS.get(name, name): round(value, 4) for name, value in values.items()}
 
 
-def _summary(found: Evaluation) -> str:
+def _summary(trials: Trials, trial: Trial) -> str:
     text = (
-        f"{counted(found.questions, 'question', 'questions')}; active memories: "
-        f"{found.memories_before:,} before the run, {found.memories_after:,} after."
+        f"{counted(len(trials.questions), 'question', 'questions')}; active memories: "
+        f"{trials.before.memories:,} before the run, {trial.after.memories:,} after."
     )
-    if found.without_evidence:
-        skipped = counted(found.without_evidence, "question", "questions")
+    if trials.without_evidence:
+        skipped = counted(trials.without_evidence, "question", "questions")
         text += f" Skipped {skipped} without evidence in the file."
-    if found.unknown:
-        ids = counted(found.unknown, "id", "ids")
+    if trials.unknown:
+        ids = counted(trials.unknown, "id", "ids")
         text += f" The file does not have {ids} of the evidence."
     return text
 
 
-def _table(found: Evaluation) -> Table:
+def _table(trials: Trials, trial: Trial) -> Table:
     from rich import box
     from rich.table import Table
 
+    from slowwave.consolidation.evaluation.measures import differences, mean
+
+    gains = differences(trials.before.by_text, trial.after.by_text)
+    columns = [
+        mean(measured)
+        for results in (trials.before, trial.after)
+        for measured in (results.by_text, results.by_lineage)
+    ]
     table = Table("measure", "before", "after", "difference [95 %]", box=box.SIMPLE)
     table.add_column("by lineage: before")
     table.add_column("after")
     for name, label in _LABELS.items():
-        gain = found.differences[name]
+        gain = gains[name]
         digits = 0 if name == "tokens_at_10" else 3
-        measures = (found.before, found.after, found.before_by_lineage, found.by_lineage)
-        before, after, *by_lineage = (f"{getattr(each, name):.{digits}f}" for each in measures)
+        before, *by_lineage, after, then = (
+            f"{getattr(column, name):.{digits}f}" for column in columns
+        )
         interval = f"{gain.mean:+.{digits}f} [{gain.low:+.{digits}f}, {gain.high:+.{digits}f}]"
-        table.add_row(label, before, after, interval, *by_lineage)
+        table.add_row(label, before, after, interval, *by_lineage, then)
     return table

@@ -32,12 +32,9 @@ from slowwave.cli.files.places import on_place
 from slowwave.cli.nights.gates import Gates
 from slowwave.cli.nights.night import Night
 from slowwave.cli.nights.watch import Watch
-from slowwave.cli.reviewing.interactive import refuse_to_ask
-from slowwave.cli.terminal.exits import Code
 from slowwave.cli.terminal.output import Output
-from slowwave.cli.views.guard import guard_of
 from slowwave.cli.views.report_file import is_page, refuse_unwritable, refuse_unwritable_metrics
-from slowwave.cli.views.wiki import refuse_unwritable_wiki, write_after_change
+from slowwave.cli.views.wiki import refuse_unwritable_wiki
 from slowwave.consolidation.options import CycleOptions, Review
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbedder
 from slowwave.store.places import Place
@@ -143,14 +140,7 @@ def maintain(
     given = given_in(context) | phases
     # A config file for dry runs may set options that need one together with --no-dry-run.
     refuse_missing(context, _NEEDS)
-    if {"guard", "dry_run"} <= given and "ask" not in given and not given.isdisjoint(ASKING):
-        raise typer.BadParameter(
-            "In a dry run, --guard needs --ask: measuring recall calls the model."
-        )
     _refuse_unwritable(settings, plan_out, files, dry_run)
-    if settings.interactive:
-        refuse_to_ask(given, len(files), settings.log_format)
-        review = "always"  # until the person has answered
     output = Output(json, quiet)
     for note in without_effect(context, given, _NO_EFFECT_WITHOUT):
         output.note(note)
@@ -187,13 +177,10 @@ def maintain(
         dry_run,
         exit_code,
         verbose,
-        guard_of(settings.guard, settings.guard_limit) if "consolidate" in phases else None,
         settings.report,
-        # The questions show what the report would.
-        Output(json, quiet or settings.interactive),
+        output,
         plan_out,
-        # With questions, the wiki is written after the answers.
-        None if settings.interactive else settings.wiki,
+        settings.wiki,
         Gates(
             None if settings.enabled else source_of(context, "enabled"),
             duration_of(settings.min_interval),
@@ -203,7 +190,6 @@ def maintain(
         refuse_unready=partial(asking.refuse_unready, recordings) if asks else None,
         monthly_usd=month,
         concurrency=asking.concurrency,
-        shows_progress=not quiet,
     )
     for place in places:
         place.lend(night.embedder.name, night.embedder.encode)
@@ -213,13 +199,7 @@ def maintain(
         raise typer.BadParameter(
             "--backup works only with slowwave's own files; undo restores other files."
         )
-    code = night.on(places)
-    if settings.interactive and code in (Code.DONE, Code.PARTLY):
-        from slowwave.cli.reviewing.interactive import ask_each
-
-        code = max(code, ask_each(places[0], SentenceEmbedder(embedder), output))
-        code = write_after_change(settings.wiki, places[0]).tell(output, code)
-    raise typer.Exit(code)
+    raise typer.Exit(night.on(places))
 
 
 def _refuse_unwritable(

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import shlex
+import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,8 +25,6 @@ from slowwave.cli.arguments.options import (
 from slowwave.cli.files.places import on_place
 from slowwave.cli.reviewing.chosen_proposals import Choice, carry_out_chosen, chosen_of
 from slowwave.cli.reviewing.chosen_proposals import decline as decline_chosen
-from slowwave.cli.reviewing.interactive import ask_each, sees_questions
-from slowwave.cli.terminal.editor import edited
 from slowwave.cli.terminal.exits import Code
 from slowwave.cli.terminal.output import Output, clean
 from slowwave.cli.terminal.progress_bars import shown_progress
@@ -41,6 +42,7 @@ from slowwave.cli.views.review import (
 from slowwave.cli.views.wiki import WikiOption, refuse_unwritable_wiki, write_after_change
 from slowwave.consolidation.proposals import Operation
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbedder
+from slowwave.store.errors import StoreError
 from slowwave.store.places import Place
 
 if TYPE_CHECKING:
@@ -220,27 +222,6 @@ def edit(
     _carry_out(place, choice, words, embedder, wiki, output)
 
 
-@on_place
-def ask(
-    file: FileArgument,
-    place: Place,
-    embedder: EmbedderOption = DEFAULT_MODEL,
-    wiki: WikiOption = None,
-    config: ConfigOption = None,
-    json: JsonOption = False,
-    quiet: QuietOption = False,
-) -> None:
-    """Review proposals interactively, then apply all decisions at once."""
-    if json or quiet:
-        raise typer.BadParameter("review ask cannot be combined with --json or --quiet.")
-    if not sees_questions():
-        raise typer.BadParameter("review ask needs a terminal; review approve does not.")
-    _refuse_changes(place, wiki)
-    output = Output(json, quiet)
-    code = ask_each(place, SentenceEmbedder(embedder), output)
-    raise typer.Exit(write_after_change(wiki, place).tell(output, code))
-
-
 def _refuse_changes(place: Place, wiki: Path | None) -> None:
     """Refuse a file that cannot be changed, or a wiki that cannot be written."""
     place.refuse_changes()
@@ -327,7 +308,28 @@ def _words_of_an_editor(place: Place, choice: Choice, output: Output) -> str:
         )
     with place.reading() as memory_file, open_reading(memory_file) as opened:
         (waiting,) = chosen_of(opened, choice)
-    words = edited(waiting.kept.proposal.draft.text)
+    words = _edited(waiting.kept.proposal.draft.text)
     if not words:
         raise typer.Abort
     return words
+
+
+def _edited(text: str) -> str | None:
+    """Open a text in $VISUAL, $EDITOR or vi, and return the saved text; None if unchanged.
+
+    Raises `StoreError` if the editor does not run, or fails.
+    """
+    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
+    # Only its owner can read the folder: memories are private.
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "draft.txt"
+        path.write_text(f"{text}\n", "utf-8")
+        try:
+            # It is the user's own program.
+            subprocess.run([*shlex.split(editor), str(path)], check=True)  # noqa: S603
+            saved = path.read_text("utf-8").strip()
+        except (OSError, ValueError, subprocess.CalledProcessError) as error:
+            raise StoreError(
+                f"The editor '{editor}' failed: {error}.", "Specify the text with --text."
+            ) from error
+    return None if saved == text.strip() else saved

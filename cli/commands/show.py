@@ -62,20 +62,6 @@ class LineageOptions:
             help="Show its ancestors and descendants, to any depth.",
         ),
     ] = False
-    dot: Annotated[
-        bool,
-        typer.Option(
-            "--dot",
-            allow_from_autoenv=False,
-            help="Write the lineage as a Graphviz graph, as in --dot | dot -Tsvg.",
-        ),
-    ] = False
-    mermaid: Annotated[
-        bool,
-        typer.Option(
-            "--mermaid", allow_from_autoenv=False, help="Write the lineage as a Mermaid graph."
-        ),
-    ] = False
     html: HtmlOption = None
     tree: Annotated[
         bool, setting("--tree", allow_from_autoenv=False, help="Same as --lineage.")
@@ -84,12 +70,12 @@ class LineageOptions:
     @property
     def wanted(self) -> bool:
         """Whether lineage is shown in any form."""
-        return self.lineage or self.tree or self.dot or self.mermaid or self.html is not None
+        return self.lineage or self.tree or self.html is not None
 
     def refuse_two_forms(self, json: bool) -> None:
         """Refuse more than one form. Raises `typer.BadParameter` and `StoreError`."""
-        if sum((self.tree, self.dot, self.mermaid, json, self.html is not None)) > 1:
-            raise typer.BadParameter("Pass only one of --dot, --mermaid, --html and --json.")
+        if self.html is not None and json:
+            raise typer.BadParameter("Pass --html or --json: not both.")
         if self.html is not None:
             refuse_unwritable(self.html)
 
@@ -186,11 +172,6 @@ def _show_lineage(place: Place, memory: str, options: LineageOptions, output: Ou
         write_report(options.html, page, place.named)
         if options.html != STDOUT:
             output.show(clean(f"Written: {options.html}"))
-    elif options.dot or options.mermaid:
-        from slowwave.cli.views.graph import as_dot, as_mermaid, graph_of
-
-        graph = graph_of(found, sources, derived)
-        output.show(as_dot(graph) if options.dot else as_mermaid(graph))
     elif output.json:
         said_in = [
             {"memory": memory_id} | message_as_json(message)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -18,7 +18,6 @@ from slowwave.cli.terminal.progress_bars import shown_progress
 from slowwave.cli.terminal.signals import signals_of_this_command
 from slowwave.cli.views.asked import routes_as_json
 from slowwave.cli.views.costs import cost_as_json, cost_as_text, estimate_cost
-from slowwave.cli.views.guard import guard_as_json, guard_as_text
 from slowwave.cli.views.memory import ids_in, read_views
 from slowwave.cli.views.outcome import as_json, as_text, budget_as_json, budget_as_text
 from slowwave.cli.views.problems import (
@@ -38,7 +37,6 @@ from .watch import Watch
 
 if TYPE_CHECKING:
     from slowwave.cli.views.wiki import WikiOfRun
-    from slowwave.consolidation.evaluation.guarded_night import GuardedNight, RecallGuard
     from slowwave.consolidation.model.recording import Recordings
     from slowwave.consolidation.options import CycleOptions
     from slowwave.consolidation.running.outcome import Outcome
@@ -66,8 +64,6 @@ class Night:
     # Whether a dry run that finds work has an exit code of its own.
     tells_work: bool
     verbose: bool
-    # How recall is measured before anything is applied; None: not at all.
-    guard: RecallGuard | None
     # Where an HTML or Markdown report is written, if anywhere.
     report: Path | None
     output: Output
@@ -83,8 +79,6 @@ class Night:
     monthly_usd: float | None = None
     # How many calls run at one time, for the estimate of a dry run.
     concurrency: int = 4
-    # Whether a terminal shows progress, even if questions replace the report.
-    shows_progress: bool = True
 
     def on(self, files: Sequence[Place]) -> int:
         """Maintain each file, and return the worst of their exit codes.
@@ -150,7 +144,7 @@ class Night:
                 writer = self.writer(month=month)
             for note in _rules_without_tenant(place.named, memory_file, self.options):
                 self.output.note(clean(note))
-            outcome, guarded = self._consolidate(place, memory_file, writer)
+            outcome = self._consolidate(place, memory_file, writer)
             unwritten: StoreError | None = None
             if not self.dry_run:
                 tenants = self.options.tenants
@@ -162,7 +156,7 @@ class Night:
                 unreported = self._write_report(outcome, memory_file, place.named, writer)
                 wiki = None if self.dry_run else self.wiki
                 pages = write_after_run(wiki, memory_file, place.named)
-                found = self._show(place, memory_file, outcome, writer, budget, guarded, pages)
+                found = self._show(place, memory_file, outcome, writer, budget, pages)
         code: int = signals.code or OF_VERDICT[outcome.verdict]
         if self.dry_run and self.tells_work and not signals.code:
             code = Code.WORK_TO_DO if outcome.is_work else Code.DONE
@@ -182,34 +176,17 @@ class Night:
         self.output.error(error.message, error.hint, code)
         return code
 
-    def _consolidate(
-        self, place: Place, memory_file: Path, writer: Writer
-    ) -> tuple[Outcome, GuardedNight | None]:
-        """Run the cycle, after the guard has tried it on copies."""
+    def _consolidate(self, place: Place, memory_file: Path, writer: Writer) -> Outcome:
+        """Run the cycle."""
         from slowwave.consolidation.cycle import run_cycle
 
-        signals, options, guarded = signals_of_this_command(), self.options, None
+        signals, options = signals_of_this_command(), self.options
         why = place.why_no_texts() if options.consolidate else None
         if why is not None:
             self.output.note(clean(f"{place.named} gets merges only, and no new texts. {why}"))
             options = options.without_new_texts()
         signals.open()
-        with shown_progress(not self.shows_progress) as progress:
-            if self.guard is not None and options.consolidate:
-                from slowwave.consolidation.evaluation.guarded_night import guard_night
-
-                guarded = guard_night(
-                    memory_file,
-                    options,
-                    self.embedder,
-                    writer,
-                    datetime.now(UTC),
-                    self.guard,
-                    keeps_answers=not self.dry_run,
-                    progress=progress,
-                    interruption=signals,
-                )
-                options = guarded.options
+        with shown_progress(self.output.quiet) as progress:
             # Libraries that call a model create reference cycles, and may do so for hours.
             calls_model = writer.model is not None
             with nullcontext() if calls_model else without_garbage_collection():
@@ -224,9 +201,7 @@ class Night:
                     signals,
                 )
         signals.close()
-        if guarded is not None:
-            outcome = replace(outcome, usage=outcome.usage + guarded.usage)
-        return outcome, guarded
+        return outcome
 
     def _write_plan(self, path: Path, memory_file: Path, outcome: Outcome) -> None:
         from slowwave.consolidation.running.plan_file import write_plan
@@ -260,7 +235,6 @@ class Night:
         outcome: Outcome,
         writer: Writer,
         budget: Budget | None,
-        guarded: GuardedNight | None,
         pages: WikiOfRun,
     ) -> dict[str, Any]:
         """Show the outcome to people, or return it for programs."""
@@ -276,12 +250,12 @@ class Night:
             }
             found |= cost_as_json(cost)
             found["ways"] = routes_as_json(outcome, memory_file)
-            found |= budget_as_json(budget, place.budget()) | guard_as_json(guarded)
+            found |= budget_as_json(budget, place.budget())
             return found | pages.as_json()
         if not self.output.quiet:
             shown = as_text(outcome, place.named, self.dry_run, writer, memory_file, self.verbose)
             budgets = budget_as_text(budget, place.budget())
-            self.output.show(*shown, *budgets, *guard_as_text(guarded))
+            self.output.show(*shown, *budgets)
             if self.dry_run:
                 self.output.show(*cost_as_text(cost, self.concurrency))
             if failure is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -71,44 +71,24 @@ def decline(place: Place, choice: Choice, reason: str | None) -> list[WaitingPro
 def carry_out_chosen(
     place: Place,
     choice: Choice,
-    words: str | Mapping[str, str | None] | None,
+    words: str | None,
     embedder: Embedder,
     progress: Progress | None = None,
 ) -> ReviewResult:
     """Apply the chosen proposals as one run, unchanged or in a person's words.
 
-    words: of all, or by proposal id; None applies a proposal unchanged. Raises `StoreError`.
+    words: None applies them unchanged. Raises `StoreError`.
     """
     from slowwave.consolidation.running.approval import apply_approved
 
     now = datetime.now(UTC)
 
     def do(opened: MemoryFile) -> ReviewResult:
-        chosen = chosen_of(opened, choice)
-        texts = [
-            words.get(waiting.id) if isinstance(words, Mapping) else words for waiting in chosen
-        ]
-        worded = [_worded(opened, *pair) for pair in zip(chosen, texts, strict=True)]
-        way = "approve" if None in texts else "edit"
+        worded = [_worded(opened, waiting, words) for waiting in chosen_of(opened, choice)]
+        way = "approve" if words is None else "edit"
         return apply_approved(opened, worded, embedder, now, way, progress)
 
     return place.change(do)
-
-
-def check_words(
-    place: Place, key: str, words: str, embedder: Embedder, progress: Progress
-) -> Result:
-    """Return whether a proposal can be applied in a person's words; nothing is changed.
-
-    Its state is `planned` if it can. Raises `StoreError`.
-    """
-    from slowwave.consolidation.running.inspection import inspect
-    from slowwave.store.file import open_reading
-
-    with place.reading() as memory_file, open_reading(memory_file) as opened:
-        (waiting,) = chosen_of(opened, Choice((key,)))
-        (inspected,) = inspect(opened, [_worded(opened, waiting, words)], embedder, progress)
-    return inspected
 
 
 def _worded(opened: MemoryFile, waiting: WaitingProposal, words: str | None) -> Result:

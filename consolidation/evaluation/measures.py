@@ -1,4 +1,4 @@
-"""Measures of how well hits answer a question."""
+"""Measures of how well hits answer a question, and how they differ before and after a night."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ FEW, MANY = 5, 10
 BUDGETS = (500, 1_000)
 # The number of short memories that fill the larger budget.
 LOOKED_AT = 200
+# Bootstrap resamples: enough for two decimals.
+_RESAMPLES = 2_000
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,15 @@ class Measures:
     stale_at_10: float
 
 
+@dataclass(frozen=True)
+class Difference:
+    """The mean increase of a measure after a night, and its 95 % interval."""
+
+    mean: float
+    low: float
+    high: float
+
+
 def measure(hits: Sequence[MeasuredHit], evidence: Collection[str]) -> Measures:
     """Measure a question. evidence: the ids that answer it, at least one."""
     return Measures(
@@ -65,6 +76,35 @@ def mean(measured: Sequence[Measures]) -> Measures:
             for field in fields(Measures)
         }
     )
+
+
+def differences(before: Sequence[Measures], after: Sequence[Measures]) -> dict[str, Difference]:
+    """Return how much each measure of the same questions rose, by its name."""
+    return {
+        field.name: difference(
+            [getattr(measures, field.name) for measures in before],
+            [getattr(measures, field.name) for measures in after],
+        )
+        for field in fields(Measures)
+    }
+
+
+def difference(before: Sequence[float], after: Sequence[float]) -> Difference:
+    """Return the mean difference of pairs with its bootstrap percentile interval (Efron 1979)."""
+    import numpy as np
+    from scipy.stats import bootstrap
+
+    gains = np.subtract(after, before)
+    if not len(gains):
+        return Difference(0.0, 0.0, 0.0)
+    mean_gain = float(gains.mean())
+    if len(gains) < 2 or not gains.any():
+        return Difference(mean_gain, mean_gain, mean_gain)
+    found = bootstrap(
+        (gains,), np.mean, n_resamples=_RESAMPLES, method="percentile", rng=np.random.default_rng(0)
+    )
+    interval = found.confidence_interval
+    return Difference(mean_gain, float(interval.low), float(interval.high))
 
 
 def _found(hits: Sequence[MeasuredHit], evidence: Collection[str]) -> float:

@@ -8,6 +8,7 @@ from datetime import datetime
 from pathlib import Path
 
 from slowwave.consolidation.cycle import run_cycle
+from slowwave.consolidation.errors import QuestionsError
 from slowwave.consolidation.facts.reading import read
 from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.progress import Progress
@@ -19,14 +20,13 @@ from slowwave.consolidation.thresholds import SHARED_WORDS_ANCHORED
 from slowwave.consolidation.vectors.embedder import CachingEmbedder, Embedder
 from slowwave.consolidation.writing.writer import Writer
 from slowwave.store.backup import copied_to_try
-from slowwave.store.file import open_any_version, open_reading, open_writing
+from slowwave.store.file import open_any_version, open_reading
 from slowwave.store.lineage import read_source_texts
 from slowwave.store.memories import select_tenants
-from slowwave.store.model_answers import KeptAnswer, keep_answers, read_answers
 from slowwave.store.records import Memory, timestamp
 
 from .measures import LOOKED_AT, MANY, MeasuredHit, Measures, measure
-from .questions import RecallQuestion, make_questions
+from .questions import RecallQuestion
 
 
 @dataclass(frozen=True)
@@ -48,8 +48,6 @@ class Trial:
 
     after: SearchResults
     outcome: Outcome
-    # The answers of a model, so that they are not asked again.
-    answers: Sequence[KeptAnswer]
 
 
 class Trials:
@@ -58,17 +56,18 @@ class Trials:
     def __init__(
         self,
         path: Path,
-        asked: Sequence[RecallQuestion] | None,
+        asked: Sequence[RecallQuestion],
         embedder: Embedder,
         now: datetime,
         tenants: Sequence[str] = (),
         progress: Progress | None = None,
         kept_hits: int = MANY,
     ) -> None:
-        """Measure the file. asked: None makes questions from its memories.
+        """Measure the file.
 
         Questions without evidence in the file, or of other tenants, are left out. kept_hits: the
-        number of hits to keep per question. Raises `StoreError` and `EmbedderError`.
+        number of hits to keep per question. Raises `QuestionsError` if the file answers none of
+        the questions, `StoreError` and `EmbedderError`.
         """
         with open_any_version(path) as file:
             # An unknown tenant is reported with the path of the file, not of a copy.
@@ -79,24 +78,28 @@ class Trials:
         self._now = now
         self._tenants = tenants
         self._progress = progress or Progress()
-        self._answers: Sequence[KeptAnswer] = ()
         with copied_to_try(self._path) as copy:
             index = self._index(copy)
             texts = {memory.id: memory.content for memory in index.memories}
             self._tenant_of = {memory.id: memory.tenant for memory in index.memories}
-            wanted = make_questions(_active(index, timestamp(now))) if asked is None else asked
             with open_reading(copy) as file:
-                gone = read_source_texts(file, sorted(_evidence(wanted) - texts.keys()))
+                gone = read_source_texts(file, sorted(_evidence(asked) - texts.keys()))
             self._texts: Mapping[str, str] = texts | gone
             answerable = [
                 question.model_copy(update={"evidence_ids": self._known_evidence(question)})
-                for question in wanted
+                for question in asked
                 if question.tenant is None or not tenants or question.tenant in tenants
             ]
             self.questions = [question for question in answerable if question.evidence_ids]
-            self.without_evidence = len(wanted) - len(self.questions)
+            self.without_evidence = len(asked) - len(self.questions)
             # Evidence ids that are not in the file, or of other tenants.
-            self.unknown = len(_evidence(wanted) - _evidence(self.questions))
+            self.unknown = len(_evidence(asked) - _evidence(self.questions))
+            if asked and not self.questions:
+                raise QuestionsError(
+                    f"No memory in {path} answers any of the questions: "
+                    f"the evidence of all {len(asked)} is missing.",
+                    "Nothing was changed. Evidence is the ids of memories: see 'slowwave list'.",
+                )
             self.before = self._searched(index)
 
     def night(
@@ -107,13 +110,9 @@ class Trials:
     ) -> Trial:
         """Run a night on a copy, and measure it.
 
-        Answers of a model in earlier trials are not asked again. Raises what `run_cycle` raises,
-        and `InterruptedEarly`.
+        Raises what `run_cycle` raises, and `InterruptedEarly`.
         """
         with copied_to_try(self._path) as copy:
-            if self._answers:
-                with open_writing(copy) as file:
-                    keep_answers(file, self._answers, timestamp(self._now))
             outcome = run_cycle(
                 copy,
                 # Ageing would change recall, too.
@@ -126,9 +125,7 @@ class Trials:
             )
             if outcome.interrupted:
                 raise InterruptedEarly(kept=False)
-            with open_reading(copy) as file:
-                self._answers = read_answers(file)
-            return Trial(self._searched(self._index(copy)), outcome, self._answers)
+            return Trial(self._searched(self._index(copy)), outcome)
 
     def _index(self, copy: Path) -> RecallIndex:
         recallable = read_recallable_of(copy, self._tenants, self._embedder.name)

@@ -30,11 +30,11 @@ def plan_tenant(view: TenantView, options: PlanOptions) -> Plan:
         view, options, merges if "merge" in options.only else ()
     )
     leaving = leaving_later.union(*(proposal.leaving for proposal in proposals))
-    # A model is shown the same, whether or not proposals are excluded or pending.
+    # A model is shown the same, whether or not proposals are pending.
     windows = plan_windows(view, options, leaving)
     asks = options.model_key is not None
     return Plan(
-        tuple(proposal for proposal in proposals if proposal.id not in options.excluded),
+        tuple(proposals),
         tuple(refused),
         tuple(_conflicts(view, leaving)),
         tuple(_suspicious(view)),

@@ -204,7 +204,6 @@ def window_of(
         apart=frozenset(pair for pair in view.user_separated if set(pair) <= set(ids)),
         operations=options.only,
         decided=options.remembered,
-        excluded=options.excluded,
         prompt_tokens=estimate.prompt,
         answer_tokens=estimate.answer,
         include_protected=options.include_protected,

@@ -270,13 +270,8 @@ def _verified_drafts(
     # Vectors of another model are refused before anything is applied.
     source = jobs[0].sources[0]
     refuse_another_space(embedder, embedder.encode([source.text])[0], source.vector)
-    excluded = {key for window in plan.windows for key in window.excluded}
     for answered in writer.write(jobs, answers):
-        results = [
-            each
-            for each in answered
-            if isinstance(each, Result) and each.proposal.id not in excluded
-        ]
+        results = [each for each in answered if isinstance(each, Result)]
         yield [
             *_embed(embedder, results),
             *(each for each in answered if isinstance(each, AskedWindow)),

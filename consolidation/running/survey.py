@@ -120,7 +120,6 @@ def _plan_options(night: NightInputs) -> PlanOptions:
         model_key=night.writer.key,
         only=options.only,
         include_protected=options.include_protected,
-        excluded=options.excluded,
     )
 
 

@@ -176,17 +176,6 @@ def test_a_broken_line_is_named_and_no_file_is_left_behind(tmp_path: Path, cli: 
     assert sorted(path.name for path in tmp_path.iterdir()) == ["lines.jsonl"]
 
 
-def test_a_wrong_dimension_is_named_and_nothing_is_imported(filled: Path, cli: Cli) -> None:
-    source = filled.with_name("lines.jsonl")
-    line = {"content": "x", "embedding_model": "own"}
-    source.write_text("\n".join(json.dumps(line | {"embedding": [1.0] * size}) for size in (3, 4)))
-    ended = cli("import", filled, source)
-    assert ended.code == 1
-    assert "Line 2" in ended.err
-    assert "4 dimensions" in ended.err
-    assert rows(filled, "SELECT * FROM memories WHERE content = 'x'") == []
-
-
 def test_skip_invalid_imports_the_others_and_names_each(tmp_path: Path, cli: Cli) -> None:
     source = tmp_path / "lines.jsonl"
     source.write_text('{"content": "good"}\nnonsense\n{"content": "fine"}\n{"contents": 1}\n')
@@ -344,18 +333,6 @@ def test_add_keeps_what_it_was_given(memory_file: Path, cli: Cli) -> None:
     assert {name: row[name] for name in expected} == expected
 
 
-def test_what_is_exported_and_imported_is_the_same_file(filled: Path, cli: Cli) -> None:
-    cli("maintain", filled, "--consolidate")
-    lines = cli("export", filled, "--all").out
-    source = filled.with_name("all.jsonl")
-    source.write_text(lines)
-    copy = filled.with_name("copy.db")
-    assert cli("import", copy, source).code == 0
-    assert cli("export", copy, "--all").out == lines
-    assert cli("check", copy).code == 0
-    assert cli("maintain", copy, "--consolidate", "--dry-run", "--exit-code").code == 0
-
-
 def test_a_run_can_be_undone_in_the_file_that_an_import_of_everything_makes(
     filled: Path, cli: Cli
 ) -> None:
@@ -445,20 +422,6 @@ def test_export_leaves_out_vectors_unless_they_are_asked_for(filled: Path, cli: 
     for options, has_vectors in (((), False), (("--vectors",), True), (("--all",), True)):
         lines = cli("export", filled, *options).out.splitlines()
         assert any("embedding" in json.loads(line) for line in lines) == has_vectors
-
-
-@pytest.mark.parametrize("text", ["\x1b[31mred\x1b[0m", "\x9b5m", "[bold]b[/bold]", "\u202egnp"])
-def test_no_control_code_of_a_memory_reaches_the_terminal(
-    text: str, memory_file: Path, cli: Cli
-) -> None:
-    fill(memory_file, told([f"{text} {words}" for words in of_one_thing()], "odd"))
-    message = cli("maintain", memory_file, "--consolidate").out
-    for row in rows(memory_file, "SELECT id FROM memories"):
-        message += cli("show", "--lineage", memory_file, row["id"]).out
-    message += cli("log", memory_file, rows(memory_file, "SELECT id FROM runs")[0]["id"]).out
-    assert not {"\x1b", "\x9b", "\u202e"} & set(message)
-    if "bold" in text:
-        assert "[bold]" in message
 
 
 @pytest.mark.parametrize("command", every_command())

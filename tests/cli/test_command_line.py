@@ -267,24 +267,6 @@ def test_undo_with_yes_or_a_named_run_does_not_ask(
     assert asked == []
 
 
-def test_undo_makes_a_superseded_memory_active_again(filled: Path, cli: Cli) -> None:
-    cli("maintain", filled)
-    (gone,) = rows(filled, "SELECT id FROM memories WHERE status = 'superseded'")
-    rehearsed = cli("undo", filled, gone["id"], "--dry-run")
-    assert (rehearsed.code, "would make active again" in rehearsed.out) == (0, True)
-    assert rows(filled, "SELECT id FROM memories WHERE status = 'superseded'") == [gone]
-    assert f"Active again: {gone['id']}" in cli("undo", filled, gone["id"]).out
-    assert rows(filled, "SELECT id FROM memories WHERE status = 'superseded'") == []
-
-
-def test_one_proposal_that_is_taken_back_is_named_with_its_run(filled: Path, cli: Cli) -> None:
-    done = cli("maintain", filled, "--consolidate", "--json").json
-    taken_back = cli("undo", filled, done["proposals"][0]["id"][:8])
-    assert f"Undid 1 proposal of run {done['run']}." in taken_back.out
-    (planned,) = done["proposals"]
-    assert f"  = {planned['draft']}" not in cli("log", filled, done["run"]).out
-
-
 def test_a_closed_stdout_is_one_that_cannot_be_written(filled: Path) -> None:
     command = 'exec "$@" >&-'
     ended = subprocess.run(

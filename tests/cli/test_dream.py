@@ -125,6 +125,7 @@ def test_answers_that_cannot_be_used_are_told_with_their_reason(
     assert found["questions"] == [question]
 
 
+@pytest.mark.slow
 def test_review_holds_back_what_an_agent_wrote(retold: Path, cli: Cli, give: Give) -> None:
     answer = from_recording(ANSWERS)
     while questions := asked(cli, retold, "--review", "always"):
@@ -195,6 +196,7 @@ def dreaming(path: Path, answer: Callable[[dict[str, Any]], str], *more: str) ->
     return Ended(process.returncode, "".join(lines), err)
 
 
+@pytest.mark.slow
 def test_dream_asks_until_the_night_is_done(memory_file: Path, tmp_path: Path, cli: Cli) -> None:
     fill(memory_file, facts(2))
     alone = tmp_path / "alone.db"

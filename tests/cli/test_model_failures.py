@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import tenacity
 from cli_calls import Cli, Ended
 from commands import setting
 from model_nights import Agent, a_pair, near_pairs
@@ -31,8 +32,9 @@ FAILURES: dict[str, tuple[Responder, str]] = {
 
 
 @pytest.fixture
-def maintain(agent: Agent, cli: Cli) -> Callable[..., Ended]:
-    """Provide a night with the scripted model."""
+def maintain(agent: Agent, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ended]:
+    """Provide a night with the scripted model, which is asked again at once."""
+    monkeypatch.setattr("tenacity.wait_exponential", lambda **_: tenacity.wait_none())
     agent.remember(near_pairs(1))
 
     def call(*arguments: object, base: str = agent.server.base) -> Ended:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from shutil import copyfile, copytree
 from typing import Any
 
 import pytest
@@ -13,13 +14,14 @@ from nights import TWINS, fill, picture, rows, told
 from places import FIXTURES
 from readme import every_command
 
+from slowwave.cli.app import run
 from slowwave.cli.arguments.old_spellings import old_commands
 
 # An old command, the current one, and what the hint says; names in braces are ids of the file.
 COMMANDS = [
     ("trace FILE {memory}", "show FILE {memory} --lineage", "slowwave show --lineage"),
-    ("trace FILE {memory} --dot", "show FILE {memory} --dot", "slowwave show --lineage"),
     ("trace FILE {memory} --json", "show FILE {memory} --lineage --json", "show --lineage"),
+    ("show FILE {memory} --tree", "show FILE {memory} --lineage", "--tree is now --lineage"),
     ("diff FILE {run}", "log FILE {run} --diff", "slowwave log --diff"),
     ("diff FILE {run} --json", "log FILE {run} --diff --json", "slowwave log --diff"),
     ("report FILE --md -", "log FILE --md -", "slowwave log"),
@@ -48,35 +50,47 @@ PHASES = [
 SETTINGS = {
     "api_base": "http://127.0.0.1:9/v1", "checker": "none", "concurrency": 2, "max_calls": 3,
     "max_tokens": 3, "max_time": 3, "min_interval": "1h", "min_new": 1, "retain": "keep=30d",
-    "keep_backups": 3, "guard": "self", "guard_limit": 0.5, "log_format": "text",
+    "keep_backups": 3, "log_format": "text",
     "metrics_file": "METRICS", "report": "PAGE", "wiki": "WIKI", "record": "RECORD",
     "replay": "REPLAY", "monthly_budget": "2 USD",
 }  # fmt: skip
 
 
+@pytest.fixture(scope="module")
+def after_a_night(tmp_path_factory: pytest.TempPathFactory, empty_file: Path) -> Path:
+    """Provide a folder with a file after a night, one with a proposal that waits, and a plan."""
+    folder = tmp_path_factory.mktemp("night")
+    file, waiting, plan = (folder / name for name in ("memory.db", "waiting.db", "plan.json"))
+    copyfile(empty_file, file)
+    fill(file, told(TWINS, "twin"))
+    copyfile(file, waiting)
+    for command in (
+        ["maintain", waiting, "--review", "always"],
+        ["maintain", file, "--dry-run", "--plan-out", plan],
+        ["maintain", file],
+    ):
+        assert run([*map(str, command), "--quiet"]) == 0
+    return folder
+
+
 @pytest.fixture
-def places(memory_file: Path, cli: Cli) -> dict[str, str]:
-    """Provide a file after a night, one with a proposal that waits, and ids of both."""
-    fill(memory_file, told(TWINS, "twin"))
-    waiting = memory_file.with_name("waiting.db")
-    waiting.write_bytes(memory_file.read_bytes())
-    cli("maintain", waiting, "--review", "always")
-    plan = memory_file.with_name("plan.json")
-    cli("maintain", memory_file, "--dry-run", "--plan-out", plan)
-    cli("maintain", memory_file)
-    (run,) = rows(memory_file, "SELECT id FROM runs")
-    (kept,) = rows(memory_file, "SELECT id FROM memories WHERE status = 'active'")
-    (gone,) = rows(memory_file, "SELECT id FROM memories WHERE status = 'superseded'")
+def places(after_a_night: Path, tmp_path: Path) -> dict[str, str]:
+    """Provide copies of these files, and ids of both."""
+    folder = copytree(after_a_night, tmp_path / "copy")
+    file, waiting = folder / "memory.db", folder / "waiting.db"
+    (run_,) = rows(file, "SELECT id FROM runs")
+    (kept,) = rows(file, "SELECT id FROM memories WHERE status = 'active'")
+    (gone,) = rows(file, "SELECT id FROM memories WHERE status = 'superseded'")
     (proposal,) = rows(waiting, "SELECT key FROM proposals")
     return {
-        "FILE": str(memory_file),
+        "FILE": str(file),
         "WAITING": str(waiting),
-        "NEW": str(memory_file.with_name("new.db")),
-        "{run}": run["id"],
+        "NEW": str(folder / "new.db"),
+        "{run}": run_["id"],
         "{memory}": kept["id"],
         "{gone}": gone["id"],
         "{waiting}": proposal["key"],
-        "{plan}": str(plan),
+        "{plan}": str(folder / "plan.json"),
     }
 
 
@@ -146,9 +160,37 @@ def test_an_option_that_is_a_setting_now_still_works_and_names_the_setting(
     assert by_setting.json.keys() == ended.json.keys()
 
 
-def test_interactive_names_review_ask(places: dict[str, str], cli: Cli) -> None:
-    ended = cli("maintain", places["FILE"], "--interactive")
-    assert (ended.code, "review ask" in ended.err) == (2, True)
+@pytest.mark.parametrize(
+    ("words", "instead"),
+    [
+        ("maintain FILE --guard self", "slowwave eval FILE QUESTIONS.jsonl"),
+        ("maintain FILE --guard-limit 0.5", "slowwave eval FILE QUESTIONS.jsonl"),
+        ("eval FILE --self", "file of questions"),
+        ("maintain FILE --interactive", "slowwave review FILE"),
+        ("show FILE smoke --dot", "--lineage --json"),
+        ("trace FILE smoke --mermaid", "--html"),
+        ("review ask FILE", "slowwave review FILE"),
+    ],
+)
+def test_a_removed_option_ends_with_what_to_do_instead(
+    words: str, instead: str, memory_file: Path, cli: Cli
+) -> None:
+    ended = cli(*words.replace("FILE", str(memory_file)).split())
+    assert (ended.code, "was removed: " in ended.err, instead in ended.err) == (2, True, True)
+
+
+def test_a_removed_setting_ends_with_what_to_do_instead(memory_file: Path, cli: Cli) -> None:
+    path = memory_file.with_name("slowwave.toml")
+    path.write_text("guard = 'questions.jsonl'\n")
+    ended = cli("maintain", memory_file)
+    assert (ended.code, "guard was removed: " in ended.err, str(path) in ended.err) == (
+        2,
+        True,
+        True,
+    )
+    path.unlink()
+    left = cli("maintain", memory_file, setting("guard", "self"))
+    assert (left.code, "SLOWWAVE_GUARD has no effect" in left.err) == (0, True)
 
 
 def test_maintain_alone_consolidates_and_takes_the_flag_without_a_hint(
@@ -199,4 +241,4 @@ def test_a_config_file_with_the_old_keys_of_phases_still_names_the_phases(
 def test_every_hidden_option_is_tried_here() -> None:
     hidden = {option.name for option in every_command()["maintain"].params if option.hidden}
     tried = {*SETTINGS, "all_phases", "expire", "decay", "purge", "max_active", "consolidate"}
-    assert hidden == tried | {"interactive", "enabled"}
+    assert hidden == tried | {"enabled"}

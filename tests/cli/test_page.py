@@ -225,6 +225,7 @@ def test_a_report_of_more_proposals_than_can_be_shown_says_so(
     assert f"of {count} proposals" in page
 
 
+@pytest.mark.slow
 def test_markdown_fits_a_comment_however_much_memories_say(
     memory_file: Path, embedder: SentenceEmbedder, cli: Cli
 ) -> None:
@@ -326,6 +327,7 @@ def test_a_lineage_page_has_what_a_memory_was_made_from_and_into(
 ) -> None:
     (edge, *_) = rows(after_a_night, "SELECT * FROM synthesized_from")
     page = tmp_path / "lineage.html"
+    assert cli("show", after_a_night, edge["derived_id"], "--html", page, "--json").code == 2
     ended = cli("show", "--lineage", after_a_night, edge["derived_id"], "--html", page)
     assert (ended.code, ended.out) == (0, f"Written: {page}\n")
     made_from = page.read_text("utf-8").partition("<h2>Made from</h2>")[2]

@@ -112,6 +112,7 @@ def test_the_report_begins_with_memories_and_tokens_before_and_after(
     assert active_tokens(memory_file) == each
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fields", [{}, {"origin": "human"}, {"pinned": True}])
 def test_a_dry_run_says_what_the_file_will_hold_however_memories_grow(
     fields: dict[str, Any], memory_file: Path, agent: Agent

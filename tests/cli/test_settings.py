@@ -147,8 +147,6 @@ def test_a_value_of_the_config_that_is_refused_is_told_with_file_and_key(
     [
         ("tenant", "nobody"),
         ("format", "nosuch"),
-        ("guard", "off"),
-        ("guard", "none of them/questions.jsonl"),
         ("wiki", "none of them/wiki"),
     ],
 )

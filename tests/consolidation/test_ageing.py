@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from builders import NOW, a_decision, a_memory, a_run, copy_of, decide, put
+from builders import NOW, a_memory, a_run, copy_of, put
 from cli_calls import Cli
 from commands import configure, setting
 from model_nights import Agent, a_fact
@@ -408,16 +408,6 @@ def test_a_memory_that_an_agent_changed_since_the_plan_stays(memory_file: Path) 
         assert retire_memories(file, "run-1", "limit", planned, timestamp(NOW)) == ["two"]
 
 
-def test_sources_of_pending_proposals_are_not_archived(
-    memory_file: Path, embedder: SentenceEmbedder
-) -> None:
-    put(memory_file, stored("waits", hours=99), stored("new"))
-    a_run(memory_file)
-    decide(memory_file, a_decision(state="pending", sources=("waits",)))
-    aged(memory_file, embedder, limit=1)
-    assert states(memory_file) == {"waits": "active", "new": "archived"}
-
-
 # ---- killed ----
 
 
@@ -643,20 +633,6 @@ def test_with_verbose_a_purge_reports_why_each_memory_stays(lived: Path, cli: Cl
     said = cli("maintain", lived, "--phase", "purge", "--verbose").out
     assert "needed since pinned: " in said
     assert "what purged says (purged)" in said
-
-
-def test_a_purge_and_its_dry_run_name_the_memories_and_warn_that_it_is_permanent(
-    lived: Path, cli: Cli
-) -> None:
-    for options, done, went in (
-        (["--dry-run"], "To be purged", "would go"),
-        ([], "Purged", "went"),
-    ):
-        said = cli("maintain", lived, "--phase", "purge", *options).out
-        assert f"\n{done}: 1 memory superseded long ago." in said
-        assert f"A purge cannot be undone. These {went}:\n" in said
-        # By its id.
-        assert "what purged says (purged)\n" in said
 
 
 # ---- a year, or the beginning of one ----

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import sqlite3
-from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pytest
 from model_nights import Agent, a_fact, only_question
@@ -13,10 +10,10 @@ from nights import NOW, TWINS, SlowEmbedder, execute, fill, night, picture, rows
 
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.check import check_file
-from slowwave.store.errors import ChangedSince, FileHeld
+from slowwave.store.errors import FileHeld
 from slowwave.store.file import maintenance_lock, open_reading, open_writing
 from slowwave.store.records import timestamp
-from slowwave.store.undo.undo import undo_proposal, undo_runs
+from slowwave.store.undo.undo import undo_runs
 
 
 def undo(path: Path, run_id: str | None) -> None:
@@ -48,21 +45,6 @@ def test_a_source_that_changed_meanwhile_makes_the_proposal_stale_until_the_next
     assert rows(memory_file, "SELECT id FROM memories WHERE status = 'superseded'") == []
     again = agent.sleep()
     assert [result.state for result in again.results] == ["applied"]
-
-
-def test_agents_can_write_while_a_draft_is_written(memory_file: Path, agent: Agent) -> None:
-    fill(memory_file, a_fact())
-
-    def add_one() -> None:
-        # No patience at all: any lock held by the run would make this fail.
-        with closing(sqlite3.connect(memory_file, timeout=0)) as db, db:
-            db.execute("INSERT INTO memories (id, content) VALUES ('meanwhile', 'It rains.')")
-
-    outcome = night(memory_file, SlowEmbedder(agent.embedder, add_one), writer=agent.writer())
-    assert [result.state for result in outcome.results] == ["applied"]
-    assert rows(memory_file, "SELECT status FROM memories WHERE id = 'meanwhile'") == [
-        {"status": "active"}
-    ]
 
 
 def test_a_second_run_is_refused_while_the_file_is_locked_but_not_a_dry_run(
@@ -150,18 +132,6 @@ def test_undo_restores_everything_that_agents_see_to_the_bit(
     assert picture(memory_file) == before
 
 
-def test_undo_of_a_proposal_restores_only_its_memories(memory_file: Path, agent: Agent) -> None:
-    fill(memory_file, [*told(TWINS, "twin"), *a_fact()])
-    outcome = agent.sleep()
-    merge = next(result for result in outcome.results if result.proposal.operation == "merge")
-    assert outcome.run_id is not None
-    with open_writing(memory_file) as file:
-        undo_proposal(file, outcome.run_id, merge.proposal.id, timestamp(NOW))
-    twins = rows(memory_file, "SELECT status FROM memories WHERE id LIKE 'twin%'")
-    assert {row["status"] for row in twins} == {"active"}
-    assert rows(memory_file, "SELECT * FROM memories WHERE generation = 1")
-
-
 def test_an_undone_proposal_is_only_proposed_again_on_request(
     memory_file: Path, embedder: SentenceEmbedder
 ) -> None:
@@ -170,28 +140,6 @@ def test_an_undone_proposal_is_only_proposed_again_on_request(
     assert night(memory_file, embedder).plan.proposals == ()
     again = night(memory_file, embedder, reconsider=True)
     assert [result.state for result in again.results] == ["applied"]
-
-
-def test_undo_names_what_prevents_it_and_changes_nothing(memory_file: Path, agent: Agent) -> None:
-    fill(memory_file, a_fact())
-    outcome = agent.sleep()
-    derived = outcome.results[0].derived
-    execute(memory_file, "UPDATE memories SET content = 'Mended by hand.' WHERE id = ?", derived)
-    before = picture(memory_file)
-    with pytest.raises(ChangedSince, match=str(derived)):
-        undo(memory_file, outcome.run_id)
-    assert picture(memory_file) == before
-
-
-def test_reading_a_memory_does_not_prevent_undo(
-    memory_file: Path, embedder: SentenceEmbedder
-) -> None:
-    fill(memory_file, told(TWINS, "twin"))
-    outcome = night(memory_file, embedder)
-    execute(memory_file, "UPDATE memories SET access_count = access_count + 3")
-    undo(memory_file, outcome.run_id)
-    counts: list[dict[str, Any]] = rows(memory_file, "SELECT access_count FROM memories")
-    assert counts == [{"access_count": 3}, {"access_count": 3}]
 
 
 def test_provenance_has_each_claim_with_its_sources(memory_file: Path, agent: Agent) -> None:

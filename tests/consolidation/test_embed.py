@@ -126,6 +126,7 @@ def test_a_folder_of_anything_is_no_model_and_not_searched_for_one(tmp_path: Pat
         SentenceEmbedder(str(tmp_path)).encode(["a text"])
 
 
+@pytest.mark.slow
 def test_after_a_break_only_the_texts_that_were_left_are_embedded(
     memory_file: Path, embedder: SentenceEmbedder
 ) -> None:

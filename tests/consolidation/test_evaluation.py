@@ -1,39 +1,28 @@
-"""Recall before and after a night, measured on a copy; and what a guard leaves out for it."""
+"""Recall before and after a night, measured on a copy."""
 
 from __future__ import annotations
 
-import json
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import readme
 from cli_calls import Cli
 from commands import setting
 from hypothesis import given
 from hypothesis import strategies as st
-from model_nights import Agent, served
-from model_server import Answer, Asked, answering, approval, group, groups, model_server, says
-from nights import NOW, OTHERS, fill, night, of_one_thing, picture, rows, told
+from model_server import model_server
+from nights import NOW, OTHERS, fill, night, of_one_thing, told
 
 from slowwave.consolidation.errors import QuestionsError
-from slowwave.consolidation.evaluation.evaluate import evaluate
-from slowwave.consolidation.evaluation.guarded_night import exclude_harmful
 from slowwave.consolidation.evaluation.measures import MeasuredHit, measure
 from slowwave.consolidation.evaluation.questions import (
     RecallQuestion,
-    make_questions,
     read_questions,
 )
 from slowwave.consolidation.evaluation.trial import Trials, keeps_facts
 from slowwave.consolidation.options import CycleOptions
-from slowwave.consolidation.proposals import Proposal
-from slowwave.consolidation.runtime.interruption import Interruption
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.consolidation.writing.writer import BuiltInWriter
-from slowwave.store.file import open_reading, open_writing
-from slowwave.store.memories import read_memories
+from slowwave.store.file import open_writing
 from slowwave.store.records import content_hash
 from slowwave.store.shown_to_model import Dispute, keep_disputes
 
@@ -100,19 +89,20 @@ def test_a_file_is_measured_on_a_copy_and_stays_as_it_is(
     before = filled.read_bytes()
     question = asked("Who carries the pager at weekends?", *(f"oncall-{n:02d}" for n in range(8)))
     trials = Trials(filled, [question, asked("Nobody knows", "absent")], embedder, NOW)
-    found = evaluate(trials, trials.night(CycleOptions(), BuiltInWriter()))
+    after = trials.night(CycleOptions(), BuiltInWriter()).after
     assert filled.read_bytes() == before
-    assert (found.questions, found.without_evidence) == (1, 1)
-    assert found.memories_after < found.memories_before == 11
+    assert (len(trials.questions), trials.without_evidence) == (1, 1)
+    assert after.memories < trials.before.memories == 11
+    (was,), (now,), (by_lineage,) = trials.before.by_text, after.by_text, after.by_lineage
     # Eight tellings do not fit among five hits; one memory that was made of them does.
-    assert found.before.recall_at_5 < 1.0 == found.by_lineage.recall_at_5
-    assert found.after.tokens_at_10 < found.before.tokens_at_10
+    assert was.recall_at_5 < 1.0 == by_lineage.recall_at_5
+    assert now.tokens_at_10 < was.tokens_at_10
 
 
 def test_the_night_that_is_tried_is_the_night_that_would_run(
     filled: Path, embedder: SentenceEmbedder
 ) -> None:
-    trials = Trials(filled, None, embedder, NOW)
+    trials = Trials(filled, [asked("Who waters the plants?", "other-00")], embedder, NOW)
     tried = trials.night(CycleOptions(), BuiltInWriter()).outcome
     done = night(filled, embedder)
     assert [result.proposal.id for result in tried.results] == [
@@ -135,19 +125,10 @@ def test_an_old_value_that_is_handed_over_as_what_is_so_counts_as_stale(
     for stale, handed_over in (("m-00", 0.0), ("m-04", 1.0)):
         question = asked("When is the wiki backed up?", "m-01", stale_ids=[stale])
         trials = Trials(memory_file, [question], embedder, NOW)
-        found = evaluate(trials, trials.night(CycleOptions(), BuiltInWriter()))
-        assert (found.before.stale_at_10, found.after.stale_at_10) == (handed_over, handed_over)
-        assert found.after.recall_at_10 == 1.0
-
-
-def test_the_memories_of_a_file_ask_for_themselves_by_their_rarest_words(filled: Path) -> None:
-    with open_reading(filled) as file:
-        memories = list(read_memories(file))
-    questions = {question.id: question for question in make_questions(memories)}
-    assert set(questions) == {memory.id for memory in memories}
-    words = questions["other-00"].question.split()
-    assert len(words) == 4
-    assert set(words) < {"ines", "waters", "plants", "third", "floor"}
+        (before,) = trials.before.by_text
+        (after,) = trials.night(CycleOptions(), BuiltInWriter()).after.by_text
+        assert (before.stale_at_10, after.stale_at_10) == (handed_over, handed_over)
+        assert after.recall_at_10 == 1.0
 
 
 @pytest.mark.parametrize(
@@ -185,64 +166,6 @@ def test_evidence_that_is_not_there_or_of_another_tenant_is_counted_and_not_aske
     assert trials.before.by_text[0].recall_at_10 == 1.0
 
 
-def test_a_guard_that_nothing_speaks_against_lets_the_night_through(
-    filled: Path, embedder: SentenceEmbedder
-) -> None:
-    trials = Trials(filled, None, embedder, NOW)
-    found = exclude_harmful(trials, CycleOptions(), BuiltInWriter, 0.5, Interruption())
-    assert (found.excluded, found.options) == ((), CycleOptions())
-
-
-# The second says all of the first, in other words.
-RETOLD = [
-    "Lead time for a laptop: three weeks.",
-    "Between ordering a laptop for a new hire and getting it you have to reckon with three weeks.",
-]
-HARMED = RecallQuestion(id="q", question="laptop lead time", evidence_ids=("laptop-00",))
-
-
-def join_retold(asked: Asked) -> Answer:
-    """Keep the second of the two."""
-    both = [memory for memory in asked.memories if "laptop" in memory.text]
-    return groups(*([group("merge", both, RETOLD[1])] if len(both) > 1 else []))
-
-
-@pytest.fixture
-def joining() -> Iterator[tuple[str, ...]]:
-    """Provide the options that name a model which joins them."""
-    with served(answering(join_retold, approval)) as options:
-        yield options
-
-
-def night_plan(path: Path, embedder: SentenceEmbedder) -> list[Proposal]:
-    return [result.proposal for result in night(path, embedder, dry_run=True).results]
-
-
-def test_a_guard_leaves_out_the_proposal_that_lowers_recall_and_nothing_else(
-    filled: Path, agent: Agent
-) -> None:
-    fill(filled, told(RETOLD, "laptop"))
-    agent.server.responder = answering(join_retold, approval)
-    trials = Trials(filled, [HARMED], agent.embedder, NOW)
-    found = exclude_harmful(trials, CycleOptions(), agent.writer(), 0.01, Interruption())
-    assert found.unguarded < found.before - 0.01
-    assert found.guarded >= found.before - 0.01
-    assert [proposal.sources for proposal in found.excluded] == [("laptop-00", "laptop-01")]
-    done = agent.sleep(excluded=found.options.excluded)
-    assert [result.proposal.sources[0] for result in done.results] == ["oncall-00"]
-
-
-def test_what_a_guard_left_out_is_proposed_again_without_one(
-    filled: Path, embedder: SentenceEmbedder
-) -> None:
-    planned = night_plan(filled, embedder)
-    night(filled, embedder, excluded=frozenset(proposal.id for proposal in planned))
-    night(filled, embedder, excluded=frozenset(proposal.id for proposal in planned))
-    assert [proposal.id for proposal in night_plan(filled, embedder)] == [
-        proposal.id for proposal in planned
-    ]
-
-
 def write_questions(path: Path, *questions: RecallQuestion) -> Path:
     path.write_text("".join(f"{question.model_dump_json()}\n" for question in questions), "utf-8")
     return path
@@ -270,7 +193,7 @@ def test_eval_prints_a_table_and_in_json_what_scripts_rely_on(
 @pytest.mark.parametrize(
     ("arguments", "code"), [([], 2), (["absent.jsonl"], 1), (["--self", "absent.jsonl"], 2)]
 )
-def test_eval_says_what_is_wrong_with_its_questions(
+def test_eval_names_what_is_wrong_with_its_questions(
     arguments: list[str], code: int, filled: Path, cli: Cli
 ) -> None:
     ended = cli("eval", filled, *arguments)
@@ -278,113 +201,17 @@ def test_eval_says_what_is_wrong_with_its_questions(
     assert ended.err.startswith("Error: ")
 
 
-def test_maintain_with_a_guard_says_what_it_left_out_and_leaves_it(
-    filled: Path, tmp_path: Path, joining: tuple[str, ...], cli: Cli
-) -> None:
-    fill(filled, told(RETOLD, "laptop"))
-    questions = write_questions(tmp_path / "q.jsonl", HARMED)
-    guarded = ("maintain", filled, "--consolidate", *joining, setting("guard", questions))
-    shown = cli(*guarded, "--dry-run", "--ask")
-    assert "Left out: 1 proposal; with them recall@10 would be" in shown.out
-    done = cli(*guarded, "--json")
-    assert done.code == 0
-    assert [proposal["operation"] for proposal in done.json["guard"]["left_out"]] == ["merge"]
-    assert [proposal["sources"][0] for proposal in done.json["proposals"]] == ["oncall-00"]
-    active = rows(filled, "SELECT id FROM memories WHERE status = 'active'")
-    assert {"id": "laptop-00"} in active
-
-
-def test_with_review_a_guard_measures_what_waits_as_if_it_were_approved(
-    filled: Path, tmp_path: Path, joining: tuple[str, ...], cli: Cli
-) -> None:
-    fill(filled, told(RETOLD, "laptop"))
-    questions = write_questions(tmp_path / "q.jsonl", HARMED)
-    night = ("maintain", filled, "--consolidate", *joining, setting("guard", questions))
-    guarded = (*night, "--review", "always")
-    planned = cli(*guarded, "--dry-run", "--ask").out
-    assert "This holds if all proposals that this night lets wait are approved" in planned
-    done = cli(*guarded, "--json").json
-    assert done["guard"]["as_if_approved"]
-    assert done["guard"]["recall@10"]["unguarded"] < done["guard"]["recall@10"]["before"]
-    assert [proposal["operation"] for proposal in done["guard"]["left_out"]] == ["merge"]
-    # What is let through waits all the same.
-    assert [(proposal["operation"], proposal["state"]) for proposal in done["proposals"]] == [
-        ("merge", "pending")
-    ]
-    plain = cli(*night, "--dry-run", "--ask", "--json")
-    assert not plain.json["guard"]["as_if_approved"]
-
-
-def test_a_guarded_dry_run_writes_nothing(filled: Path, cli: Cli) -> None:
-    before = picture(filled)
-    first = cli(
-        "maintain", filled, "--consolidate", setting("guard", "self"), "--dry-run", "--json"
-    )
-    second = cli(
-        "maintain", filled, "--consolidate", setting("guard", "self"), "--dry-run", "--json"
-    )
-    assert (first.code, first.out) == (0, second.out)
-    assert picture(filled) == before
-    assert json.loads(first.out)["guard"]["questions"] == 11
-
-
-def test_a_guard_of_an_empty_file_and_one_without_a_night_stand_in_nobodys_way(
-    memory_file: Path, cli: Cli
-) -> None:
-    guarded = ("maintain", memory_file, setting("guard", "self"))
-    assert cli(*guarded, "--consolidate").code == 0
-    ended = cli(*guarded, "--phase", "purge", "--json")
-    assert (ended.code, "guard" in ended.json) == (0, False)
-    assert (
-        "guard"
-        not in cli(
-            "maintain", memory_file, "--consolidate", setting("guard", "none"), "--json"
-        ).json
-    )
-
-
-def test_the_guard_shows_a_model_the_same_whatever_is_left_out(tmp_path: Path, cli: Cli) -> None:
-    memories, answers = tmp_path / "retold.db", tmp_path / "answers.jsonl"
-    shutil.copy(readme.ANSWERS, answers)
-    cli("import", memories, readme.RETOLD)
-    replayed = ("maintain", memories, "--consolidate", setting("replay", answers), "--json")
-    done = cli(*replayed, setting("guard", "self"))
-    assert (done.code, done.err) == (0, "")
-    assert "failed" not in {proposal["state"] for proposal in done.json["proposals"]}
-    assert done.json["guard"]["left_out"] != []
-
-
-def test_a_guarded_night_keeps_to_the_budget_of_one(tmp_path: Path, cli: Cli) -> None:
-    memories = tmp_path / "retold.db"
-    cli("import", memories, readme.RETOLD)
-    with model_server() as server:
-        server.responder = lambda asked: says(groups())
-        asking = (
-            "--model",
-            "openai/scripted",
-            setting("api_base", server.base),
-            setting("max_calls", "2"),
-        )
-        done = cli(
-            "maintain", memories, "--consolidate", *asking, setting("guard", "self"), "--json"
-        )
-        assert len(server.asked) <= 2
-        assert done.json["model"]["calls"] == done.json["guard"]["calls"] == len(server.asked)
-
-
-def test_eval_asks_no_model_unless_it_is_told_to(filled: Path, cli: Cli) -> None:
-    with model_server() as server:
-        asking = ("--model", "openai/scripted", setting("api_base", server.base))
-        assert cli("eval", filled, "--self", *asking).code == 0
-        assert server.asked == []
-    assert cli("eval", filled, "--self", "--ask").code == 2
-
-
-def test_a_guard_without_an_answerable_question_stops_the_night(
+def test_questions_that_the_file_does_not_answer_are_refused(
     filled: Path, tmp_path: Path, cli: Cli
 ) -> None:
-    questions = write_questions(tmp_path / "q.jsonl", asked("?", "absent"))
-    before = picture(filled)
-    ended = cli("maintain", filled, "--consolidate", setting("guard", questions))
-    assert (ended.code, picture(filled)) == (1, before)
-    assert "answers any of the questions" in ended.err
+    ended = cli("eval", filled, write_questions(tmp_path / "q.jsonl", asked("?", "absent")))
+    assert (ended.code, "answers any of the questions" in ended.err) == (1, True)
+
+
+def test_eval_asks_no_model_unless_it_is_told_to(filled: Path, tmp_path: Path, cli: Cli) -> None:
+    questions = write_questions(tmp_path / "q.jsonl", asked("Who waters the plants?", "other-00"))
+    with model_server() as server:
+        asking = ("--model", "openai/scripted", setting("api_base", server.base))
+        assert cli("eval", filled, questions, *asking).code == 0
+        assert server.asked == []
+    assert cli("eval", filled, questions, "--ask").code == 2

@@ -100,6 +100,7 @@ def test_only_pairs_with_fresh_rows_are_compared_where_that_is_asked(fresh: list
     assert pairs_of(found) == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("similarity", [0.6, 0.8])
 def test_near_cells_hold_nearly_all_pairs_and_no_other_one_and_none_twice(
     similarity: float, monkeypatch: pytest.MonkeyPatch

@@ -57,7 +57,11 @@ def dream(path: Path, embedder: SentenceEmbedder, answer: Answerer, at_once: int
     ("memories", "recording", "models"),
     [
         (RETOLD, FIXTURES / "retold.answers.jsonl", ()),
-        (LIFE, LIFE.with_suffix(".recording.jsonl"), ("--model", "writer", "--checker", "checker")),
+        pytest.param(
+            *(LIFE, LIFE.with_suffix(".recording.jsonl")),
+            ("--model", "writer", "--checker", "checker"),
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_a_file_ends_as_after_a_replay_of_the_same_answers(

@@ -12,6 +12,7 @@ from shutil import copyfile
 import numpy as np
 import pytest
 from answerers import result_of
+from counting import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from model_nights import (
@@ -66,7 +67,7 @@ def clusters_of(
     return find_clusters(similar_pairs(vectors, 1.0 - eps), eps, sizes, most)
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(given_texts=texts())
 def test_each_member_of_a_wide_cluster_is_in_one_part_that_fits_and_noise_is_in_none(
     given_texts: tuple[Vectors, list[int], int],
@@ -85,7 +86,7 @@ def test_each_member_of_a_wide_cluster_is_in_one_part_that_fits_and_noise_is_in_
     assert order == sorted(order)
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(given_texts=texts(), eps=st.sampled_from([0.1, 0.3]))
 def test_a_smaller_eps_never_shows_more(
     given_texts: tuple[Vectors, list[int], int], eps: float
@@ -152,6 +153,7 @@ def test_the_order_of_memories_plays_no_part(seed: int) -> None:
     assert sorted(map(sorted, plain)) == sorted(sorted(order[part].tolist()) for part in mixed)
 
 
+@pytest.mark.slow
 def test_the_order_in_which_a_file_was_filled_plays_no_part(agent: Agent) -> None:
     memories = [*near_pairs(20), *a_fact(), *a_fact(HOTEL)]
     plans = []

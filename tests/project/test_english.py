@@ -57,16 +57,13 @@ def prose(source: str) -> Iterator[tuple[int, str]]:
             yield line, comment
 
 
-@pytest.mark.parametrize("name", FILES)
-def test_variables_are_named_for_what_they_hold(name: str) -> None:
-    tree = ast.parse((ROOT / name).read_text("utf-8"))
-    assert [(line, bound) for line, bound in bound_names(tree) if bound in NAMES] == []
-
-
-@pytest.mark.parametrize("name", FILES)
-def test_docstrings_comments_and_messages_are_plain_english(name: str) -> None:
-    source = (ROOT / name).read_text("utf-8")
-    found = [(line, text) for line, text in prose(source) if PHRASES.search(text)]
+def test_variables_docstrings_comments_and_messages_are_plain_english() -> None:
+    found = []
+    for name in FILES:
+        source = (ROOT / name).read_text("utf-8")
+        tree = ast.parse(source)
+        found += [f"{name}:{line} {bound}" for line, bound in bound_names(tree) if bound in NAMES]
+        found += [f"{name}:{line} {text}" for line, text in prose(source) if PHRASES.search(text)]
     assert found == []
 
 

@@ -87,12 +87,11 @@ CALLS: dict[str, list[str]] = {
     "review approve": ["review approve {pending} {proposal}"],
     "review decline": ["review decline {pending} --all --reason no"],
     "review edit": ["1 review edit {pending} {proposal} --text No."],
-    "review ask": ["2 review ask {pending}"],
     "review apply": ["review apply {pending} {plan}"],
     "list": ["list {file}"],
     "show": ["show {file} {memory}", "show {file} {memory} --lineage"],
     "recall": ["recall {file} kettle", "recall {file} kettle --archived"],
-    "eval": ["eval {file} --self", "eval {file} {questions}"],
+    "eval": ["eval {file} {questions}"],
     "conflicts": ["conflicts {file}"],
     "log": [
         "log {file}",
@@ -203,7 +202,7 @@ def test_each_command_is_tried() -> None:
 @pytest.mark.parametrize("command", CALLS)
 def test_a_command_opens_no_database_by_hand(command: str, places: dict[str, str]) -> None:
     if command.startswith("fleet"):
-        pytest.importorskip("pyarrow", reason="with slowwave[fleet]", exc_type=ModuleNotFoundError)
+        pytest.importorskip("obstore", reason="with slowwave[fleet]", exc_type=ModuleNotFoundError)
     for call in CALLS[command]:
         code, *words = call.split() if call[0].isdigit() else ("0", *call.split())
         with nothing_opened_by_hand():

@@ -23,6 +23,7 @@ from builders import (
     put,
     take_in,
 )
+from counting import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from nights import execute, picture, rows
@@ -160,7 +161,7 @@ def contents(draw: st.DrawFn) -> dict[str, Any]:
     }
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(held=contents())
 def test_what_is_exported_whole_is_the_same_when_it_is_imported(
     held: dict[str, Any], tmp_path_factory: pytest.TempPathFactory

@@ -58,7 +58,9 @@ def with_step(monkeypatch: pytest.MonkeyPatch, step: Callable[..., None]) -> Non
     monkeypatch.setattr(schema_of_file, "STEPS", {**schema_of_file.STEPS, step.__name__: step})
 
 
-def test_a_new_file_is_whole_and_alone_and_says_whose_it_is(memory_file: Path) -> None:
+def test_a_new_file_is_whole_and_alone_and_says_whose_it_is(tmp_path: Path) -> None:
+    memory_file = tmp_path / "memory.db"
+    create_file(memory_file)
     assert list(memory_file.parent.iterdir()) == [memory_file]
     with open_reading(memory_file) as file:
         assert check_file(file) == Health(len(schema_of_file.STEPS), 0, 0, 0, ())

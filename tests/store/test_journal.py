@@ -21,6 +21,7 @@ from builders import (
     put,
     take_in,
 )
+from counting import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from nights import execute, picture, rows
@@ -205,7 +206,7 @@ def make(path: Path, proposal: str, chosen: Sequence[Change]) -> None:
             change(file, proposal)
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(made=st.lists(st.tuples(st.sampled_from(["", "one", "two"]), changes), max_size=12))
 def test_after_any_changes_undo_gives_every_row_back(
     made: list[tuple[str, Change]], seed: Path
@@ -219,7 +220,7 @@ def test_after_any_changes_undo_gives_every_row_back(
     assert picture(path, TABLES) == before
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(
     looked=st.lists(searches, max_size=3),
     first=st.lists(changes, max_size=6),

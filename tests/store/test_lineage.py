@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from builders import LATER, a_memory, changing, put
+from counting import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from nights import execute
@@ -139,7 +140,7 @@ def test_a_circle_in_a_broken_file_ends(
     assert derived(memory_file, "a") == downwards
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(pairs=st.sets(st.tuples(st.sampled_from("abcde"), st.sampled_from("abcde")), max_size=9))
 def test_whatever_the_edges_are_the_walk_finds_what_can_be_reached_and_both_ways_agree(
     pairs: set[tuple[str, str]], tmp_path_factory: pytest.TempPathFactory
@@ -230,6 +231,7 @@ def dynasty(memory_file: Path) -> Path:
     return memory_file
 
 
+@pytest.mark.slow
 def test_five_thousand_generations_are_shown_both_ways(
     dynasty: Path, trace: Callable[..., str]
 ) -> None:
@@ -245,6 +247,7 @@ def test_five_thousand_generations_are_shown_both_ways(
     assert max(map(len, text.splitlines())) <= 120
 
 
+@pytest.mark.slow
 def test_where_a_tree_ends_for_its_depth_the_next_one_goes_on(
     dynasty: Path, trace: Callable[..., str]
 ) -> None:

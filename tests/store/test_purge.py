@@ -440,16 +440,6 @@ def test_the_command_shows_what_would_go_and_then_deletes_it(
     assert "a purge" in capsys.readouterr().out
 
 
-def test_the_keys_are_the_same_without_a_purge(
-    path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    keys = []
-    for options in (["--phase", "purge"], ["--phase", "purge", "--dry-run"]):
-        assert run(["maintain", str(path), *options, "--json"]) == 0
-        keys.append(list(json.loads(capsys.readouterr().out)))
-    assert keys[0] == keys[1]
-
-
 # Random histories.
 
 

@@ -136,10 +136,6 @@ ALLOWED: dict[tuple[str, str], tuple[object, ...]] = {
 }
 
 
-def cases(values: dict[tuple[str, str], tuple[object, ...]]) -> list[tuple[str, str, object]]:
-    return [(table, column, value) for (table, column), many in values.items() for value in many]
-
-
 @pytest.fixture(scope="module")
 def connection(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """Provide an agent's connection to a file with one memory and one run."""
@@ -168,19 +164,22 @@ def test_a_whole_row_is_taken(connection: sqlite3.Connection, table: str) -> Non
     assert insert(connection, table, row_of(connection, table)) == 1
 
 
-@pytest.mark.parametrize(("table", "column", "value"), cases(REFUSED))
+@pytest.mark.parametrize(("table", "column"), REFUSED)
 def test_a_value_outside_of_its_vocabulary_is_refused(
-    connection: sqlite3.Connection, table: str, column: str, value: object
+    connection: sqlite3.Connection, table: str, column: str
 ) -> None:
-    with pytest.raises(sqlite3.IntegrityError, match=column):
-        insert(connection, table, row_of(connection, table) | {column: value})
+    for value in REFUSED[table, column]:
+        with pytest.raises(sqlite3.IntegrityError, match=column):
+            insert(connection, table, row_of(connection, table) | {column: value})
+            pytest.fail(f"{value!r} was taken")
 
 
-@pytest.mark.parametrize(("table", "column", "value"), cases(ALLOWED))
+@pytest.mark.parametrize(("table", "column"), ALLOWED)
 def test_every_word_of_a_vocabulary_is_taken(
-    connection: sqlite3.Connection, table: str, column: str, value: object
+    connection: sqlite3.Connection, table: str, column: str
 ) -> None:
-    assert insert(connection, table, row_of(connection, table) | {column: value}) == 1
+    for value in ALLOWED[table, column]:
+        assert insert(connection, table, row_of(connection, table) | {column: value}) == 1
 
 
 def test_the_file_has_the_tables_of_the_design_each_with_a_comment_on_its_rows(
@@ -527,6 +526,7 @@ def extension_parts() -> set[str]:
     return {part.split()[1] for part in made - fresh_parts().keys()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", KEPT_VERSIONS[1:])
 def test_version_1_migrated_to_a_later_version_has_the_tables_of_the_file_that_is_kept_of_it(
     tmp_path: Path, version: int
@@ -574,6 +574,7 @@ with open_writing(Path(sys.argv[1])):
 """
 
 
+@pytest.mark.slow
 def test_of_several_processes_that_bring_one_file_up_to_date_none_fails(tmp_path: Path) -> None:
     path = of_version(1, tmp_path)
     execute(path, "PRAGMA journal_mode = WAL")

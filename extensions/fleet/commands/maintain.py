@@ -177,7 +177,7 @@ def fleet_maintain(
         raise typer.BadParameter("Specify a folder or bucket for the receipts: --receipts WHERE.")
     began = datetime.now(UTC)
     where = receipts or found.receipts
-    # A dry run works without pyarrow; it then shows all files.
+    # A dry run works without obstore; it then shows all files.
     archive = None if dry_run and receipts is None else Archive(where)
     count = workers or _cores()
     from slowwave.extensions.fleet.fleet_job import OPTION, FleetJob

@@ -1,4 +1,4 @@
-"""The receipts of nights as Parquet, in a folder or a bucket: written in parts, read as one.
+"""The receipts of nights as JSON Lines, in a folder or a bucket: written in parts, read as one.
 
 Each shard of a night has a folder of its own, `TIME-shard-I-of-N-ID/`: `begin.json` once it has
 begun, parts that are written as the night goes on, and `end.json` once it has ended. What a killed
@@ -7,24 +7,24 @@ night wrote stays, and counts.
 
 from __future__ import annotations
 
-import io
+import gzip
 import json
 import re
 import secrets
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import msgspec
 
 from slowwave.store.errors import StoreError, UnusableFile
 from slowwave.store.records import json_text, timestamp
 
-from .object_store import Gone, Objects, is_bucket, missing
+from .object_store import Gone, Objects, is_bucket
 from .receipt import Known, Receipt
-
-if TYPE_CHECKING:
-    import pyarrow
 
 # Receipts that are written at a time; what a kill loses of them, the next run finds again.
 PORTION = 200
@@ -32,10 +32,8 @@ PORTION = 200
 _PORTION_UNCHANGED = 50_000
 _BEGIN, _END = "begin.json", "end.json"
 _NAME = re.compile(r"(?P<began>\d{8}T\d{12}Z)-shard-(?P<number>\d+)-of-(?P<of>\d+)-[0-9a-f]{8}")
-_COLUMNS = tuple(field.name for field in fields(Receipt))
-_OF_THE_MANIFEST = (
-    *("key", "version", "basis", "until", "last_run", "memories_after", "tokens_after"),
-)
+_SUFFIX = ".jsonl.gz"
+_LINES, _OF_A_LINE = msgspec.json.Encoder(), msgspec.json.Decoder(Receipt)
 
 
 @dataclass(frozen=True)
@@ -121,8 +119,8 @@ class Archive:
             seen: dict[str, Known] = {}
             for part in reversed(night.parts):
                 try:
-                    for key, known_file in self._known(f"{night.name}/{part}"):
-                        seen.setdefault(key, known_file)
+                    for receipt in self._read(f"{night.name}/{part}"):
+                        seen.setdefault(receipt.key, receipt.known)
                 except StoreError as error:
                     unreadable.append(error.message)
             for key, known_file in seen.items():
@@ -138,29 +136,13 @@ class Archive:
     def receipts(self, night: ShardNight) -> Iterator[Receipt]:
         """Yield the receipts of a shard's night. Raises `StoreError`."""
         for part in night.parts:
-            table = self._table(f"{night.name}/{part}", None)
-            for row in table.to_pylist():
-                yield Receipt(**row | {"runs": tuple(row["runs"])})
+            yield from self._read(f"{night.name}/{part}")
 
-    def _known(self, key: str) -> Iterator[tuple[str, Known]]:
-        # Column by column: a dict a row would take three times as long.
-        table = self._table(key, _OF_THE_MANIFEST)
-        columns = [table.column(name).to_pylist() for name in _OF_THE_MANIFEST]
-        same: dict[str | None, str | None] = {}
-        for name, version, basis, *rest in zip(*columns, strict=True):
-            yield name, Known(version, same.setdefault(basis, basis), *rest)
-
-    def _table(self, key: str, columns: Sequence[str] | None) -> pyarrow.Table:
-        pyarrow = arrow()
-        from pyarrow import parquet
-
+    def _read(self, key: str) -> list[Receipt]:
         try:
             assert self._objects is not None  # noqa: S101 - something was listed
-            data = self._objects.read(key)
-            names = list(columns or _COLUMNS)
-            # A column that is not there is silently left out, and then missed here.
-            return parquet.read_table(io.BytesIO(data), columns=names).select(names)
-        except (pyarrow.ArrowException, KeyError, ValueError, OSError, Gone) as error:
+            return _OF_A_LINE.decode_lines(gzip.decompress(self._objects.read(key)))
+        except (msgspec.MsgspecError, EOFError, zlib.error, OSError, Gone) as error:
             why = str(error).rstrip(". ") or "it is gone"
             raise UnusableFile(
                 f"The receipts {self.place}/{key} cannot be read: {why}.",
@@ -170,7 +152,7 @@ class Archive:
     def _night(self, name: str, files: Sequence[str]) -> ShardNight:
         match = _NAME.fullmatch(name)
         assert match is not None  # noqa: S101 - others were left out
-        parts = tuple(sorted(file for file in files if file.endswith(".parquet")))
+        parts = tuple(sorted(file for file in files if file.endswith(_SUFFIX)))
         end = self._end(f"{name}/{_END}") if _END in files else None
         return ShardNight(
             name, match["began"], Shard(int(match["number"]), int(match["of"])), parts, end
@@ -197,7 +179,6 @@ class ReceiptWriter:
         self._waiting: list[Receipt] = []
         self._unchanged: list[Receipt] = []
         self._parts = 0
-        arrow()
         objects.write(f"{name}/{_BEGIN}", json_text({"began": timestamp(began)}).encode())
 
     def add(self, receipt: Receipt) -> None:
@@ -229,44 +210,12 @@ class ReceiptWriter:
         self._objects.write(f"{self.name}/{_END}", json_text(summary).encode())
 
     def _write(self, receipts: list[Receipt]) -> None:
-        import pyarrow as pa
-        from pyarrow import parquet
-
-        buffer = io.BytesIO()
-        columns: dict[str, list[Any]] = {
-            name: [getattr(receipt, name) for receipt in receipts] for name in _COLUMNS
-        }
         # A name that is not text is escaped; its receipt is not found again, so the file is due.
-        columns["key"] = [
-            column.encode(errors="backslashreplace").decode() for column in columns["key"]
-        ]
-        parquet.write_table(pa.table(columns, schema=_schema()), buffer, compression="zstd")
-        self._objects.write(f"{self.name}/part-{self._parts:06d}.parquet", buffer.getvalue())
+        lines = _LINES.encode_lines(
+            replace(receipt, key=receipt.key.encode(errors="backslashreplace").decode())
+            for receipt in receipts
+        )
+        data = gzip.compress(lines, compresslevel=1)
+        self._objects.write(f"{self.name}/part-{self._parts:06d}{_SUFFIX}", data)
         self._parts += 1
         receipts.clear()
-
-
-def arrow() -> Any:
-    """Return pyarrow. Raises `StoreError` if it is not there."""
-    try:
-        import pyarrow
-    except ImportError as error:
-        raise missing("pyarrow") from error
-    return pyarrow
-
-
-def _schema() -> pyarrow.Schema:
-    import pyarrow as pa
-
-    types = {
-        "runs": pa.list_(pa.string()),
-        "cost": pa.float64(),
-        "seconds": pa.float64(),
-    }
-    numbers = (
-        *("memories_before", "memories_after", "tokens_before", "tokens_after"),
-        *("applied", "rejected", "pending", "failed", "planned"),
-        *("calls", "prompt_tokens", "completion_tokens", "tries"),
-    )
-    types |= dict.fromkeys(numbers, pa.int64())
-    return pa.schema([(name, types.get(name, pa.string())) for name in _COLUMNS])

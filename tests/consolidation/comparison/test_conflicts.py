@@ -6,6 +6,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from counting import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from nights import NOW, fill, night, told
@@ -53,7 +54,7 @@ def test_two_texts_are_in_conflict_over_one_thing(
     assert slot(first, second) == expected
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.sampled_from(["port", "limit", "quota"]), st.integers(1, 9_999), st.integers(1, 9_999))
 def test_two_numbers_of_one_thing_are_a_conflict_and_one_number_is_none(
     thing: str, here: int, there: int

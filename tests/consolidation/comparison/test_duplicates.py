@@ -6,6 +6,7 @@ import random
 from pathlib import Path
 
 import pytest
+from counting import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from nights import execute, fill, night, rows, told
@@ -106,7 +107,7 @@ _FRAMES = {
 }
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(150), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(frame=st.sampled_from(sorted(_FRAMES)), data=st.data())
 def test_what_differs_in_a_value_a_name_or_a_denial_is_never_covered(
     frame: str, data: st.DataObject

@@ -38,6 +38,7 @@ def network(training: Any) -> Any:
     return network.eval()
 
 
+@pytest.mark.slow
 def test_the_packaged_network_computes_as_the_one_that_was_trained(
     training: Any, network: Any
 ) -> None:

@@ -35,6 +35,7 @@ def checked(text: str) -> None:
     find_text_faults(f"{both[0].text} {both[1].text}", both)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", LONG)
 @pytest.mark.parametrize("work", [compared, checked])
 def test_four_times_the_text_takes_little_more_than_four_times_the_work(

@@ -17,18 +17,13 @@ from conversations import (
     OTHER,
     asking,
     contents,
-    is_about_a_conversation,
     let_wait,
     maintain,
     remembering,
 )
 from model_server import ModelServer, refuses
-from nights import fill, picture, rows
+from nights import picture, rows
 
-from slowwave.consolidation.evaluation.trial import Trial, Trials
-from slowwave.consolidation.options import CycleOptions
-from slowwave.consolidation.runtime.interruption import Interruption
-from slowwave.consolidation.writing.writer import Writer
 from slowwave.store.file import maintenance_lock
 
 Queue = Callable[..., None]
@@ -240,69 +235,3 @@ def test_a_full_export_keeps_waiting_parts_with_their_tries(
     assert cli("import", copy, lines).code == 0
     assert cli("ingest", copy, "--waiting", "--json").json["parts"] == waiting(ingest)
     assert rows(copy, "SELECT count(*) AS n FROM waiting_messages") == [{"n": 1}]
-
-
-def test_a_guarded_night_reads_waiting_parts_once_and_keeps_all_of_them(
-    memory_file: Path,
-    queue: Queue,
-    night: Cli,
-    cli: Cli,
-    server: ModelServer,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    tried: list[CycleOptions] = []
-    real = Trials.night
-
-    def counted(
-        trials: Trials, options: CycleOptions, writer: Writer, interruption: Interruption
-    ) -> Trial:
-        tried.append(options)
-        return real(trials, options, writer, interruption)
-
-    monkeypatch.setattr(Trials, "night", counted)
-    fill(memory_file, TWINS)
-    queue()
-    server.responder = remembering(LYON, COFFEE)
-    done = night(setting("guard", "self"))
-    assert done.code == 0, done.err
-    read = done.json["conversations"]
-    assert (read["read"], read["waiting"], read["memories"]["stored"]) == (1, 0, 2)
-    # Tried on a copy first: its answers are not asked for again.
-    assert sum(map(is_about_a_conversation, server.asked)) == 1
-    assert done.json["guard"]["calls"] == done.json["model"]["calls"] == len(server.asked)
-    # Recall did not fall, so no proposal is suspected.
-    assert len(tried) == 1
-    assert {str(LYON["content"]), str(COFFEE["content"])} <= set(contents(memory_file))
-    assert cli("check", memory_file).code == 0
-
-
-def test_a_guarded_night_does_not_blame_its_proposals_for_what_was_read_before(
-    memory_file: Path, tmp_path: Path, queue: Queue, night: Cli, server: ModelServer
-) -> None:
-    locker = {"id": "old", "content": "The lockers of the staff are painted green somewhere."}
-    fill(memory_file, [locker, *TWINS])
-    lockers = [f"My locker {n} is in hall {n}." for n in range(1, 11)]
-    talk, questions = tmp_path / "talk.json", tmp_path / "questions.jsonl"
-    talk.write_text(json.dumps([{"role": "user", "content": text} for text in lockers]))
-    queue(talk, "--whole")
-    asked = {"id": "q", "question": "In which hall is my locker?", "evidence_ids": ["old"]}
-    questions.write_text(json.dumps(asked))
-    server.responder = remembering(*({**LYON, "content": x, "quotes": [x]} for x in lockers))
-    done = night(setting("guard", questions))
-    assert done.code == 0, done.err
-    assert done.json["conversations"]["memories"]["stored"] == 10
-    # The evidence is no longer among the first ten hits, and the twins are merged.
-    assert done.json["guard"]["recall@10"]["before"] == 0
-    assert done.json["after"]["active"] == 12
-
-
-def test_a_guarded_dry_run_reads_no_waiting_part(
-    memory_file: Path, queue: Queue, night: Cli, server: ModelServer
-) -> None:
-    fill(memory_file, TWINS)
-    queue()
-    before = picture(memory_file, (*EVERY_TABLE, "runs"))
-    server.responder = remembering(LYON)
-    dry = night(setting("guard", "self"), "--dry-run", "--ask")
-    assert (dry.code, dry.json["conversations"]["waiting"]) == (0, 1)
-    assert picture(memory_file, (*EVERY_TABLE, "runs")) == before

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import signal
 import threading
 import time
 from collections.abc import Callable
@@ -24,7 +23,6 @@ from model_nights import (
     answered,
     facts,
     only_question,
-    only_result,
     states,
     total,
     undo,
@@ -495,59 +493,6 @@ def test_answers_are_applied_while_other_calls_are_in_flight(agent: Agent) -> No
     agent.server.responder = respond
     assert states(agent.sleep(agent.writer(concurrency=2))) == {"applied": 3}
     assert len(applied) == 2
-
-
-def test_an_agent_that_changes_a_source_while_the_model_thinks_makes_the_draft_stale(
-    agent: Agent,
-) -> None:
-    agent.remember(a_fact())
-    changed = a_fact()[0]["id"]
-
-    def respond(asked: Asked) -> Reply:
-        execute(agent.path, "UPDATE memories SET content = 'Else.' WHERE id = ?", changed)
-        return oracle(asked)
-
-    agent.server.responder = respond
-    result = only_result(agent.sleep())
-    assert (result.state, result.why) == (
-        "stale",
-        f"memory {changed} was changed since the plan was made",
-    )
-    assert agent.rows("SELECT * FROM synthesized_from") == []
-    assert agent.rows("SELECT * FROM memories WHERE status <> 'active'") == []
-
-
-def test_a_night_that_is_interrupted_keeps_what_was_applied_and_leaves_the_rest_for_the_next(
-    agent: Agent,
-) -> None:
-    agent.remember(facts(3))
-    main = threading.main_thread().ident
-    assert main is not None
-    counted = itertools.count(1)
-
-    def respond(asked: Asked) -> Reply:
-        if next(counted) != 2:
-            return oracle(asked)
-        # It is asked while the first answer is looked at.
-        ends = time.monotonic() + MAX_SECONDS
-        while not agent.rows("SELECT 1 FROM asked") and time.monotonic() < ends:
-            time.sleep(0.01)
-        # No answer: the run will wait until the signal comes.
-        signal.pthread_kill(main, signal.SIGINT)
-        return SILENT
-
-    agent.server.responder = respond
-    # Tests that are run in the background may have been started with the signal ignored.
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        outcome = agent.sleep()
-    finally:
-        signal.signal(signal.SIGINT, before)
-    assert outcome.interrupted
-    assert (states(outcome), answered(outcome)) == ({"applied": 1}, {"applied": 1, "skipped": 2})
-    agent.server.responder = oracle
-    rest = agent.sleep(now=TOMORROW)
-    assert states(rest) == {"applied": 2}
 
 
 # ----------------------------------------------------------------- keys

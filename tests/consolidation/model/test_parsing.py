@@ -100,6 +100,7 @@ def test_a_text_without_an_answer_is_unreadable(text: str) -> None:
         read(text)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "piece",
     ["{", "[", " ", "\n", '{"', '{"a":', '{"a": 1,', '{"a":[', "<think>", "\n<think", "</think>"],

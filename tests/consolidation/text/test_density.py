@@ -11,6 +11,7 @@ import night as fixture
 import pytest
 from cli_calls import Cli
 from commands import setting
+from counting import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from model_server import model_server
@@ -63,7 +64,7 @@ def test_key_facts_are_addresses_keys_with_values_versions_and_identifiers() -> 
     )
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(st.text(st.sampled_from('ab1_.:=/"{}-# \n\tZé'), max_size=900))
 def test_each_key_fact_and_anchor_stands_in_the_text_to_the_letter(text: str) -> None:
     digest = digest_of(text)

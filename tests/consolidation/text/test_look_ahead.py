@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from counting import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -13,7 +14,7 @@ from slowwave.consolidation.text.anyof import any_of
 
 
 @pytest.mark.parametrize("kind", values._KINDS)
-@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(25), suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_a_look_at_a_place_hides_no_value(kind: str, data: st.DataObject) -> None:
     pattern = re.compile(rf"(?!\B[^\W\d])(?:{values._KINDS[kind]})", re.IGNORECASE)

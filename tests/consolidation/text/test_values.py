@@ -259,6 +259,7 @@ def test_whatever_a_text_holds_its_values_lie_in_it(text: str) -> None:
         assert 0 <= value.start < value.end <= len(text)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "part", ["a.", "Aa", "“a", "'a ", "1 May ", "v1.", "C:\\", "five-", "a/", "1,", "a@", "_"]
 )

@@ -622,7 +622,7 @@ def test_receipts_that_cannot_be_read_are_said_and_found_out_again(
 ) -> None:
     maintained(cli, fleet)
     receipts = folder_of(fleet) / RECEIPTS
-    (part,) = receipts.glob("*/part-*.parquet")
+    (part,) = receipts.glob("*/part-*.jsonl.gz")
     part.write_bytes(part.read_bytes()[:100])
     ended = cli("fleet", "report", receipts)
     assert (ended.code, ended.out) == (10, "")
@@ -648,7 +648,7 @@ def test_receipts_are_read_back_no_further_than_a_night_of_all_shards(
     for shard in ("0/1", "0/2", "1/2", "0/2"):
         maintained(cli, fleet, "--shard", shard)
     nights = Archive(str(folder_of(fleet) / RECEIPTS)).nights()
-    for part in (folder_of(fleet) / RECEIPTS / nights[-1].name).glob("*.parquet"):
+    for part in (folder_of(fleet) / RECEIPTS / nights[-1].name).glob("*.jsonl.gz"):
         part.write_bytes(b"nobody reads it")
     assert (
         "cannot be read"

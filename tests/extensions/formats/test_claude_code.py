@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from agents_files import chosen_steps, killed
 from builders import NOW, a_decision, a_memory, a_run, changing, decide
 from cli_calls import Cli
 from model_nights import latest_port, served
@@ -62,19 +61,6 @@ def test_the_folder_is_recognised_and_another_is_not(folder: Path, tmp_path: Pat
     assert recognised(tmp_path) == []
 
 
-def test_a_dry_run_leaves_every_file_and_its_time(
-    folder: Path, cli: Cli, model: tuple[str, ...]
-) -> None:
-    before = content(folder)
-    command = ("maintain", folder, "--consolidate", "--dry-run", "--json")
-    assert {proposal["operation"] for proposal in cli(*command).json["proposals"]} == {"merge"}
-    first, second = (cli(*command, "--ask", *model) for _ in "12")
-    assert {proposal["operation"] for proposal in first.json["proposals"]} == {"merge", "update"}
-    assert first.out == second.out
-    assert content(folder) == before
-    assert [item.name for item in folder.parent.iterdir()] == ["memory"]
-
-
 def test_the_index_has_a_line_for_each_memory_and_no_other(
     folder: Path, cli: Cli, model: tuple[str, ...]
 ) -> None:
@@ -95,13 +81,6 @@ def test_what_the_user_is_like_and_what_has_reasons_or_a_link_stays(folder: Path
     for name in ("dark-mode.md", "dark-mode-again.md", "second-reader.md", "refunds.md"):
         assert after[name] == before[name]
     assert after["notes.md"] == before["notes.md"]
-
-
-def test_the_second_run_writes_nothing(folder: Path, cli: Cli, model: tuple[str, ...]) -> None:
-    consolidated(cli, folder, *model)
-    before = content(folder), (folder / "MEMORY.md").stat().st_mtime_ns
-    assert cli("maintain", folder, "--consolidate", "--json", *model).json["proposals"] == []
-    assert (content(folder), (folder / "MEMORY.md").stat().st_mtime_ns) == before
 
 
 def test_undo_gives_the_files_back_with_their_times(
@@ -149,34 +128,6 @@ def test_a_file_that_has_the_name_by_now_stands_in_the_way(folder: Path, cli: Cl
     assert ended.code == 1
     assert name in ended.err
     assert "Oulu" in (folder / name).read_text()
-
-
-@pytest.mark.usefixtures("long_only")
-def test_a_kill_at_any_step_loses_nothing_and_the_next_run_finishes(
-    folder: Path, cli: Cli, model: tuple[str, ...], rounds: Callable[[int, int], int]
-) -> None:
-    fresh = texts(folder)
-    options = ["--format", "claude-code", "--json", *model]
-    command = ["maintain", str(folder), "--consolidate", *options]
-    steps = int(killed(0, command).stderr.split()[-1])
-    after = texts(folder)
-    for at in chosen_steps(steps, rounds):
-        shutil.rmtree(folder.parent)
-        shutil.copytree(SAMPLE, folder)
-        assert killed(at, command).returncode == 9
-        assert cli(*command).code == 0
-        assert texts(folder) == after
-        assert cli(*command).json["proposals"] == []
-        for run in reversed(cli("log", folder, "--json").json["runs"]):
-            if run["states"]:
-                assert cli("undo", folder, run["id"]).code == 0
-        assert texts(folder) == fresh
-
-
-def texts(folder: Path) -> dict[str, str]:
-    """Return what each file says; lines of the index may stand in another order after a kill."""
-    found = {name: text for name, (text, _) in content(folder).items()}
-    return found | {"MEMORY.md": "\n".join(sorted(index(folder)))}
 
 
 @pytest.mark.parametrize(

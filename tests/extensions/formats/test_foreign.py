@@ -81,20 +81,6 @@ def test_instructions_of_people_are_never_touched(tmp_path: Path, cli: Cli, name
     assert path.read_text() == "- Use tabs.\n- Use tabs\n"
 
 
-def test_a_dry_run_says_the_same_twice_and_leaves_every_byte_and_time(
-    sample: tuple[str, Path], cli: Cli
-) -> None:
-    _, path = sample
-    before = path.read_bytes(), path.stat().st_mtime_ns
-    files = sorted(path.parent.iterdir())
-    first, second = (cli("maintain", path, "--consolidate", "--dry-run", "--json") for _ in "12")
-    assert first.code == 0
-    assert first.json["proposals"]
-    assert first.out == second.out
-    assert (path.read_bytes(), path.stat().st_mtime_ns) == before
-    assert sorted(path.parent.iterdir()) == files
-
-
 def test_the_first_run_that_writes_has_to_name_the_format(
     sample: tuple[str, Path], cli: Cli
 ) -> None:
@@ -105,26 +91,6 @@ def test_the_first_run_that_writes_has_to_name_the_format(
     assert f"--format {name}" in ended.err
     assert path.read_bytes() == before
     assert not state_of(path).exists()
-
-
-def test_a_run_does_what_the_dry_run_said_and_the_second_does_nothing(
-    sample: tuple[str, Path], cli: Cli
-) -> None:
-    name, path = sample
-    planned = cli("maintain", path, "--consolidate", "--dry-run", "--json").json
-    done = cli("maintain", path, "--consolidate", "--format", name, "--json").json
-    assert [proposal["id"] for proposal in done["proposals"]] == [
-        proposal["id"] for proposal in planned["proposals"]
-    ]
-    assert {proposal["state"] for proposal in done["proposals"]} == {"applied"}
-    assert len(path.read_bytes()) < len((FORMATS / name / SAMPLES[name]).read_bytes())
-    cli("maintain", path, "--consolidate")  # computes the vectors of nothing new, if any
-    before, state = path.read_bytes(), picture(state_of(path))
-    time = path.stat().st_mtime_ns
-    again = cli("maintain", path, "--consolidate", "--json").json
-    assert again["proposals"] == []
-    assert (path.read_bytes(), path.stat().st_mtime_ns) == (before, time)
-    assert picture(state_of(path)) == state
 
 
 def test_whatever_is_no_memory_keeps_its_bytes(sample: tuple[str, Path], cli: Cli) -> None:
@@ -249,16 +215,6 @@ def test_what_is_told_again_is_taken_up_by_the_next_run(sample: tuple[str, Path]
     done = cli("maintain", path, "--consolidate", "--json").json
     assert done["proposals"]
     assert sorted(path.read_text()) == sorted(short.decode())
-
-
-def test_restore_brings_a_memory_back_into_the_file(sample: tuple[str, Path], cli: Cli) -> None:
-    name, path = sample
-    consolidated(cli, name, path)
-    gone = cli("list", path, "--status", "superseded", "--json").json["memories"][0]
-    assert cli("undo", path, gone["id"]).code == 0
-    texts = [memory["content"] for memory in cli("list", path, "--json").json["memories"]]
-    assert gone["content"] in texts
-    assert gone["content"] in path.read_text()
 
 
 def test_what_is_restored_one_by_one_stands_in_its_old_place(
@@ -470,20 +426,6 @@ def test_the_mirror_may_lie_elsewhere(sample: tuple[str, Path], tmp_path: Path, 
     assert {item.name for item in path.parent.iterdir()} <= files
     assert cli("undo", path, ended.json["run"], "--state", state).code == 0
     assert path.read_bytes() == before
-
-
-def test_a_folder_that_cannot_be_written_leaves_the_dry_run_as_it_is(
-    sample: tuple[str, Path], cli: Cli
-) -> None:
-    name, path = sample
-    path.parent.chmod(0o500)
-    try:
-        assert cli("maintain", path, "--consolidate", "--dry-run").code == 0
-        if os.geteuid() != 0:
-            ended = cli("maintain", path, "--consolidate", "--format", name)
-            assert ended.code in (1, 10)
-    finally:
-        path.parent.chmod(0o700)
 
 
 def test_formats_lists_them_and_says_which_one_a_file_is(

@@ -48,27 +48,6 @@ def test_what_is_above_a_limit_leaves_the_other_agents_file_and_comes_back_as_it
     assert held(path) == before
 
 
-@pytest.mark.parametrize("name", WRITERS)
-def test_one_archived_memory_is_restored_into_the_other_agents_file(
-    name: str, tmp_path: Path, cli: Cli
-) -> None:
-    path = made(name, tmp_path / "agent", FOUR_TEXTS)
-    done = cli(
-        "maintain",
-        path,
-        "--phase",
-        "limit",
-        setting("max_active", 1),
-        "--format",
-        format_of(name),
-        "--json",
-    )
-    one = done.json["limit"]["archived"][0]["id"]
-    ended = cli("undo", path, one)
-    assert ended.code == 0, ended.err
-    assert one in {memory["id"] for memory in cli("list", path, "--json").json["memories"]}
-
-
 def test_what_its_agent_deletes_after_it_was_archived_stays_deleted(
     tmp_path: Path, cli: Cli
 ) -> None:

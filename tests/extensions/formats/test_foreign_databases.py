@@ -58,17 +58,6 @@ def test_a_database_is_recognised_by_its_own_format_and_no_other(
     assert recognised(tmp_path / "other.db") == []
 
 
-def test_a_dry_run_says_the_same_twice_and_changes_no_byte(
-    sample: tuple[str, Path], cli: Cli
-) -> None:
-    _, path = sample
-    before = path.read_bytes()
-    first, second = (cli("maintain", path, "--consolidate", "--dry-run", "--json") for _ in "12")
-    assert {proposal["operation"] for proposal in first.json["proposals"]} == {"merge"}
-    assert first.out == second.out
-    assert path.read_bytes() == before
-
-
 def test_what_is_said_twice_is_found_once_and_undo_gives_every_row_back(
     sample: tuple[str, Path], cli: Cli
 ) -> None:

@@ -13,9 +13,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from agents_files import killed
 from cli_calls import Cli
-from nights import execute, more_of_it, of_one_thing, rows
+from nights import execute, of_one_thing, rows
 from numpy.typing import NDArray
 from places import FORMATS
 from real_vec0 import make_memory_service, store_like_the_package, with_extension
@@ -213,27 +212,6 @@ def test_a_value_that_another_replaced_may_be_told_again(
     assert any("02:30" in item for item in visible(service))
 
 
-def test_a_text_that_grows_keeps_one_row_and_each_night_can_be_taken_back(
-    service: Path, cli: Cli, scripted: Model, embedder: SentenceEmbedder
-) -> None:
-    before = everything(service)
-    first = consolidated(cli, service, scripted)
-    after_first = visible(service)
-    with with_extension(service) as db:
-        texts = more_of_it()
-        vectors = embedder.encode(texts)
-        for memory, vector in zip(told(*texts, first=20), vectors, strict=True):
-            store_like_the_package(db, memory, vector)
-    second = consolidated(cli, service, scripted)
-    check_search_tables(service)
-    assert cli("undo", service, second).code == 0
-    assert sorted(visible(service)) == sorted([*after_first, *texts])
-    check_search_tables(service)
-    assert cli("undo", service, first).code == 0
-    check_search_tables(service)
-    assert [item for item in everything(service) if item["content"] not in texts] == before
-
-
 def test_vectors_of_another_model_are_seen_and_only_merges_are_done(
     tmp_path: Path, cli: Cli, scripted: Model, embedder: SentenceEmbedder
 ) -> None:
@@ -262,38 +240,6 @@ def test_a_file_of_vectors_stands_the_trial_with_a_model_lent(
     format.model = LentModel(embedder.name, embedder.encode)
     assert format.why_no_texts(service) is None
     assert list(faults(format, service)) == []
-
-
-@pytest.mark.usefixtures("long_only")
-def test_a_kill_at_any_step_leaves_a_whole_file_of_vectors_and_the_next_run_finishes(
-    service: Path, cli: Cli, scripted: Model, rounds: Callable[[int, int], int]
-) -> None:
-    fresh, before, held = service.read_bytes(), sorted(visible(service)), everything(service)
-    command = [
-        "maintain",
-        str(service),
-        "--consolidate",
-        "--format",
-        "mcp-memory-service",
-        "--json",
-        *scripted,
-    ]
-    steps = int(killed(0, command).stderr.split()[-1])
-    after = sorted(visible(service))
-    # Just before and just after the file itself is written, then each step from the end.
-    for at in [steps - 5, steps - 4, *range(steps, 0, -1)][: rounds(1, 20)]:
-        for item in service.parent.glob("sqlite_vec.db*"):
-            item.unlink()
-        service.write_bytes(fresh)
-        assert killed(at, command).returncode == 9
-        assert sorted(visible(service)) in (before, after)
-        assert cli(*command).code == 0
-        assert sorted(visible(service)) == after
-        check_search_tables(service)
-        for run in reversed(cli("log", service, "--json").json["runs"]):
-            if run["states"]:
-                assert cli("undo", service, run["id"]).code == 0
-        assert everything(service) == held
 
 
 @pytest.mark.parametrize("field", ["$", "content"])

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import json
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 from cli_calls import Cli
 from model_server import (
-    SILENT,
     Asked,
     ModelServer,
     Reply,
@@ -368,25 +363,6 @@ def test_a_model_that_fails_writes_nothing_and_is_asked_again_next_time(
     assert found["tasks"][0]["state"] == "applied"
 
 
-def test_an_answer_is_not_paid_for_twice(deploys: Path, cli: Cli) -> None:
-    nothing = answer(("Rolled back 17 databases.", "failed", ["t3"]))
-    found, asked = learned(cli, deploys, nothing)
-    assert (found["tasks"][0]["state"], len(asked)) == ("discarded", 1)
-    found, asked = learned(cli, deploys, nothing)
-    assert (found["model"]["calls"], found["model"]["cached"], asked) == (0, 1, [])
-
-
-def test_answers_are_recorded_and_replayed(deploys: Path, cli: Cli, tmp_path: Path) -> None:
-    copy = tmp_path / "copy.db"
-    copy.write_bytes(deploys.read_bytes())
-    record = tmp_path / "answers.jsonl"
-    with model_server(reading(answer(SOUND))) as server:
-        first = compressed(cli, deploys, *asked_of(server), "--record", record)
-    again = compressed(cli, copy, "--min-ratio", "1", "--replay", record)
-    assert first[DEPLOY]["state"] == again[DEPLOY]["state"] == "applied"
-    assert first[DEPLOY]["text"] == again[DEPLOY]["text"]
-
-
 def test_a_dry_run_says_what_would_be_asked_and_asks_only_if_told(deploys: Path, cli: Cli) -> None:
     before = picture(deploys)
     with model_server(reading(answer(SOUND))) as server:
@@ -431,27 +407,6 @@ def test_several_tasks_are_asked_about_at_once_and_each_is_written_as_it_comes(
     assert (ended.code, states) == (3, {"another": "applied", DEPLOY: "failed"})
     run = rows(deploys, "SELECT outcome, report FROM runs")[-1]
     assert (run["outcome"], json.loads(run["report"])["states"]) == ("partial", {"applied": 1})
-
-
-def test_what_is_interrupted_while_a_model_thinks_writes_nothing_and_ends_with_130(
-    deploys: Path,
-) -> None:
-    before = picture(deploys)
-    with model_server(lambda asked: SILENT) as server:
-        command = [sys.executable, "-m", "slowwave.cli", "experience", str(deploys), "compress",
-                   *map(str, asked_of(server))]  # fmt: skip
-        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
-            try:
-                for _ in range(1_200):
-                    if server.asked:
-                        break
-                    time.sleep(0.05)
-                running.send_signal(signal.SIGINT)
-                out, err = running.communicate(timeout=30)
-            finally:
-                running.kill()
-    assert (running.returncode, b"Traceback" in err) == (130, False), (out, err)
-    assert picture(deploys) == before
 
 
 @pytest.mark.parametrize(

@@ -419,14 +419,6 @@ def test_a_report_and_a_wiki_of_a_tenant_are_for_their_owner_alone(
     assert not [item for item in written if "sesame" in item.read_text()]
 
 
-def test_a_memory_that_is_restored_is_a_row_again(filled: Database, cli: Cli) -> None:
-    done = night(cli, filled.of(RAVI))
-    (gone,) = set(done["proposals"][0]["sources"]) - {done["proposals"][0]["survivor"]}
-    before = filled.texts("slowwave_superseded.memories.ravi")
-    assert cli("undo", filled.of(RAVI), gone).code == 0
-    assert len(filled.texts("slowwave_superseded.memories.ravi")) == len(before) - 1
-
-
 def test_what_was_put_in_the_place_of_a_memory_keeps_it_from_coming_back(
     filled: Database, cli: Cli
 ) -> None:

@@ -11,13 +11,11 @@ from typing import Any
 
 import pytest
 from cli_calls import Cli
-from databases import Database, Embed, empty_database, looks_at_vectors, server
+from databases import Database, Embed, empty_database, server
 from nights import each_adding_something, more_of_it, of_one_thing
 from psycopg.sql import Identifier
 
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
-from slowwave.extensions.formats.lent_model import LentModel
-from slowwave.extensions.postgres.mem0 import Mem0
 from slowwave.extensions.postgres.place import FORMATS_OF_DATABASES, database_formats
 
 __all__ = ["empty_database", "server"]  # fixtures, asked for by name
@@ -144,15 +142,6 @@ def test_a_night_of_a_user_merges_rests_and_gives_every_row_back(
     assert package.rows() == before
 
 
-def test_the_vectors_of_mem0_are_looked_at_once_for_all_texts_of_a_push(
-    mem0: Package, embedder: SentenceEmbedder
-) -> None:
-    mem0.tell("ravi", *TWINS)
-    model = LentModel(embedder.name, embedder.encode)
-    # The oldest, and the latest.
-    assert looks_at_vectors(Mem0(), mem0.of("ravi"), model, of_one_thing()) == 2
-
-
 def test_a_text_that_is_added_grows_in_its_row_and_goes_night_by_night(
     package: Package, cli: Cli, scripted: tuple[str, ...]
 ) -> None:
@@ -199,20 +188,6 @@ def test_a_new_row_of_mem0_has_the_hash_vector_and_ids_that_the_package_gives(
         "created_at": max(item["created_at"] for item in before),
         "updated_at": max(item["updated_at"] for item in before),
     }
-
-
-def test_a_collection_of_another_model_gets_merges_only(
-    empty_database: Database, cli: Cli, scripted: tuple[str, ...], embedder: SentenceEmbedder
-) -> None:
-    def of_another_model(texts: list[str]) -> Any:
-        return -embedder.encode(texts)[:, ::-1]
-
-    mem0 = made("mem0", empty_database, of_another_model)
-    mem0.tell("ravi", *of_one_thing(), *TWINS)
-    options = ("--format", "mem0", "--json", *scripted)
-    ended = cli("maintain", mem0.of("ravi"), "--consolidate", *options)
-    assert {proposal["operation"] for proposal in ended.json["proposals"]} == {"merge"}
-    assert "not those of all-MiniLM-L6-v2" in ended.err
 
 
 APART: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
