@@ -278,7 +278,7 @@ def _show(place: Place, choice: Choice, action: str, output: Output) -> None:
     lines: list[str | Text] = [f"{counted(len(chosen), 'proposal', 'proposals')}. {LEGEND}"]
     for waiting in chosen:
         done = applied.get(waiting.decision.run_id, {}).get(waiting.id)
-        lines += view_waiting(waiting, memories, done).lines()
+        lines += view_waiting(waiting, memories, done).lines(verbose=action == "show")
         lines += waiting_details(waiting, memories, done) if action == "show" else ()
     output.show(join_lines([*lines, "", *_what_can_be_done(place, chosen)]))
 
