@@ -25,7 +25,7 @@ from slowwave.cli.reviewing.chosen_proposals import decline as decline_chosen
 from slowwave.cli.reviewing.interactive import ask_each, sees_questions
 from slowwave.cli.terminal.editor import edited
 from slowwave.cli.terminal.exits import Code
-from slowwave.cli.terminal.output import Output, clean
+from slowwave.cli.terminal.output import Output, clean, with_file
 from slowwave.cli.terminal.progress_bars import shown_progress
 from slowwave.cli.terminal.wording import counted
 from slowwave.cli.views.memory import ids_in, read_views
@@ -187,7 +187,9 @@ def decline(
     )
     output.show(f"Declined {counted(len(declined), 'proposal', 'proposals')}.")
     they = "It" if len(declined) == 1 else "They"
-    output.note(f"{they} will not be proposed again, unless with: maintain --reconsider")
+    output.note(
+        f"{they} will not be proposed again, unless with: slowwave maintain FILE --reconsider"
+    )
     raise typer.Exit(pages.tell(output, Code.DONE))
 
 
@@ -287,11 +289,14 @@ def _what_can_be_done(place: Place, chosen: Sequence[WaitingProposal]) -> Iterat
     """Yield how to decide about the pending proposals, and what was decided about the rest."""
     for waiting in chosen:
         if waiting.decision.state != "pending":
-            yield clean(" ".join(describe_decision(waiting.decision)))
+            yield clean(with_file(" ".join(describe_decision(waiting.decision))))
     pending = [waiting for waiting in chosen if waiting.decision.state == "pending"]
     if pending:
-        ways = "decline" if all(waiting.stale for waiting in pending) else "approve|decline|edit"
-        yield clean(f"Decide with: slowwave review {ways} {shlex.quote(str(place.named))} ID")
+        named = shlex.quote(str(place.named))
+        is_stale = all(waiting.stale for waiting in pending)
+        ways = "decline" if is_stale else "approve|decline|edit"
+        together = "" if is_stale else f", or apply all: slowwave review approve {named} --all"
+        yield clean(f"Decide with: slowwave review {ways} {named} ID{together}")
     if any(waiting.kept.fault for waiting in pending):
         yield (
             "A damaged proposal can only be declined; the next night withdraws it, and looks at "

@@ -12,7 +12,7 @@ import typer
 
 from slowwave.cli.terminal.editor import edited
 from slowwave.cli.terminal.exits import Code
-from slowwave.cli.terminal.output import Output, clean
+from slowwave.cli.terminal.output import Output, clean, with_file
 from slowwave.cli.terminal.progress_bars import shown_progress
 from slowwave.cli.terminal.signals import signals_of_this_command
 from slowwave.cli.terminal.wording import counted
@@ -33,7 +33,7 @@ _KEYS = {
     "y": "apply it",
     "n": "do not apply it, and do not propose it again",
     "e": "apply it in your own words, in $VISUAL or $EDITOR; they are checked like any draft",
-    "q": "quit; this proposal and the next ones stay pending: see 'slowwave review'",
+    "q": "quit; this proposal and the next ones stay pending: see 'slowwave review FILE'",
     "?": "show this help",
 }
 _ACCEPTED = "These words are accepted. They are written at the end, with all that you say yes to."
@@ -115,7 +115,7 @@ class _Answers:
                 if self._edit(waiting):
                     return True
             else:
-                self.output.show("\n".join(f"{key} - {_KEYS[key]}" for key in keys))
+                self.output.show(with_file("\n".join(f"{key} - {_KEYS[key]}" for key in keys)))
 
     def _edit(self, waiting: WaitingProposal) -> bool:
         """Let the person change the draft; return whether the new text can be applied."""

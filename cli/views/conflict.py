@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from slowwave.cli.terminal.output import clean
+from slowwave.cli.terminal.output import clean, with_file
 from slowwave.cli.terminal.wording import counted, shortened_for_stdout
 from slowwave.consolidation.proposals import Conflict, Refusal, group_numbers
 
@@ -103,7 +103,7 @@ def conflicts_as_text(conflicts: Sequence[Conflict], path: Path, limit: int | No
         ]
         lines += [f"     {line}" for line in _up_to(limit, texts, "more memories")]
     if len(shown) < len(groups):
-        lines.append("  ... all of them with: slowwave conflicts")
+        lines.append(with_file("  ... all of them with: slowwave conflicts FILE"))
     return "\n".join(lines)
 
 

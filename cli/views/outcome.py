@@ -263,10 +263,13 @@ def _ending(outcome: Outcome, file: Path, dry_run: bool) -> str:
         tokens = usage.prompt_tokens + usage.completion_tokens
         spent = f" {usage.calls} calls, {usage.cached} from the file, {tokens} tokens, cost {cost}."
     named = shlex.quote(str(file))
-    ways = []
-    if outcome.states["pending"]:
-        ways.append(f"Decide what waits with: slowwave review {named}")
+    lines = [f"{states or 'nothing done'}.{spent}"]
     if outcome.states["applied"]:
-        ways.append(f"Take it back with: slowwave undo {named} {outcome.run_id}")
-    ended = f"{states or 'nothing done'}.{spent}"
-    return "\n".join(map(clean, [" ".join([ended, *ways[:1]]), *ways[1:]]))
+        lines[0] += f" Take it back with: slowwave undo {named} {outcome.run_id}"
+    pending = Counter(
+        result.proposal.operation for result in outcome.results if result.state == "pending"
+    )
+    if pending:
+        counts = ", ".join(f"{count:,} {name}" for name, count in pending.most_common())
+        lines.append(f"Pending: {counts}. Decide with: slowwave review {named}")
+    return "\n".join(map(clean, lines))

@@ -88,7 +88,7 @@ def refuse_unanswerable(path: Path, trials: Trials) -> None:
         raise QuestionsError(
             f"No memory in {path} answers any of the questions: "
             f"the evidence of all {trials.without_evidence} is missing.",
-            "Nothing was changed. Evidence is the ids of memories: see 'slowwave list'.",
+            "Nothing was changed. Evidence is the ids of memories: see 'slowwave list FILE'.",
         )
 
 

@@ -415,7 +415,7 @@ def test_each_memory_in_conflict_is_shown_once_with_its_text_and_date(memory_fil
     ]
     shorter = conflicts_as_text(CONFLICTS, memory_file, 1)
     assert "2. host" not in shorter
-    assert shorter.endswith("all of them with: slowwave conflicts")
+    assert shorter.endswith("all of them with: slowwave conflicts FILE")
 
 
 def test_of_a_thing_with_many_values_each_is_told_once_and_a_report_shows_some(

@@ -102,7 +102,7 @@ def test_with_always_nothing_is_applied_and_everything_waits_with_its_draft(
 def test_what_waits_is_told_by_the_report_and_the_log(smoke: Path, cli: Cli) -> None:
     report = reviewed_night(cli, smoke).out
     assert "3 pending. " in report
-    assert "Decide what waits with: slowwave review" in report
+    assert f"Decide with: slowwave review {smoke}\n" in report
     run = rows(smoke, "SELECT id FROM runs")[0]["id"]
     for said in (report, cli("log", smoke, run).out):
         assert f"update {UPDATE} (pending)" in said
@@ -126,7 +126,7 @@ def test_with_risky_what_says_the_same_is_applied_and_a_models_words_wait(
     report = reviewed_night(cli, smoke, "risky").out
     assert states(smoke) == {MERGE: "applied", SYNTHESIS: "pending", UPDATE: "pending"}
     assert "The backup of the wiki runs at 02:30 every night." in active(smoke)
-    assert "Decide what waits with: slowwave review" in report
+    assert f"Decide with: slowwave review {smoke}\n" in report
     assert "Take it back with: slowwave undo" in report
 
 

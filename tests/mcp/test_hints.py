@@ -24,9 +24,12 @@ def sentences() -> Iterator[str]:
 
 
 def test_each_wording_is_still_that_of_an_error() -> None:
-    known = " ".join(sentences()).replace("list --status any", "")
-    # "'slowwave {list --status any|log}' lists them."
-    built = {"'slowwave log' lists them.", "'slowwave list --status any' lists them."}
+    known = " ".join(sentences())
+    # "'slowwave {list FILE --status any|log FILE}' lists them."
+    built = {
+        "'slowwave log FILE' lists them.",
+        "'slowwave list FILE --status any' lists them.",
+    }
     assert [words for words in WORDING if words not in known and words not in built] == []
 
 
@@ -41,9 +44,9 @@ def test_each_tool_that_a_wording_names_is_offered() -> None:
     [
         ("Nothing was changed. Use more of the id.", "Nothing was changed. Use more of the id."),
         (
-            "Restore it from a backup; 'slowwave check' lists the damage. Do it soon.",
-            "Ask the person who runs this server: Restore it from a backup; 'slowwave check' lists "
-            "the damage. Do it soon.",
+            "Restore it from a backup; 'slowwave check FILE' lists the damage. Do it soon.",
+            "Ask the person who runs this server: Restore it from a backup; 'slowwave check FILE' "
+            "lists the damage. Do it soon.",
         ),
         (
             "Nothing was changed. Fix that, or run without --backup.",
@@ -51,8 +54,8 @@ def test_each_tool_that_a_wording_names_is_offered() -> None:
             "--backup.",
         ),
         (
-            "'slowwave show MEMORY --lineage' shows the texts of purged memories; a backup has "
-            "their rows.",
+            "'slowwave show FILE MEMORY --lineage' shows the texts of purged memories; a backup "
+            "has their rows.",
             "trace shows the texts of purged memories; a backup has their rows.",
         ),
         ("", ""),
