@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -253,23 +253,30 @@ def _memories(count: int) -> str:
 
 
 def _ending(outcome: Outcome, file: Path, dry_run: bool) -> str:
-    states = ", ".join(f"{count} {state}" for state, count in sorted(outcome.states.items()))
+    states = outcome.states
     if dry_run:
-        planned = states or "nothing planned without a model"
+        planned = _counted(states) or "nothing planned without a model"
         return clean(f"{planned}. This was a dry run: {file} was only read.")
-    usage, spent = outcome.usage, ""
+    named, usage = shlex.quote(str(file)), outcome.usage
+    pending: Counter[str] = Counter(
+        result.proposal.operation for result in outcome.results if result.state == "pending"
+    )
+    del states["pending"]
+    ended = [] if pending and not states else [f"{_counted(states) or 'nothing done'}."]
     if usage.calls or usage.cached:
         cost = "unknown" if usage.cost_usd is None else f"{usage.cost_usd:.4f} USD"
         tokens = usage.prompt_tokens + usage.completion_tokens
-        spent = f" {usage.calls} calls, {usage.cached} from the file, {tokens} tokens, cost {cost}."
-    named = shlex.quote(str(file))
-    lines = [f"{states or 'nothing done'}.{spent}"]
-    if outcome.states["applied"]:
-        lines[0] += f" Take it back with: slowwave undo {named} {outcome.run_id}"
-    pending = Counter(
-        result.proposal.operation for result in outcome.results if result.state == "pending"
-    )
+        ended += [
+            f"{usage.calls} calls, {usage.cached} from the file, {tokens} tokens, cost {cost}."
+        ]
+    if states["applied"]:
+        ended += [f"Take it back with: slowwave undo {named} {outcome.run_id}"]
+    lines = [" ".join(ended)] if ended else []
     if pending:
-        counts = ", ".join(f"{count:,} {name}" for name, count in pending.most_common())
-        lines.append(f"Pending: {counts}. Decide with: slowwave review {named}")
+        waits = f"{pending.total():,} pending: {_counted(pending)}"
+        lines.append(f"{waits}. Decide with: slowwave review {named}")
     return "\n".join(map(clean, lines))
+
+
+def _counted(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{count:,} {name}" for name, count in sorted(counts.items()))

@@ -101,8 +101,8 @@ def test_with_always_nothing_is_applied_and_everything_waits_with_its_draft(
 
 def test_what_waits_is_told_by_the_report_and_the_log(smoke: Path, cli: Cli) -> None:
     report = reviewed_night(cli, smoke).out
-    assert "3 pending. " in report
-    assert f"Decide with: slowwave review {smoke}\n" in report
+    pending = "3 pending: 1 merge, 1 synthesize, 1 update"
+    assert f"{pending}. Decide with: slowwave review {smoke}\n" in report
     run = rows(smoke, "SELECT id FROM runs")[0]["id"]
     for said in (report, cli("log", smoke, run).out):
         assert f"update {UPDATE} (pending)" in said

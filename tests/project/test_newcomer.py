@@ -72,7 +72,7 @@ def evening(tmp_path_factory: pytest.TempPathFactory) -> Evening:
 
 def test_a_night_in_review_mode_leaves_all_as_it_is_and_lists_what_waits(evening: Evening) -> None:
     message, path = evening.after("maintain")
-    assert "Pending: 1 merge, 1 update. Decide with: slowwave review review.db" in message
+    assert "2 pending: 2 merge. Decide with: slowwave review review.db" in message
     assert len(active(path)) == 11
     assert evening.said["slowwave review review.db"].count("(pending)") == 2
 

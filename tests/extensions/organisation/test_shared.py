@@ -419,7 +419,7 @@ def test_a_log_that_was_tampered_with_is_believed_in_nothing(org: Path, cli: Cli
         assert (ended.code, "entry 4" in ended.err) == (10, True)
     assert "damaged log" in cli("check", org).out
     # As it is advised there: what holds is saved, and the damage is not.
-    assert "'slowwave export FILE', without --all" in ended.err
+    assert f"'slowwave export {org}', without --all" in ended.err
     lines = org.with_name("lines.jsonl")
     lines.write_text(cli("export", org).out)
     saved = org.with_name("saved.db")
