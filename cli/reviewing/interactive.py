@@ -57,7 +57,7 @@ def refuse_to_ask(given: Collection[str], files: int, log_format: str) -> None:
     if "consolidate" not in given or files > 1:
         raise typer.BadParameter("--interactive requires --consolidate and one file.")
     if not sees_questions():
-        raise typer.BadParameter("--interactive needs a terminal: 'slowwave review' needs none.")
+        raise typer.BadParameter("--interactive needs a terminal; review approve does not.")
 
 
 def ask_each(place: Place, embedder: Embedder, output: Output) -> Code:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
 from collections.abc import Iterator
 
 import pytest
 from places import ROOT
+from readme import every_command
 
 from slowwave.cli.mcp.consolidation_tools import ConsolidationTools
 from slowwave.cli.mcp.hints import WORDING, for_agent
@@ -31,6 +33,22 @@ def test_each_wording_is_still_that_of_an_error() -> None:
         "'slowwave list FILE --status any' lists them.",
     }
     assert [words for words in WORDING if words not in known and words not in built] == []
+
+
+def test_each_command_of_a_hint_that_takes_a_file_has_it() -> None:
+    takes_a_file = {
+        name.split()[0]
+        for name, command in every_command().items()
+        if name != "import" and any(parameter.name == "file" for parameter in command.params)
+    }
+    named = [
+        match[0]
+        for text in sentences()
+        for match in re.finditer(r"'slowwave ([a-z]+)[^']*'?", text)
+        if match[1] in takes_a_file
+    ]
+    assert len(named) > 10
+    assert [command for command in named if " FILE" not in command] == []
 
 
 def test_each_tool_that_a_wording_names_is_offered() -> None:
