@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 _MAX_SHOWN = 5
 _MAX_CHARACTERS = 120
 _TITLES: dict[FindingKind, str] = {
-    "orders": "Try to give orders to their reader; no run reads them",
-    "blank": "Have no word that says anything",
+    "orders": "Look like orders to their reader; no run reads them",
+    "blank": "Have no letter and no digit",
     "verbatim": "Are code, data or logs, which no run shortens; forget what belongs in a file",
     "too long": "Are too long for runs and recall",
     "distrusted": "Have lost trust, by feedback or their writer",

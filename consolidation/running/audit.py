@@ -5,6 +5,7 @@ Only what the file records counts. Nothing is written, and no vector or model is
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -116,8 +117,11 @@ def audit(path: Path, options: AuditOptions, now: datetime) -> Audit:
         ]
         last_said = list(_by_kind(read_last_said(file, tenants), seconds))
     found.sort(key=lambda finding: _KINDS.index(finding.kind))
-    active = {tenant: sum(age.tenant == tenant for age in ages) for tenant in tenants}
-    return Audit(tuple(found), tuple(last_said), active, any(map(_is_accessed, ages)))
+    return Audit(tuple(found), tuple(last_said), _by_tenant(ages), any(map(_is_accessed, ages)))
+
+
+def _by_tenant(ages: Iterable[MemoryAge]) -> Counter[str]:
+    return Counter(age.tenant for age in ages)
 
 
 def _contents(file: MemoryFile, tenants: Sequence[str], now: str) -> Iterator[Finding]:
@@ -142,8 +146,8 @@ def _of_text(memory: Memory, cache: Cache) -> Iterator[Finding]:
         yield Finding("orders", memory.tenant, (memory.id,), features.orders[0])
     elif features.density.is_dense:
         yield Finding("verbatim", memory.tenant, (memory.id,), features.density.why)
-    elif not features.matter:
-        yield Finding("blank", memory.tenant, (memory.id,), "it has no word that says anything")
+    elif not any(map(str.isalnum, memory.content)):
+        yield Finding("blank", memory.tenant, (memory.id,), "it has no letter and no digit")
 
 
 def _doubtful(support: Iterable[Support]) -> Iterator[Finding]:
@@ -185,8 +189,7 @@ def _leaving(ages: Sequence[MemoryAge], options: AuditOptions, now: int) -> Iter
                 expired.add(leaving.id)
                 yield Finding(kind, leaving.memory.tenant, (leaving.id,), leaving.why)
     limit = options.max_active
-    for tenant in sorted({age.tenant for age in ages}):
-        count = sum(age.tenant == tenant for age in ages)
+    for tenant, count in sorted(_by_tenant(ages).items()):
         if limit is not None and count >= _NEAR * limit:
             yield Finding("limit", tenant, (), f"{count:,} of {limit:,} active memories")
 
