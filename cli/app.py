@@ -29,6 +29,7 @@ from .commands import (
     add,
     answer,
     apply,
+    audit,
     check,
     conflicts,
     dream,
@@ -44,6 +45,7 @@ from .commands import (
     questions,
     recall,
     review,
+    rules,
     show,
     undo,
 )
@@ -73,12 +75,14 @@ COMMANDS: dict[str, Command] = {
     "questions": questions.questions,
     "answer": answer.answer,
     "conflicts": conflicts.conflicts,
+    "audit": audit.audit,
     "log": log.log,
     "undo": undo.undo,
     "eval": eval_.eval_,
     "recall": recall.recall,
     "list": list_.list_,
     "show": show.show,
+    "rules": rules.rules,
     "add": add.add,
     "ingest": ingest.ingest,
     "import": import_.import_,
@@ -103,7 +107,11 @@ PANELS = {
     "Operate": ("check", "mcp"),
 }
 # What only --help-all lists besides them.
-MORE = {"Consolidate": ("questions", "answer", "eval"), "Operate": ("model-check",)}
+MORE = {
+    "Consolidate": ("questions", "answer", "eval"),
+    "Read": ("rules",),
+    "Operate": ("audit", "model-check"),
+}
 _PANEL_OF = {
     name: panel for panels in (PANELS, MORE) for panel, names in panels.items() for name in names
 }

@@ -10,7 +10,7 @@ from .errors import StoreError
 from .file import MemoryFile
 from .journal import update_rows
 from .memories import RAW_EXPERIENCE, read_memory
-from .records import Memory, Status, json_text
+from .records import UNDATED, Memory, Status, json_text
 from .shared_tenant import SHARED_TENANT, has_log
 
 # The key in a run's options of the phase that expires or archives memories. The journal has the
@@ -88,6 +88,22 @@ def read_ages(file: MemoryFile, tenants: Sequence[str]) -> Iterator[MemoryAge]:
         yield _to_age(row)
 
 
+_LAST_SAID = (
+    f"SELECT kind, max({_seconds('m.observed_at')}, coalesce((SELECT max("
+    f"{_seconds('s.observed_at')}) FROM synthesized_from e JOIN memories s ON s.id = e.source_id "
+    "WHERE e.derived_id = m.id), 0)) FROM memories m WHERE status = 'active' AND observed_at <> ? "
+    "AND tenant IN (SELECT value FROM json_each(?)) ORDER BY kind"
+)
+
+
+def read_last_said(file: MemoryFile, tenants: Sequence[str]) -> list[tuple[str, int]]:
+    """Return the kind of each dated active memory, and when it was last said, by kind.
+
+    That is when it, or a source in its lineage, was last observed, in seconds since 1970.
+    """
+    return list(file.tuples(_LAST_SAID, [UNDATED, json_text(tenants)]))
+
+
 def retire_memories(
     file: MemoryFile, run_id: str, phase: Phase, planned: Collection[MemoryAge], now: str
 ) -> list[str]:
@@ -133,7 +149,7 @@ def _refuse_to_restore(file: MemoryFile, memory: Memory) -> None:
     if memory.tenant == SHARED_TENANT and has_log(file):
         raise StoreError(
             f"Memory {memory.id} is an earlier version of a shared fact.",
-            "Publish its text again with 'slowwave shared'.",
+            "Publish its text again with 'slowwave shared FILE'.",
         )
     if RAW_EXPERIENCE in memory.metadata:
         raise StoreError(

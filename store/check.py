@@ -137,7 +137,7 @@ def refuse_damaged(file: MemoryFile) -> None:
         raise UnusableFile(
             f"{file.path} is damaged: {problems[0].detail}.",
             "Nothing was changed. Restore it from a backup, or save the readable part with "
-            "'slowwave export'.",
+            "'slowwave export FILE'.",
         )
 
 

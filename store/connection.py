@@ -128,7 +128,7 @@ _TRANSLATIONS: tuple[tuple[str, type[StoreError], str, str], ...] = (
         "READONLY_(ROLLBACK|RECOVERY)",
         UnusableFile,
         "{path} has an interrupted write.",
-        "Open it for writing to roll that back, for example with 'slowwave add'.",
+        "Open it for writing to roll that back, for example with 'slowwave add FILE TEXT'.",
     ),
     (
         "READONLY_DIRECTORY",
@@ -175,7 +175,7 @@ _TRANSLATIONS: tuple[tuple[str, type[StoreError], str, str], ...] = (
         "ERROR no such (table|column)",
         UnusableFile,
         "The schema of {path} has changed: {error}.",
-        "'slowwave check' lists the changes.",
+        "'slowwave check FILE' lists the changes.",
     ),
 )
 
@@ -190,7 +190,9 @@ def _translate(error: sqlite3.DatabaseError, path: Path) -> StoreError:
         return file_replaced_error(path)
     if name == "CONSTRAINT_TRIGGER" and str(error).startswith(SHARED):
         reason = str(error).removeprefix(SHARED)
-        return StoreError(f"Shared knowledge: {reason}.", "Write to it with 'slowwave shared'.")
+        return StoreError(
+            f"Shared knowledge: {reason}.", "Write to it with 'slowwave shared FILE'."
+        )
     for names, kind, message, hint in _TRANSLATIONS:
         if re.match(rf"({names})(_| |:|$)", f"{name} {error}"):
             return kind(message.format(path=path, error=error), hint)

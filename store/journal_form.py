@@ -29,7 +29,9 @@ _KEYS: dict[str, frozenset[str]] = {
     "waiting_messages": frozenset({"id"}),
 }
 _UPDATED = ("memories", "waiting_messages", *FOUND_IN_TEXTS)
-HINT = "Nothing was changed. Restore the file from a backup; 'slowwave check' lists the damage."
+HINT = (
+    "Nothing was changed. Restore the file from a backup; 'slowwave check FILE' lists the damage."
+)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Any
 from .errors import NotFound
 from .file import MemoryFile
 from .memories import match_prefix, read_memory
-from .records import Memory, json_text, parse_claims
+from .records import Memory, content_hash, json_text, parse_claims
 
 _EDGES_WITH_TENANTS = (
     "(SELECT source_id, tenant FROM synthesized_from JOIN memories ON id = derived_id)"
@@ -109,6 +109,51 @@ class Derivation:
     writer: str
     model: str | None
     prompt_hash: str
+
+
+@dataclass(frozen=True)
+class Support:
+    """A source of an active derived memory, and the proposal that an undo of it needs."""
+
+    derived_id: str
+    tenant: str
+    source_id: str
+    # What the source said when it was used.
+    source_hash: str
+    # Its current hash, status, trust and generation; None if it was deleted. Purged sources count
+    # as they were.
+    content_hash: str | None
+    status: str | None
+    trust: float | None
+    generation: int | None
+    # The last applied proposal that changed the derived memory; None if none is recorded.
+    proposal: str | None
+
+
+_SUPPORT = (
+    "SELECT d.id, d.tenant, e.source_id, e.source_hash, "
+    "CASE WHEN s.id IS NULL THEN w.content_hash ELSE s.content_hash END, s.content, "
+    "coalesce(s.status, json_extract(w.image, '$.status')), "
+    "coalesce(s.trust, json_extract(w.image, '$.trust')), "
+    "coalesce(s.generation, json_extract(w.image, '$.generation')), "
+    "(SELECT p.key FROM derivations v JOIN proposals p ON p.run_id = v.run_id AND "
+    "p.key = v.proposal WHERE v.memory_id = d.id AND p.state = 'applied' "
+    "ORDER BY v.run_id DESC LIMIT 1) "
+    "FROM memories d JOIN synthesized_from e ON e.derived_id = d.id "
+    "LEFT JOIN memories s ON s.id = e.source_id LEFT JOIN witnesses w ON w.id = e.source_id "
+    "WHERE d.status = 'active' AND d.generation > 0 "
+    "AND d.tenant IN (SELECT value FROM json_each(?)) ORDER BY d.id, e.source_id"
+)
+
+
+def read_support(file: MemoryFile, tenants: Sequence[str]) -> list[Support]:
+    """Return the sources of the active derived memories, ordered by derived memory and source."""
+    rows = file.tuples(_SUPPORT, [json_text(tenants)])
+    return [
+        # A memory that an agent stored or edited by SQL has no hash.
+        Support(derived, tenant, source, used, of or (text and content_hash(text)), *state)
+        for derived, tenant, source, used, of, text, *state in rows
+    ]
 
 
 def read_derivations(file: MemoryFile, memory_id: str) -> list[Derivation]:

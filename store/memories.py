@@ -119,7 +119,7 @@ def match_prefix(
 def _hint(prefix: str, what: str) -> str:
     if len(prefix) < _MIN_PREFIX:
         return f"Specify the whole id, or at least its first {_MIN_PREFIX} characters."
-    lister = "list --status any" if what == "memory" else "log"
+    lister = "list FILE --status any" if what == "memory" else "log FILE"
     return f"'slowwave {lister}' lists them."
 
 
@@ -308,7 +308,7 @@ def select_consolidated_tenants(file: MemoryFile, chosen: Sequence[str]) -> list
     if SHARED_TENANT in chosen:
         raise StoreError(
             f"The tenant '{SHARED_TENANT}' holds shared knowledge, which runs do not change.",
-            "Publish and retract its facts with 'slowwave shared'.",
+            "Publish and retract its facts with 'slowwave shared FILE'.",
         )
     return [tenant for tenant in found if tenant != SHARED_TENANT]
 

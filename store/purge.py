@@ -220,5 +220,5 @@ def _refuse_loss(file: MemoryFile, texts: dict[str, bytes]) -> None:
         if (memory_id, text) not in kept:
             raise StoreError(
                 f"The text of memory {memory_id} would be lost from {file.path}.",
-                "Nothing was purged. 'slowwave check' shows whether a trigger is missing.",
+                "Nothing was purged. 'slowwave check FILE' shows whether a trigger is missing.",
             )

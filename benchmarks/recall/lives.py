@@ -10,11 +10,12 @@ from benchmarks.quality.bench import QUALITY, Json
 from benchmarks.quality.files import memory_file
 from benchmarks.quality.known_answers import Gold, gold_of
 from benchmarks.quality.life import source_of_files
-from slowwave.consolidation.evaluation.questions import RecallQuestion, make_questions
+from slowwave.consolidation.evaluation.questions import RecallQuestion
 from slowwave.store.file import open_reading
 from slowwave.store.memories import read_recallable, tenants
 from slowwave.store.records import Memory
 
+from .made_questions import make_questions
 from .sets import QUESTIONS, Asked
 
 # A question for each update, written from what is updated without a look at what is found.

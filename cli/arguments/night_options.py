@@ -32,6 +32,26 @@ PhaseOption = Annotated[
 ]
 
 
+RetainOption = Annotated[
+    list[str] | None,
+    setting(
+        metavar="RULE",
+        callback=check_rules,
+        help="With --phase expire: how long to keep memories, as in kind=context,keep=30d or "
+        "tenant=ops,layer=working,keep=2w. Repeatable.",
+    ),
+]
+MaxActiveOption = Annotated[
+    int | None,
+    setting(
+        "--limit",
+        metavar="N",
+        min=1,
+        help="With --phase limit: how many active memories each tenant keeps, the most used.",
+    ),
+]
+
+
 def _old(phase: str, from_environment: bool = True) -> Any:
     help = f"Same as --phase {phase}."
     return setting(f"--{phase}", allow_from_autoenv=from_environment, help=help)
@@ -46,15 +66,7 @@ class OldPhases:
     decay: Annotated[bool, _old("decay")] = False
     purge: Annotated[bool, _old("purge", from_environment=False)] = False
     all_phases: Annotated[bool, _old("all", from_environment=False)] = False
-    max_active: Annotated[
-        int | None,
-        setting(
-            "--limit",
-            metavar="N",
-            min=1,
-            help="With --phase limit: how many active memories each tenant keeps, the most used.",
-        ),
-    ] = None
+    max_active: MaxActiveOption = None
 
     def phases(self, context: typer.Context, phase: str | None) -> frozenset[str]:
         """Return what --phase and the old options choose; by default `consolidate`.
@@ -99,15 +111,7 @@ class NightSettings:
         int | None,
         setting(metavar="N", min=1, help="Skip if fewer memories were added since the last run."),
     ] = None
-    retain: Annotated[
-        list[str] | None,
-        setting(
-            metavar="RULE",
-            callback=check_rules,
-            help="With --phase expire: how long to keep memories, as in kind=context,keep=30d or "
-            "tenant=ops,layer=working,keep=2w. Repeatable.",
-        ),
-    ] = None
+    retain: RetainOption = None
     monthly_budget: Annotated[
         str | None,
         setting(

@@ -40,7 +40,11 @@ def add(
     json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Add one memory."""
+    """Add one memory.
+
+    Its fields are the options. 'slowwave import' also takes when it was observed and when it
+    expires: docs/reference.md, Import.
+    """
     from slowwave.store.exchange import memory_from_text
     from slowwave.store.file import open_writing
     from slowwave.store.memories import add_memories

@@ -80,7 +80,7 @@ def export(
     if corrupt:
         output.error(
             f"The texts of {corrupt} memories are damaged; the readable part was written.",
-            "'slowwave check' lists them.",
+            "'slowwave check FILE' lists them.",
             Code.UNUSABLE_FILE,
         )
         raise typer.Exit(Code.UNUSABLE_FILE)
@@ -117,7 +117,7 @@ def _salvage(file: Path, everything: bool, output: Output, error: UnusableFile) 
         clean(
             f"Saved {count.saved} memories, {count.partly} of them incomplete. Not readable: "
             f"{count.lost} memories, and {count.loose} rows of lineage, vectors and names. Put the "
-            "saved memories into a new file with: slowwave import"
+            "saved memories into a new file with: slowwave import NEW SAVED.jsonl"
         ),
         Code.UNUSABLE_FILE,
     )

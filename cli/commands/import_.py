@@ -55,7 +55,10 @@ def import_(
 ) -> None:
     """Add memories from JSON Lines in one transaction; create FILE if it does not exist.
 
-    With --from, import the memory file of another agent, which is only read.
+    A line is an object with content and, optionally, id, tenant, kind, layer, origin, trust,
+    importance, pinned, source, session, tags, metadata, observed_at, created_at, expires_at,
+    entities, embedding and embedding_model: docs/reference.md, Import, has their values. With
+    --from, import the memory file of another agent, which is only read.
     """
     from slowwave.store.exchange import import_lines
     from slowwave.store.file import create_file, open_or_create

@@ -112,7 +112,7 @@ def maintain(
         typer.Option(
             "--verbose",
             rich_help_panel=OUTPUT_PANEL,
-            help="Show every conflict, and every pair that was not merged.",
+            help="Show every conflict, pairs kept apart, similarity and trust.",
         ),
     ] = False,
     exit_code: Annotated[

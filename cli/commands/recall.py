@@ -161,7 +161,7 @@ def recall(
     if index.without_vector:
         output.note(
             f"{counted(index.without_vector, 'vector was', 'vectors were')} computed, but not "
-            "stored; 'slowwave maintain' stores them."
+            "stored; 'slowwave maintain FILE' stores them."
         )
     result = {"command": "recall", "file": str(file), "query": query}
     if block:
@@ -247,8 +247,7 @@ def _show_block(block: ContextBlock, form: _BlockFormat, output: Output) -> None
     if block.suspicious:
         count = counted(len(block.suspicious), "memory", "memories")
         output.note(
-            f"{count} left out that would command the reader: 'slowwave maintain --dry-run' names "
-            "them."
+            f"{count} left out that would command the reader: 'slowwave audit FILE' names them."
         )
     if form == "json":
         output.show(jsonlib.dumps(_block_as_json(block)["lines"], ensure_ascii=False))

@@ -26,7 +26,7 @@ from slowwave.cli.files.places import on_place
 from slowwave.cli.reviewing.chosen_proposals import Choice, carry_out_chosen, chosen_of
 from slowwave.cli.reviewing.chosen_proposals import decline as decline_chosen
 from slowwave.cli.terminal.exits import Code
-from slowwave.cli.terminal.output import Output, clean
+from slowwave.cli.terminal.output import Output, clean, with_file
 from slowwave.cli.terminal.progress_bars import shown_progress
 from slowwave.cli.terminal.wording import counted
 from slowwave.cli.views.memory import ids_in, read_views
@@ -189,7 +189,9 @@ def decline(
     )
     output.show(f"Declined {counted(len(declined), 'proposal', 'proposals')}.")
     they = "It" if len(declined) == 1 else "They"
-    output.note(f"{they} will not be proposed again, unless with: maintain --reconsider")
+    output.note(
+        f"{they} will not be proposed again, unless with: slowwave maintain FILE --reconsider"
+    )
     raise typer.Exit(pages.tell(output, Code.DONE))
 
 
@@ -259,7 +261,7 @@ def _show(place: Place, choice: Choice, action: str, output: Output) -> None:
     lines: list[str | Text] = [f"{counted(len(chosen), 'proposal', 'proposals')}. {LEGEND}"]
     for waiting in chosen:
         done = applied.get(waiting.decision.run_id, {}).get(waiting.id)
-        lines += view_waiting(waiting, memories, done).lines()
+        lines += view_waiting(waiting, memories, done).lines(verbose=action == "show")
         lines += waiting_details(waiting, memories, done) if action == "show" else ()
     output.show(join_lines([*lines, "", *_what_can_be_done(place, chosen)]))
 
@@ -268,11 +270,14 @@ def _what_can_be_done(place: Place, chosen: Sequence[WaitingProposal]) -> Iterat
     """Yield how to decide about the pending proposals, and what was decided about the rest."""
     for waiting in chosen:
         if waiting.decision.state != "pending":
-            yield clean(" ".join(describe_decision(waiting.decision)))
+            yield clean(with_file(" ".join(describe_decision(waiting.decision))))
     pending = [waiting for waiting in chosen if waiting.decision.state == "pending"]
     if pending:
-        ways = "decline" if all(waiting.stale for waiting in pending) else "approve|decline|edit"
-        yield clean(f"Decide with: slowwave review {ways} {shlex.quote(str(place.named))} ID")
+        named = shlex.quote(str(place.named))
+        is_stale = all(waiting.stale for waiting in pending)
+        ways = "decline" if is_stale else "approve|decline|edit"
+        together = "" if is_stale else f", or apply all: slowwave review approve {named} --all"
+        yield clean(f"Decide with: slowwave review {ways} {named} ID{together}")
     if any(waiting.kept.fault for waiting in pending):
         yield (
             "A damaged proposal can only be declined; the next night withdraws it, and looks at "

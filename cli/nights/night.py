@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from slowwave.cli.arguments.monthly_budget import month_so_far
 from slowwave.cli.terminal.exits import OF_VERDICT, Code, code_of
 from slowwave.cli.terminal.interpreter import without_garbage_collection
-from slowwave.cli.terminal.output import Output, clean
+from slowwave.cli.terminal.output import NAMED_FILE, Output, clean
 from slowwave.cli.terminal.progress_bars import shown_progress
 from slowwave.cli.terminal.signals import signals_of_this_command
 from slowwave.cli.views.asked import routes_as_json
@@ -113,6 +113,7 @@ class Night:
 
     def _on(self, place: Place) -> tuple[int, dict[str, Any]]:
         """Maintain one file, watched; return its exit code and its result for programs."""
+        NAMED_FILE.set(place.named)
         writer = self.writer()
         self.watch.begin(place.named, self.dry_run, writer.model)
         try:

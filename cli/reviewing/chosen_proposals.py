@@ -110,7 +110,9 @@ def chosen_of(opened: MemoryFile, choice: Choice) -> list[WaitingProposal]:
         _refuse_decided(opened, prefix, queue)
     chosen = choice.of(queue)
     if not chosen:
-        raise StoreError("Nothing of that kind waits for review.", "'slowwave review' lists all.")
+        raise StoreError(
+            "Nothing of that kind waits for review.", "'slowwave review FILE' lists all."
+        )
     return chosen
 
 
@@ -133,7 +135,8 @@ def _match(prefix: str, known: Sequence[str]) -> str:
     if not found or len(prefix) < _MIN_PREFIX:
         raise NotFound(
             f"No proposal '{prefix}' waits for review.",
-            f"'slowwave review' lists all; specify at least {_MIN_PREFIX} characters of an id.",
+            f"'slowwave review FILE' lists all; specify at least {_MIN_PREFIX} characters of an "
+            "id.",
         )
     if len(found) > 1:
         raise Ambiguous(

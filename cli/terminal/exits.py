@@ -18,7 +18,7 @@ from slowwave.consolidation.runtime.interruption import OutOfTime
 from slowwave.consolidation.runtime.redaction import without_secrets
 from slowwave.store.errors import ChangedSince, FileHeld, StoreError, UnusableFile
 
-from .output import Output, stdout_of_this_command, unwritable
+from .output import NAMED_FILE, Output, stdout_of_this_command, unwritable
 from .signals import CaughtSignals, caught_signals
 
 Parameters = ParamSpec("Parameters")
@@ -80,8 +80,13 @@ def reporting(command: Callable[Parameters, None]) -> Callable[Parameters, None]
     @functools.wraps(command)
     def wrapped(*args: Parameters.args, **kwargs: Parameters.kwargs) -> None:
         output = Output(json=bool(kwargs["json"]), quiet=bool(kwargs["quiet"]))
-        with stdout_of_this_command() as stdout, caught_signals() as caught:
-            code = _ended(functools.partial(command, *args, **kwargs), output, caught)
+        file = kwargs.get("file")
+        token = NAMED_FILE.set(file if isinstance(file, Path) else None)
+        try:
+            with stdout_of_this_command() as stdout, caught_signals() as caught:
+                code = _ended(functools.partial(command, *args, **kwargs), output, caught)
+        finally:
+            NAMED_FILE.reset(token)
         raise typer.Exit(code or _lost(stdout.error, output))
 
     return wrapped

@@ -5,12 +5,15 @@ from __future__ import annotations
 import codecs
 import json as jsonlib
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import asdict, dataclass
 from io import TextIOWrapper
+from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from slowwave.consolidation.text.invisible import is_hidden, misplaced
@@ -125,6 +128,17 @@ def _no_place(message: str) -> str | None:
     return None
 
 
+# The file that the running command was given; None if it takes none.
+NAMED_FILE: ContextVar[Path | None] = ContextVar("named_file", default=None)
+_FILE = re.compile(r"(?<=\bslowwave )((?:[a-z-]+ )+)FILE\b")
+
+
+def with_file(text: str) -> str:
+    """Return a text whose commands name the file of the running command in place of FILE."""
+    file = NAMED_FILE.get()
+    return text if file is None else _FILE.sub(lambda verb: verb[1] + quote(str(file)), text)
+
+
 # Returns where in the config file of the running command the value is that a message names.
 PLACE_OF: ContextVar[Callable[[str], str | None]] = ContextVar("place_of", default=_no_place)
 
@@ -156,6 +170,7 @@ class Output:
 
     def note(self, text: str) -> None:
         """Write a note to stderr; with --quiet only as a log line."""
+        text = with_file(text)
         if (lines := log_lines()).wanted:
             lines.write("info", "note", message=text)
         elif not self.quiet:
@@ -166,6 +181,7 @@ class Output:
         """Write an error to stderr, as one JSON object with --json."""
         place = PLACE_OF.get()(message)
         message = message if place is None else f"{place}: {message}"
+        hint = with_file(hint)
         if (log := log_lines()).wanted:
             log.write("error", "error", message=message, hint=hint, code=int(code))
             return

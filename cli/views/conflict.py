@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain, islice, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from slowwave.cli.terminal.output import clean
+from slowwave.cli.terminal.output import clean, with_file
 from slowwave.cli.terminal.wording import counted, shortened_for_stdout
 from slowwave.consolidation.proposals import Conflict, Refusal, group_numbers
 
@@ -19,6 +18,26 @@ if TYPE_CHECKING:
 
 # How many of each kind a report shows, unless it shows all.
 MAX_SHOWN = 10
+# What keeps a pair apart, by guard: what differs, before both sides; or all of it, where the sides
+# are the texts themselves.
+_DIFFERS = {
+    "value": "values differ",
+    "name": "names differ",
+    "denial": "negations differ",
+    "literal": "code or quotations differ",
+    "sign": "signs differ",
+    "case": "capitals differ",
+    "word": "a word differs",
+    "entity": "stored with other names",
+}
+_APART = {
+    "day": "what they say depends on the day",
+    "language": "one is not English",
+    "few words": "too few words to compare",
+    "order": "the words are in another order",
+    "letter": "code or data, which differs",
+    "restored": "a person restored one of them",
+}
 
 
 @dataclass(frozen=True)
@@ -47,7 +66,7 @@ def view_pairs(found: Sequence[Conflict | Refusal], path: Path, limit: int) -> P
 
 def _reason_of(pair: Conflict | Refusal) -> str:
     if isinstance(pair, Refusal):
-        return f"{pair.guard}: {pair.why}"
+        return _APART.get(pair.guard) or f"{_DIFFERS.get(pair.guard, pair.guard)}: {pair.why}"
     return f"{pair.slot}: {pair.values[0]} against {pair.values[1]}; {pair.why}"
 
 
@@ -84,7 +103,7 @@ def conflicts_as_text(conflicts: Sequence[Conflict], path: Path, limit: int | No
         ]
         lines += [f"     {line}" for line in _up_to(limit, texts, "more memories")]
     if len(shown) < len(groups):
-        lines.append("  ... all of them with: slowwave conflicts")
+        lines.append(with_file("  ... all of them with: slowwave conflicts FILE"))
     return "\n".join(lines)
 
 
@@ -148,29 +167,11 @@ def _nearest_pairs(undecided: Sequence[Undecided]) -> list[tuple[str, str, float
     return sorted(pairs, key=lambda pair: (-pair[2], pair))[:MAX_SHOWN]
 
 
-def refused_as_text(refused: Sequence[Refusal], path: Path, verbose: bool) -> str:
-    """Return how many pairs look alike and were kept apart, with the most telling or all."""
-    lines = [f"Kept apart, though they look alike: {counted(len(refused), 'pair', 'pairs')}."]
-    shown = refused if verbose else _most_telling(refused)
-    if len(shown) < len(refused):
-        lines[0] += f" {len(shown)} of them (--verbose shows all):"
-    memories = read_views(path, ids_in(pair.sources for pair in shown))
-    for pair in shown:
+def apart_as_text(apart: Sequence[Refusal], path: Path) -> str:
+    """Return the pairs that look alike and were kept apart, each with what keeps it apart."""
+    lines = [f"Kept apart, though they look alike: {counted(len(apart), 'pair', 'pairs')}."]
+    memories = read_views(path, ids_in(pair.sources for pair in apart))
+    for pair in apart:
         lines.append(f"  {shortened_for_stdout(_reason_of(pair))}")
         lines += [f"    {text_of(memories.get(memory_id))}" for memory_id in pair.sources]
     return "\n".join(lines)
-
-
-def _most_telling(refused: Sequence[Refusal]) -> list[Refusal]:
-    """Return the nearest pair of each guard, then the next nearest; no memory twice.
-
-    They are ordered by similarity, and the nearest of all are often repeated log lines.
-    """
-    by_guard: dict[str, list[Refusal]] = {}
-    seen: set[str] = set()
-    for pair in refused:
-        if seen.isdisjoint(pair.sources):
-            seen.update(pair.sources)
-            by_guard.setdefault(pair.guard, []).append(pair)
-    in_turn = chain.from_iterable(zip_longest(*by_guard.values()))
-    return list(islice((pair for pair in in_turn if pair is not None), MAX_SHOWN))

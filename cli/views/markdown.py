@@ -91,7 +91,8 @@ def _proposals(night: NightView) -> Iterator[str]:
         shown += 1
         yield block
     if shown < count:
-        yield f"The first {shown} of {count:,}; all of them with `slowwave log`."
+        log = _code(f"slowwave log {shlex.quote(night.file)}")
+        yield f"The first {shown} of {count:,}; all of them with {log}."
 
 
 def _proposal(view: ProposalView) -> Iterator[str]:

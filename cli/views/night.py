@@ -137,7 +137,7 @@ def view_night(outcome: Outcome, path: Path, named: Path, dry_run: bool, writer:
     return replace(
         night,
         conflicts=view_pairs(outcome.conflicts, path, MAX_PAIRS),
-        apart=view_pairs(outcome.plan.refused, path, MAX_PAIRS),
+        apart=view_pairs(outcome.apart, path, MAX_PAIRS),
         remarks=remarks(outcome, named, dry_run, path),
         # Each phase is a run of its own, with its own counts; these are of the whole night.
         before=asdict(outcome.before),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,9 +22,9 @@ from .asked import (
 )
 from .conflict import (
     MAX_SHOWN,
+    apart_as_text,
     conflicts_as_json,
     conflicts_as_text,
-    refused_as_text,
     undecided_as_json,
     undecided_as_text,
 )
@@ -66,7 +66,7 @@ def as_json(outcome: Outcome, file: str, dry_run: bool, writer: Writer) -> dict[
         # If there is a model, it was asked.
         "undecided": undecided_as_json(() if writer.model else plan.undecided),
         # There may be 100,000 of them: `asdict` would copy each.
-        "refused": list(map(vars, plan.refused)),
+        "refused": list(map(vars, outcome.apart)),
         "conflicts": conflicts_as_json(outcome.conflicts),
         "questions": list(map(question_as_json, outcome.asked)),
         "suspicious": list(map(vars, plan.suspicious)),
@@ -101,14 +101,14 @@ def as_text(
         parts.append(_counts(outcome.before, outcome.after))
     parts += _first_remarks(outcome, file, dry_run, path, verbose)
     if results:
-        parts.append(_proposals(results, path))
+        parts.append(_proposals(results, path, verbose))
     parts += questions_as_text(outcome.asked)
     if outcome.conflicts:
         parts.append(conflicts_as_text(outcome.conflicts, path, None if verbose else MAX_SHOWN))
     if plan.undecided and writer.model is None:
         parts.append(undecided_as_text(plan.undecided, path))
-    if plan.refused and (results or verbose):
-        parts.append(refused_as_text(plan.refused, path, verbose))
+    if verbose and (apart := outcome.apart):
+        parts.append(apart_as_text(apart, path))
     parts += _last_remarks(outcome, file, dry_run, path, verbose)
     if results or outcome.asked:
         parts.append(_ending(outcome, file, dry_run))
@@ -205,7 +205,7 @@ def _counts(before: Counts, after: Counts) -> Table:
     return table_of([""], rows, ["active", "superseded", *before.layers])
 
 
-def _proposals(results: Sequence[Result], path: Path) -> Text:
+def _proposals(results: Sequence[Result], path: Path, verbose: bool) -> Text:
     memories = read_views(path, ids_in(result.proposal.sources for result in results))
     operations = Counter(result.proposal.operation for result in results)
     counts = ", ".join(f"{count:,} {name}" for name, count in operations.most_common())
@@ -213,7 +213,7 @@ def _proposals(results: Sequence[Result], path: Path) -> Text:
         f"{counted(len(results), 'proposal', 'proposals')}: {counts}. {LEGEND}",
     ]
     for result in results:
-        lines += view_result(result, memories).lines()
+        lines += view_result(result, memories).lines(verbose)
     return join_lines(lines)
 
 
@@ -253,20 +253,30 @@ def _memories(count: int) -> str:
 
 
 def _ending(outcome: Outcome, file: Path, dry_run: bool) -> str:
-    states = ", ".join(f"{count} {state}" for state, count in sorted(outcome.states.items()))
+    states = outcome.states
     if dry_run:
-        planned = states or "nothing planned without a model"
+        planned = _counted(states) or "nothing planned without a model"
         return clean(f"{planned}. This was a dry run: {file} was only read.")
-    usage, spent = outcome.usage, ""
+    named, usage = shlex.quote(str(file)), outcome.usage
+    pending: Counter[str] = Counter(
+        result.proposal.operation for result in outcome.results if result.state == "pending"
+    )
+    del states["pending"]
+    ended = [] if pending and not states else [f"{_counted(states) or 'nothing done'}."]
     if usage.calls or usage.cached:
         cost = "unknown" if usage.cost_usd is None else f"{usage.cost_usd:.4f} USD"
         tokens = usage.prompt_tokens + usage.completion_tokens
-        spent = f" {usage.calls} calls, {usage.cached} from the file, {tokens} tokens, cost {cost}."
-    named = shlex.quote(str(file))
-    ways = []
-    if outcome.states["pending"]:
-        ways.append(f"Decide what waits with: slowwave review {named}")
-    if outcome.states["applied"]:
-        ways.append(f"Take it back with: slowwave undo {named} {outcome.run_id}")
-    ended = f"{states or 'nothing done'}.{spent}"
-    return "\n".join(map(clean, [" ".join([ended, *ways[:1]]), *ways[1:]]))
+        ended += [
+            f"{usage.calls} calls, {usage.cached} from the file, {tokens} tokens, cost {cost}."
+        ]
+    if states["applied"]:
+        ended += [f"Take it back with: slowwave undo {named} {outcome.run_id}"]
+    lines = [" ".join(ended)] if ended else []
+    if pending:
+        waits = f"{pending.total():,} pending: {_counted(pending)}"
+        lines.append(f"{waits}. Decide with: slowwave review {named}")
+    return "\n".join(map(clean, lines))
+
+
+def _counted(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{count:,} {name}" for name, count in sorted(counts.items()))

@@ -30,7 +30,7 @@ def tell_problems(
     recordings: Recordings | None,
     broken_off: StoreError | ConsolidationError | None,
     summary: str,
-    hint: str = "'slowwave log' shows the run.",
+    hint: str = "'slowwave log FILE' shows the run.",
     failure: str | None = None,
 ) -> int:
     """Report on stderr what went wrong, and return the exit code.

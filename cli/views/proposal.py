@@ -97,10 +97,13 @@ class ProposalView:
             return missing(memory_id, before) if before else missing(memory_id)
         return replace(memory, content=before) if before else memory
 
-    def lines(self) -> Iterator[str | Text]:
-        """Yield it line by line; on a terminal with marks on the words that differ."""
+    def lines(self, verbose: bool = False) -> Iterator[str | Text]:
+        """Yield it line by line; on a terminal with marks on the words that differ.
+
+        verbose: with the similarity of its sources, and its trust.
+        """
         proposal, sources = self.proposal, self.sources
-        worth = "" if self.worth is None else _worth_as_text(self.worth)
+        worth = "; ".join(["", *self._numbers(verbose)])
         day, result = self._result_line()
         yield ""
         yield clean(
@@ -123,6 +126,15 @@ class ProposalView:
             yield clean(f"    {author}")
         for omitted in proposal.left_out:
             yield clean(f'    left out ({omitted.why}): "{omitted.words}"')
+
+    def _numbers(self, verbose: bool) -> Iterator[str]:
+        """Yield what it saves; if verbose, also how similar its sources are, and its trust."""
+        if self.worth is not None and self.worth.tokens_after is not None:
+            yield f"{self.worth.tokens_before:,} -> {self.worth.tokens_after:,} tokens"
+        if verbose:
+            yield f"mean similarity {self.proposal.mean_similarity:.2f}"
+            if self.worth is not None and self.worth.trust is not None:
+                yield f"trust {self.worth.trust:g}"
 
     def _result_line(self) -> tuple[str, str]:
         """Return the day of the result, if it is a source, and its text on one line."""
@@ -260,16 +272,6 @@ def _worth_of(
     before = sum(count_tokens(change.before or "") for change in changes)
     after = sum(count_tokens(change.after or "") for change in changes)
     return Savings(unchanged + before, unchanged + after, None)
-
-
-def _worth_as_text(worth: Savings) -> str:
-    """Return what a proposal saves, as the end of a sentence."""
-    numbers = ""
-    if worth.tokens_after is not None:
-        numbers = f"; {worth.tokens_before:,} -> {worth.tokens_after:,} tokens"
-    if worth.trust is not None:
-        numbers += f", trust {worth.trust:g}"
-    return numbers
 
 
 def proposal_as_json(view: ProposalView) -> dict[str, Any]:

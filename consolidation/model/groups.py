@@ -118,7 +118,7 @@ class WindowGroups:
             topics=(),
             min_similarity=lowest,
             mean_similarity=mean,
-            reason=f"{_REASONS[operation].format(len(ids))}, mean similarity {mean:.2f}",
+            reason=_REASONS[operation].format(len(ids)),
             draft=Draft((claim,)),
             by_model=True,
             include_protected=self._window.include_protected,

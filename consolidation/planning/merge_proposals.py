@@ -69,7 +69,7 @@ def _proposal(view: TenantView, options: PlanOptions, merge: Merge, key: str) ->
         topics=_shared_topics(view, rows),
         min_similarity=lowest,
         mean_similarity=mean,
-        reason=f"{len(ids)} memories{what}, mean similarity {mean:.2f}",
+        reason=f"{len(ids)} memories{what}",
         draft=Draft((Claim(survivor.content, ids),)),
         include_protected=options.include_protected,
     )

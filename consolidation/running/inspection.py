@@ -143,18 +143,18 @@ def _find_faults(
 
 def _doubts_of_origin(proposal: Proposal) -> Iterator[str]:
     if proposal.by_person or any(claim.written_by == BY_PERSON for claim in proposal.draft.claims):
-        yield "a plan cannot hold a person's text: use 'slowwave review'"
+        yield "a plan cannot hold a person's text: use 'slowwave review FILE'"
     elif proposal.by_model or not proposal.keeps_text:
         yield (
             "a plan cannot hold what a model wrote or grouped: use 'maintain --review always' and "
-            "'slowwave review' instead"
+            "'slowwave review FILE' instead"
         )
     else:
         made_of = proposal.operation, proposal.tenant, proposal.source_hashes
         if proposal.id != proposal_id(*made_of, method_key(proposal.operation), "extractive"):
             yield "its id does not match its sources"
     if proposal.tenant == SHARED_TENANT:
-        yield "shared knowledge is only changed by 'slowwave shared'"
+        yield "shared knowledge is only changed by 'slowwave shared FILE'"
 
 
 def _doubts_of_memories(proposal: Proposal, memories: Sequence[Memory]) -> Iterator[str]:

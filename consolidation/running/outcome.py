@@ -10,7 +10,7 @@ from typing import Any
 
 from slowwave.consolidation.ageing.choosing import LayerScores
 from slowwave.consolidation.errors import ConsolidationError
-from slowwave.consolidation.proposals import AskedWindow, Conflict, Plan, Result, Usage
+from slowwave.consolidation.proposals import AskedWindow, Conflict, Plan, Refusal, Result, Usage
 from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.store.errors import StoreError
 from slowwave.store.file import open_reading
@@ -112,6 +112,13 @@ class Outcome:
             if gone.isdisjoint(conflict.sources)
             and not any(memories.issuperset(conflict.sources) for memories in joined)
         )
+
+    @property
+    def apart(self) -> list[Refusal]:
+        """The pairs that look alike and stay two, since no proposal supersedes either."""
+        applied = (result for result in self.results if result.state in ("planned", "applied"))
+        gone = {memory for result in applied for memory in result.proposal.leaving}
+        return [pair for pair in self.plan.refused if gone.isdisjoint(pair.sources)]
 
     @property
     def changed(self) -> bool:

@@ -96,7 +96,8 @@ def _read_entry(entry: object, number: int, path: Path) -> Result:
     if found.get("seal") != _seal(to_json(kept)) or not _is_consistent(found, kept.proposal):
         raise StoreError(
             f"Proposal {number} of {path} was changed since the dry run wrote it.",
-            "A plan's proposals can be removed but not changed; edit them with 'slowwave review'.",
+            "A plan's proposals can be removed but not changed; edit them with 'slowwave review "
+            "edit FILE'.",
         )
     # Drafts of a plan are embedded when it is applied.
     return replace(kept, vector=None)

@@ -40,7 +40,7 @@ from .survey import Survey, save_findings, survey_file
 if TYPE_CHECKING:
     from slowwave.consolidation.snapshot.tenant_view import TenantView
 
-_EARLIER_HINT = "Memories expired or conversations were read before that: see 'slowwave log'."
+_EARLIER_HINT = "Memories expired or conversations were read before that: see 'slowwave log FILE'."
 
 
 class EndedEarly(Exception):

@@ -25,7 +25,7 @@ class OutOfTime(BaseException):
     """An interrupted run could not end in time, because another program locks the file."""
 
     message = "Interrupted, and another program locks the file: what was done is not known."
-    hint = "Applied proposals are complete. List them with: slowwave log"
+    hint = "Applied proposals are complete. List them with: slowwave log FILE"
 
 
 class Interruption:

@@ -47,6 +47,20 @@ class Asking(ModalScreen[str | None]):
         self.dismiss(None)
 
 
+class Confirm(Asking):
+    """Whether to do what the question says; the answer is the label of the button."""
+
+    def compose(self) -> ComposeResult:
+        """Lay it out."""
+        with Vertical(id="asking"):
+            yield Static(self.question)
+            yield from self.buttons()
+
+    @on(Button.Pressed, "#yes")
+    def _confirmed(self) -> None:
+        self.dismiss(self.yes)
+
+
 class AskReason(Asking):
     """Why something is declined; it may be left empty."""
 

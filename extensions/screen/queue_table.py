@@ -37,6 +37,11 @@ class QueueTable(DataTable[Text]):
             return None
         return self.coordinate_to_cell_key(self.cursor_coordinate).row_key.value
 
+    @property
+    def keys(self) -> list[str]:
+        """The listed proposals, in their order."""
+        return [row.value or "" for row in self.rows]
+
     def fill(self, wanted: str, at: str | None = None) -> None:
         """List what has all the words that are wanted, with the cursor at one of it."""
         self.clear()
@@ -62,7 +67,7 @@ class QueueTable(DataTable[Text]):
 
     def move_to_open(self) -> None:
         """Go to the next one that waits, unless the one at the cursor does."""
-        keys = [row.value or "" for row in self.rows]
+        keys = self.keys
         behind = [*keys[self.cursor_row :], *keys[: self.cursor_row]]
         self.move_to(next((key for key in behind if self.session.is_open(key)), None))
 

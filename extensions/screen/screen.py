@@ -13,10 +13,11 @@ from textual.binding import Binding, BindingType
 from textual.widgets import DataTable, Footer, Input, Static
 
 from slowwave.cli.terminal.output import clean, shortened
+from slowwave.cli.terminal.wording import counted
 from slowwave.consolidation.errors import ConsolidationError
 from slowwave.store.errors import StoreError
 
-from .dialogs import AskReason, AskWords
+from .dialogs import AskReason, AskWords, Confirm
 from .proposal_view import ProposalPane
 from .queue_table import QueueTable
 from .session import Done, Session
@@ -39,6 +40,7 @@ class ReviewScreen(App[None]):
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("a", "approve", "Approve"),
+        Binding("A", "approve_all", "All"),
         Binding("d", "decline", "Decline"),
         Binding("e", "edit", "Edit"),
         Binding("u", "undo", "Undo"),
@@ -147,6 +149,21 @@ class ReviewScreen(App[None]):
         """Apply the proposal at the cursor."""
         if (key := self._open()) is not None:
             self._carry_out(partial(self.session.approve, key))
+
+    def action_approve_all(self) -> None:
+        """Ask whether to apply all that is listed and not stale, and apply it."""
+        keys = [key for key in self._table.keys if self.session.state_of(key) == "waits"]
+        if self.busy or not keys:
+            return
+
+        def confirmed(answer: str | None) -> None:
+            if answer is not None:
+                self._carry_out(partial(self.session.approve_all, keys))
+
+        found = " found" if self.wanted else ""
+        count = counted(len(keys), "pending proposal", "pending proposals")
+        question = f"Apply {count}{found} as one run?\n\n{self.session.effect_of(keys)}"
+        self.push_screen(Confirm(Text(question), "Apply all"), confirmed)
 
     def action_decline(self) -> None:
         """Ask why, and decline it."""

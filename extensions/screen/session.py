@@ -86,6 +86,25 @@ class Session:
         """Apply a proposal just as it was kept. Raises `StoreError`."""
         return self._carry_out(key, None)
 
+    def approve_all(self, keys: Sequence[str]) -> Done:
+        """Apply proposals unchanged, as one run. Raises `StoreError`."""
+        chosen = [self.queue[key] for key in keys]
+        try:
+            decided = carry_out_chosen(self.place, Choice(tuple(keys)), None, self.embedder)
+        except NotFound:  # another program has decided about one
+            self._look_again(*chosen)
+            raise
+        applied = {result.proposal.id for result in decided.results if result.state == "applied"}
+        self.steps += [
+            UndoableDecision(waiting, "applied", decided.run_id)
+            for waiting in chosen
+            if waiting.id in applied
+        ]
+        self._look_again(*chosen)
+        why_not = [f" {result.why}" for result in decided.results if result.state != "applied"]
+        message = f"Applied {len(applied):,} of {len(keys):,}. u undoes them, the last one first."
+        return Done("".join([message, *why_not]), next(iter(applied), None))
+
     def edit(self, key: str, words: str) -> Done:
         """Apply it with a person's words, if they pass the check. Raises `StoreError`."""
         return self._carry_out(key, words)
@@ -115,6 +134,16 @@ class Session:
         self.steps.pop()
         self._look_again(step.waiting)
         return Done(f"Undid {step.waiting.id[:8]}: it is pending again.", step.waiting.id)
+
+    def effect_of(self, keys: Sequence[str]) -> str:
+        """Return what applying proposals does."""
+        proposals = [self.queue[key].kept.proposal for key in keys]
+        operations = Counter(proposal.operation for proposal in proposals)
+        counts = ", ".join(f"{count} {name}" for name, count in sorted(operations.items()))
+        leaving = {memory for proposal in proposals for memory in proposal.leaving}
+        written = sum(not proposal.keeps_text for proposal in proposals)
+        superseded = counted(len(leaving), "memory is superseded", "memories are superseded")
+        return f"{counts}: {superseded}, {counted(written, 'text is', 'texts are')} written."
 
     def summary(self) -> str:
         """Say what was decided, and what waits still."""
@@ -149,11 +178,11 @@ class Session:
             return error
         return NotFound(f"{waiting.id[:8]} is not pending any longer: another program decided it.")
 
-    def _look_again(self, changed: WaitingProposal) -> None:
+    def _look_again(self, *changed: WaitingProposal) -> None:
         """Look once more at what waits, and at what is about a memory that was changed."""
         from slowwave.store.file import open_reading
 
-        touched = set(changed.kept.proposal.sources)
+        touched = {memory for waiting in changed for memory in waiting.kept.proposal.sources}
         about = [
             item
             for item in self.queue.values()

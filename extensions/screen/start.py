@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from slowwave.cli.terminal.output import with_file
 from slowwave.store.extras import install_hint
 
 if TYPE_CHECKING:
@@ -15,10 +16,8 @@ if TYPE_CHECKING:
     from slowwave.consolidation.vectors.embedder import Embedder
     from slowwave.store.places import Place
 
-_MISSING = (
-    f"--tui needs the package textual; {install_hint('tui')}. "
-    "'slowwave review FILE' works without it."
-)
+_WITHOUT = "'slowwave review FILE' works without it."
+_MISSING = f"--tui needs the package textual; {install_hint('tui')}. {_WITHOUT}"
 
 
 def show_screen(place: Place, choice: Choice, embedder: Embedder) -> str:
@@ -32,7 +31,7 @@ def show_screen(place: Place, choice: Choice, embedder: Embedder) -> str:
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != "textual":
             raise
-        raise typer.BadParameter(_MISSING) from None
+        raise typer.BadParameter(with_file(_MISSING)) from None
     from .session import Session
 
     session = Session(place, embedder, choice)
@@ -43,9 +42,8 @@ def show_screen(place: Place, choice: Choice, embedder: Embedder) -> str:
 
 def _refuse_without_terminal() -> None:
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise typer.BadParameter("--tui needs a terminal; 'slowwave review' works without one.")
+        raise typer.BadParameter(with_file(f"--tui needs a terminal. {_WITHOUT}"))
     if os.environ.get("TERM", "dumb") == "dumb":
         raise typer.BadParameter(
-            "--tui needs a terminal that can be drawn on, unlike TERM=dumb; 'slowwave review' "
-            "works without one."
+            with_file(f"--tui needs a terminal that can be drawn on, unlike TERM=dumb. {_WITHOUT}")
         )

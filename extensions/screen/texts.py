@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from rich.text import Text
 
 from slowwave.cli.terminal.differences import Span, mark_differences
-from slowwave.cli.terminal.output import clean, shortened
+from slowwave.cli.terminal.output import clean, shortened, with_file
 from slowwave.cli.terminal.wording import day_of
 from slowwave.cli.views.proposal import view_waiting
 from slowwave.consolidation.facts.reading import Reading, read
@@ -44,7 +44,9 @@ def sources_of(waiting: WaitingProposal) -> Text:
     parts += [Text(_MISSING)] * missing
     left = len(waiting.memories) - len(memories)
     if left:
-        parts.append(Text(f"and {left:,} more: slowwave review show FILE {waiting.id[:8]}"))
+        parts.append(
+            Text(with_file(f"and {left:,} more: slowwave review show FILE {waiting.id[:8]}"))
+        )
     return Text("\n\n").join(parts)
 
 

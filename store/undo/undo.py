@@ -36,7 +36,7 @@ _HINT = (
 )
 _HINT_OF_PURGED = (
     "Nothing was undone. A backup from before the purge has those memories, and 'slowwave show "
-    "MEMORY --lineage' has their texts; other proposals can be undone one by one."
+    "FILE MEMORY --lineage' has their texts; other proposals can be undone one by one."
 )
 # Changes of these columns never prevent an undo: reads update the first two, triggers the next two,
 # and any change the last.

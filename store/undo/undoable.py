@@ -75,7 +75,7 @@ def find_undoable(file: MemoryFile, which: str, tenant: str | None = None) -> Un
             raise StoreError(
                 f"Run {run.id} was not for tenant '{tenant}' alone.",
                 "Nothing was undone. Its proposals for this tenant can be undone one by one; "
-                "'slowwave undo' undoes the whole run.",
+                "'slowwave undo FILE' undoes the whole run.",
             )
         return _of_runs(file, [run])
     if proposal is not None:
@@ -126,7 +126,7 @@ def _of_runs(file: MemoryFile, runs: list[Run]) -> Undoable:
 def _hint(which: str) -> str:
     if len(which) < MIN_PREFIX:
         return f"Specify the whole id, or at least its first {MIN_PREFIX} characters."
-    return "'slowwave log' lists the runs, 'slowwave log FILE RUN' the proposals of a run."
+    return "'slowwave log FILE' lists the runs, 'slowwave log FILE RUN' the proposals of a run."
 
 
 def _find_proposal(file: MemoryFile, which: str, tenant: str | None) -> Decision | None:
@@ -155,8 +155,8 @@ def _refuse_purge(run: Run) -> None:
     if _is_purge(run):
         raise StoreError(
             f"Run {run.id} was a purge, which cannot be undone.",
-            "'slowwave show MEMORY --lineage' shows the texts of purged memories; a backup has "
-            "their rows.",
+            "'slowwave show FILE MEMORY --lineage' shows the texts of purged memories; a backup "
+            "has their rows.",
         )
 
 

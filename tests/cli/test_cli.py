@@ -79,7 +79,7 @@ def test_a_truncated_database_ends_with_10(filled: Path, cli: Cli) -> None:
     ended = cli("maintain", filled, "--consolidate")
     assert ended.code == 10
     assert "damaged" in ended.err
-    assert "or save the readable part with 'slowwave export FILE --all'" in ended.err
+    assert f"or save the readable part with 'slowwave export {filled} --all'" in ended.err
     assert cli("export", filled, "--all").out != ""
     filled.write_bytes(filled.read_bytes()[: 2 * 4096])
     ended = cli("export", filled, "--all")

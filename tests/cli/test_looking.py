@@ -202,3 +202,26 @@ def test_a_conflict_is_still_listed_when_one_side_of_it_has_gone_into_another_me
     superseded = rows(memory_file, "SELECT content FROM memories WHERE status = 'superseded'")
     assert f"{kept} 21 days." in {row["content"] for row in superseded}
     assert listed() == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "hint"),
+    [
+        (["show", "{file}", "nothing"], "'slowwave list {file} --status any' lists them."),
+        (["log", "{file}", "nothing"], "'slowwave log {file}' lists them."),
+        (["undo", "{file}", "0123456789"], "'slowwave log {file}' lists the runs"),
+        (["review", "approve", "{file}", "--all"], "'slowwave review {file}' lists all."),
+        (["maintain", "{file}", "--tenant", "shared"], "'slowwave shared {file}'"),
+    ],
+)
+def test_a_hint_names_the_file_of_the_command(
+    arguments: list[str], hint: str, tmp_path: Path, cli: Cli
+) -> None:
+    path = tmp_path / "my memory.db"
+    assert cli("import", path, "--empty").code == 0
+    assert cli("add", path, "The lift is old.").code == 0
+    assert cli("shared", path, "admit", "ada", "--author", "ada", "--human").code == 0
+    assert cli("shared", path, "publish", "kettle", "It is new.", "--author", "ada").code == 0
+    ended = cli(*(str(path) if word == "{file}" else word for word in arguments))
+    assert hint.format(file=f"'{path}'") in ended.err
+    assert "FILE" not in ended.err

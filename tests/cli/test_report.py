@@ -193,7 +193,7 @@ def test_a_proposal_is_shown_with_what_goes_and_what_stays_and_nothing_is_cut(
     going = [line for line in lines if line.startswith("  - 2026-02-")]
     assert len(going) == len(proposal["sources"]) >= 3
     assert {line[16:] for line in going} <= set(texts_of(LEASE))
-    tokens = f"{proposal['tokens_before']} -> {proposal['tokens_after']} tokens, trust 0.45"
+    tokens = f"{proposal['tokens_before']} -> {proposal['tokens_after']} tokens"
     assert any(line.endswith(tokens) for line in lines)
 
 
@@ -327,24 +327,30 @@ def refusals(memory_file: Path, guards: Sequence[str]) -> tuple[Refusal, ...]:
     return tuple(found)
 
 
-def test_of_the_pairs_kept_apart_ten_of_all_kinds_are_shown_with_both_texts(
+def test_only_a_verbose_report_names_pairs_kept_apart_and_none_of_which_one_went(
     memory_file: Path,
 ) -> None:
-    refused = refusals(memory_file, ["number"] * 12 + ["role", "date"])
-    again = Refusal("merge", ("a0", "b5"), "path", "a0 against b5", "default")
-    said = text_of(memory_file, an_outcome([a_result("applied")], refused=(*refused, again)))
-    assert "look alike: 15 pairs. 10 of them (--verbose shows all):" in said
+    refused = refusals(memory_file, ["value", "day"])
+    result = a_result("applied")
+    merged = Refusal("merge", (result.proposal.leaving[0], "b1"), "name", "Tuva", "default")
+    outcome = an_outcome([result], refused=(*refused, merged))
+    assert "Kept apart" not in text_of(memory_file, outcome)
+    said = text_of(memory_file, outcome, verbose=True)
+    assert "look alike: 2 pairs." in said
     lines = said.splitlines()
-    shown = [item for item in refused if f"  {item.guard}: {item.why}" in lines]
-    assert [entry.guard for entry in shown] == ["number"] * 8 + ["role", "date"]
-    at = lines.index("  role: a12 against b12")
-    assert lines[at + 1 : at + 3] == ["    a12 listens.", "    b12 listens."]
-    # Both of its memories were shown already.
-    assert "path: " not in said
-    every = text_of(memory_file, an_outcome(refused=refused), verbose=True)
-    assert all(f"  {item.guard}: {item.why}" in every for item in refused)
-    assert "--verbose" not in every
-    assert "Kept apart" not in text_of(memory_file, an_outcome(refused=refused))
+    at = lines.index("  values differ: a0 against b0")
+    assert lines[at + 1 : at + 3] == ["    a0 listens.", "    b0 listens."]
+    # The reason does not repeat the two texts.
+    assert "  what they say depends on the day" in lines
+    assert "Tuva" not in said
+
+
+def test_only_a_verbose_report_has_similarity_and_trust(memory_file: Path, cli: Cli) -> None:
+    fill(memory_file, TWINS)
+    dry = ("maintain", memory_file, "--dry-run")
+    for words in ("mean similarity", "trust 0.5"):
+        assert words not in cli(*dry).out
+        assert words in cli(*dry, "--verbose").out
 
 
 @pytest.mark.parametrize("way", ["option", "environment", "settings"])
@@ -359,12 +365,12 @@ def test_verbose_may_be_set_in_every_way(
     asked = ["--verbose"] if way == "option" else []
     run = ("maintain", memory_file, "--consolidate", "--dry-run")
     refused = cli(*run, "--json").json["refused"]
-    (guard,) = {pair["guard"] for pair in refused}
+    assert {pair["guard"] for pair in refused} == {"value"}
     count = len(refused)
     assert count > 10
     said = cli(*run, *asked).out
     assert f"look alike: {count} pairs." in said
-    assert sum(line.startswith(f"  {guard}: ") for line in said.splitlines()) == count
+    assert sum(line.startswith("  values differ: ") for line in said.splitlines()) == count
 
 
 # ----------------------------------------------------------------- conflicts
@@ -410,7 +416,7 @@ def test_each_memory_in_conflict_is_shown_once_with_its_text_and_date(memory_fil
     ]
     shorter = conflicts_as_text(CONFLICTS, memory_file, 1)
     assert "2. host" not in shorter
-    assert shorter.endswith("all of them with: slowwave conflicts")
+    assert shorter.endswith("all of them with: slowwave conflicts FILE")
 
 
 def test_of_a_thing_with_many_values_each_is_told_once_and_a_report_shows_some(

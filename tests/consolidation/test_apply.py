@@ -209,7 +209,7 @@ def test_proposals_of_a_model_in_a_plan_are_refused_with_a_hint_to_review(
     why = {
         proposal["why"] for proposal in ended.json["proposals"] if proposal["state"] == "rejected"
     }
-    assert all("use 'maintain --review always' and 'slowwave review'" in each for each in why)
+    assert all("use 'maintain --review always' and 'slowwave review FILE'" in each for each in why)
     assert kept(twice) >= {"rule"}
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
 from collections.abc import Iterator
 
 import pytest
 from places import ROOT
+from readme import every_command
 
 from slowwave.cli.mcp.consolidation_tools import ConsolidationTools
 from slowwave.cli.mcp.hints import WORDING, for_agent
@@ -24,10 +26,29 @@ def sentences() -> Iterator[str]:
 
 
 def test_each_wording_is_still_that_of_an_error() -> None:
-    known = " ".join(sentences()).replace("list --status any", "")
-    # "'slowwave {list --status any|log}' lists them."
-    built = {"'slowwave log' lists them.", "'slowwave list --status any' lists them."}
+    known = " ".join(sentences())
+    # "'slowwave {list FILE --status any|log FILE}' lists them."
+    built = {
+        "'slowwave log FILE' lists them.",
+        "'slowwave list FILE --status any' lists them.",
+    }
     assert [words for words in WORDING if words not in known and words not in built] == []
+
+
+def test_each_command_of_a_hint_that_takes_a_file_has_it() -> None:
+    takes_a_file = {
+        name.split()[0]
+        for name, command in every_command().items()
+        if name != "import" and any(parameter.name == "file" for parameter in command.params)
+    }
+    named = [
+        match[0]
+        for text in sentences()
+        for match in re.finditer(r"'slowwave ([a-z]+)[^']*'?", text)
+        if match[1] in takes_a_file
+    ]
+    assert len(named) > 10
+    assert [command for command in named if " FILE" not in command] == []
 
 
 def test_each_tool_that_a_wording_names_is_offered() -> None:
@@ -41,9 +62,9 @@ def test_each_tool_that_a_wording_names_is_offered() -> None:
     [
         ("Nothing was changed. Use more of the id.", "Nothing was changed. Use more of the id."),
         (
-            "Restore it from a backup; 'slowwave check' lists the damage. Do it soon.",
-            "Ask the person who runs this server: Restore it from a backup; 'slowwave check' lists "
-            "the damage. Do it soon.",
+            "Restore it from a backup; 'slowwave check FILE' lists the damage. Do it soon.",
+            "Ask the person who runs this server: Restore it from a backup; 'slowwave check FILE' "
+            "lists the damage. Do it soon.",
         ),
         (
             "Nothing was changed. Fix that, or run without --backup.",
@@ -51,8 +72,8 @@ def test_each_tool_that_a_wording_names_is_offered() -> None:
             "--backup.",
         ),
         (
-            "'slowwave show MEMORY --lineage' shows the texts of purged memories; a backup has "
-            "their rows.",
+            "'slowwave show FILE MEMORY --lineage' shows the texts of purged memories; a backup "
+            "has their rows.",
             "trace shows the texts of purged memories; a backup has their rows.",
         ),
         ("", ""),

@@ -235,7 +235,7 @@ def test_an_export_of_texts_that_are_not_what_they_were_says_so_and_ends_with_10
     execute(path, "UPDATE memories SET content = CAST(x'c328a0ff41' AS TEXT) WHERE id = 'late'")
     assert run(["export", str(path)]) == 10
     output = capsys.readouterr()
-    assert "'slowwave check' lists them" in output.err
+    assert f"'slowwave check {path}' lists them" in output.err
     assert len(output.out.splitlines()) > 1
 
 

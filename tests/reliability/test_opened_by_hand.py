@@ -93,6 +93,8 @@ CALLS: dict[str, list[str]] = {
     "recall": ["recall {file} kettle", "recall {file} kettle --archived"],
     "eval": ["eval {file} {questions}"],
     "conflicts": ["conflicts {file}"],
+    "audit": ["audit {file}"],
+    "rules": ["rules {file}"],
     "log": [
         "log {file}",
         "log {file} {run}",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from slowwave.cli.terminal.wording import counted
@@ -51,33 +51,43 @@ def all_pages(file: MemoryFile, named: str) -> Iterator[tuple[PageName, str]]:
 
     from .tenant import read_tenant
 
-    index: list[tuple[str, int, int, Sequence[Memory]]] = []
+    lists: dict[str, list[str]] = {"Tenants": [], "Rules": [], "Entities": []}
     for tenant in tenants(file):
         picture = read_tenant(file, tenant)
         yield from _Pages(picture).all(file)
-        active = sum(memory.status == "active" for memory in picture.memories.values())
-        index.append((tenant, active, len(picture.memories), picture.rules))
-    yield INDEX, _index(index, named)
+        for title, lines in _listed(picture).items():
+            lists[title] += lines
+    yield INDEX, _index(lists, named)
 
 
-def _index(tenants: Sequence[tuple[str, int, int, Sequence[Memory]]], named: str) -> str:
-    lines = [
-        f"- {as_link(tenant, INDEX.link_to(name_of_tenant(tenant)))}: "
-        f"{active:,} active of {counted(count, 'memory', 'memories')}"
-        for tenant, active, count, _ in tenants
-    ]
-    rules = [
-        f"- {as_link(rule.content, INDEX.link_to(name_of_rule(rule.id)))}"
-        for *_, rules in tenants
-        for rule in rules
-        if rule.status == "active"
-    ]
+def _listed(picture: TenantPicture) -> dict[str, list[str]]:
+    """Return what the index lists of a tenant, by heading."""
+    tenant, memories = picture.tenant, picture.memories.values()
+    active = sum(memory.status == "active" for memory in memories)
+    return {
+        "Tenants": [
+            f"- {as_link(tenant, INDEX.link_to(name_of_tenant(tenant)))}: "
+            f"{active:,} active of {counted(len(memories), 'memory', 'memories')}"
+        ],
+        "Rules": [
+            f"- {as_link(rule.content, INDEX.link_to(name_of_rule(rule.id)))}"
+            for rule in picture.rules
+            if rule.status == "active"
+        ],
+        "Entities": [
+            f"- {as_link(name, INDEX.link_to(name_of_entity(tenant, name)))}: "
+            f"{counted(len(mentioning), 'memory', 'memories')}"
+            for name, mentioning in picture.entities.items()
+        ],
+    }
+
+
+def _index(lists: Mapping[str, Sequence[str]], named: str) -> str:
     body = [
         "# Memories",
         "Written by `slowwave export --wiki`: observed memories are in `raw/`, verbatim; derived "
         "ones in `wiki/`. Pages that were edited by hand are not overwritten.",
-        *_section("Tenants", lines),
-        *_section("Rules", rules),
+        *(part for title, lines in lists.items() for part in _section(title, lines)),
     ]
     return page({"title": "Memories", FILE: named}, body)
 
@@ -105,8 +115,8 @@ class _Pages:
             yield _name(memory), self._memory(memory, claims)
         for memory in self._of.rules:
             yield name_of_rule(memory.id), self._rule(memory)
-        for name, ids in self._of.mentions.items():
-            yield name_of_entity(self._of.tenant, name), self._entity(name, ids)
+        for name, memories in self._of.entities.items():
+            yield name_of_entity(self._of.tenant, name), self._entity(name, memories)
         yield self._home, self._tenant()
 
     def _memory(self, memory: Memory, claims: Sequence[KeptClaim]) -> str:
@@ -144,7 +154,11 @@ class _Pages:
         ]
         if memory.id in self._of.rule_ids:
             facts.append(f"[a rule, with its evidence]({at.link_to(name_of_rule(memory.id))})")
-        facts += [as_link(name, at.link_to(name_of_entity(tenant, name))) for name in names]
+        facts += [
+            as_link(name, at.link_to(name_of_entity(tenant, name)))
+            for name in names
+            if name in self._of.entities
+        ]
         return " · ".join(facts)
 
     def _claim(self, at: PageName, claim: KeptClaim) -> str:
@@ -193,9 +207,8 @@ class _Pages:
         ]
         return page(front, body)
 
-    def _entity(self, name: str, ids: Sequence[str]) -> str:
+    def _entity(self, name: str, mentioned: Sequence[Memory]) -> str:
         at = name_of_entity(self._of.tenant, name)
-        mentioned = [self._of.memories[memory_id] for memory_id in ids]
         active = [item for item in mentioned if item.status == "active"]
         rest = [memory for memory in mentioned if memory.status != "active"]
         body = [
@@ -225,7 +238,7 @@ class _Pages:
             "Entities",
             (
                 f"- {as_link(name, at.link_to(name_of_entity(self._of.tenant, name)))}"
-                for name in self._of.mentions
+                for name in self._of.entities
             ),
         )
         return page({"title": title_of(self._of.tenant), "tenant": self._of.tenant}, body)

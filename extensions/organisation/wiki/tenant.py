@@ -12,6 +12,9 @@ from slowwave.store.lineage import Edge, read_edges
 from slowwave.store.memories import read_tenant_memories
 from slowwave.store.records import Memory
 
+# How many active memories must mention a name that has a page: fewer are a heading or a greeting.
+_MIN_MENTIONS = 3
+
 
 @dataclass(frozen=True)
 class TenantPicture:
@@ -37,13 +40,17 @@ class TenantPicture:
         return [memory for memory in self.memories.values() if memory.id in self.rule_ids]
 
     @cached_property
-    def mentions(self) -> dict[str, list[str]]:
-        """Per name, sorted, the memories that mention it, in their order."""
-        found: dict[str, list[str]] = {}
-        for memory_id in self.memories:
-            for name in self.names.get(memory_id, ()):
-                found.setdefault(name, []).append(memory_id)
-        return dict(sorted(found.items()))
+    def entities(self) -> dict[str, list[Memory]]:
+        """Per name that enough active memories mention, sorted, all that do, in their order."""
+        found: dict[str, list[Memory]] = {}
+        for memory in self.memories.values():
+            for name in self.names.get(memory.id, ()):
+                found.setdefault(name, []).append(memory)
+        return {
+            name: memories
+            for name, memories in sorted(found.items())
+            if sum(memory.status == "active" for memory in memories) >= _MIN_MENTIONS
+        }
 
 
 def read_tenant(file: MemoryFile, tenant: str) -> TenantPicture:

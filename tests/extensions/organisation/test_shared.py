@@ -399,7 +399,7 @@ def test_what_ended_of_the_tenant_is_left_out_of_the_archive_and_nobody_is_sent_
     for content in (PORT, MOVED):
         (ended,) = rows(org, "SELECT id FROM memories WHERE content = ?", content)
         refused = cli("undo", org, ended["id"])
-        assert (refused.code, "with 'slowwave shared'" in refused.err) == (1, True)
+        assert (refused.code, f"with 'slowwave shared {org}'" in refused.err) == (1, True)
 
 
 def test_a_log_that_was_tampered_with_is_believed_in_nothing(org: Path, cli: Cli) -> None:
@@ -419,7 +419,7 @@ def test_a_log_that_was_tampered_with_is_believed_in_nothing(org: Path, cli: Cli
         assert (ended.code, "entry 4" in ended.err) == (10, True)
     assert "damaged log" in cli("check", org).out
     # As it is advised there: what holds is saved, and the damage is not.
-    assert "'slowwave export FILE', without --all" in ended.err
+    assert f"'slowwave export {org}', without --all" in ended.err
     lines = org.with_name("lines.jsonl")
     lines.write_text(cli("export", org).out)
     saved = org.with_name("saved.db")

@@ -132,6 +132,32 @@ def test_a_rule_has_a_page_with_its_evidence(memory_file: Path, tmp_path: Path, 
     assert name in links(pages(tmp_path / "wiki")["index.md"])
 
 
+def test_a_name_has_a_page_if_three_active_memories_mention_it_and_the_index_lists_it(
+    memory_file: Path, tmp_path: Path, cli: Cli
+) -> None:
+    names = {"Kind regards": 2, "atlas-api": 3, "Evan": 4}
+    fill(
+        memory_file,
+        [
+            {"id": f"{name} {number}", "content": f"Note {number} on {name}.", "entities": [name]}
+            for name, count in names.items()
+            for number in range(count)
+        ],
+    )
+    folder = tmp_path / "wiki"
+    cli("export", memory_file, "--wiki", folder)
+    listed = {front(text)["entity"] for text in pages(folder).values() if "entity" in front(text)}
+    assert listed >= {"atlas-api", "Evan"}
+    assert "Kind regards" not in listed
+    index = pages(folder)["index.md"]
+    linked = [link for link in links(index) if link.startswith("wiki/entities/")]
+    assert len(linked) == len(listed)
+    assert "atlas-api](wiki/entities/default/atlas-api.md): 3 memories" in index
+    execute(memory_file, "UPDATE memories SET status = 'archived' WHERE id = 'atlas-api 0'")
+    cli("export", memory_file, "--wiki", folder)
+    assert not (folder / "wiki" / "entities" / "default" / "atlas-api.md").exists()
+
+
 # ---- what a second export changes ----
 
 
@@ -154,9 +180,8 @@ def test_the_page_of_a_memory_that_left_the_file_is_removed(
     folder = tmp_path / "wiki"
     cli("export", night, "--wiki", folder)
     execute(night, "DELETE FROM memories WHERE id IN ('smoke-07', 'smoke-08')")
-    assert cli("export", night, "--wiki", folder, "--json").json["wiki"]["removed"] == 4
+    assert cli("export", night, "--wiki", folder, "--json").json["wiki"]["removed"] == 2
     assert not (folder / "raw" / "smoke-07.md").exists()
-    assert not (folder / "wiki" / "entities" / "default" / stem_of("Evan")).exists()
 
 
 def test_what_a_person_wrote_or_changed_stays_and_is_named(
@@ -211,7 +236,8 @@ def test_hostile_texts_and_names_stay_texts_and_names(
             for name, text in zip(named, HOSTILE * 2, strict=False)
         ),
     )
-    fill(memory_file, [{"id": "e", "content": "x", "entities": [*named, *HOSTILE]}])
+    naming = {"content": "x", "entities": [*named, *HOSTILE]}
+    fill(memory_file, [{"id": f"e{number}", **naming} for number in range(3)])
     folder = tmp_path / "deep" / "wiki"
     folder.parent.mkdir()
     ended = cli("export", memory_file, "--wiki", folder)

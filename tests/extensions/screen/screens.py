@@ -135,7 +135,9 @@ def drive(
 async def _driven(app: ReviewScreen, keys: Sequence[str]) -> Shown:
     output: list[str] = []
     async with app.run_test(size=SIZE, notifications=True) as pilot:
-        await pilot.pause()
+        # The footer is filled after the first screen.
+        while not app.query("FooterKey"):
+            await pilot.pause()
         for key in keys:
             if key.startswith("@#"):
                 await pilot.click(key[1:])

@@ -175,6 +175,39 @@ def test_what_is_approved_is_applied_and_undo_gives_every_bit_back_and_lets_it_w
     assert cli("review", "approve", waiting, UPDATE).code == 0
 
 
+def test_all_that_is_listed_is_applied_as_one_run_after_a_question_that_says_what_it_does(
+    waiting: Path, embedder: SentenceEmbedder
+) -> None:
+    before = picture(waiting, WRITTEN)
+    session = Session(Place(waiting), embedder, Choice((), None, False))
+    asked = drive(waiting, embedder, ["A"], session=session)
+    assert "Apply 3 pending proposals as one run?" in asked.text
+    assert "1 merge, 1 synthesize, 1 update: 7 memories are superseded, 2 texts" in asked.text
+    drive(waiting, embedder, ["A", "escape"], session=session)
+    assert picture(waiting, WRITTEN) == before
+    found = drive(waiting, embedder, ["slash", '"wiki backup', "enter", "A"], session=session)
+    assert "Apply 1 pending proposal found as one run?" in found.text
+    done = drive(waiting, embedder, ["A", "@#yes"], session=session)
+    assert any(message.startswith("Applied 3 of 3.") for message in done.said)
+    assert set(states(waiting).values()) == {"applied"}
+    drive(waiting, embedder, ["u", "u", "u"], session=session)
+    assert picture(waiting, WRITTEN) == before
+    assert session.summary() == "3 proposals pending."
+
+
+def test_what_another_program_decided_stops_all_and_nothing_is_applied(
+    waiting: Path, cli: Cli, embedder: SentenceEmbedder
+) -> None:
+    session = Session(Place(waiting), embedder, Choice((), None, False))
+    session.load()
+    assert cli("review", "decline", waiting, UPDATE).code == 0
+    before = picture(waiting, WRITTEN)
+    drive(waiting, embedder, ["A", "@#yes"], session=session)
+    assert picture(waiting, WRITTEN) == before
+    drive(waiting, embedder, ["A", "@#yes"], session=session)
+    assert sorted(states(waiting).values()) == ["applied", "applied", "declined"]
+
+
 def test_what_is_declined_keeps_its_reason_and_undo_lets_it_wait_again(
     waiting: Path, cli: Cli, embedder: SentenceEmbedder
 ) -> None:

@@ -1,0 +1,60 @@
+"""slowwave audit: what rots in a memory file."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Annotated
+
+import typer
+
+from slowwave.cli.arguments.durations import check_duration, duration_of, retention_of
+from slowwave.cli.arguments.night_options import MaxActiveOption, RetainOption
+from slowwave.cli.arguments.options import (
+    ConfigOption,
+    FileArgument,
+    JsonOption,
+    QuietOption,
+    TenantsOption,
+)
+from slowwave.cli.files.places import on_place
+from slowwave.cli.terminal.output import Output
+from slowwave.cli.views.audit import audit_as_json, audit_as_text
+from slowwave.store.places import Place
+
+
+@on_place
+def audit(
+    file: FileArgument,
+    place: Place,
+    tenant: TenantsOption = None,
+    within: Annotated[
+        str,
+        typer.Option(
+            metavar="TIME", callback=check_duration, help="What expires this soon is reported."
+        ),
+    ] = "7d",
+    retain: RetainOption = None,
+    max_active: MaxActiveOption = None,
+    config: ConfigOption = None,
+    json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """List what rots in the file, each with the command that cleans it up. Only reads.
+
+    Memories that give orders, say nothing, are doubtful, unused, expired or near a limit;
+    contradictions and pending proposals. See also 'slowwave check', whether the file is intact.
+    """
+    from slowwave.consolidation.running.audit import AuditOptions
+    from slowwave.consolidation.running.audit import audit as audit_file
+
+    options = AuditOptions(
+        tuple(tenant or ()),
+        retention_of(retain or ()),
+        max_active,
+        duration_of(within) or timedelta(),
+    )
+    output = Output(json, quiet)
+    with place.reading() as memory_file:
+        found = audit_file(memory_file, options, datetime.now(UTC))
+        output.result({"command": "audit", "file": str(file), **audit_as_json(found, file)})
+        output.show(*audit_as_text(found, file, memory_file))

@@ -1,0 +1,72 @@
+"""slowwave rules: what recurs, as lines for AGENTS.md, CLAUDE.md or a skill."""
+
+from __future__ import annotations
+
+import shlex
+from datetime import UTC, datetime
+from typing import Annotated
+
+import typer
+
+from slowwave.cli.arguments.options import (
+    ConfigOption,
+    FileArgument,
+    JsonOption,
+    QuietOption,
+    TenantsOption,
+)
+from slowwave.cli.terminal.output import Output, clean
+from slowwave.cli.terminal.wording import counted
+from slowwave.cli.views.rules import RulesFormat, rules_as_json, rules_as_text
+from slowwave.store.places import place_of
+
+
+def rules(
+    file: FileArgument,
+    # Not the format of FILE, as in other commands: that is recognised.
+    form: Annotated[
+        RulesFormat,
+        typer.Option("--format", allow_from_autoenv=False, help="What the lines are for."),
+    ] = "agents-md",
+    tenant: TenantsOption = None,
+    config: ConfigOption = None,
+    json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Print the rules and patterns that recur as lines for AGENTS.md, CLAUDE.md or a skill.
+
+    Those are the memories of layer core, each with the memories that support it in a comment. No
+    file is written: copy the lines that you want.
+    """
+    from slowwave.consolidation.running.core_rules import read_core_rules
+    from slowwave.store.records import timestamp
+
+    output = Output(json, quiet)
+    with place_of(file, None, None).reading() as memory_file:
+        now = timestamp(datetime.now(UTC))
+        found, suspicious = read_core_rules(memory_file, tuple(tenant or ()), now)
+    named = shlex.quote(str(file))
+    output.result(
+        {
+            "command": "rules",
+            "file": str(file),
+            "rules": rules_as_json(found),
+            "left_out": [memory.id for memory in suspicious],
+        }
+    )
+    if found:
+        output.show(rules_as_text(found, form, file))
+    else:
+        output.note(
+            clean(
+                f"{file}: no rule: no active memory of layer core. A run with a model makes one of "
+                f"what recurs: slowwave maintain {named} --model NAME. To state one: slowwave add "
+                f"{named} TEXT --layer core"
+            )
+        )
+    if suspicious:
+        count = counted(len(suspicious), "memory", "memories")
+        ids = ", ".join(memory.id for memory in suspicious)
+        output.note(
+            clean(f"Left out: {count} with orders to the reader ({ids}): slowwave audit {named}")
+        )

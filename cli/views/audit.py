@@ -1,0 +1,132 @@
+"""What rots in a file, in JSON and text, each finding with the command that cleans it up."""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from slowwave.cli.terminal.output import clean, shortened
+from slowwave.cli.terminal.wording import counted
+
+from .memory import dated, ids_in, read_views
+from .table import table_of
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from slowwave.consolidation.running.audit import Audit, Finding, FindingKind
+
+# How many findings of a kind are shown to people, and how many characters of a reason.
+_MAX_SHOWN = 5
+_MAX_CHARACTERS = 120
+_TITLES: dict[FindingKind, str] = {
+    "orders": "Look like orders to their reader; no run reads them",
+    "blank": "Have no letter and no digit",
+    "verbatim": "Are code, data or logs, which no run shortens; forget what belongs in a file",
+    "too long": "Are too long for runs and recall",
+    "distrusted": "Have lost trust, by feedback or their writer",
+    "doubtful source": "Derived from a source that no longer supports them",
+    "expired": "Past their end, and still active",
+    "expiring": "Will expire soon",
+    "limit": "Tenants near max_active",
+    "faded": "Neither confirmed nor recalled for over a half-life of their layer",
+    "conflict": "Contradict each other",
+    "pending": "Pending proposals",
+}
+_NO_ACCESSES = (
+    "Not recorded: which memories were recalled. Recall writes nothing, and no agent has updated "
+    "access_count or accessed_at."
+)
+_NO_FEEDBACK = "Feedback is recorded only in the trust of a memory."
+
+
+def audit_as_json(found: Audit, file: Path) -> dict[str, Any]:
+    """Return the findings, each with its command, and what the file does not record."""
+    command = _commands(found, file)
+    return {
+        "findings": [
+            {
+                "kind": finding.kind,
+                "tenant": finding.tenant,
+                "memories": finding.memories,
+                "why": finding.why,
+                "command": command(finding),
+            }
+            for finding in found.findings
+        ],
+        "active": found.active,
+        "last_said": list(map(asdict, found.last_said)),
+        "recorded": {"accesses": found.accesses_recorded, "feedback": False},
+    }
+
+
+def audit_as_text(found: Audit, file: Path, path: Path) -> Iterator[RenderableType]:
+    """Yield the findings by kind, how old what each kind says is, and what is not recorded.
+
+    path: where the texts of memories are read.
+    """
+    active = counted(sum(found.active.values()), "active memory", "active memories")
+    findings = counted(len(found.findings), "finding", "findings")
+    yield clean(f"{file}: {active}, {findings}.")
+    command = _commands(found, file)
+    for kind, group in groupby(found.findings, key=lambda finding: finding.kind):
+        yield ""
+        yield _section(kind, list(group), command, path)
+    yield ""
+    rows = (
+        (age.kind, *(f"{number:,}" for number in (age.memories, age.median, age.oldest)))
+        for age in found.last_said
+    )
+    if found.last_said:
+        yield table_of(["days since last said"], rows, ["memories", "median", "oldest"])
+        yield ""
+    yield _NO_FEEDBACK if found.accesses_recorded else f"{_NO_ACCESSES} {_NO_FEEDBACK}"
+
+
+def _section(
+    kind: FindingKind, findings: Sequence[Finding], command: Callable[[Finding], str], path: Path
+) -> str:
+    """Return the findings of a kind, with each command below what it cleans up."""
+    lines = [f"{_TITLES[kind]}: {len(findings):,}"]
+    shown = findings[:_MAX_SHOWN]
+    memories = read_views(path, ids_in(finding.memories for finding in shown))
+    for cleaning, group in groupby(shown, key=command):
+        for finding in group:
+            why = shortened(finding.why, _MAX_CHARACTERS)
+            texts = [f"  {dated(memories.get(memory_id))}" for memory_id in finding.memories]
+            lines += [*texts, f"    {why}"] if texts else [f"  {clean(finding.tenant)}: {why}"]
+        lines.append(f"    {clean(cleaning)}")
+    if len(shown) < len(findings):
+        lines.append(f"  ... {len(findings) - len(shown):,} more with --json")
+    return "\n".join(lines)
+
+
+def _commands(found: Audit, file: Path) -> Callable[[Finding], str]:
+    """Return what gives the command that cleans up after a finding."""
+    named = shlex.quote(str(file))
+    faded = Counter(finding.tenant for finding in found.findings if finding.kind == "faded")
+
+    def command(finding: Finding) -> str:
+        if finding.kind == "conflict":
+            return f"slowwave conflicts {named}"
+        if finding.kind == "pending":
+            return f"slowwave review {named}"
+        if finding.kind in ("expired", "expiring"):
+            return f"slowwave maintain {named} --phase expire"
+        if finding.kind == "limit":
+            return f"slowwave maintain {named} --phase limit"
+        if finding.kind == "faded":
+            tenant = finding.tenant
+            rest = max(1, found.active[tenant] - faded[tenant])
+            limit = f"slowwave maintain {named} --phase limit --tenant {shlex.quote(tenant)}"
+            return f"SLOWWAVE_MAX_ACTIVE={rest} {limit}"
+        if finding.proposal is None:
+            return f"slowwave forget {named} {shlex.quote(finding.memories[0])}"
+        return f"slowwave undo {named} {finding.proposal[:8]}"
+
+    return command

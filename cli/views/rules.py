@@ -1,0 +1,77 @@
+"""Rules that recur, as lines for the files that agents read, and in JSON."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from slowwave.cli.terminal.output import clean
+from slowwave.cli.terminal.wording import counted
+from slowwave.store.records import json_text
+
+if TYPE_CHECKING:
+    from slowwave.consolidation.running.core_rules import CoreRule
+
+RulesFormat = Literal["agents-md", "claude-md", "skill"]
+# What Claude Code reads as the name of a file to import.
+_IMPORT = re.compile(r"(?<!\w)@")
+_SKILL = "---\nname: recurring-rules\ndescription: {}\n---\n"
+_ABOUT = "Rules and patterns that recur in the memories of {}. Read before work on what they name."
+
+
+def rules_as_json(rules: Sequence[CoreRule]) -> list[dict[str, Any]]:
+    """Return each rule with its evidence."""
+    return [
+        {
+            "id": rule.memory.id,
+            "tenant": rule.memory.tenant,
+            "kind": rule.memory.kind,
+            "origin": rule.memory.origin,
+            "text": rule.memory.content,
+            "days": rule.days,
+            "evidence": [{"id": memory_id, "day": day} for memory_id, day in rule.evidence],
+        }
+        for rule in rules
+    ]
+
+
+def rules_as_text(rules: Sequence[CoreRule], form: RulesFormat, file: Path) -> str:
+    """Return the rules as Markdown; of several tenants, each below its name."""
+    lines = [_SKILL.format(json_text(_ABOUT.format(file.stem)))] if form == "skill" else []
+    by_tenant = [
+        (tenant, list(group))
+        for tenant, group in groupby(rules, key=lambda rule: rule.memory.tenant)
+    ]
+    for tenant, group in by_tenant:
+        if len(by_tenant) > 1:
+            lines += [f"## {clean(tenant)}", ""]
+        for rule in group:
+            lines += _lines(rule, form)
+        lines.append("")
+    return "\n".join(lines).rstrip("\n")
+
+
+def _lines(rule: CoreRule, form: RulesFormat) -> Iterator[str]:
+    """Yield a rule and its evidence, which is a comment: no agent needs it."""
+    # A rule must not open a comment that hides the next ones.
+    text = clean(rule.memory.content).replace("<!--", "&lt;!--")
+    evidence = f"<!-- {_evidence(rule).replace('>', '&gt;')} -->"
+    if form == "claude-md":
+        # Claude Code leaves out comments that are lines of their own.
+        yield evidence
+        yield f"- {_IMPORT.sub('&#64;', text)}"
+    else:
+        yield f"- {text} {evidence}"
+
+
+def _evidence(rule: CoreRule) -> str:
+    memory = rule.memory
+    if not rule.evidence:
+        return clean(f"{memory.id}: stated by {memory.origin} on {memory.observed_at[:10]}")
+    memories = counted(len(rule.evidence), "memory", "memories")
+    days = counted(rule.days, "day", "days")
+    ids = ", ".join(memory_id for memory_id, _ in rule.evidence)
+    return clean(f"{memory.id}: {memories} on {days}: {ids}")

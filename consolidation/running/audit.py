@@ -1,0 +1,223 @@
+"""Audit the contents of a file: which memories are junk, doubtful, unused, or about to leave.
+
+Only what the file records counts. Nothing is written, and no vector or model is needed.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import groupby
+from operator import itemgetter
+from pathlib import Path
+from statistics import median
+from typing import Literal, get_args
+
+from slowwave.consolidation.ageing.choosing import choose_excess, choose_expired
+from slowwave.consolidation.ageing.retention import Retention
+from slowwave.consolidation.planning.conflicts import find_conflicts
+from slowwave.consolidation.snapshot.cache import Cache
+from slowwave.consolidation.snapshot.features import features_of
+from slowwave.consolidation.thresholds import TRUST_LOSS
+from slowwave.store.ageing import MemoryAge, read_ages, read_last_said, to_epoch_seconds
+from slowwave.store.cache import read_cached
+from slowwave.store.file import MemoryFile, open_reading
+from slowwave.store.ledger import read_pending
+from slowwave.store.lineage import Support, read_support
+from slowwave.store.memories import read_active, read_too_long, select_tenants
+from slowwave.store.records import Memory, timestamp
+from slowwave.store.shown_to_model import read_disputes
+
+FindingKind = Literal[
+    "orders",
+    "blank",
+    "verbatim",
+    "too long",
+    "distrusted",
+    "doubtful source",
+    "expired",
+    "expiring",
+    "limit",
+    "faded",
+    "conflict",
+    "pending",
+]
+_KINDS: tuple[FindingKind, ...] = get_args(FindingKind)
+# The trust of a new memory that no feedback and no writer has lowered, with room for rounding.
+_TRUSTED = 0.5 - 1e-6
+# A score below it: neither restated nor accessed for more than the half-life of its layer.
+_FADED = 0.5
+# The share of `max_active` from which on a tenant is near its limit.
+_NEAR = 0.9
+_DAY_S = 86_400
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What is wrong with memories of a tenant, for one reason."""
+
+    kind: FindingKind
+    tenant: str
+    # () if it concerns the whole tenant.
+    memories: tuple[str, ...]
+    why: str
+    # The proposal to decide about, or whose undo removes the derived memory; None if none can.
+    proposal: str | None = None
+
+
+@dataclass(frozen=True)
+class KindAge:
+    """When the dated active memories of a kind, or their sources, were last said, in days ago."""
+
+    kind: str
+    memories: int
+    median: int
+    oldest: int
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What was found, ordered as in `FindingKind`, and what the file does not record."""
+
+    findings: tuple[Finding, ...]
+    last_said: tuple[KindAge, ...]
+    # The number of active memories by tenant.
+    active: Mapping[str, int]
+    # Whether any agent has recorded that it accessed a memory; recall records nothing.
+    accesses_recorded: bool
+
+
+@dataclass(frozen=True)
+class AuditOptions:
+    """What counts as near its end."""
+
+    # () means all.
+    tenants: tuple[str, ...]
+    retention: Retention
+    # Of each tenant; None: no limit.
+    max_active: int | None
+    within: timedelta
+
+
+def audit(path: Path, options: AuditOptions, now: datetime) -> Audit:
+    """Return what rots in the tenants of a file. Raises `StoreError`."""
+    moment = timestamp(now)
+    with open_reading(path) as file:
+        tenants = select_tenants(file, options.tenants)
+        ages = list(read_ages(file, tenants))
+        seconds = to_epoch_seconds(file, moment)
+        found = [
+            *_contents(file, tenants, moment),
+            *_doubtful(read_support(file, tenants)),
+            *_leaving(ages, options, seconds),
+            *_faded(ages, seconds),
+            *_pending(file, tenants),
+        ]
+        last_said = list(_by_kind(read_last_said(file, tenants), seconds))
+    found.sort(key=lambda finding: _KINDS.index(finding.kind))
+    return Audit(tuple(found), tuple(last_said), _by_tenant(ages), any(map(_is_accessed, ages)))
+
+
+def _by_tenant(ages: Iterable[MemoryAge]) -> Counter[str]:
+    return Counter(age.tenant for age in ages)
+
+
+def _contents(file: MemoryFile, tenants: Sequence[str], now: str) -> Iterator[Finding]:
+    """Yield what is wrong with single texts, and between two."""
+    cache = Cache(read_cached(file))
+    for tenant in tenants:
+        memories = read_active(file, tenant, now)
+        for memory in memories:
+            yield from _of_text(memory, cache)
+            if _is_distrusted(memory.trust, memory.generation):
+                why = f"trust {memory.trust:g}"
+                yield Finding("distrusted", tenant, (memory.id,), why)
+        for long in read_too_long(file, tenant, now):
+            yield Finding("too long", tenant, (long.id,), f"{long.characters:,} characters")
+        for conflict in find_conflicts(memories, read_disputes(file, tenant), cache):
+            yield Finding("conflict", tenant, conflict.sources, conflict.why)
+
+
+def _of_text(memory: Memory, cache: Cache) -> Iterator[Finding]:
+    features = features_of(memory, cache)
+    if features.orders:
+        yield Finding("orders", memory.tenant, (memory.id,), features.orders[0])
+    elif features.density.is_dense:
+        yield Finding("verbatim", memory.tenant, (memory.id,), features.density.why)
+    elif not any(map(str.isalnum, memory.content)):
+        yield Finding("blank", memory.tenant, (memory.id,), "it has no letter and no digit")
+
+
+def _doubtful(support: Iterable[Support]) -> Iterator[Finding]:
+    """Yield the derived memories with a source that no longer supports them."""
+    for source in support:
+        if (why := _doubt(source)) is not None:
+            ids = source.derived_id, source.source_id
+            # No undo brings back what an agent deleted.
+            proposal = None if source.status is None else source.proposal
+            yield Finding("doubtful source", source.tenant, ids, why, proposal)
+
+
+def _doubt(source: Support) -> str | None:
+    if source.status is None or source.trust is None or source.generation is None:
+        return "a source was deleted"
+    if source.content_hash != source.source_hash:
+        return "a source was changed since"
+    if source.status in ("expired", "archived"):
+        return f"a source is {source.status}"
+    if _is_distrusted(source.trust, source.generation):
+        return f"a source has trust {source.trust:g}"
+    return None
+
+
+def _is_distrusted(trust: float, generation: int) -> bool:
+    """Whether a trust is lower than each derivation makes it."""
+    return trust < _TRUSTED - TRUST_LOSS * generation
+
+
+def _leaving(ages: Sequence[MemoryAge], options: AuditOptions, now: int) -> Iterator[Finding]:
+    """Yield what is past its end or soon will be, and the tenants near their limit."""
+    soon = now + round(options.within.total_seconds())
+    expired: set[str] = set()
+    moments: tuple[tuple[FindingKind, int], ...] = (("expired", now), ("expiring", soon))
+    for kind, moment in moments:
+        chosen = choose_expired(ages, options.retention, moment, include_protected=False)
+        for leaving in chosen.leaving:
+            if leaving.id not in expired:
+                expired.add(leaving.id)
+                yield Finding(kind, leaving.memory.tenant, (leaving.id,), leaving.why)
+    limit = options.max_active
+    for tenant, count in sorted(_by_tenant(ages).items()):
+        if limit is not None and count >= _NEAR * limit:
+            yield Finding("limit", tenant, (), f"{count:,} of {limit:,} active memories")
+
+
+def _faded(ages: Sequence[MemoryAge], now: int) -> Iterator[Finding]:
+    """Yield what the phase `limit` may archive and has outlived its half-life, the oldest first."""
+    free = choose_excess(ages, 0, now).leaving
+    are_recorded = any(map(_is_accessed, ages))
+    for leaving in free:
+        memory = leaving.memory
+        if leaving.score is not None and leaving.score < _FADED:
+            days = f"not confirmed for {(now - memory.last_stated) // _DAY_S} days"
+            never = ", never recalled" if are_recorded and not _is_accessed(memory) else ""
+            yield Finding("faded", memory.tenant, (memory.id,), f"{days}{never}")
+
+
+def _is_accessed(memory: MemoryAge) -> bool:
+    return memory.access_count > 0 or memory.last_used > memory.last_stated
+
+
+def _pending(file: MemoryFile, tenants: Sequence[str]) -> Iterator[Finding]:
+    for decision in read_pending(file):
+        if decision.tenant in tenants:
+            ids = tuple(decision.sources)
+            yield Finding("pending", decision.tenant, ids, decision.reason, decision.key)
+
+
+def _by_kind(last_said: Iterable[tuple[str, int]], now: int) -> Iterator[KindAge]:
+    for kind, group in groupby(last_said, key=itemgetter(0)):
+        days = [max(0, now - moment) // _DAY_S for _, moment in group]
+        yield KindAge(kind, len(days), round(median(days)), max(days))
