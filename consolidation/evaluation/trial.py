@@ -11,7 +11,7 @@ from slowwave.consolidation.cycle import run_cycle
 from slowwave.consolidation.facts.reading import read
 from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.progress import Progress
-from slowwave.consolidation.recall.index import Filter, RecallIndex, read_recallable_of
+from slowwave.consolidation.recall.index import RecallIndex, read_recallable_of
 from slowwave.consolidation.recall.search import Hit, SearchQuery, demote_outdated, ranked
 from slowwave.consolidation.running.outcome import Outcome
 from slowwave.consolidation.runtime.interruption import InterruptedEarly, Interruption
@@ -22,6 +22,7 @@ from slowwave.store.backup import copied_to_try
 from slowwave.store.file import open_any_version, open_reading, open_writing
 from slowwave.store.lineage import read_source_texts
 from slowwave.store.memories import select_tenants
+from slowwave.store.memory_filter import Filter
 from slowwave.store.model_answers import KeptAnswer, keep_answers, read_answers
 from slowwave.store.records import Memory, timestamp
 
@@ -151,9 +152,8 @@ class Trials:
             tenants = tuple(self._tenants) if question.tenant is None else (question.tenant,)
             query = SearchQuery(question.question, LOOKED_AT, Filter(tenants))
             found = ranked(index, query, now)
-            # Only the first hits: comparing 200 with each other takes long.
-            first = demote_outdated(found[:MANY], index.disputes)
-            found = [*first, *found[MANY:]]
+            # As a search of so many would: one of 200 would demote further.
+            found = [*demote_outdated(found[:MANY]), *found[MANY:]]
             by_text.append(self._measured(question, found, must_keep_facts=True))
             by_lineage.append(self._measured(question, found, must_keep_facts=False))
             hits.append(found[: self._kept_hits])

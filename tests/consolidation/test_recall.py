@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 from nights import NOW, OTHERS, execute, fill, night, of_one_thing, told
 
 from slowwave.consolidation.recall.block import BlockOptions, ContextBlock, compose_block
-from slowwave.consolidation.recall.index import Filter, RecallIndex, read_recallable_of
+from slowwave.consolidation.recall.index import RecallIndex, read_recallable_of
 from slowwave.consolidation.recall.search import Hit, SearchQuery, search, words_of
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.file import open_writing
+from slowwave.store.memory_filter import Filter
 from slowwave.store.records import content_hash, timestamp
 from slowwave.store.shown_to_model import Dispute, keep_disputes
 from slowwave.store.word_index import WordIndex
@@ -164,8 +165,8 @@ def test_expired_and_archived_memories_are_not_found(memory_file: Path, find: Fi
     "chosen",
     [
         Filter(tenants=("sales",)),
-        Filter(kind="preference"),
-        Filter(layer="core"),
+        Filter(kinds=("preference",)),
+        Filter(layers=("core",)),
         Filter(tags=("wanted", "absent")),
         Filter(since="2026-03-01T00:00:00+00:00"),
     ],
