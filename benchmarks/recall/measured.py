@@ -27,14 +27,18 @@ from slowwave.consolidation.evaluation.questions import RecallQuestion
 from slowwave.consolidation.evaluation.trial import Trial, Trials, is_stale
 from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.recall.index import RecallIndex, read_recallable_of
-from slowwave.consolidation.recall.search import Hit
+from slowwave.consolidation.recall.search import Hit, SearchQuery, relevant, search
+from slowwave.consolidation.thresholds import MIN_RELEVANCE
 from slowwave.consolidation.vectors.embedder import Embedder
 from slowwave.consolidation.writing.writer import BuiltInWriter
+from slowwave.store.records import timestamp
 
 from .baselines import Plain
-from .sets import Asked
+from .sets import UNRELATED, Asked
 
 AFTER = "after"
+# Before the night, but without what `min_relevance` leaves out.
+RELEVANT = "before, min_relevance"
 BEFORE, BY_TEXT, BY_LINEAGE = "before", f"{AFTER}, by text", f"{AFTER}, by lineage"
 # Where it is known what a text must hold to say what each of its sources said.
 BY_KEYS = f"{AFTER}, by known keys"
@@ -43,6 +47,7 @@ VECTORS, WORDS, RANKS = "vectors alone", "BM25 alone", "ranks fused"
 PAIRS = {
     "by text - before": (BY_TEXT, BEFORE),
     "by keys - before": (BY_KEYS, BEFORE),
+    "min_relevance - before": (RELEVANT, BEFORE),
     "before - fused": (BEFORE, RANKS),
     "before - vectors": (BEFORE, VECTORS),
 }
@@ -61,6 +66,8 @@ class Result:
     memories_after: int
     ways: Mapping[str, Sequence[Measures]]
     seconds: float
+    # The share of questions about the world that get nothing.
+    silent: float
 
     def figures(self) -> Json:
         """Return all of it as JSON."""
@@ -76,6 +83,7 @@ class Result:
             },
             "recall_at_10 by type": self.by_type("recall_at_10"),
             "questions about an old value": len(self._about_old()),
+            "unrelated questions that get nothing": self.silent,
             "seconds": round(self.seconds, 1),
         }
 
@@ -132,7 +140,8 @@ def measured(asked: Asked, embedder: Embedder) -> Result:
     with memory_file(asked.lines) as path:
         trials = Trials(path, asked.questions, embedder, NOW, kept_hits=LOOKED_AT)
         trial = trials.night(CycleOptions(), BuiltInWriter())
-        plain = Plain(RecallIndex(read_recallable_of(path, (), embedder.name), embedder))
+        index = RecallIndex(read_recallable_of(path, (), embedder.name), embedder)
+        plain = Plain(index)
         searches = {
             VECTORS: plain.by_vectors,
             WORDS: plain.by_words,
@@ -146,6 +155,7 @@ def measured(asked: Asked, embedder: Embedder) -> Result:
             trial.after.memories,
             {
                 BEFORE: trials.before.by_text,
+                RELEVANT: _relevant(trials),
                 BY_TEXT: trial.after.by_text,
                 **_by_keys(asked, trials, trial),
                 BY_LINEAGE: trial.after.by_lineage,
@@ -155,6 +165,7 @@ def measured(asked: Asked, embedder: Embedder) -> Result:
                 },
             },
             time.monotonic() - began,
+            _silent(index),
         )
     _agrees(result, evaluate(trials, trial))
     return result
@@ -173,7 +184,32 @@ def together(name: str, results: Sequence[Result]) -> Result:
         sum(result.memories_after for result in results),
         {way: [each for result in results for each in result.ways[way]] for way in results[0].ways},
         sum(result.seconds for result in results),
+        sum(result.silent for result in results) / len(results),
     )
+
+
+def _relevant(trials: Trials) -> list[Measures]:
+    """Measure what is found before the night and is relevant enough."""
+    return [
+        measure(
+            [
+                MeasuredHit(
+                    hit.memory.content,
+                    frozenset({hit.memory.id} & set(question.evidence_ids)),
+                    is_stale(hit, question),
+                )
+                for hit in relevant(hits, MIN_RELEVANCE)
+            ],
+            set(question.evidence_ids),
+        )
+        for question, hits in zip(trials.questions, trials.before.hits, strict=True)
+    ]
+
+
+def _silent(index: RecallIndex) -> float:
+    asked = UNRELATED.read_text("utf-8").splitlines()
+    found = [search(index, SearchQuery(question), timestamp(NOW)) for question in asked]
+    return sum(not hits for hits in found) / len(asked)
 
 
 def _by_keys(asked: Asked, trials: Trials, trial: Trial) -> dict[str, list[Measures]]:

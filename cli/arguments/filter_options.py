@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
-from slowwave.store.records import Kind, Layer
+from slowwave.store.records import LAYERS, Kind
 
 from .moments import end_of, start_of
 from .options import TenantsOption
@@ -16,13 +17,26 @@ if TYPE_CHECKING:
     from slowwave.store.memory_filter import Filter
 
 
+def _choice(names: Sequence[str], help: str) -> Any:
+    """Return an option that takes one of these names; Typer has no lists of literals."""
+
+    def parse(text: str) -> str:
+        if text not in names:
+            raise typer.BadParameter(f"'{text}' is not one of {', '.join(map(repr, names))}.")
+        return text
+
+    return typer.Option(metavar=f"<{'|'.join(names)}>", parser=parse, help=help)
+
+
 @dataclass(frozen=True)
 class FilterOptions:
     """Conditions on memories, all of which must be met."""
 
     tenant: TenantsOption = None
-    kind: Annotated[list[Kind] | None, typer.Option(help="Only this kind. Repeatable.")] = None
-    layer: Annotated[list[Layer] | None, typer.Option(help="Only this layer. Repeatable.")] = None
+    kind: Annotated[
+        list[str] | None, _choice(get_args(Kind), help="Only this kind. Repeatable.")
+    ] = None
+    layer: Annotated[list[str] | None, _choice(LAYERS, help="Only this layer. Repeatable.")] = None
     tag: Annotated[
         list[str] | None, typer.Option(metavar="WORD", help="Only with this tag. Repeatable.")
     ] = None

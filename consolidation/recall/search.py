@@ -46,7 +46,7 @@ class SearchQuery:
     recency: float | None = None
     # Whether to demote hits that repeat better ones.
     diverse: bool = False
-    # The relevance that the best hit must have, and hits half of it; 0 returns every memory.
+    # The relevance that the best hit must have, and each hit a third of it; 0 returns every memory.
     min_relevance: float = MIN_RELEVANCE
 
 
@@ -88,12 +88,18 @@ def search(index: RecallIndex, query: SearchQuery, now: str) -> Hits:
     # The newer value may rank lower than the outdated one.
     more = replace(query, limit=max(query.limit, _COMPARED))
     found = ranked(index, more, now)
-    if query.min_relevance > 0.0:
-        is_answered = any(hit.relevance >= query.min_relevance for hit in found)
-        found = [hit for hit in found if is_answered and 2 * hit.relevance >= query.min_relevance]
-    hits = Hits(demote_outdated(found)[: query.limit])
+    hits = Hits(demote_outdated(relevant(found, query.min_relevance))[: query.limit])
     hits.words_only = index.words_only
     return hits
+
+
+def relevant(hits: Sequence[Hit], least: float) -> Sequence[Hit]:
+    """Return no hits if none is that relevant, else those a third as relevant; 0 for all."""
+    if least <= 0.0:
+        return hits
+    if not any(hit.relevance >= least for hit in hits):
+        return ()
+    return [hit for hit in hits if 3 * hit.relevance >= least]
 
 
 def demote_outdated(hits: Sequence[Hit]) -> list[Hit]:

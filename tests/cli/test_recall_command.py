@@ -37,14 +37,15 @@ def test_json_has_the_memory_its_ranks_and_its_sources_and_nothing_is_written(
     filled: Path, cli: Cli
 ) -> None:
     before = picture(filled), filled.read_bytes()
-    found = cli("recall", filled, "wiki backup", "--json").json
+    found = cli("recall", filled, "wiki backup", "--min-relevance", "0", "--json").json
     assert (found["format"], found["command"], found["query"]) == (1, "recall", "wiki backup")
     first = found["hits"][0]
     assert first["memory"]["status"] == "active"
     assert (first["by_words"], first["by_vectors"]) == (1, 1)
     assert sorted(first["sources"]) == ["m-00", "m-01"]
     assert found["hits"][1]["by_words"] is None
-    every = cli("recall", filled, "wiki", "--limit", "0", "--json").json["hits"]
+    options = ("--limit", "0", "--min-relevance", "0", "--json")
+    every = cli("recall", filled, "wiki", *options).json["hits"]
     count = rows(filled, "SELECT count(*) AS n FROM memories WHERE status = 'active'")[0]["n"]
     assert (len(every), count > 1) == (count, True)
     assert (picture(filled), filled.read_bytes()) == before
@@ -90,7 +91,7 @@ def test_a_tenant_that_does_not_exist_is_named(filled: Path, cli: Cli) -> None:
 def test_a_block_is_text_lines_or_a_message_or_empty_if_nothing_fits(
     filled: Path, cli: Cli
 ) -> None:
-    block = ("recall", filled, "wiki backup", "--block")
+    block = ("recall", filled, "wiki backup", "--block", "--min-relevance", "0")
     text = cli(*block).out
     assert text.startswith("<memories>\n")
     lines = json.loads(cli(*block, "--block-format", "json").out)
