@@ -89,12 +89,14 @@ def newer_values(
     Only decisions count: an update by a run, a replacement by a person, a conflict that a model
     named. Undated memories are never outdated. holders: of `current_holders`.
     """
-    edges = tuple(edges)
+    edges, disputes = tuple(edges), tuple(disputes)
     source_ids = {edge.source_id for edge in edges}
     by_id = {memory.id: memory for memory in memories}
+    disputed = {text for _, *texts, _ in disputes for text in texts}
     by_text: dict[tuple[str, str], list[Memory]] = {}
     for memory in memories:
-        by_text.setdefault((memory.tenant, memory.content_hash), []).append(memory)
+        if memory.content_hash in disputed:
+            by_text.setdefault((memory.tenant, memory.content_hash), []).append(memory)
     holder_of = {
         memory.id: memories[holder]
         for memory, holder in zip(memories, holders, strict=True)
