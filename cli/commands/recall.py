@@ -89,8 +89,8 @@ def recall(
             metavar="0..1",
             min=0,
             max=1,
-            help="Find nothing if no memory is this relevant, and none that is less than a third as "
-            "relevant. 0 for all.",
+            help="Find nothing if no memory is this relevant, and leave out what is less than a "
+            "third as relevant. 0 for all.",
         ),
     ] = MIN_RELEVANCE,
     diverse: Annotated[

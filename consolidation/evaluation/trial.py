@@ -152,7 +152,7 @@ class Trials:
             tenants = tuple(self._tenants) if question.tenant is None else (question.tenant,)
             query = SearchQuery(question.question, LOOKED_AT, Filter(tenants))
             found = ranked(index, query, now)
-            # As a search of so many would: one of 200 would demote further.
+            # An outdated value moves within what an agent reads, not to the end of 200 hits.
             found = [*demote_outdated(found[:MANY]), *found[MANY:]]
             by_text.append(self._measured(question, found, must_keep_facts=True))
             by_lineage.append(self._measured(question, found, must_keep_facts=False))

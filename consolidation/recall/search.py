@@ -94,10 +94,13 @@ def search(index: RecallIndex, query: SearchQuery, now: str) -> Hits:
 
 
 def relevant(hits: Sequence[Hit], least: float) -> Sequence[Hit]:
-    """Return no hits if none is that relevant, else those a third as relevant; 0 for all."""
+    """Return no hits if none is that relevant, else those a third as relevant; 0 for all.
+
+    A cosine that is a quarter higher suffices: the words of a memory may all be others.
+    """
     if least <= 0.0:
         return hits
-    if not any(hit.relevance >= least for hit in hits):
+    if not any(hit.relevance >= least or 4 * hit.cosine >= 5 * least for hit in hits):
         return ()
     return [hit for hit in hits if 3 * hit.relevance >= least]
 
