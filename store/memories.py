@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from .errors import Ambiguous, NotFound, StoreError, UnusableFile
 from .file import MemoryFile
+from .memory_filter import Filter
 from .records import (
     COLUMNS,
     LAYERS,
@@ -137,43 +138,28 @@ def read_memories(
     return map(from_values, rows)
 
 
-@dataclass(frozen=True)
-class MemoryFilter:
-    """A filter of memories; None and () match all."""
-
-    status: str | None = None
-    layer: str | None = None
-    kind: str | None = None
-    tenants: Sequence[str] = ()
-    # A part of the text; ignores the case of ASCII letters.
-    contains: str | None = None
-
-
-def list_memories(file: MemoryFile, wanted: MemoryFilter, limit: int) -> tuple[int, list[Memory]]:
+def list_memories(
+    file: MemoryFile, wanted: Filter, status: str | None, contains: str | None, limit: int
+) -> tuple[int, list[Memory]]:
     """Return the number of matching memories, and the `limit` latest observed of them.
 
-    Texts that are far too long are truncated, and end with "…".
+    status: None means any. contains: a part of the text; ignores the case of ASCII letters. Texts
+    that are far too long are truncated, and end with "…".
     """
-    where, values = _where(wanted)
-    count = file.value(f"SELECT count(*) FROM memories {where}", values)
+    conditions = {
+        "status = ?": status,
+        # LIKE would treat "%" and "_" as wildcards.
+        "instr(lower(content), lower(?))": contains,
+    }
+    chosen = wanted.sql | {sql: value for sql, value in conditions.items() if value is not None}
+    where = f"WHERE {' AND '.join(chosen)}" if chosen else ""
+    file.db.conn.create_function("in_utc", 1, in_utc, deterministic=True)
+    count = file.value(f"SELECT count(*) FROM memories {where}", [*chosen.values()])
     rows = file.rows(
-        f"{_SELECT_CUT} {where} ORDER BY observed_at DESC, id DESC LIMIT ?", [*values, limit]
+        f"{_SELECT_CUT} {where} ORDER BY observed_at DESC, id DESC LIMIT ?",
+        [*chosen.values(), limit],
     )
     return int(count), [from_row(row) for row in rows]
-
-
-def _where(wanted: MemoryFilter) -> tuple[str, list[object]]:
-    tenants = json_text(wanted.tenants) if wanted.tenants else None
-    conditions = {
-        "status = ?": wanted.status,
-        "layer = ?": wanted.layer,
-        "kind = ?": wanted.kind,
-        "tenant IN (SELECT value FROM json_each(?))": tenants,
-        # LIKE would treat "%" and "_" as wildcards.
-        "instr(lower(content), lower(?))": wanted.contains,
-    }
-    chosen = {sql: value for sql, value in conditions.items() if value is not None}
-    return (f"WHERE {' AND '.join(chosen)}" if chosen else ""), list(chosen.values())
 
 
 def count_by_status(file: MemoryFile, chosen: Sequence[str]) -> dict[str, dict[str, int]]:

@@ -25,6 +25,11 @@ def has_log(file: MemoryFile) -> bool:
     )
 
 
+def shared_tenants(file: MemoryFile) -> tuple[str, ...]:
+    """Return the tenant of shared knowledge; () if nothing was ever shared."""
+    return (SHARED_TENANT,) if has_log(file) else ()
+
+
 def refuse_unpublished(tenant: str) -> None:
     """Raise `StoreError` for the tenant of shared knowledge, even if nothing is shared yet."""
     if tenant == SHARED_TENANT:

@@ -25,14 +25,18 @@ from slowwave.consolidation.evaluation.questions import RecallQuestion
 from slowwave.consolidation.evaluation.trial import SearchResults, Trial, Trials, is_stale
 from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.recall.index import RecallIndex, read_recallable_of
-from slowwave.consolidation.recall.search import Hit
+from slowwave.consolidation.recall.search import Hit, SearchQuery, relevant, search
+from slowwave.consolidation.thresholds import MIN_RELEVANCE
 from slowwave.consolidation.vectors.embedder import Embedder
 from slowwave.consolidation.writing.writer import BuiltInWriter, Writer
+from slowwave.store.records import timestamp
 
 from .baselines import Plain
-from .sets import Asked
+from .sets import UNRELATED, Asked
 
 AFTER = "after"
+# Before the night, but without what `min_relevance` leaves out.
+RELEVANT = "before, min_relevance"
 BEFORE, BY_TEXT, BY_LINEAGE = "before", f"{AFTER}, by text", f"{AFTER}, by lineage"
 # Where it is known what a text must hold to say what each of its sources said.
 BY_KEYS = f"{AFTER}, by known keys"
@@ -41,6 +45,7 @@ VECTORS, WORDS, RANKS = "vectors alone", "BM25 alone", "ranks fused"
 PAIRS = {
     "by text - before": (BY_TEXT, BEFORE),
     "by keys - before": (BY_KEYS, BEFORE),
+    "min_relevance - before": (RELEVANT, BEFORE),
     "before - fused": (BEFORE, RANKS),
     "before - vectors": (BEFORE, VECTORS),
 }
@@ -74,6 +79,8 @@ class Result:
     # The number of questions of the night that got no answer.
     unanswered: int
     seconds: float
+    # The share of questions about the world that get nothing.
+    silent: float
 
     def figures(self) -> Json:
         """Return all of it as JSON."""
@@ -96,6 +103,7 @@ class Result:
             ],
             "hints": {way: [vars(hint) for hint in hints] for way, hints in self.hints.items()},
             "windows without an answer": self.unanswered,
+            "unrelated questions that get nothing": self.silent,
             "seconds": round(self.seconds, 1),
         }
 
@@ -155,7 +163,8 @@ def measured(asked: Asked, embedder: Embedder, writer: Writer | None = None) -> 
     with memory_file(asked.lines) as path:
         trials = Trials(path, asked.questions, embedder, NOW, kept_hits=LOOKED_AT)
         trial = trials.night(CycleOptions(), writer or BuiltInWriter())
-        plain = Plain(RecallIndex(read_recallable_of(path, (), embedder.name), embedder))
+        index = RecallIndex(read_recallable_of(path, (), embedder.name), embedder)
+        plain = Plain(index)
         searches = {
             VECTORS: plain.by_vectors,
             WORDS: plain.by_words,
@@ -169,6 +178,7 @@ def measured(asked: Asked, embedder: Embedder, writer: Writer | None = None) -> 
             trial.after.memories,
             {
                 BEFORE: trials.before.by_text,
+                RELEVANT: _relevant(trials),
                 BY_TEXT: trial.after.by_text,
                 **_by_keys(asked, trials, trial),
                 BY_LINEAGE: trial.after.by_lineage,
@@ -183,6 +193,7 @@ def measured(asked: Asked, embedder: Embedder, writer: Writer | None = None) -> 
             },
             sum(window.state != "applied" for window in trial.outcome.asked),
             time.monotonic() - began,
+            _silent(index),
         )
 
 
@@ -204,6 +215,7 @@ def together(name: str, results: Sequence[Result]) -> Result:
         },
         sum(result.unanswered for result in results),
         sum(result.seconds for result in results),
+        sum(result.silent for result in results) / len(results),
     )
 
 
@@ -219,6 +231,30 @@ def _hints(
                 later = (hit.later.id, *sources.get(hit.later.id, ()))
                 is_right = None if gold is None else are_two_values(gold, older, later)
                 yield Hint(question.id, hit.memory.content, hit.later.content, is_right)
+
+
+def _relevant(trials: Trials) -> list[Measures]:
+    """Measure what is found before the night and is relevant enough."""
+    return [
+        measure(
+            [
+                MeasuredHit(
+                    hit.memory.content,
+                    frozenset({hit.memory.id} & set(question.evidence_ids)),
+                    is_stale(hit, question),
+                )
+                for hit in relevant(hits, MIN_RELEVANCE)
+            ],
+            set(question.evidence_ids),
+        )
+        for question, hits in zip(trials.questions, trials.before.hits, strict=True)
+    ]
+
+
+def _silent(index: RecallIndex) -> float:
+    asked = UNRELATED.read_text("utf-8").splitlines()
+    found = [search(index, SearchQuery(question), timestamp(NOW)) for question in asked]
+    return sum(not hits for hits in found) / len(asked)
 
 
 def _by_keys(asked: Asked, trials: Trials, trial: Trial) -> dict[str, list[Measures]]:

@@ -54,7 +54,7 @@ def tables(results: Iterable[Result]) -> Iterator[Table]:
 def _measures(result: Result) -> Table:
     title = (
         f"{result.name}: {len(result.questions)} questions, {result.without_evidence} left out "
-        f"({result.seconds:.0f} s)"
+        f"({result.seconds:.0f} s); {result.silent:.0%} of unrelated questions get nothing"
     )
     table = Table("", "memories", *_TITLES.values(), title=title, caption=_caption(result))
     for way in result.ways:

@@ -15,6 +15,8 @@ from fixtures.night import FLAVOURS, Night, lines, load
 from slowwave.consolidation.evaluation.questions import RecallQuestion
 
 QUESTIONS = ROOT / "fixtures" / "recall"
+# Questions about the world, a line each, which no memory answers.
+UNRELATED = QUESTIONS / "unrelated.txt"
 # Which file of the shared data holds what.
 LOCOMO, LONGMEMEVAL, UPDATES = "locomo", "longmemeval", "updates.jsonl"
 

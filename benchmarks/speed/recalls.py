@@ -25,9 +25,10 @@ from rich.table import Table
 
 from benchmarks.quality.bench import ROOT, Json
 from fixtures.night import FLAVOURS
-from slowwave.consolidation.recall.index import Filter, RecallIndex, read_recallable_of
+from slowwave.consolidation.recall.index import RecallIndex, read_recallable_of
 from slowwave.consolidation.recall.search import SearchQuery, search, words_of
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
+from slowwave.store.memory_filter import Filter
 from slowwave.store.records import timestamp
 
 from .base import BUILD

@@ -9,7 +9,6 @@ from typing import Annotated, cast
 import typer
 
 from slowwave.consolidation.proposals import OPERATIONS, Operation
-from slowwave.store.records import Kind, Layer
 
 from .settings import CONFIG_NAME, FILE_VARIABLE, beside_file, beside_files, read_named
 
@@ -89,8 +88,6 @@ NO_LIMIT = 10**9
 MemoryArgument = Annotated[
     str, typer.Argument(metavar="MEMORY", help="The id of a memory, or a unique prefix.")
 ]
-KindOption = Annotated[Kind | None, typer.Option(help="Only this kind.")]
-LayerOption = Annotated[Layer | None, typer.Option(help="Only this layer.")]
 LimitOption = Annotated[
     int, typer.Option(metavar="N", min=0, help="Maximum results. 0 for no limit.")
 ]

@@ -7,15 +7,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from slowwave.cli.arguments.options import (
-    ConfigOption,
-    FileArgument,
-    JsonOption,
-    KindOption,
-    LayerOption,
-    QuietOption,
-    TenantsOption,
-)
+from slowwave.cli.arguments.filter_options import FilterOptions
+from slowwave.cli.arguments.options import ConfigOption, FileArgument, JsonOption, QuietOption
 from slowwave.cli.files.places import on_place
 from slowwave.cli.terminal.output import Output, clean
 from slowwave.cli.terminal.wording import counted, day_of, shortened_for_stdout
@@ -29,9 +22,8 @@ def list_(
     file: FileArgument,
     place: Place,
     status: Annotated[_Status, typer.Option(help="Only in this state.")] = "active",
-    layer: LayerOption = None,
-    kind: KindOption = None,
-    tenant: TenantsOption = None,
+    *,
+    only: FilterOptions,
     contains: Annotated[
         str | None,
         typer.Option(metavar="TEXT", help="Only memories containing this text (case-insensitive)."),
@@ -45,12 +37,13 @@ def list_(
 ) -> None:
     """List memories, the latest first: id, day, layer and text."""
     from slowwave.store.file import open_reading
-    from slowwave.store.memories import MemoryFilter, list_memories, select_tenants
+    from slowwave.store.memories import list_memories, select_tenants
 
+    wanted = only.chosen()
     with place.reading() as memory_file, open_reading(memory_file) as opened:
-        tenants = select_tenants(opened, tenant) if tenant else ()
-        wanted = MemoryFilter(None if status == "any" else status, layer, kind, tenants, contains)
-        count, memories = list_memories(opened, wanted, limit or -1)
+        select_tenants(opened, wanted.tenants)
+        state = None if status == "any" else status
+        count, memories = list_memories(opened, wanted, state, contains, limit or -1)
     output = Output(json, quiet)
     output.result(
         {

@@ -4,35 +4,39 @@ from __future__ import annotations
 
 import json as jsonlib
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from slowwave.cli.arguments.moments import end_of, start_of
+from slowwave.cli.arguments.filter_options import FilterOptions
+from slowwave.cli.arguments.moments import end_of
 from slowwave.cli.arguments.options import (
     NO_LIMIT,
     ConfigOption,
     EmbedderOption,
     FileArgument,
     JsonOption,
-    KindOption,
-    LayerOption,
     LimitOption,
     QuietOption,
-    TenantsOption,
 )
 from slowwave.cli.arguments.settings import is_on_command_line
 from slowwave.cli.files.places import on_place
 from slowwave.cli.terminal.output import Output, clean
 from slowwave.cli.terminal.progress_bars import shown_progress
 from slowwave.cli.terminal.wording import counted, day_of, shortened_for_stdout
+from slowwave.cli.views.hit import findings_as_json
+from slowwave.consolidation.thresholds import MIN_RELEVANCE, WORTHS
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbedder
 from slowwave.store.places import Place
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from slowwave.consolidation.progress import Progress
     from slowwave.consolidation.recall.block import ContextBlock
+    from slowwave.consolidation.recall.index import RecallIndex
     from slowwave.consolidation.recall.search import Hit
 
 _BlockFormat = Literal["text", "json", "messages"]
@@ -47,24 +51,12 @@ def recall(
     place: Place,
     query: Annotated[str, typer.Argument(metavar="QUERY", help="A question, or words.")],
     limit: LimitOption = 10,
-    tenant: TenantsOption = None,
-    kind: KindOption = None,
-    layer: LayerOption = None,
-    tag: Annotated[
-        list[str] | None, typer.Option(metavar="WORD", help="Only with this tag. Repeatable.")
-    ] = None,
-    since: Annotated[
-        str | None,
-        typer.Option(
-            metavar="DAY", allow_from_autoenv=False, help="Only observed on this day or later."
-        ),
-    ] = None,
-    until: Annotated[
-        str | None,
-        typer.Option(
-            metavar="DAY", allow_from_autoenv=False, help="Only observed on this day or earlier."
-        ),
-    ] = None,
+    *,
+    only: FilterOptions,
+    shared: Annotated[
+        bool,
+        typer.Option("--shared", help="With --tenant: search the shared facts, too."),
+    ] = False,
     as_of: Annotated[
         str | None,
         typer.Option(
@@ -91,6 +83,16 @@ def recall(
             "second part in three days.",
         ),
     ] = None,
+    min_relevance: Annotated[
+        float,
+        typer.Option(
+            metavar="0..1",
+            min=0,
+            max=1,
+            help="Find nothing if no memory is this relevant, and leave out what is less than a "
+            "third as relevant. 0 for all.",
+        ),
+    ] = MIN_RELEVANCE,
     diverse: Annotated[
         bool, typer.Option("--diverse", help="Penalize memories that repeat higher-ranked ones.")
     ] = False,
@@ -106,8 +108,8 @@ def recall(
         list[str] | None,
         typer.Option(
             metavar="NAME=0..1",
-            help="With --block: the weight of a layer, or of context memories. Repeatable. "
-            "Default: core=0.7, stable=0.6, working=0.5, ephemeral=0.4, context=0.4.",
+            help="With --block: the weight of a layer, or of shared or context memories. "
+            f"Repeatable. Default: {', '.join(map('{0[0]}={0[1]}'.format, WORTHS.items()))}.",
         ),
     ] = None,
     block_format: Annotated[
@@ -124,58 +126,76 @@ def recall(
     A match in a superseded text finds the memory that replaced it. Writes nothing.
     """
     from slowwave.consolidation.recall.block import BlockOptions, compose_block
-    from slowwave.consolidation.recall.index import Filter, RecallIndex, read_recallable_of
     from slowwave.consolidation.recall.search import SearchQuery, search
     from slowwave.store.records import timestamp
 
     if not query.strip():
         raise typer.BadParameter("The question is blank.")
     output = Output(json, quiet)
-    tenants = tuple(tenant or ())
-    if archived:
-        _search_archived(place, query, limit, tenants, SentenceEmbedder(embedder), output)
-        return
-    earliest, latest = start_of(since, "--since"), end_of(until, "--until")
-    if earliest is not None and latest is not None and earliest > latest:
-        raise typer.BadParameter(f"--since {since} is after --until {until}: swap the two.")
+    wanted, moment = only.chosen(), end_of(as_of, "--as-of")
     for option in _OF_A_BLOCK:
         if not block and is_on_command_line(context, option):
             output.note(f"--{option.replace('_', '-')} has no effect without --block.")
-    search_query = SearchQuery(
-        query,
-        limit or NO_LIMIT,
-        Filter(tenants, kind, layer, tuple(tag or ()), earliest, latest),
-        end_of(as_of, "--as-of"),
-        recency,
-        diverse,
-    )
     block_options = BlockOptions(budget, dict(map(_worth, worth or ())))
     now = timestamp(datetime.now(UTC))
+    search_query = SearchQuery(
+        query, limit or NO_LIMIT, wanted, moment, recency, diverse, min_relevance
+    )
     model = SentenceEmbedder(embedder)
-    with place.reading() as memory_file, shown_progress(quiet) as progress:
-        index = RecallIndex(read_recallable_of(memory_file, tenants, model.name), model, progress)
+    with place.reading() as path, shown_progress(quiet) as progress:
+        index, status = _indexed(path, wanted.tenants, model, progress, shared, archived)
+        wish = replace(search_query, filter=replace(wanted, tenants=()))
         if block:
-            composed = compose_block(index, search_query, block_options, now)
+            composed = compose_block(index, wish, block_options, now)
         else:
-            hits = search(index, search_query, now)
-    if index.without_vector:
+            hits = search(index, wish, now)
+    _note_vectors(index, output)
+    head = {"file": str(file), "query": query, "words_only": index.words_only}
+    if block:
+        output.result({"command": "recall", **head, "block": _block_as_json(composed)})
+        _show_block(composed, block_format, output)
+    elif archived:
+        _show_archived(head, hits, status, output)
+    else:
+        output.result({"command": "recall", **head, "hits": list(map(_hit_as_json, hits))})
+        lines = [line for rank, hit in enumerate(hits, 1) for line in _lines(rank, hit)]
+        output.show("\n".join(lines) or clean(f"{file}: nothing was found."))
+
+
+def _indexed(
+    path: Path,
+    tenants: Sequence[str],
+    model: SentenceEmbedder,
+    progress: Progress,
+    shared: bool,
+    archived: bool,
+) -> tuple[RecallIndex, dict[str, str]]:
+    """Index the memories of tenants; return the real status of archived ones by id."""
+    from slowwave.consolidation.recall.index import (
+        RecallIndex,
+        read_archived_of,
+        read_recallable_of,
+    )
+
+    status: dict[str, str] = {}
+    if archived:
+        recallable, status = read_archived_of(path, tenants, model.name)
+    else:
+        recallable = read_recallable_of(path, tenants, model.name, shared)
+    return RecallIndex(recallable, model, progress, words_suffice=True), status
+
+
+def _note_vectors(index: RecallIndex, output: Output) -> None:
+    if index.words_only is not None:
+        output.note(f"Only words were searched, since embedding failed. {index.words_only}")
+    elif index.without_vector:
         output.note(
             f"{counted(index.without_vector, 'vector was', 'vectors were')} computed, but not "
             "stored; 'slowwave maintain FILE' stores them."
         )
-    result = {"command": "recall", "file": str(file), "query": query}
-    if block:
-        output.result({**result, "block": _block_as_json(composed)})
-        _show_block(composed, block_format, output)
-        return
-    output.result({**result, "hits": list(map(_hit_as_json, hits))})
-    lines = [line for rank, hit in enumerate(hits, 1) for line in _lines(rank, hit)]
-    output.show("\n".join(lines) or clean(f"{file}: nothing was found."))
 
 
 def _worth(text: str) -> tuple[str, float]:
-    from slowwave.consolidation.recall.block import WORTHS
-
     name, _, value = text.partition("=")
     try:
         number = float(value)
@@ -191,31 +211,31 @@ def _worth(text: str) -> tuple[str, float]:
 def _hit_as_json(hit: Hit) -> dict[str, Any]:
     return {
         "memory": asdict(hit.memory),
-        "relevance": round(hit.relevance, 4),
         "cosine": round(hit.cosine, 4),
         "by_words": hit.by_words,
         "by_vectors": hit.by_vectors,
         "key": {"id": hit.key.id, "content": hit.key.content, "status": hit.key.status},
-        "sources": list(hit.sources),
-        "later": None if hit.later is None else hit.later.id,
-        # Read by scripts; nothing is guessed any longer.
-        "perhaps_later": None,
+        **findings_as_json(hit),
     }
 
 
 def _lines(rank: int, hit: Hit) -> Iterator[str]:
     memory = hit.memory
     yield f"{rank:>2}. {shortened_for_stdout(memory.content)}"
-    yield f"    {memory.layer}, {day_of(memory.observed_at)}, {clean(memory.id)}"
+    layer = f"shared {memory.layer}" if hit.is_shared else memory.layer
+    yield f"    {layer}, {day_of(memory.observed_at)}, {clean(memory.id)}"
     words = "none of the words" if hit.by_words is None else f"{_nth(hit.by_words)} by words"
-    parts = [f"relevance {hit.relevance + 0.0:.2f}: {words}, {_nth(hit.by_vectors)} by vectors"]
+    vectors = "" if hit.by_vectors is None else f", {_nth(hit.by_vectors)} by vectors"
+    parts = [f"relevance {hit.relevance + 0.0:.2f}: {words}{vectors}"]
     if hit.key.id != memory.id:
         parts.append(f"found by what it replaced: {shortened_for_stdout(hit.key.content, 200)}")
-    if hit.later is not None:
-        parts.append(f"an older value than {clean(hit.later.id)} gives")
     if hit.sources:
         parts.append(f"made from {len(hit.sources)}")
     yield f"    {'; '.join(parts)}"
+    if hit.later is not None:
+        newer = shortened_for_stdout(hit.later.content)
+        day = day_of(hit.later.observed_at)
+        yield f"    an older value than {clean(hit.later.id)}, {day}, gives: {newer}"
 
 
 def _nth(number: int) -> str:
@@ -229,7 +249,7 @@ def _block_as_json(block: ContextBlock) -> dict[str, Any]:
         "tokens": block.tokens,
         "lines": [
             {
-                "id": line.memory.id,
+                "id": line.memory and line.memory.id,
                 "label": line.label,
                 "text": line.text,
                 "score": round(line.score, 4),
@@ -259,50 +279,26 @@ def _show_block(block: ContextBlock, form: _BlockFormat, output: Output) -> None
         output.show("\n".join(map(clean, block.text.split("\n"))))
 
 
-def _search_archived(
-    place: Place,
-    query: str,
-    limit: int,
-    tenants: tuple[str, ...],
-    model: SentenceEmbedder,
-    output: Output,
+def _show_archived(
+    head: dict[str, Any], hits: Sequence[Hit], status: dict[str, str], output: Output
 ) -> None:
-    """Search archived and expired memories, best first. Raises `StoreError`."""
-    from slowwave.consolidation.recall.index import RecallIndex, read_archived_of
-    from slowwave.consolidation.recall.search import SearchQuery, search
-    from slowwave.store.records import timestamp
-
-    hits: Sequence[Hit] = ()
-    with place.reading() as memory_file, shown_progress(output.quiet) as progress:
-        recallable, status = read_archived_of(memory_file, tenants, model.name)
-        if recallable.memories:
-            index = RecallIndex(recallable, model, progress)
-            search_query = SearchQuery(query, limit or NO_LIMIT)
-            hits = search(index, search_query, timestamp(datetime.now(UTC)))
-    output.result(
+    found = [
         {
-            "command": "archive",
-            "action": "search",
-            "file": str(place.named),
-            "query": query,
-            "hits": [
-                {
-                    "id": hit.memory.id,
-                    "tenant": hit.memory.tenant,
-                    "content": hit.memory.content,
-                    "kind": hit.memory.kind,
-                    "layer": hit.memory.layer,
-                    "status": status[hit.memory.id],
-                    "observed_at": hit.memory.observed_at,
-                    "relevance": round(hit.relevance, 4),
-                }
-                for hit in hits
-            ],
+            "id": hit.memory.id,
+            "tenant": hit.memory.tenant,
+            "content": hit.memory.content,
+            "kind": hit.memory.kind,
+            "layer": hit.memory.layer,
+            "status": status[hit.memory.id],
+            "observed_at": hit.memory.observed_at,
+            "relevance": round(hit.relevance, 4),
         }
-    )
+        for hit in hits
+    ]
+    output.result({"command": "archive", "action": "search", **head, "hits": found})
     lines = [
         f"{clean(hit.memory.id)}  {day_of(hit.memory.observed_at):<10}  "
         f"{status[hit.memory.id]:<8}  {shortened_for_stdout(hit.memory.content)}"
         for hit in hits
     ]
-    output.show("\n".join(lines) or clean(f"{place.named}: nothing was found in the archive."))
+    output.show("\n".join(lines) or clean(f"{head['file']}: nothing was found in the archive."))

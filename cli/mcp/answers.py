@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, Field
 
+from slowwave.cli.views.hit import findings_as_json
 from slowwave.cli.views.proposal import (
     ProposalView,
     decision_as_json,
@@ -81,15 +82,12 @@ def hit_as_json(hit: Hit) -> dict[str, Any]:
         "trust": memory.trust,
         "tags": memory.tags,
         "session": memory.session,
-        "relevance": round(hit.relevance, 4),
-        "sources": hit.sources,
-        "later": None if hit.later is None else hit.later.id,
-        # Read by scripts; nothing is guessed any longer.
-        "perhaps_later": None,
+        **findings_as_json(hit),
     }
     if hit.key.id != memory.id:
         answer["found_by"] = hit.key.content
-    return answer | mark(memory.content)
+    newer = hit.later.content if hit.later else ""
+    return answer | (mark(memory.content) or mark(newer))
 
 
 def shown_proposal(view: ProposalView) -> dict[str, Any]:

@@ -14,6 +14,8 @@ from pydantic import Field
 from slowwave.cli.arguments.moments import end_of, start_of
 from slowwave.cli.views.lineage import trace_as_json
 from slowwave.consolidation.agent import AgentMemory
+from slowwave.consolidation.agent.recalling import RecallOptions
+from slowwave.consolidation.thresholds import MIN_RELEVANCE
 from slowwave.store.errors import StoreError
 from slowwave.store.records import Kind, Layer
 
@@ -31,7 +33,14 @@ MemoryId = Annotated[
     str, Field(description="The id of a memory, or at least its first four characters.")
 ]
 Day = Annotated[str | None, Field(description="A day or a time: 2026-03-31, 2026-03-31T18:00Z.")]
-Tags = Annotated[list[str] | None, Field(description="Only memories with all of these tags.")]
+Kinds = Annotated[list[Kind] | Kind | None, Field(description="Only these kinds.")]
+Layers = Annotated[list[Layer] | Layer | None, Field(description="Only these layers.")]
+Tags = Annotated[list[str] | None, Field(description="Only with at least one of these tags.")]
+Session = Annotated[list[str] | str | None, Field(description="Only from these conversations.")]
+MinRelevance = Annotated[
+    float, Field(ge=0, le=1, description="Find nothing if no memory is this relevant; 0 for all.")
+]
+Shared = Annotated[bool, Field(description="Search the facts that all tenants share, too.")]
 
 
 class Tools:
@@ -47,43 +56,55 @@ class Tools:
         self,
         query: Query,
         limit: Annotated[int, Field(ge=1, le=100, description="Maximum hits.")] = 10,
-        kind: Annotated[Kind | None, Field(description="Only this kind.")] = None,
-        layer: Annotated[Layer | None, Field(description="Only this layer.")] = None,
+        kind: Kinds = None,
+        layer: Layers = None,
         tags: Tags = None,
+        session: Session = None,
         since: Day = None,
         until: Day = None,
         as_of: Day = None,
+        min_relevance: MinRelevance = MIN_RELEVANCE,
+        shared: Shared = True,
     ) -> dict[str, Any]:
         """Find the memories that answer a question, best first.
 
         since, until: when it was observed. as_of: the memories as they were at that time. A hit
-        with later has an outdated value; later is the id of the memory that replaces it.
+        with later has an outdated value; later is the id of the memory that replaces it, and newer
+        has its text. words_only: why only words were searched, if embedding failed.
         """
+        options = _options(kind, layer, tags, session, since, until, as_of, min_relevance, shared)
         with self._searching:
-            hits = self._memory.recall(
-                query,
-                limit,
-                kind=kind,
-                layer=layer,
-                tags=tags or (),
-                since=_moment(start_of(since, "since")),
-                until=_moment(end_of(until, "until")),
-                as_of=_moment(end_of(as_of, "as_of")),
-            )
-        return {"hits": list(map(hit_as_json, hits))}
+            hits = self._memory.recall(query, limit, **options)
+        return {"hits": list(map(hit_as_json, hits)), "words_only": hits.words_only}
 
     def memory_block(
         self,
         query: Query,
         budget: Annotated[int, Field(ge=1, description="Maximum tokens of the block.")] = 4_500,
+        kind: Kinds = None,
+        layer: Layers = None,
+        tags: Tags = None,
+        session: Session = None,
+        since: Day = None,
+        until: Day = None,
+        as_of: Day = None,
+        min_relevance: MinRelevance = MIN_RELEVANCE,
+        shared: Shared = True,
     ) -> dict[str, Any]:
         """Compose one block of context for a prompt: core memories, and those that fit a question.
 
-        Memories that try to command their reader are omitted; left_out has their ids.
+        The arguments are those of recall. Memories that try to command their reader are omitted;
+        left_out has their ids.
         """
+        options = _options(kind, layer, tags, session, since, until, as_of, min_relevance, shared)
         with self._searching:
-            block = self._memory.block(query, budget)
-        return {"text": block.text, "tokens": block.tokens, "left_out": list(block.suspicious)}
+            block = self._memory.block(query, budget, **options)
+        return {
+            "text": block.text,
+            "tokens": block.tokens,
+            "left_out": list(block.suspicious),
+            "words_only": block.words_only,
+        }
 
     def trace(self, memory_id: MemoryId) -> dict[str, Any]:
         """Show which memories a memory was derived from, and which were derived from it."""
@@ -165,6 +186,30 @@ class Tools:
             raise ResourceError(sentences(error)) from error
         report = None if last is None else shown_run(*last)
         return json.dumps({"run": report}, ensure_ascii=False, indent=2)
+
+
+def _options(
+    kind: list[Kind] | Kind | None,
+    layer: list[Layer] | Layer | None,
+    tags: list[str] | None,
+    session: list[str] | str | None,
+    since: str | None,
+    until: str | None,
+    as_of: str | None,
+    min_relevance: float,
+    shared: bool,
+) -> RecallOptions:
+    return {
+        "kind": kind,
+        "layer": layer,
+        "tags": tags or (),
+        "session": session,
+        "since": _moment(start_of(since, "since")),
+        "until": _moment(end_of(until, "until")),
+        "as_of": _moment(end_of(as_of, "as_of")),
+        "min_relevance": min_relevance,
+        "shared": shared,
+    }
 
 
 def _moment(text: str | None) -> datetime | None:

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, get_args
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from slowwave.consolidation.cycle import run_cycle
 from slowwave.consolidation.errors import ModelError
@@ -19,22 +19,15 @@ from slowwave.consolidation.model.answer_forms import StatedGroup
 from slowwave.consolidation.options import CycleOptions, Review
 from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.proposals import Result
-from slowwave.consolidation.recall.block import (
-    WORTHS,
-    BlockOptions,
-    ContextBlock,
-    compose_block,
-    estimated_tokens,
-)
-from slowwave.consolidation.recall.index import Filter
-from slowwave.consolidation.recall.search import Hit, SearchQuery, search
+from slowwave.consolidation.recall.block import BlockOptions, ContextBlock, estimated_tokens
+from slowwave.consolidation.recall.search import Hits
 from slowwave.consolidation.running.approval import ReviewResult, apply_approved, record_declined
 from slowwave.consolidation.running.outcome import Outcome
 from slowwave.consolidation.running.review_queue import WaitingProposal, read_queue, with_sources
 from slowwave.consolidation.vectors.embedder import CachingEmbedder, Embedder, SentenceEmbedder
 from slowwave.consolidation.writing.writer import AGENT, BuiltInWriter, Writer
 from slowwave.store.check import refuse_damaged
-from slowwave.store.errors import InvalidLine, StoreError
+from slowwave.store.errors import InvalidLine
 from slowwave.store.exchange import memory_from_text
 from slowwave.store.feedback import Feedback, judge, must_be_undone, undo_derived
 from slowwave.store.file import (
@@ -46,12 +39,13 @@ from slowwave.store.file import (
 )
 from slowwave.store.ledger import decide_pending
 from slowwave.store.memories import add_memories, find_id, tenants
-from slowwave.store.records import LAYERS, Kind, timestamp
+from slowwave.store.records import timestamp
 from slowwave.store.shared_tenant import refuse_unpublished
 from slowwave.store.undo.undoable import find_undoable
 
 from .proposing import OwnProposal, Proposer, SecondReading, find_pending, find_planned, not_planned
-from .reading import CachedIndex, Stats, Trace, read_stats, read_trace, refuse_unknown, to_timestamp
+from .reading import Stats, Trace, read_stats, read_trace
+from .recalling import Recaller, RecallOptions
 from .rounds import AgentRound, GivenAnswers, OpenQuestions
 
 if TYPE_CHECKING:
@@ -82,7 +76,7 @@ class AgentMemory:
         # Keeps the vectors that the file lacks from one round of answers to the next.
         self._caching = CachingEmbedder(self._embedder)
         self._clock = clock
-        self._index = CachedIndex(self._path, tenant, self._embedder)
+        self._recaller = Recaller(self._path, tenant, self._embedder, clock)
         # The ids that the last dry run showed; one that is no longer planned is stale.
         self._shown: frozenset[str] = frozenset()
 
@@ -94,7 +88,7 @@ class AgentMemory:
 
     def __exit__(self, *error: object) -> None:
         """Drop the search index."""
-        self._index.forget()
+        self._recaller.forget()
 
     def add(self, text: str, **fields: Any) -> str:
         """Store a memory and return its id.
@@ -110,37 +104,13 @@ class AgentMemory:
             add_memories(file, [memory])
         return memory.id
 
-    def recall(
-        self,
-        query: str,
-        limit: int = 10,
-        *,
-        kind: str | None = None,
-        layer: str | None = None,
-        tags: Sequence[str] = (),
-        since: datetime | None = None,
-        until: datetime | None = None,
-        as_of: datetime | None = None,
-        recency: float | None = None,
-        diverse: bool = False,
-    ) -> list[Hit]:
+    def recall(self, query: str, limit: int = 10, **options: Unpack[RecallOptions]) -> Hits:
         """Return the memories that are relevant to a question, best first.
 
-        since, until: bounds of `observed_at`. as_of: search what was valid then. Times without an
-        offset are UTC. recency: the decay of old memories, exp(-recency x hours), 0 or more.
-        diverse: demote hits that repeat better ones. Raises `StoreError`, also for an unknown kind
-        or layer.
+        options: those of `RecallOptions`. The list's `words_only` is why vectors were not searched,
+        if they were not. Raises `StoreError`, also for an unknown kind or layer.
         """
-        refuse_unknown("kind", kind, get_args(Kind))
-        refuse_unknown("layer", layer, LAYERS)
-        if isinstance(tags, str):
-            raise StoreError(f"Tags must be a list: ['{tags}'].")
-        if recency is not None and not recency >= 0.0:
-            raise StoreError(f"Recency must be at least 0, not {recency}.")
-        found = Filter((), kind, layer, tuple(tags), to_timestamp(since), to_timestamp(until))
-        wish = SearchQuery(query, limit, found, to_timestamp(as_of), recency, diverse)
-        index = self._index.get()
-        return [] if index is None else search(index, wish, timestamp(self._clock()))
+        return self._recaller.recall(query, limit, **options)
 
     def block(
         self,
@@ -148,22 +118,18 @@ class AgentMemory:
         budget: int = 4_500,
         worths: Mapping[str, float] | None = None,
         tokens_of: Callable[[str], int] = estimated_tokens,
+        fragments: Mapping[str, Sequence[str]] | None = None,
+        **options: Unpack[RecallOptions],
     ) -> ContextBlock:
         """Return a context block for a prompt; its `text` is "" if nothing is found.
 
         budget: in tokens, counted by `tokens_of` (by default four characters per token). worths:
-        override those of `slowwave.consolidation.recall.block.WORTHS`, from 0 to 1. Raises
-        `StoreError`.
+        override those of `slowwave.consolidation.thresholds.WORTHS`, from 0 to 1. fragments: your
+        own texts by their source, {"playbook": ["..."]}, whose worth may be in `worths`, too.
+        options: those of `RecallOptions`. Raises `StoreError`.
         """
-        for name, worth in (worths or {}).items():
-            refuse_unknown("worth", name, tuple(WORTHS))
-            if not 0.0 <= worth <= 1.0:
-                raise StoreError(f"The worth of {name} must be from 0 to 1, not {worth}.")
-        index = self._index.get()
-        if index is None:
-            return ContextBlock((), 0)
-        options, now = BlockOptions(budget, worths or {}), timestamp(self._clock())
-        return compose_block(index, SearchQuery(query), options, now, tokens_of)
+        block = BlockOptions(budget, worths or {}, fragments or {})
+        return self._recaller.block(query, block, tokens_of, **options)
 
     def consolidate(
         self,

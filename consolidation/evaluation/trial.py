@@ -12,7 +12,7 @@ from slowwave.consolidation.errors import QuestionsError
 from slowwave.consolidation.facts.reading import read
 from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.progress import Progress
-from slowwave.consolidation.recall.index import Filter, RecallIndex, read_recallable_of
+from slowwave.consolidation.recall.index import RecallIndex, read_recallable_of
 from slowwave.consolidation.recall.search import Hit, SearchQuery, demote_outdated, ranked
 from slowwave.consolidation.running.outcome import Outcome
 from slowwave.consolidation.runtime.interruption import InterruptedEarly, Interruption
@@ -23,6 +23,7 @@ from slowwave.store.backup import copied_to_try
 from slowwave.store.file import open_any_version, open_reading
 from slowwave.store.lineage import read_source_texts
 from slowwave.store.memories import select_tenants
+from slowwave.store.memory_filter import Filter
 from slowwave.store.records import Memory, timestamp
 
 from .measures import LOOKED_AT, MANY, MeasuredHit, Measures, measure
@@ -148,9 +149,8 @@ class Trials:
             tenants = tuple(self._tenants) if question.tenant is None else (question.tenant,)
             query = SearchQuery(question.question, LOOKED_AT, Filter(tenants))
             found = ranked(index, query, now)
-            # Only the first hits: comparing 200 with each other takes long.
-            first = demote_outdated(found[:MANY], index.disputes)
-            found = [*first, *found[MANY:]]
+            # An outdated value moves within what an agent reads, not to the end of 200 hits.
+            found = [*demote_outdated(found[:MANY]), *found[MANY:]]
             by_text.append(self._measured(question, found, must_keep_facts=True))
             by_lineage.append(self._measured(question, found, must_keep_facts=False))
             hits.append(found[: self._kept_hits])

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -10,43 +11,22 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from slowwave.consolidation.errors import EmbedderError
 from slowwave.consolidation.progress import Progress
+from slowwave.consolidation.runtime.redaction import without_secrets
 from slowwave.consolidation.vectors.embedder import Embedder
 from slowwave.consolidation.vectors.matrix import TextVectors
 from slowwave.store.file import open_reading
 from slowwave.store.lineage import Edge, read_edges
 from slowwave.store.memories import read_recallable, read_restorable, select_tenants
+from slowwave.store.memory_filter import Filter
 from slowwave.store.records import LAYERS, Memory
+from slowwave.store.shared_tenant import shared_tenants
 from slowwave.store.shown_to_model import Dispute, read_disputes
 from slowwave.store.vectors import read_vectors
 from slowwave.store.word_index import WordIndex
 
-from .keys import NEVER, current_holders, holders_at
-
-
-@dataclass(frozen=True)
-class Filter:
-    """Conditions on hits; None and () match any."""
-
-    tenants: tuple[str, ...] = ()
-    kind: str | None = None
-    layer: str | None = None
-    # Any of these.
-    tags: tuple[str, ...] = ()
-    # Bounds of `observed_at`, inclusive, ISO 8601 in UTC.
-    since: str | None = None
-    until: str | None = None
-
-    def matches(self, memory: Memory) -> bool:
-        """Whether a memory matches."""
-        return (
-            (not self.tenants or memory.tenant in self.tenants)
-            and self.kind in (None, memory.kind)
-            and self.layer in (None, memory.layer)
-            and (not self.tags or not set(self.tags).isdisjoint(memory.tags))
-            and (self.since is None or self.since <= memory.observed_at)
-            and (self.until is None or memory.observed_at <= self.until)
-        )
+from .keys import NEVER, current_holders, holders_at, newer_values
 
 
 @dataclass(frozen=True)
@@ -57,16 +37,23 @@ class Recallable:
     edges: tuple[Edge, ...]
     vectors: TextVectors
     # The conflicts that a model named.
-    disputes: tuple[Dispute, ...]
+    disputes: tuple[Dispute, ...] = ()
+    # The tenant of shared knowledge, if anything was ever shared.
+    shared: tuple[str, ...] = ()
 
 
-def read_recallable_of(path: Path, chosen: Sequence[str], model: str) -> Recallable:
+def read_recallable_of(
+    path: Path, chosen: Sequence[str], model: str, with_shared: bool = False
+) -> Recallable:
     """Read the memories of the chosen tenants, or of all, and close the file.
 
-    Raises `StoreError`.
+    with_shared: read shared knowledge, too. Raises `StoreError`.
     """
     with open_reading(path) as file:
+        shared = shared_tenants(file)
         tenants = select_tenants(file, chosen)
+        if with_shared:
+            tenants += [tenant for tenant in shared if tenant not in tenants]
         memories = [memory for tenant in tenants for memory in read_recallable(file, tenant)]
         return Recallable(
             tuple(memories),
@@ -76,6 +63,7 @@ def read_recallable_of(path: Path, chosen: Sequence[str], model: str) -> Recalla
                 (vector for tenant in tenants for vector in read_vectors(file, model, tenant)),
             ),
             tuple(dispute for tenant in tenants for dispute in read_disputes(file, tenant)),
+            shared,
         )
 
 
@@ -92,7 +80,7 @@ def read_archived_of(
         found = read_restorable(file, tenants)
         memories = [replace(memory, status="active", expires_at=None) for memory in found]
         vectors = (vector for tenant in tenants for vector in read_vectors(file, model, tenant))
-        recallable = Recallable(tuple(memories), (), TextVectors(memories, vectors), ())
+        recallable = Recallable(tuple(memories), (), TextVectors(memories, vectors))
     return recallable, {memory.id: memory.status for memory in found}
 
 
@@ -100,23 +88,36 @@ class RecallIndex:
     """All texts of a file. A memory's index in `memories` is its row in every array, n in all."""
 
     def __init__(
-        self, recallable: Recallable, embedder: Embedder, progress: Progress | None = None
+        self,
+        recallable: Recallable,
+        embedder: Embedder,
+        progress: Progress | None = None,
+        words_suffice: bool = False,
     ) -> None:
         """Index the memories; missing vectors are computed and not kept.
 
-        Raises `EmbedderError`.
+        words_suffice: where embedding fails, search by words alone. Raises `EmbedderError`.
         """
         # The number of memories without a vector in the file.
         self.without_vector = 0
-        recallable.vectors.complete(embedder, self._count, progress or Progress())
+        # Why only words are searched; None if vectors are, too.
+        self.words_only: str | None = None
+        self._words_suffice = words_suffice
         self.memories = recallable.memories
         self.embedder = embedder
-        self.vectors: NDArray[np.float32] = recallable.vectors.of(recallable.memories)
+        self.vectors: NDArray[np.float32] = np.zeros((len(self.memories), 1), dtype=np.float32)
+        with self._falling_back():
+            if words_suffice:
+                recallable.vectors.refuse_other_model(embedder)
+            recallable.vectors.complete(embedder, self._count, progress or Progress())
+            self.vectors = recallable.vectors.of(recallable.memories)
         self.words = WordIndex(memory.content for memory in recallable.memories)
-        # The conflicts that a model named.
-        self.disputes = recallable.disputes
+        # Whether each memory is shared knowledge, shape (n,).
+        shared = [memory.tenant in recallable.shared for memory in recallable.memories]
+        self.is_shared = np.array(shared, dtype=bool)
+        self._disputes = recallable.disputes
         self._edges = recallable.edges
-        self._current: tuple[str, str, NDArray[np.intp]] | None = None
+        self._current: tuple[str, str, NDArray[np.intp], Mapping[str, Memory]] | None = None
         # The row that each text led to at an earlier time, or `NOWHERE`, shape (n,).
         self.past = lru_cache(maxsize=8)(self._holders_at)
         # Whether each memory matches a filter, shape (n,).
@@ -126,14 +127,43 @@ class RecallIndex:
         """Count computed vectors; they are not kept, since a search only reads."""
         self.without_vector += len(rows)
 
+    @contextmanager
+    def _falling_back(self) -> Iterator[None]:
+        try:
+            yield
+        except Exception as error:  # an embedder of the caller may raise anything
+            if not self._words_suffice:
+                raise
+            named = "" if isinstance(error, EmbedderError) else f"{type(error).__name__}: "
+            self.words_only = without_secrets(f"{named}{error}")
+
+    def cosines(self, text: str) -> NDArray[np.float32]:
+        """Return the cosine of each memory to a text, shape (n,); 0 if embedding fails.
+
+        Raises `EmbedderError` unless words suffice.
+        """
+        if self.words_only is None:
+            with self._falling_back():
+                found: NDArray[np.float32] = self.vectors @ self.embedder.encode([text])[0]
+                return found
+        return np.zeros(len(self.memories), dtype=np.float32)
+
     def current(self, now: str) -> NDArray[np.intp]:
         """Return the row that each text leads to now, or `NOWHERE`, shape (n,)."""
+        return self._at(now)[0]
+
+    def newer(self, now: str) -> Mapping[str, Memory]:
+        """Return for each memory with an outdated value the one with the newer value, by id."""
+        return self._at(now)[1]
+
+    def _at(self, now: str) -> tuple[NDArray[np.intp], Mapping[str, Memory]]:
         if self._current is None or not self._current[0] <= now < self._current[1]:
             ends = (memory.expires_at for memory in self.memories)
             until = min((end for end in ends if end is not None and end > now), default=NEVER)
             found = current_holders(self.memories, self._edges, now)
-            self._current = now, until, np.array(found, dtype=np.intp)
-        return self._current[2]
+            newer = newer_values(self.memories, self._edges, self._disputes, found)
+            self._current = now, until, np.array(found, dtype=np.intp), newer
+        return self._current[2:]
 
     def _passing(self, wanted: Filter) -> NDArray[np.bool_]:
         return np.fromiter(map(wanted.matches, self.memories), bool, len(self.memories))

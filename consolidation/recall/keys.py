@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from slowwave.store.lineage import Edge
-from slowwave.store.records import Memory
+from slowwave.store.records import UNDATED, Memory
+from slowwave.store.shown_to_model import Dispute
 
 # The row of a text that leads to no memory.
 NOWHERE = -1
@@ -77,13 +78,78 @@ def holders_at(memories: Sequence[Memory], edges: Iterable[Edge], moment: str) -
     return [place if was_valid(memory) else NOWHERE for place, memory in enumerate(memories)]
 
 
+def newer_values(
+    memories: Sequence[Memory],
+    edges: Iterable[Edge],
+    disputes: Iterable[Dispute],
+    holders: Sequence[int],
+) -> dict[str, Memory]:
+    """Return for each memory with an outdated value the active one with the newer value, by id.
+
+    Only decisions count: an update by a run, a replacement by a person, a conflict that a model
+    named. Undated memories are never outdated. holders: of `current_holders`.
+    """
+    edges, disputes = tuple(edges), tuple(disputes)
+    source_ids = {edge.source_id for edge in edges}
+    by_id = {memory.id: memory for memory in memories}
+    disputed = {text for _, *texts, _ in disputes for text in texts}
+    by_text: dict[tuple[str, str], list[Memory]] = {}
+    for memory in memories:
+        if memory.content_hash in disputed:
+            by_text.setdefault((memory.tenant, memory.content_hash), []).append(memory)
+    holder_of = {
+        memory.id: memories[holder]
+        for memory, holder in zip(memories, holders, strict=True)
+        if holder != NOWHERE
+    }
+    named = (
+        (earlier, later)
+        for tenant, earlier_hash, later_hash, _ in disputes
+        for earlier in by_text.get((tenant, earlier_hash), ())
+        for later in by_text.get((tenant, later_hash), ())
+        if UNDATED != earlier.observed_at < later.observed_at
+    )
+    newer = {
+        memory.id: later.id
+        for earlier, later in sorted(named, key=lambda pair: (pair[1].observed_at, pair[1].id))
+        # What replaced the outdated text has its value.
+        for memory in (earlier, holder_of.get(earlier.id, earlier))
+    }
+    for memory in memories:
+        if memory.superseded_by is not None and memory.id not in source_ids:
+            newer[memory.id] = memory.superseded_by
+    newer |= {earlier.id: derived for earlier, _, derived in _replaced(edges, by_id)}
+
+    def last(memory_id: str) -> Memory | None:
+        seen = {memory_id}
+        while memory_id in newer:
+            found = holder_of.get(newer[memory_id])
+            if found is None or found.id in seen:
+                return None
+            memory_id = found.id
+            seen.add(memory_id)
+        return found
+
+    values = {memory_id: last(memory_id) for memory_id in newer}
+    return {memory_id: memory for memory_id, memory in values.items() if memory is not None}
+
+
 def _ends(edges: Iterable[Edge], by_id: Mapping[str, Memory]) -> dict[str, str]:
     """Return when a later source of an update replaced each earlier one, by id."""
+    ends: dict[str, str] = {}
+    for earlier, later, _ in _replaced(edges, by_id):
+        ends[earlier.id] = min(later.observed_at, ends.get(earlier.id, NEVER))
+    return ends
+
+
+def _replaced(
+    edges: Iterable[Edge], by_id: Mapping[str, Memory]
+) -> Iterator[tuple[Memory, Memory, str]]:
+    """Yield each source of an update, the next later one, and the id of the derived memory."""
     updates: dict[str, set[str]] = {}
     for edge in edges:
         if edge.operation == "update":
             updates.setdefault(edge.derived_id, set()).add(edge.source_id)
-    ends: dict[str, str] = {}
     for derived, sources in updates.items():
         # One of the sources may have replaced the others itself.
         members = [by_id[memory_id] for memory_id in (*sources, derived) if memory_id in by_id]
@@ -91,5 +157,4 @@ def _ends(edges: Iterable[Edge], by_id: Mapping[str, Memory]) -> dict[str, str]:
         members.sort(key=lambda memory: (memory.observed_at, memory.id))
         for earlier, later in pairwise(members):
             if later.observed_at > earlier.observed_at:
-                ends[earlier.id] = min(later.observed_at, ends.get(earlier.id, NEVER))
-    return ends
+                yield earlier, later, derived

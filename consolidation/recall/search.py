@@ -6,7 +6,7 @@ Both are rows of `index.memories`, the first dimension of every array here.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -16,14 +16,15 @@ from slowwave.consolidation.errors import QueryTooLong
 from slowwave.consolidation.text.tokens import is_content, lemma, tokenise
 from slowwave.consolidation.thresholds import (
     AS_RELEVANT,
+    MIN_RELEVANCE,
     RELEVANCE_SHARE,
     VECTOR_SHARE,
     WORDS_FOUND,
 )
-from slowwave.store.records import MAX_CHARACTERS, UNDATED, Memory
-from slowwave.store.shown_to_model import Dispute
+from slowwave.store.memory_filter import Filter
+from slowwave.store.records import MAX_CHARACTERS, Memory
 
-from .index import Filter, RecallIndex
+from .index import RecallIndex
 from .keys import NOWHERE
 
 # Diverse and recent hits are chosen from this many times the limit.
@@ -45,6 +46,8 @@ class SearchQuery:
     recency: float | None = None
     # Whether to demote hits that repeat better ones.
     diverse: bool = False
+    # The relevance that the best hit must have, and each hit a third of it; 0 returns every memory.
+    min_relevance: float = MIN_RELEVANCE
 
 
 @dataclass(frozen=True)
@@ -56,67 +59,73 @@ class Hit:
     relevance: float
     # The cosine of its nearest key.
     cosine: float
-    # Its ranks, from 1, by words (None if it has none of them) and by vectors.
+    # Its ranks, from 1, by words (None if it has none of them) and by vectors (None if embedding
+    # failed).
     by_words: int | None
-    by_vectors: int
+    by_vectors: int | None
     # The memory whose text was found: itself, or one that it replaced.
     key: Memory
     # The ids of its sources, at any depth.
     sources: tuple[str, ...]
-    # A hit with a later value of the same property, by a model's judgement.
+    # The memory with the newer value of the same property, by a decision of a run or a person.
     later: Memory | None = None
+    # Whether it is shared knowledge, not the tenant's own.
+    is_shared: bool = False
 
 
-def search(index: RecallIndex, query: SearchQuery, now: str) -> list[Hit]:
-    """Return the most relevant memories, best first, later values before outdated ones.
+class Hits(list[Hit]):
+    """Hits, best first."""
 
-    Raises `EmbedderError`.
+    # Why only words were searched; None if vectors were, too.
+    words_only: str | None = None
+
+
+def search(index: RecallIndex, query: SearchQuery, now: str) -> Hits:
+    """Return the most relevant memories, best first, newer values before outdated ones.
+
+    Raises `EmbedderError` unless words suffice.
     """
-    # The later value may rank lower than the outdated one.
+    # The newer value may rank lower than the outdated one.
     more = replace(query, limit=max(query.limit, _COMPARED))
-    return demote_outdated(ranked(index, more, now), index.disputes)[: query.limit]
+    found = ranked(index, more, now)
+    hits = Hits(demote_outdated(relevant(found, query.min_relevance))[: query.limit])
+    hits.words_only = index.words_only
+    return hits
 
 
-def demote_outdated(hits: Sequence[Hit], disputes: Iterable[Dispute]) -> list[Hit]:
-    """Move each hit with an outdated value after the hit with the later value, and set `later`.
+def relevant(hits: Sequence[Hit], least: float) -> Sequence[Hit]:
+    """Return no hits if none is that relevant, else those a third as relevant; 0 for all.
 
-    Both memories of a conflict stay active until somebody decides, and a reader who only gets the
-    outdated one would believe it. disputes: the conflicts that a model named. Undated memories are
-    never outdated.
+    A cosine that is a quarter higher suffices: the words of a memory may all be others.
     """
-    by_hash = {(hit.memory.tenant, hit.memory.content_hash): hit.memory for hit in hits}
-    pairs = (
-        (by_hash.get((tenant, earlier)), by_hash.get((tenant, later)))
-        for tenant, earlier, later, _ in disputes
-    )
-    dated = [
-        (earlier, later)
-        for earlier, later in pairs
-        if earlier and later and UNDATED != earlier.observed_at < later.observed_at
-    ]
-    dated.sort(key=lambda pair: (pair[1].observed_at, pair[1].id))
-    later_of = {earlier.id: later for earlier, later in dated}
-    older: dict[str | None, list[Hit]] = {}
-    for hit in hits:
-        later = later_of.get(hit.memory.id)
-        older.setdefault(later.id if later else None, []).append(replace(hit, later=later))
+    if least <= 0.0:
+        return hits
+    if not any(hit.relevance >= least or 4 * hit.cosine >= 5 * least for hit in hits):
+        return ()
+    return [hit for hit in hits if 3 * hit.relevance >= least]
 
-    def follow(later: str | None) -> Iterator[Hit]:
-        for hit in older.get(later, ()):
-            yield hit
-            yield from follow(hit.memory.id)
 
-    return list(follow(None))
+def demote_outdated(hits: Sequence[Hit]) -> list[Hit]:
+    """Move each hit with an outdated value after the hit with the newer one, if there is one.
+
+    A memory with an outdated value can be active: both memories of a conflict are until somebody
+    decides, and a source with other details is. A reader who only gets it would believe it.
+    """
+    places = {hit.memory.id: place for place, hit in enumerate(hits)}
+    newer = [places.get(hit.later.id, 0) if hit.later else 0 for hit in hits]
+    order = sorted(range(len(hits)), key=lambda place: (max(place, newer[place]), newer[place]))
+    return [hits[place] for place in order]
 
 
 def ranked(index: RecallIndex, query: SearchQuery, now: str) -> list[Hit]:
     """Return the most relevant memories, best first.
 
-    Raises `EmbedderError`, and `QueryTooLong` for a question that is longer than any memory.
+    Raises `EmbedderError` unless words suffice, and `QueryTooLong` for a question that is longer
+    than any memory.
 
     Relevance is `VECTOR_SHARE` of the cosine plus the rest of BM25, relative to the best text's or,
-    if that matches little, to that of a text with `WORDS_FOUND` of the words. A memory is as
-    relevant as its best key.
+    if that matches little, to that of a text with `WORDS_FOUND` of the words; without vectors, it
+    is the latter alone. A memory is as relevant as its best key.
     """
     if len(query.text) > MAX_CHARACTERS:
         raise QueryTooLong(
@@ -129,14 +138,15 @@ def ranked(index: RecallIndex, query: SearchQuery, now: str) -> list[Hit]:
     allowed = np.flatnonzero(holders != NOWHERE)
     if not len(allowed):
         return []
-    cosines = index.vectors @ index.embedder.encode([query.text])[0]
+    cosines = index.cosines(query.text)
+    vector_share = VECTOR_SHARE if index.words_only is None else 0.0
     word_scores = np.zeros(len(cosines), dtype=np.float32)
     words = words_of(query.text)
     rows, scores = index.words.scores(words)
     word_scores[rows] = scores
     full = WORDS_FOUND * index.words.full_score(words)
     best = max(float(word_scores[allowed].max()), full) or 1.0
-    relevance = VECTOR_SHARE * cosines + (1.0 - VECTOR_SHARE) * word_scores / best
+    relevance = vector_share * cosines + (1.0 - vector_share) * word_scores / best
     pool = query.limit * _POOL if query.diverse or query.recency is not None else query.limit
     keys = _best_keys(holders, relevance, allowed, pool)
     order = _ordered(index, holders[keys], relevance[keys], query, now)
@@ -149,9 +159,11 @@ def ranked(index: RecallIndex, query: SearchQuery, now: str) -> list[Hit]:
             relevance=float(relevance[key]),
             cosine=vector_ranks.value_of(place),
             by_words=word_ranks.rank_of(place) if word_ranks.value_of(place) > 0 else None,
-            by_vectors=vector_ranks.rank_of(place),
+            by_vectors=vector_ranks.rank_of(place) if index.words_only is None else None,
             key=index.memories[key],
             sources=index.sources_of(place),
+            later=index.newer(now).get(index.memories[place].id),
+            is_shared=bool(index.is_shared[place]),
         )
         for key in keys[order[: query.limit]].tolist()
         for place in [int(holders[key])]
@@ -214,7 +226,10 @@ def _ordered(
     query: SearchQuery,
     now: str,
 ) -> list[int]:
-    """Return the order of hits, by relevance or as the query has it; layer and trust break ties."""
+    """Return the order of hits, by relevance or as the query has it.
+
+    Of equals the tenant's own come before shared knowledge; then layer and trust decide.
+    """
     scores = relevance
     if query.recency is not None:
         moment = np.datetime64((query.as_of or now)[:19])
@@ -224,7 +239,8 @@ def _ordered(
         aged = RELEVANCE_SHARE * relevance + (1.0 - RELEVANCE_SHARE) * fresh
         scores = aged.astype(np.float32)
     rounded = np.round(scores / AS_RELEVANT)
-    order = np.lexsort((-index.trusts[places], -index.layers[places], -rounded))
+    ties = index.is_shared[places], -index.layers[places], -index.trusts[places]
+    order = np.lexsort((*reversed(ties), -rounded))
     if not query.diverse:
         return [int(place) for place in order]
     return _diverse(index.vectors[places], scores, order, query.limit)

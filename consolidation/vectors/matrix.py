@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from heapq import nsmallest
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
+from slowwave.consolidation.errors import EmbedderError
 from slowwave.consolidation.progress import Progress
+from slowwave.consolidation.thresholds import DUPLICATE_SIMILARITY
 from slowwave.store.records import Memory
 from slowwave.store.vectors import from_blob, have_unit_length, to_blob
 
@@ -19,6 +22,8 @@ if TYPE_CHECKING:
 
 # Kept vectors copied into the matrix together: 6 MB at 384 dimensions.
 _BATCH = 4_096
+# Texts that are embedded again, to learn whether the kept vectors are of the same model.
+_TRIED = 3
 
 # (memory id, hash of the embedded text, blob), as the file has them.
 Kept = tuple[str, str, bytes]
@@ -35,14 +40,14 @@ class TextVectors:
         """
         self._memories = memories
         self._texts: dict[str, int] = {}
+        # Ids of memories with a sound vector in the file.
+        self._served: set[str] = set()
         if not memories:
             return  # a no-op night does not load numpy
         import numpy as np
 
         for memory in memories:
             self._texts.setdefault(memory.content_hash, len(self._texts))
-        # Ids of memories with a sound vector in the file.
-        self._served: set[str] = set()
         hashes = {memory.id: memory.content_hash for memory in memories}
         found = [row for row in kept if hashes.get(row[0]) == row[1] and isinstance(row[2], bytes)]
         sizes = Counter(len(blob) for _, _, blob in found if len(blob) % 4 == 0)
@@ -65,6 +70,20 @@ class TextVectors:
         if len(rows) and np.array_equal(rows, np.arange(rows[0], rows[0] + len(rows))):
             return self._matrix[rows[0] : rows[0] + len(rows)]  # a view, not a copy
         return self._matrix[rows]
+
+    def refuse_other_model(self, embedder: Embedder) -> None:
+        """Refuse vectors of the file that another model made. Raises `EmbedderError`."""
+        # A text must be as near to itself as duplicates are to each other.
+        served = (memory for memory in self._memories if memory.id in self._served)
+        tried = nsmallest(_TRIED, served, key=lambda memory: len(memory.content))
+        if not tried:
+            return
+        made, kept = embedder.encode([memory.content for memory in tried]), self.of(tried)
+        if made.shape != kept.shape or (made * kept).sum(axis=1).max() < DUPLICATE_SIMILARITY:
+            raise EmbedderError(
+                f"The vectors kept for '{embedder.name}' were made by another model.",
+                "Delete them from the table embeddings, or choose the model that made them.",
+            )
 
     def complete(self, embedder: Embedder, keep: Keep, progress: Progress) -> None:
         """Compute missing vectors, each text once, and keep them. Raises `EmbedderError`."""

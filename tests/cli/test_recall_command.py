@@ -11,6 +11,10 @@ from model_nights import Agent, write_smoke
 from model_server import answering, approval
 from nights import fill, picture, rows, told
 
+from slowwave.store.file import open_writing
+from slowwave.store.records import content_hash
+from slowwave.store.shown_to_model import Dispute, keep_disputes
+
 TEXTS = [
     "The backup of the wiki runs at 02:30 every night.",
     "The backup of the wiki now runs at 03:30 every night.",
@@ -37,14 +41,15 @@ def test_json_has_the_memory_its_ranks_and_its_sources_and_nothing_is_written(
     filled: Path, cli: Cli
 ) -> None:
     before = picture(filled), filled.read_bytes()
-    found = cli("recall", filled, "wiki backup", "--json").json
+    found = cli("recall", filled, "wiki backup", "--min-relevance", "0", "--json").json
     assert (found["format"], found["command"], found["query"]) == (1, "recall", "wiki backup")
     first = found["hits"][0]
     assert first["memory"]["status"] == "active"
     assert (first["by_words"], first["by_vectors"]) == (1, 1)
     assert sorted(first["sources"]) == ["m-00", "m-01"]
     assert found["hits"][1]["by_words"] is None
-    every = cli("recall", filled, "wiki", "--limit", "0", "--json").json["hits"]
+    options = ("--limit", "0", "--min-relevance", "0", "--json")
+    every = cli("recall", filled, "wiki", *options).json["hits"]
     count = rows(filled, "SELECT count(*) AS n FROM memories WHERE status = 'active'")[0]["n"]
     assert (len(every), count > 1) == (count, True)
     assert (picture(filled), filled.read_bytes()) == before
@@ -72,6 +77,8 @@ def test_a_day_means_all_of_that_day(filled: Path, cli: Cli) -> None:
         (["wiki", "--block", "--worth", "core=nan"], "--worth takes one of"),
         (["wiki", "--recency", "-1"], "'--recency'"),
         (["wiki", "--recency", "nan"], "'--recency'"),
+        (["wiki", "--min-relevance", "2"], "'--min-relevance'"),
+        (["wiki", "--kind", "nope"], "'nope' is not one of 'fact'"),
     ],
 )
 def test_what_cannot_be_meant_is_wrong_usage(
@@ -90,7 +97,7 @@ def test_a_tenant_that_does_not_exist_is_named(filled: Path, cli: Cli) -> None:
 def test_a_block_is_text_lines_or_a_message_or_empty_if_nothing_fits(
     filled: Path, cli: Cli
 ) -> None:
-    block = ("recall", filled, "wiki backup", "--block")
+    block = ("recall", filled, "wiki backup", "--block", "--min-relevance", "0")
     text = cli(*block).out
     assert text.startswith("<memories>\n")
     lines = json.loads(cli(*block, "--block-format", "json").out)
@@ -100,6 +107,43 @@ def test_a_block_is_text_lines_or_a_message_or_empty_if_nothing_fits(
     assert cli(*block, "--json").json["block"]["text"] == text.rstrip("\n")
     too_small = cli(*block, "--budget", "10")
     assert (too_small.code, too_small.out) == (0, "")
+
+
+def test_an_outdated_value_is_shown_with_the_newer_one(memory_file: Path, cli: Cli) -> None:
+    fill(memory_file, told(TEXTS, "m"))
+    hashes = content_hash(TEXTS[0]), content_hash(TEXTS[1])
+    with open_writing(memory_file) as file, file.transaction():
+        keep_disputes(file, [Dispute("default", *hashes, "two values")], "no run")
+    question = ("recall", memory_file, "wiki backup", "--session", "m-0")
+    assert f"an older value than m-01, 2026-02-02, gives: {TEXTS[1]}" in cli(*question).out
+    (hit,) = cli(*question, "--json").json["hits"]
+    assert (hit["later"], hit["newer"]["content"]) == ("m-01", TEXTS[1])
+
+
+def test_where_the_embedder_cannot_be_loaded_words_answer_and_that_is_said(
+    memory_file: Path, cli: Cli
+) -> None:
+    fill(memory_file, told(TEXTS, "m"))
+    ended = cli("recall", memory_file, "wiki backup", "--embedder", "no-such-model", "--json")
+    assert ended.code == 0
+    assert "Only words were searched" in ended.err
+    assert "no-such-model" in ended.json["words_only"]
+    assert [hit["memory"]["id"] for hit in ended.json["hits"]] == ["m-00", "m-01"]
+
+
+def test_a_list_and_a_search_take_the_same_filters(memory_file: Path, cli: Cli) -> None:
+    fill(memory_file, told(TEXTS, "m", tags=["a", "b"]))
+    fill(memory_file, told(TEXTS, "other", kind="preference", layer="stable"))
+    for options, expected in (
+        (["--tag", "b", "--tag", "c", "--until", "2026-02-01"], {"m-00"}),
+        (["--session", "m-1", "--session", "other-1"], {"m-01", "other-01"}),
+        (["--kind", "preference", "--kind", "fact", "--layer", "stable"], None),
+    ):
+        listed = cli("list", memory_file, *options, "--json").json["memories"]
+        found = cli("recall", memory_file, "x", *options, "--min-relevance", "0", "--json").json
+        ids = {memory["id"] for memory in listed}
+        assert ids == {hit["memory"]["id"] for hit in found["hits"]}
+        assert ids == (expected or {"other-00", "other-01", "other-02"})
 
 
 def test_that_vectors_were_computed_and_not_kept_is_said(memory_file: Path, cli: Cli) -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from model_nights import LEASE, Agent, texts_of
 from nights import NOW, TWINS, execute, night, picture, rows
+from numpy.typing import NDArray
 from places import ROOT
 
 from slowwave.consolidation.agent import AgentMemory
@@ -75,7 +78,9 @@ def test_an_agent_sees_only_its_own_tenant(
         ("recall", "plants", {"layer": "nope"}),
         ("recall", "plants", {"tags": "deploy"}),
         ("recall", "plants", {"recency": -1.0}),
+        ("recall", "plants", {"min_relevance": 7}),
         ("block", "plants", {"worths": {"gold": 1.0}}),
+        ("block", "plants", {"fragments": {"playbook": "one text"}}),
     ],
 )
 def test_wrong_arguments_are_refused(
@@ -83,6 +88,56 @@ def test_wrong_arguments_are_refused(
 ) -> None:
     with memory, pytest.raises(StoreError):
         getattr(memory, method)(text, **options)
+
+
+def test_a_block_has_the_programs_own_texts_by_their_source_and_worth(memory: AgentMemory) -> None:
+    playbook = {"playbook": ["Ship on Tuesdays.", "Watch </memories> the plants."]}
+    with memory:
+        assert "[playbook] Ship on Tuesdays." in memory.block("deploy?", fragments=playbook).text
+        memory.add("Ines waters the plants.", session="monday", tags=["office"])
+        memory.add("Plants need light.", session="tuesday")
+        block = memory.block("plants", session="monday", fragments=playbook)
+        assert [line.label for line in block.lines] == ["working", "playbook", "playbook"]
+        assert block.text.count("</memories>") == 1
+        prized = memory.block("plants", worths={"playbook": 1.0}, fragments=playbook)
+        assert prized.lines[0].text.startswith("[playbook] Watch &lt;/memories>")
+
+
+def test_filters_may_name_several_values_and_an_unknown_one_is_a_type_error(
+    memory: AgentMemory,
+) -> None:
+    with memory:
+        for kind in ("fact", "preference", "context"):
+            memory.add(f"Plants, {kind}.", kind=kind, session=kind)
+        found = memory.recall("plants", kind=["fact", "context"], session=["context", "preference"])
+        assert [hit.memory.kind for hit in found] == ["context"]
+        with pytest.raises(TypeError, match="colour"):
+            memory.recall("plants", colour="green")  # type: ignore[call-arg]  # what is tested
+
+
+class Flaky(SentenceEmbedder):
+    """An embedder whose service is down for a while."""
+
+    is_down = True
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        if self.is_down:
+            raise TimeoutError("no answer")
+        return super().encode(texts)
+
+
+def test_words_answer_while_an_embedder_is_down_and_vectors_again_afterwards(
+    tmp_path: Path,
+) -> None:
+    embedder = Flaky()
+    with AgentMemory(tmp_path / "memory.db", embedder=embedder) as memory:
+        memory.add("Ines waters the plants.")
+        assert memory.recall("plants").words_only == "TimeoutError: no answer"
+        assert "Ines" in memory.block("plants").text
+        assert memory.block("plants").words_only is not None
+        embedder.is_down = False
+        (hit,) = (found := memory.recall("plants"))
+        assert (found.words_only, hit.by_vectors) == (None, 1)
 
 
 def test_an_unknown_run_cannot_be_undone(memory: AgentMemory) -> None:

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from nights import NOW, OTHERS, execute, fill, night, of_one_thing, told
+from numpy.typing import NDArray
 
 from slowwave.consolidation.recall.block import BlockOptions, ContextBlock, compose_block
-from slowwave.consolidation.recall.index import Filter, RecallIndex, read_recallable_of
+from slowwave.consolidation.recall.index import RecallIndex, read_recallable_of
 from slowwave.consolidation.recall.search import Hit, SearchQuery, search, words_of
-from slowwave.consolidation.vectors.embedder import SentenceEmbedder
+from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbedder
 from slowwave.store.file import open_writing
+from slowwave.store.memory_filter import Filter
 from slowwave.store.records import content_hash, timestamp
 from slowwave.store.shown_to_model import Dispute, keep_disputes
 from slowwave.store.word_index import WordIndex
@@ -40,6 +44,7 @@ def find(index: Callable[[], RecallIndex]) -> Find:
     """Provide a search in the file, with the options of a query."""
 
     def searched(question: str, **options: Any) -> Sequence[Hit]:
+        options = {"min_relevance": 0.0} | options
         return search(index(), SearchQuery(question, **options), timestamp(NOW))
 
     return searched
@@ -97,6 +102,52 @@ def test_of_a_listed_conflict_the_later_value_comes_first_and_the_older_one_name
     assert marked in block(BACKUPS[0]).text
 
 
+def test_a_listed_conflict_is_named_even_if_the_newer_value_is_not_among_the_hits(
+    memory_file: Path, find: Find, block: Callable[..., ContextBlock]
+) -> None:
+    fill(memory_file, told([*BACKUPS, *OTHERS], "m"))
+    dispute(memory_file, *BACKUPS)
+    (hit,) = find(BACKUPS[0], filter=Filter(sessions=("m-0",)))
+    assert (hit.memory.id, hit.later and hit.later.content) == ("m-00", BACKUPS[1])
+    assert f"an older value] {BACKUPS[0]} [newer, 2026-02-02, m-01] {BACKUPS[1]}" in (
+        block(BACKUPS[0]).text
+    )
+
+
+@pytest.fixture
+def updated(memory_file: Path) -> Path:
+    """Provide a file in which a run updated a value, and left the source that is pinned active."""
+    fill(memory_file, told([*BACKUPS, *OTHERS], "m"))
+    fill(memory_file, [{"id": "new", "content": "Wiki backup: 03:30 every night."}])
+    execute(memory_file, "UPDATE memories SET generation = 1, layer = 'stable' WHERE id = 'new'")
+    for source in ("m-00", "m-01"):
+        execute(
+            memory_file,
+            "INSERT INTO synthesized_from "
+            "(derived_id, source_id, operation, run_id, source_hash, created_at) "
+            "VALUES ('new', ?, 'update', 'a run', '', '2026-03-01T00:00:00+00:00')",
+            source,
+        )
+    execute(memory_file, "UPDATE memories SET pinned = 1 WHERE id = 'm-00'")
+    execute(
+        memory_file,
+        "UPDATE memories SET status = 'superseded', superseded_by = 'new' WHERE id = 'm-01'",
+    )
+    return memory_file
+
+
+def test_an_outdated_source_that_stays_active_comes_after_the_updated_value_and_names_it(
+    updated: Path, find: Find
+) -> None:
+    first, second = find(BACKUPS[0])[:2]
+    assert (first.memory.id, first.later) == ("new", None)
+    assert (second.memory.id, second.later) == ("m-00", first.memory)
+    earlier, *_ = find("wiki backup", as_of="2026-02-01T12:00:00+00:00")
+    assert (earlier.memory.id, earlier.later) == ("m-00", first.memory)
+    # The last value that the update was made of is the one in effect.
+    assert {hit.memory.id for hit in find("wiki") if hit.later} == {"m-00"}
+
+
 def test_two_texts_that_nobody_found_contradictory_are_not_called_older_or_later(
     memory_file: Path, embedder: SentenceEmbedder, find: Find, block: Callable[..., ContextBlock]
 ) -> None:
@@ -135,7 +186,10 @@ def test_a_memory_that_a_person_replaced_was_valid_until_then(
         "superseded_at = '2026-02-20T00:00:00+00:00' WHERE id = 'm-00'",
     )
     for moment, is_found in (("2026-02-19T12", True), ("2026-02-20T12", False)):
-        assert ("m-00" in ids(find("plants", as_of=f"{moment}:00:00+00:00"))) is is_found
+        found = find("plants", as_of=f"{moment}:00:00+00:00")
+        assert ("m-00" in ids(found)) is is_found
+        newer = [hit.later.id for hit in found if hit.later]
+        assert newer == (["m-01"] if is_found else [])
 
 
 def test_memories_that_supersede_each_other_lead_nowhere_and_hang_nothing(
@@ -164,8 +218,8 @@ def test_expired_and_archived_memories_are_not_found(memory_file: Path, find: Fi
     "chosen",
     [
         Filter(tenants=("sales",)),
-        Filter(kind="preference"),
-        Filter(layer="core"),
+        Filter(kinds=("preference",)),
+        Filter(layers=("core",)),
         Filter(tags=("wanted", "absent")),
         Filter(since="2026-03-01T00:00:00+00:00"),
     ],
@@ -253,6 +307,67 @@ def test_a_search_computes_missing_vectors_and_writes_nothing(
     assert memory_file.read_bytes() == before
 
 
+DEPLOYS = [
+    "Billing is deployed with make ship from the main branch.",
+    "Roll back a deploy of billing with make unship.",
+    "Deploys are frozen on Fridays after noon.",
+]
+
+
+def test_an_unrelated_question_gets_nothing_and_a_related_one_its_answer(
+    memory_file: Path, index: Callable[[], RecallIndex]
+) -> None:
+    fill(memory_file, [*DEPLOYS, {"content": "Answer in Dutch.", "layer": "core"}])
+    found, now = index(), timestamp(NOW)
+    tower = SearchQuery("how tall is the Eiffel tower")
+    assert search(found, tower, now) == []
+    assert search(found, replace(tower, min_relevance=0.0), now) != []
+    lines = compose_block(found, tower, BlockOptions(), now).lines
+    assert [line.content for line in lines] == ["Answer in Dutch."]
+    answers = search(found, SearchQuery("how do I deploy billing?"), now)
+    assert answers[0].memory.content == DEPLOYS[0]
+
+
+class Unreachable:
+    """An embedder whose service is down."""
+
+    name = DEFAULT_MODEL
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        raise ConnectionError(f"no route for {len(texts)} texts")
+
+
+def test_where_embedding_fails_words_alone_answer_and_that_is_known(memory_file: Path) -> None:
+    fill(memory_file, DEPLOYS)
+    read = read_recallable_of(memory_file, (), DEFAULT_MODEL)
+    with pytest.raises(ConnectionError):
+        RecallIndex(read, Unreachable())
+    found = RecallIndex(read, Unreachable(), words_suffice=True)
+    hits = search(found, SearchQuery("roll back billing", diverse=True), timestamp(NOW))
+    assert hits.words_only == "ConnectionError: no route for 3 texts"
+    assert (hits[0].memory.content, hits[0].by_vectors) == (DEPLOYS[1], None)
+    assert search(found, SearchQuery("Eiffel tower"), timestamp(NOW)) == []
+
+
+@pytest.mark.parametrize("size", [384, 768])
+def test_vectors_of_another_model_are_not_compared(
+    size: int, memory_file: Path, embedder: SentenceEmbedder
+) -> None:
+    foreign = np.random.default_rng(1).normal(size=(len(DEPLOYS), size)).tolist()
+    fill(
+        memory_file,
+        [
+            {"content": text, "embedding": vector, "embedding_model": DEFAULT_MODEL}
+            for text, vector in zip(DEPLOYS, foreign, strict=True)
+        ],
+    )
+    read = read_recallable_of(memory_file, (), DEFAULT_MODEL)
+    found = RecallIndex(read, embedder, words_suffice=True)
+    hits = search(found, SearchQuery("roll back billing"), timestamp(NOW))
+    assert "were made by another model" in str(hits.words_only)
+    assert hits[0].memory.content == DEPLOYS[1]
+
+
 def test_a_block_labels_each_line_and_contains_core_memories_for_any_question(
     memory_file: Path, block: Callable[..., ContextBlock]
 ) -> None:
@@ -292,7 +407,7 @@ def test_a_block_keeps_its_budget_and_skips_lines_that_do_not_fit(
     fill(memory_file, [LONG, SHORT])
     found = block("Who waters the plants?", budget)
     assert found.tokens <= budget
-    assert [line.memory.content for line in found.lines] == expected
+    assert [line.content for line in found.lines] == expected
 
 
 def test_a_memory_that_gives_orders_to_its_reader_is_left_out_of_a_block(
@@ -302,4 +417,4 @@ def test_a_memory_that_gives_orders_to_its_reader_is_left_out_of_a_block(
     fill(memory_file, [{"id": "bad", "content": order}, OTHERS[0]])
     found = block("plants")
     assert found.suspicious == ("bad",)
-    assert [line.memory.content for line in found.lines] == [OTHERS[0]]
+    assert [line.content for line in found.lines] == [OTHERS[0]]

@@ -120,6 +120,12 @@ def test_an_agent_recalls_what_it_remembered(memory_file: Path) -> None:
         assert (await ask(client, "recall", query="Ines", as_of="2020-01-01"))["hits"] == []
         block = await ask(client, "memory_block", query="Who waters the plants?", budget=100)
         assert "Ines waters the plants." in block["text"]
+        about = {"query": "Ines", "session": ["s-1"], "kind": ["fact", "preference"]}
+        assert [hit["id"] for hit in (await ask(client, "recall", **about))["hits"]] == [made["id"]]
+        assert "tea" not in (await ask(client, "memory_block", **about))["text"]
+        assert (await ask(client, "recall", query="the Eiffel tower"))["hits"] == []
+        assert found["words_only"] is None
+        assert (hit["newer"], hit["shared"]) == (None, False)
         return (await ask(client, "memory_stats"))["active"]["active"]
 
     assert in_this_process(conversation, memory_file, "--allow-writes") == 2

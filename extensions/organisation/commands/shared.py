@@ -57,6 +57,16 @@ def shared(
             help="With admit: the author is an agent, which may change facts of agents below it.",
         ),
     ] = None,
+    # Not `tag`, which is a setting of `add`.
+    tags: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--tag",
+            metavar="WORD",
+            allow_from_autoenv=False,
+            help="With publish: a tag, besides the category before the last / of NAME. Repeatable.",
+        ),
+    ] = None,
     as_of: Annotated[
         str | None,
         typer.Option(
@@ -76,12 +86,14 @@ def shared(
     and those of agents of lower seniority.
     """
     refuse_foreign(file)
+    if tags and action != "publish":
+        raise typer.BadParameter("--tag is only for publish.")
     _refuse_wrong_usage(action, name, text, author, human, seniority, as_of, reason)
     output = Output(json, quiet)
     if action in _READING:
         _show(file, action, name, as_of, output)
     else:
-        _change(file, action, str(name), text, str(author), reason, human, seniority, output)
+        _change(file, action, str(name), text, str(author), reason, human, seniority, tags, output)
 
 
 def _refuse_wrong_usage(
@@ -157,6 +169,7 @@ def _change(
     reason: str | None,
     human: bool,
     seniority: int | None,
+    tags: list[str] | None,
     output: Output,
 ) -> None:
     from slowwave.extensions.organisation.store.shared_facts import (
@@ -174,7 +187,7 @@ def _change(
     with open_writing(file) as opened:
         refuse_damaged(opened)
         if action == "publish":
-            entry, changed = publish(opened, request, name, str(text))
+            entry, changed = publish(opened, request, name, str(text), tags or ())
         elif action == "retract":
             entry, changed = retract(opened, request, name), True
         elif action == "admit":

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from slowwave.store.errors import NotFound, StoreError
 from slowwave.store.exchange import new_memory
 from slowwave.store.file import MemoryFile
-from slowwave.store.memories import add_memories
+from slowwave.store.memories import add_memories, read_memory
 from slowwave.store.records import json_text, new_id
 from slowwave.store.shared_tenant import SHARED_TENANT
 
@@ -52,11 +53,12 @@ def entries_until(entries: list[SharedEntry], as_of: str | None) -> list[SharedE
 
 
 def publish(
-    file: MemoryFile, request: WriteRequest, name: str, text: str
+    file: MemoryFile, request: WriteRequest, name: str, text: str, tags: Sequence[str] = ()
 ) -> tuple[SharedEntry, bool]:
     """Publish a fact, or its next version; return whether anything changed.
 
-    Raises `NotAllowed`, and `StoreError` for an invalid text.
+    The category of a fact, what its name has before the last slash, is its first tag. Raises
+    `NotAllowed`, and `StoreError` for an invalid text.
     """
     _refuse_name(name, "a fact")
     if not text.strip() or len(text) > _MAX_FACT:
@@ -66,12 +68,16 @@ def publish(
         author = allowed(entries, request.author)
         last = latest(entries, name, of_a_fact=True)
         refuse_fact(author, "publish", last)
+        category = name.rpartition("/")[0]
+        wanted = tuple(dict.fromkeys([*([category] if category else []), *tags]))
         if last is not None and last.operation == "publish" and last.content == text:
-            return last, False
+            published = read_memory(file, str(last.memory_id))
+            if not tags or published.tags == wanted:
+                return last, False
         entry = replace(_next(entries, request, author, last), operation="publish", subject=name)
         entry = replace(entry, content=text, memory_id=new_id())
         append(file, entry)
-        _write_memory(file, entry, last)
+        _write_memory(file, entry, last, wanted)
         return entry, True
 
 
@@ -157,7 +163,9 @@ def _next(
     )
 
 
-def _write_memory(file: MemoryFile, entry: SharedEntry, last: SharedEntry | None) -> None:
+def _write_memory(
+    file: MemoryFile, entry: SharedEntry, last: SharedEntry | None, tags: Sequence[str]
+) -> None:
     """Let a memory say what was published, in place of the version before."""
     from datetime import datetime
 
@@ -169,6 +177,7 @@ def _write_memory(file: MemoryFile, entry: SharedEntry, last: SharedEntry | None
             "layer": "stable",
             "origin": entry.kind,
             "pinned": True,
+            "tags": list(tags),
             "source": f"shared by {entry.author}",
             "metadata": {"fact": entry.subject, "version": entry.version, "author": entry.author},
         },

@@ -13,6 +13,7 @@ from cli_calls import Cli
 from commands import setting
 from nights import execute, fill, night, of_one_thing, picture, rows, told
 
+from slowwave.consolidation.agent import AgentMemory
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.extensions.organisation.store.shared_facts import (
     WriteRequest,
@@ -477,3 +478,40 @@ def test_a_shared_fact_is_nothing_new_that_a_night_waits_for(org: Path, cli: Cli
     cli("shared", org, "publish", "billing-port", PORT, "--author", "aino")
     ended = cli("maintain", org, "--consolidate", setting("min_new", "1"), "--json")
     assert ended.json["gate"]["found"] == 0
+
+
+def test_shared_facts_are_recalled_with_an_agents_own_memories_which_come_first(
+    org: Path, cli: Cli
+) -> None:
+    run = Run(org, cli)
+    run("publish", "billing/port", PORT, "--tag", "deploy", by="aino")
+    published = ("publish", "billing/port", PORT)
+    assert not run(*published, by="aino")["changed"]
+    assert run(*published, "--tag", "prod", by="aino")["changed"]
+    with AgentMemory(org, "support") as memory:
+        memory.add(PORT)
+        own, shared = memory.recall("Where does billing listen?")
+        assert (own.memory.tenant, shared.memory.tenant) == ("support", "shared")
+        assert (own.is_shared, shared.is_shared) == (False, True)
+        assert own.relevance == pytest.approx(shared.relevance)
+        (alone,) = memory.recall("Where does billing listen?", shared=False)
+        assert alone.memory == own.memory
+        assert memory.recall("billing", tags=["billing"])[0].memory.tags == ("billing", "prod")
+        assert f"[working] {PORT}" in memory.block("Where does billing listen?").text
+    with AgentMemory(org, "sales") as memory:
+        line = memory.block("Where does billing listen?").lines[0]
+        assert (line.label, line.text) == ("shared", f"[shared fact, billing, prod] {PORT}")
+    found = ("recall", org, "billing port", "--tenant", "support")
+    assert "shared stable" in cli(*found, "--shared").out
+    assert "shared" not in cli(*found).out
+
+
+def test_a_tenant_of_that_name_without_published_facts_is_nobody_elses(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "memory.db"
+    create_file(path)
+    for tenant in ("shared", "support"):
+        execute(path, "INSERT INTO memories (content, tenant) VALUES (?, ?)", PORT, tenant)
+    with AgentMemory(path, "support") as memory:
+        assert [hit.memory.tenant for hit in memory.recall("billing port")] == ["support"]

@@ -1,0 +1,156 @@
+"""What `AgentMemory` finds for a question: hits, and blocks for a prompt."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TypedDict, Unpack, get_args
+
+from slowwave.consolidation.recall.block import (
+    BlockOptions,
+    ContextBlock,
+    compose_block,
+    estimated_tokens,
+)
+from slowwave.consolidation.recall.index import Recallable, RecallIndex, read_recallable_of
+from slowwave.consolidation.recall.search import Hits, SearchQuery, search
+from slowwave.consolidation.thresholds import MIN_RELEVANCE, WORTHS
+from slowwave.consolidation.vectors.embedder import Embedder
+from slowwave.consolidation.vectors.matrix import TextVectors
+from slowwave.store.cache import count_changes
+from slowwave.store.errors import StoreError
+from slowwave.store.file import open_reading
+from slowwave.store.memories import tenants
+from slowwave.store.memory_filter import Filter
+from slowwave.store.records import LAYERS, Kind, timestamp
+from slowwave.store.shared_tenant import shared_tenants
+
+
+class RecallOptions(TypedDict, total=False):
+    """Which memories `recall` and `block` search, and how; absent ones match any."""
+
+    kind: str | Sequence[str] | None
+    layer: str | Sequence[str] | None
+    # At least one of these.
+    tags: Sequence[str]
+    session: str | Sequence[str] | None
+    # Bounds of `observed_at`; times without an offset are UTC.
+    since: datetime | None
+    until: datetime | None
+    # Search what was valid then.
+    as_of: datetime | None
+    # The decay of old memories, exp(-recency x hours), 0 or more.
+    recency: float | None
+    # Demote hits that repeat better ones.
+    diverse: bool
+    # Without a hit this relevant, 0 to 1, nothing is found; hits less than a third as relevant are
+    # left out. By default `slowwave.consolidation.thresholds.MIN_RELEVANCE`.
+    min_relevance: float
+    # Whether to search shared knowledge, too; by default, yes.
+    shared: bool
+
+
+@dataclass
+class Recaller:
+    """Searches the memories of one tenant; its index is rebuilt when the file changes."""
+
+    path: Path
+    tenant: str
+    embedder: Embedder
+    clock: Callable[[], datetime]
+    _index: RecallIndex | None = None
+    # The identity and the change counts of the indexed file.
+    _state: tuple[int, ...] = ()
+
+    def recall(self, query: str, limit: int, **options: Unpack[RecallOptions]) -> Hits:
+        """Return what is relevant to a question, best first. Raises `StoreError`."""
+        wish = self._query(query, limit, options)
+        return search(self._current_index(), wish, timestamp(self.clock()))
+
+    def block(
+        self,
+        query: str,
+        block: BlockOptions,
+        tokens_of: Callable[[str], int] = estimated_tokens,
+        **options: Unpack[RecallOptions],
+    ) -> ContextBlock:
+        """Return a context block for a prompt. Raises `StoreError`."""
+        if any(isinstance(texts, str) for texts in block.fragments.values()):
+            raise StoreError("The fragments of a source must be a list of texts.")
+        for name, worth in block.worths.items():
+            refuse_unknown("worth", name, (*WORTHS, *block.fragments))
+            if not 0.0 <= worth <= 1.0:
+                raise StoreError(f"The worth of {name} must be from 0 to 1, not {worth}.")
+        wish, now = self._query(query, 0, options), timestamp(self.clock())
+        return compose_block(self._current_index(), wish, block, now, tokens_of)
+
+    def forget(self) -> None:
+        """Drop the index."""
+        if self._index is not None:
+            self._index.words.close()
+            self._index = None
+
+    def _query(self, query: str, limit: int, options: RecallOptions) -> SearchQuery:
+        """Return a checked query. Raises `StoreError`, and TypeError for an unknown option."""
+        if unknown := sorted(options.keys() - RecallOptions.__annotations__.keys()):
+            raise TypeError(f"unexpected keyword argument '{unknown[0]}'")
+        kinds, layers = _texts(options.get("kind")), _texts(options.get("layer"))
+        for kind in kinds:
+            refuse_unknown("kind", kind, get_args(Kind))
+        for layer in layers:
+            refuse_unknown("layer", layer, LAYERS)
+        tags = options.get("tags") or ()
+        if isinstance(tags, str):
+            raise StoreError(f"Tags must be a list: ['{tags}'].")
+        recency, least = options.get("recency"), options.get("min_relevance", MIN_RELEVANCE)
+        if recency is not None and not recency >= 0.0:
+            raise StoreError(f"Recency must be at least 0, not {recency}.")
+        if not 0.0 <= least <= 1.0:
+            raise StoreError(f"The minimum relevance must be from 0 to 1, not {least}.")
+        chosen = Filter(
+            () if options.get("shared", True) else (self.tenant,),
+            kinds,
+            layers,
+            tuple(tags),
+            _texts(options.get("session")),
+            to_timestamp(options.get("since")),
+            to_timestamp(options.get("until")),
+        )
+        as_of, diverse = to_timestamp(options.get("as_of")), options.get("diverse", False)
+        return SearchQuery(query, limit, chosen, as_of, recency, diverse, least)
+
+    def _current_index(self) -> RecallIndex:
+        with open_reading(self.path) as file:
+            searched = {self.tenant, *shared_tenants(file)}.intersection(tenants(file))
+            counts = [count_changes(file, tenant) for tenant in sorted(searched)]
+            found = self.path.stat()
+            # A replacement of the file may have the same change counts.
+            state = found.st_dev, found.st_ino, found.st_mtime_ns, *counts
+        # Embedding that failed may succeed now.
+        if self._index is None or self._state != state or self._index.words_only is not None:
+            self.forget()
+            self._state = state
+            recallable = Recallable((), (), TextVectors((), ()))
+            if searched:
+                recallable = read_recallable_of(self.path, sorted(searched), self.embedder.name)
+            self._index = RecallIndex(recallable, self.embedder, words_suffice=True)
+        return self._index
+
+
+def _texts(given: str | Sequence[str] | None) -> tuple[str, ...]:
+    return (given,) if isinstance(given, str) else tuple(given or ())
+
+
+def to_timestamp(moment: datetime | None) -> str | None:
+    """Return a time as the file stores it; without an offset it is UTC."""
+    if moment is None:
+        return None
+    return timestamp(moment if moment.tzinfo else moment.replace(tzinfo=UTC))
+
+
+def refuse_unknown(what: str, name: str, known: Sequence[str]) -> None:
+    """Refuse a name that is not among the known ones. Raises `StoreError`."""
+    if name not in known:
+        raise StoreError(f"There is no {what} '{name}'.", f"There are: {', '.join(known)}.")
