@@ -31,6 +31,7 @@ from .commands import (
     apply,
     check,
     conflicts,
+    correct,
     dream,
     eval_,
     export,
@@ -72,7 +73,6 @@ COMMANDS: dict[str, Command] = {
     "dream": dream.dream,
     "questions": questions.questions,
     "answer": answer.answer,
-    "conflicts": conflicts.conflicts,
     "log": log.log,
     "undo": undo.undo,
     "eval": eval_.eval_,
@@ -80,6 +80,7 @@ COMMANDS: dict[str, Command] = {
     "list": list_.list_,
     "show": show.show,
     "add": add.add,
+    "correct": correct.correct,
     "ingest": ingest.ingest,
     "import": import_.import_,
     "export": export.export,
@@ -96,6 +97,10 @@ REVIEW_COMMANDS: dict[str, Command] = {
     "ask": review.ask,
     "apply": apply.apply,
 }
+CONFLICT_COMMANDS: dict[str, Command] = {
+    "list": conflicts.list_conflicts,
+    "resolve": conflicts.resolve,
+}
 # The panels of the first help screen, in its order.
 PANELS = {
     "Consolidate": ("maintain", "dream", "review", "conflicts", "log", "undo"),
@@ -104,7 +109,11 @@ PANELS = {
     "Operate": ("check", "mcp"),
 }
 # What only --help-all lists besides them.
-MORE = {"Consolidate": ("questions", "answer", "eval"), "Operate": ("model-check",)}
+MORE = {
+    "Consolidate": ("questions", "answer", "eval"),
+    "Write": ("correct",),
+    "Operate": ("model-check",),
+}
 _PANEL_OF = {
     name: panel for panels in (PANELS, MORE) for panel, names in panels.items() for name in names
 }
@@ -204,8 +213,11 @@ app = group_of(
     COMMANDS,
     _InPanels,
 )
-review_app = group_of("review", "Decide about pending proposals.", REVIEW_COMMANDS, VerbGroup)
-app.add_typer(review_app, rich_help_panel=_PANEL_OF["review"])
+for _name, _help, _verbs in (
+    ("review", "Decide about pending proposals.", REVIEW_COMMANDS),
+    ("conflicts", "List memories that contradict each other, and settle them.", CONFLICT_COMMANDS),
+):
+    app.add_typer(group_of(_name, _help, _verbs, VerbGroup), rich_help_panel=_PANEL_OF[_name])
 
 
 def _show_version(wanted: bool) -> None:

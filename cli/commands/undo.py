@@ -13,7 +13,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from slowwave.cli.arguments.options import ConfigOption, FileArgument, JsonOption, QuietOption
+from slowwave.cli.arguments.options import (
+    ConfigOption,
+    FileArgument,
+    JsonOption,
+    QuietOption,
+    RehearseOption,
+)
 from slowwave.cli.files.places import on_place
 from slowwave.cli.terminal.exits import Code
 from slowwave.cli.terminal.output import Output, clean
@@ -73,14 +79,7 @@ def undo(
             help="Undo this run and all later ones, the latest first.",
         ),
     ] = None,
-    rehearse: Annotated[
-        bool,
-        typer.Option(
-            "--dry-run",
-            allow_from_autoenv=False,
-            help="Report whether it can be done, and change nothing.",
-        ),
-    ] = False,
+    rehearse: RehearseOption = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
     wiki: WikiOption = None,
     config: ConfigOption = None,

@@ -78,7 +78,10 @@ def holders_at(memories: Sequence[Memory], edges: Iterable[Edge], moment: str) -
 
 
 def _ends(edges: Iterable[Edge], by_id: Mapping[str, Memory]) -> dict[str, str]:
-    """Return when a later source of an update replaced each earlier one, by id."""
+    """Return when a later source of an update replaced each earlier one, by id.
+
+    A source that a person found wrong although it is later ended when it was superseded.
+    """
     updates: dict[str, set[str]] = {}
     for edge in edges:
         if edge.operation == "update":
@@ -88,8 +91,11 @@ def _ends(edges: Iterable[Edge], by_id: Mapping[str, Memory]) -> dict[str, str]:
         # One of the sources may have replaced the others itself.
         members = [by_id[memory_id] for memory_id in (*sources, derived) if memory_id in by_id]
         members = [memory for memory in members if memory.id != derived or memory.generation == 0]
-        members.sort(key=lambda memory: (memory.observed_at, memory.id))
+        members.sort(key=lambda memory: (memory.id == derived, memory.observed_at, memory.id))
         for earlier, later in pairwise(members):
-            if later.observed_at > earlier.observed_at:
-                ends[earlier.id] = min(later.observed_at, ends.get(earlier.id, NEVER))
+            end = later.observed_at
+            if end < earlier.observed_at:
+                end = earlier.superseded_at or NEVER
+            if end > earlier.observed_at:
+                ends[earlier.id] = min(end, ends.get(earlier.id, NEVER))
     return ends
