@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -49,20 +48,15 @@ def correction_as_text(done: Correction, file: Path, dry_run: bool) -> str:
     return "\n".join(lines)
 
 
-def similar_as_json(found: Iterable[Similar]) -> list[dict[str, Any]]:
-    """Return memories that repeat or contradict a new text."""
-    return [
-        {**_named(similar.memory), "relation": similar.relation, "why": similar.why}
-        for similar in found
-    ]
+def similar_as_json(similar: Similar) -> dict[str, Any]:
+    """Return a memory that repeats or contradicts a new text."""
+    return {**_named(similar.memory), "relation": similar.relation, "why": similar.why}
 
 
-def similar_as_text(found: Sequence[Similar]) -> list[str]:
-    """Return a line for each of them."""
-    return [
-        f"Perhaps a {similar.relation} of {_line(similar.memory)} ({clean(similar.why)})"
-        for similar in found
-    ]
+def similar_as_text(similar: Similar) -> str:
+    """Return the same as a line."""
+    verb = "Repeats" if similar.relation == "duplicate" else "Contradicts"
+    return f"{verb} {_line(similar.memory)} ({clean(similar.why)})"
 
 
 def _named(memory: Memory | Ancestor) -> dict[str, Any]:
