@@ -93,7 +93,13 @@ CALLS: dict[str, list[str]] = {
     "show": ["show {file} {memory}", "show {file} {memory} --lineage"],
     "recall": ["recall {file} kettle", "recall {file} kettle --archived"],
     "eval": ["eval {file} --self", "eval {file} {questions}"],
-    "conflicts": ["conflicts {file}"],
+    "conflicts list": ["conflicts {file}"],
+    "conflicts resolve": ["1 conflicts resolve {file} 0000 --both"],
+    "correct": [
+        "correct {file} {memory} --pin",
+        "correct {file} {memory} --text Another-text.",
+        "correct {other} {memory} --retract",
+    ],
     "log": [
         "log {file}",
         "log {file} {run}",
@@ -296,6 +302,9 @@ TOOLS: dict[str, Callable[[dict[str, str]], dict[str, object]]] = {
     "consolidation_questions": lambda _: {},
     "consolidation_answer": lambda _: {"answers": []},
     "consolidate_propose": lambda places: {"ids": [places["memory"]] * 2, "text": "No."},
+    "pin": lambda places: {"memory_id": places["memory"]},
+    "correct": lambda places: {"memory_id": places["left"], "text": "The kettle is red."},
+    "retract": lambda places: {"memory_id": places["wrong"]},
     "feedback": lambda places: {"memory_id": places["memory"], "helpful": True},
     "undo": lambda places: {"run_or_proposal": places["run"]},
 }
@@ -339,6 +348,11 @@ def test_no_call_of_an_agents_own_program_opens_a_database_by_hand(tmp_path: Pat
         call("trace", added)
         call("feedback", added, helpful=True)
         call("waiting")
+        call("similar", "The kettle is red.")
+        call("pin", added)
+        call("pin", added, False, by="human")
+        corrected = call("correct", added, "The kettle is red.")
+        call("retract", corrected.memory.id)
         first = call("consolidate", dry_run=True).results[0]
         call("decline", first.proposal.id, "no")
         ran = call("consolidate")
@@ -351,5 +365,5 @@ def test_no_call_of_an_agents_own_program_opens_a_database_by_hand(tmp_path: Pat
         with pytest.raises(Exception, match=r"."):
             call("apply", "0" * 32)
     assert called == {
-        name for name, value in vars(AgentMemory).items() if callable(value) and name[0] != "_"
+        name for name in dir(AgentMemory) if callable(getattr(AgentMemory, name)) and name[0] != "_"
     }
