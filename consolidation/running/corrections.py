@@ -125,7 +125,8 @@ class Corrector:
 
     def keep(self, kept_id: str, rivals: Sequence[str]) -> Correction:
         """Supersede the memories that contradict one, by that one."""
-        (kept,), wrong = self._find([kept_id]), self._find_wrong(rivals)
+        kept = self._find([kept_id, *rivals])[0]
+        wrong = [memory for memory in self._find_wrong(rivals) if memory.id != kept.id]
         derived = self._derived_from(wrong)
         decided = self._decision("keep", [kept, *wrong], survivor=kept.id, draft=kept.content)
         self._carry_out(

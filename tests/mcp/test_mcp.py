@@ -390,7 +390,7 @@ def test_an_agents_word_replaces_pins_and_retracts_but_nothing_of_a_person(
         left = {each["id"] for each in done[0]["left"]}
         assert left == {first["id"], copied["id"], second["id"]}
         made = done[0]["memory"]["id"]
-        assert [hit["id"] for hit in (await ask(client, "recall", query="port"))["hits"]][0] == made
+        assert (await ask(client, "recall", query="port"))["hits"][0]["id"] == made
         traced = await ask(client, "trace", memory_id=made)
         assert {source["id"] for source in traced["sources"]} == left
         for tool, more in (("correct", {"text": "No."}), ("retract", {})):

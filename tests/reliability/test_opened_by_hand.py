@@ -191,12 +191,17 @@ def places(tmp_path: Path, lived_in: bytes, waiting: tuple[bytes, str]) -> dict[
         (tmp_path / f"{name}.txt").write_text(text, "utf-8")
         found[name] = str(tmp_path / f"{name}.txt")
     (left,) = rows(file, "SELECT id FROM memories WHERE status = 'superseded' LIMIT 1")
+    # Two that the night did not change.
+    untouched = "SELECT id FROM memories WHERE id NOT IN (SELECT json_extract(row_key, '$.id') "
+    wrong, false = rows(file, f"{untouched} FROM journal WHERE table_name = 'memories') LIMIT 2")
     (night,) = rows(file, "SELECT id FROM runs LIMIT 1")
     (proposal,) = rows(pending, "SELECT key FROM proposals WHERE state = 'pending' LIMIT 1")
     return found | {
         "other": str(tmp_path / "other.db"),
         "pending": str(pending),
         "superseded": left["id"],
+        "wrong": wrong["id"],
+        "false": false["id"],
         "run": night["id"],
         "proposal": proposal["key"],
     }
@@ -303,8 +308,8 @@ TOOLS: dict[str, Callable[[dict[str, str]], dict[str, object]]] = {
     "consolidation_answer": lambda _: {"answers": []},
     "consolidate_propose": lambda places: {"ids": [places["memory"]] * 2, "text": "No."},
     "pin": lambda places: {"memory_id": places["memory"]},
-    "correct": lambda places: {"memory_id": places["left"], "text": "The kettle is red."},
-    "retract": lambda places: {"memory_id": places["wrong"]},
+    "correct": lambda places: {"memory_id": places["wrong"], "text": "The kettle is red."},
+    "retract": lambda places: {"memory_id": places["false"]},
     "feedback": lambda places: {"memory_id": places["memory"], "helpful": True},
     "undo": lambda places: {"run_or_proposal": places["run"]},
 }
