@@ -108,6 +108,8 @@ def carry_out(
     done = place.rehearse(do) if rehearse else place.change(do)
     pages = write_after_change(wiki, place)
     named = {"command": command, "file": str(place.named), "dry_run": rehearse}
-    output.result({**named, **correction_as_json(done), **pages.as_json()})
+    # A rehearsal's run is in no file.
+    found = correction_as_json(done) | ({"run": None} if rehearse else {})
+    output.result({**named, **found, **pages.as_json()})
     output.show(correction_as_text(done, place.named, rehearse))
     raise typer.Exit(pages.tell(output, Code.DONE))

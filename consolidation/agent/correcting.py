@@ -15,7 +15,7 @@ from slowwave.store.records import timestamp
 
 
 class Correcting(ABC):
-    """Corrects, pins and retracts memories of one tenant, each as a run that `undo` takes back.
+    """Corrects, pins and retracts memories of one tenant, each as a run that `undo` undoes.
 
     by: whose word it is. An agent's changes no memory that is human, pinned or core. Ids may be
     shortened to four characters. Each method raises `StoreError` if nothing was changed.
