@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Literal
+from types import MappingProxyType
+from typing import Any, Literal
 
 from slowwave.consolidation.proposals import Usage, derived_trust, method_key
 from slowwave.consolidation.text.token_count import count_tokens
@@ -88,10 +89,7 @@ class Corrector:
             changes.add_memory(new)
             self._supersede(changes, new, wrong)
 
-        derived = self._derived_from(wrong)
-        decided = self._decision("correct", wrong, derived=new.id, draft=new.content)
-        self._carry_out("correct", decided, wrong, write)
-        return Correction("correct", decided.run_id, new, tuple(wrong), derived)
+        return self._carry_out("correct", wrong, write, memory=new, left=wrong)
 
     def pin(self, memory_id: str, pinned: bool = True) -> Correction:
         """Pin or unpin a memory: no run supersedes, expires or archives a pinned one."""
@@ -103,11 +101,11 @@ class Corrector:
         if not pinned:
             self._refuse_protected([memory])
         columns = {"pinned": int(pinned), "updated_at": timestamp(self.now)}
-        decided = self._decision(way, [memory], survivor=memory.id, draft=memory.content)
-        self._carry_out(
-            way, decided, [memory], lambda changes: changes.update_memory(memory.id, columns)
-        )
-        return Correction(way, decided.run_id, replace(memory, pinned=pinned))
+
+        def write(changes: ProposalChanges) -> None:
+            changes.update_memory(memory.id, columns)
+
+        return self._carry_out(way, [memory], write, memory=replace(memory, pinned=pinned))
 
     def retract(self, memory_id: str) -> Correction:
         """Archive a memory, because it is wrong and nothing replaces it."""
@@ -118,32 +116,24 @@ class Corrector:
             for memory in wrong:
                 changes.update_memory(memory.id, columns)
 
-        derived = self._derived_from(wrong)
-        decided = self._decision("retract", wrong)
-        self._carry_out("retract", decided, wrong, write)
-        return Correction("retract", decided.run_id, None, tuple(wrong), derived)
+        return self._carry_out("retract", wrong, write, left=wrong)
 
     def keep(self, kept_id: str, rivals: Sequence[str]) -> Correction:
         """Supersede the memories that contradict one, by that one."""
         kept = self._find([kept_id, *rivals])[0]
         wrong = [memory for memory in self._find_wrong(rivals) if memory.id != kept.id]
-        derived = self._derived_from(wrong)
-        decided = self._decision("keep", [kept, *wrong], survivor=kept.id, draft=kept.content)
-        self._carry_out(
-            "keep", decided, [kept, *wrong], lambda changes: self._supersede(changes, kept, wrong)
-        )
-        return Correction("keep", decided.run_id, kept, tuple(wrong), derived)
+
+        def write(changes: ProposalChanges) -> None:
+            self._supersede(changes, kept, wrong)
+
+        return self._carry_out("keep", [kept, *wrong], write, memory=kept, left=wrong)
 
     def allow(self, pairs: Sequence[tuple[str, str]]) -> Correction:
         """Record of pairs of memories that both are right, so that no conflict lists them again."""
         memories = self._find([memory_id for pair in pairs for memory_id in pair])
         hash_of = {memory.id: memory.content_hash for memory in memories}
-        decided = replace(
-            self._decision("both", memories),
-            numbers={BOTH_RIGHT: [[hash_of[earlier], hash_of[later]] for earlier, later in pairs]},
-        )
-        self._carry_out("both", decided, memories, lambda changes: None)
-        return Correction("both", decided.run_id, None)
+        texts = [[hash_of[earlier], hash_of[later]] for earlier, later in pairs]
+        return self._carry_out("both", memories, lambda _: None, numbers={BOTH_RIGHT: texts})
 
     def _find(self, ids: Sequence[str]) -> list[Memory]:
         """Return active memories of one tenant, each once, in the order of their ids."""
@@ -240,49 +230,50 @@ class Corrector:
             },
         )
 
-    def _decision(
-        self,
-        way: Way,
-        memories: Sequence[Memory],
-        survivor: str | None = None,
-        derived: str | None = None,
-        draft: str | None = None,
-    ) -> Decision:
-        run_id, ids = new_id(), tuple(memory.id for memory in memories)
-        return Decision(
-            run_id=run_id,
-            # Of its own for each run: the same word may be given again.
-            key=content_hash(json_text([run_id, ids]))[:32],
-            operation="update",
-            tenant=memories[0].tenant,
-            sources=ids,
-            survivor=survivor,
-            derived=derived,
-            state="applied",
-            draft=draft,
-            reason=f"{_WHO[self.by]} {_DID[way]}",
-            why=None,
-            numbers={},
-            decided_at=timestamp(self.now),
-        )
-
     def _carry_out(
         self,
         way: Way,
-        decision: Decision,
-        memories: Sequence[Memory],
+        about: Sequence[Memory],
         write: Callable[[ProposalChanges], None],
-    ) -> None:
-        """Write and record a decision in a run of its own. memories: as they were read."""
-        run, tenant = RunRecord(decision.run_id, self.now), decision.tenant
+        *,
+        memory: Memory | None = None,
+        left: Sequence[Memory] = (),
+        numbers: Mapping[str, Any] = MappingProxyType({}),
+    ) -> Correction:
+        """Write a word in a run of its own, and record it as an applied proposal.
+
+        about: the memories that it is about, as they were read. memory, left: as in `Correction`.
+        numbers: recorded with the proposal.
+        """
+        run, now = RunRecord(new_id(), self.now), timestamp(self.now)
+        ids, tenant = tuple(each.id for each in about), about[0].tenant
+        named = None if memory is None else memory.id
+        decision = Decision(
+            run_id=run.run_id,
+            # Of its own for each run: the same word may be given again.
+            key=content_hash(json_text([run.run_id, ids]))[:32],
+            operation="update",
+            tenant=tenant,
+            sources=ids,
+            survivor=named if named in ids else None,
+            derived=None if named in ids else named,
+            state="applied",
+            draft=None if memory is None else memory.content,
+            reason=f"{_WHO[self.by]} {_DID[way]}",
+            why=None,
+            numbers=dict(numbers),
+            decided_at=now,
+        )
+        derived = self._derived_from(left)
         before = count_memories(self.file, [tenant], count_tokens)
         with run.begun(self.file, {"tenant": [tenant], DECIDED: way}):
             with self.file.transaction():
-                self._refuse_changed(memories)
-                write(ProposalChanges(self.file, run.run_id, decision.key, timestamp(self.now)))
+                self._refuse_changed(about)
+                write(ProposalChanges(self.file, run.run_id, decision.key, now))
                 keep_decision(self.file, decision)
             after = count_memories(self.file, [tenant], count_tokens)
             run.end(self.file, "done", run_report(before, after, [decision.state], Usage()))
+        return Correction(way, run.run_id, memory, tuple(left), derived)
 
     def _refuse_changed(self, memories: Sequence[Memory]) -> None:
         """Raise `StoreError` if an agent changed one of the memories since it was read."""
