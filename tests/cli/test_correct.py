@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 from cli_calls import Cli
-from nights import fill, picture, rows, told
+from model_nights import a_fact, served
+from model_server import oracle
+from nights import TWINS, fill, picture, rows, told
 from reliability.histories import GIVEN_BACK
 
 PORTS = [f"The database listens on port {port}." for port in (5432, 5433)]
@@ -110,3 +112,22 @@ def test_add_names_what_a_new_memory_repeats_or_contradicts_and_adds_it(
     again = cli("add", ports, PORTS[0].upper(), "--json").json
     assert again["id"] in {row["id"] for row in rows(ports, "SELECT id FROM memories")}
     assert cli("add", ports, "Whales sing at night.", "--json").json["similar"] == []
+
+
+def test_undo_says_what_is_not_proposed_again_and_by_which_model(
+    memory_file: Path, cli: Cli
+) -> None:
+    fill(memory_file, a_fact())
+    with served(oracle) as options:
+        assert cli("maintain", memory_file, *options).code == 0
+        undone = cli("undo", memory_file)
+        assert "not be proposed again by openai/scripted, unless" in undone.err
+        again = cli("maintain", memory_file, *options, "--json").json["proposals"]
+        other = ("--model", "openai/another")
+        others = cli("maintain", memory_file, *other, "--json").json["proposals"]
+    assert (again, [each["state"] for each in others]) == ([], ["applied"])
+    assert cli("undo", memory_file).code == 0
+    fill(memory_file, told(TWINS, "twin"))
+    cli("maintain", memory_file)
+    assert "not be proposed again, unless" in cli("undo", memory_file).err
+    assert cli("maintain", memory_file, "--json").json["proposals"] == []
