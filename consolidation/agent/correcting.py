@@ -32,7 +32,7 @@ class Correcting(ABC):
     def similar(self, text: str) -> list[Similar]:
         """Return the active memories that repeat or contradict a text, nearest first.
 
-        They are found by words, without a model: before or after `add`, which stores a text either
+        They are found by words, without a model. Call it before `add`, which stores a text either
         way. Raises `StoreError` and `ConsolidationError`.
         """
         with open_reading(self._path) as file:
