@@ -32,6 +32,7 @@ from .commands import (
     audit,
     check,
     conflicts,
+    correct,
     dream,
     eval_,
     export,
@@ -74,7 +75,6 @@ COMMANDS: dict[str, Command] = {
     "dream": dream.dream,
     "questions": questions.questions,
     "answer": answer.answer,
-    "conflicts": conflicts.conflicts,
     "audit": audit.audit,
     "log": log.log,
     "undo": undo.undo,
@@ -84,6 +84,7 @@ COMMANDS: dict[str, Command] = {
     "show": show.show,
     "rules": rules.rules,
     "add": add.add,
+    "correct": correct.correct,
     "ingest": ingest.ingest,
     "import": import_.import_,
     "export": export.export,
@@ -99,6 +100,10 @@ REVIEW_COMMANDS: dict[str, Command] = {
     "edit": review.edit,
     "apply": apply.apply,
 }
+CONFLICT_COMMANDS: dict[str, Command] = {
+    "list": conflicts.list_conflicts,
+    "resolve": conflicts.resolve,
+}
 # The panels of the first help screen, in its order.
 PANELS = {
     "Consolidate": ("maintain", "dream", "review", "conflicts", "log", "undo"),
@@ -111,6 +116,8 @@ MORE = {
     "Consolidate": ("questions", "answer", "eval"),
     "Read": ("rules",),
     "Operate": ("audit", "model-check"),
+    "Write": ("correct",),
+    "Operate": ("model-check",),
 }
 _PANEL_OF = {
     name: panel for panels in (PANELS, MORE) for panel, names in panels.items() for name in names
@@ -211,8 +218,11 @@ app = group_of(
     COMMANDS,
     _InPanels,
 )
-review_app = group_of("review", "Decide about pending proposals.", REVIEW_COMMANDS, VerbGroup)
-app.add_typer(review_app, rich_help_panel=_PANEL_OF["review"])
+for _name, _help, _verbs in (
+    ("review", "Decide about pending proposals.", REVIEW_COMMANDS),
+    ("conflicts", "List memories that contradict each other, and settle them.", CONFLICT_COMMANDS),
+):
+    app.add_typer(group_of(_name, _help, _verbs, VerbGroup), rich_help_panel=_PANEL_OF[_name])
 
 
 def _show_version(wanted: bool) -> None:

@@ -339,22 +339,42 @@ class Result:
     fault: str | None = None
 
 
-def group_numbers(conflicts: Sequence[Conflict]) -> list[int]:
-    """Return the group number of each conflict: conflicts that share a memory are one group.
+@dataclass(frozen=True)
+class ConflictGroup:
+    """Conflicts that share memories, which a person settles together."""
 
-    Groups are numbered from 1, in order.
-    """
-    groups: list[set[str]] = []
+    conflicts: tuple[Conflict, ...]
+
+    @property
+    def memories(self) -> frozenset[str]:
+        """The ids of the memories in conflict."""
+        return frozenset(memory for conflict in self.conflicts for memory in conflict.sources)
+
+    @property
+    def id(self) -> str:
+        """A hash of its memories: with another memory it is another group."""
+        return hashlib.sha256(json_text(sorted(self.memories)).encode()).hexdigest()[:12]
+
+    def rivals_of(self, memory_id: str) -> list[str]:
+        """Return the memories that contradict one of the group."""
+        return [
+            rival
+            for conflict in self.conflicts
+            if memory_id in conflict.sources
+            for rival in conflict.sources
+            if rival != memory_id
+        ]
+
+
+def group_conflicts(conflicts: Sequence[Conflict]) -> list[ConflictGroup]:
+    """Return conflicts by group, in the order of the first of each."""
+    group_of: dict[str, list[Conflict]] = {}
     for conflict in conflicts:
-        joined = set(conflict.sources)
-        joined.update(*(group for group in groups if not joined.isdisjoint(group)))
-        groups = [*(group for group in groups if joined.isdisjoint(group)), joined]
-    group_of = {memory: at for at, group in enumerate(groups) for memory in group}
-    numbers: dict[int, int] = {}
-    return [
-        numbers.setdefault(group_of[conflict.sources[0]], len(numbers) + 1)
-        for conflict in conflicts
-    ]
+        left, right = (group_of.get(memory, []) for memory in conflict.sources)
+        joined = [*left, *(right if right is not left else ()), conflict]
+        group_of |= dict.fromkeys((memory for each in joined for memory in each.sources), joined)
+    found = (group_of[conflict.sources[0]] for conflict in conflicts)
+    return [ConflictGroup(tuple(group)) for group in {id(group): group for group in found}.values()]
 
 
 def derived_trust(trusts: Iterable[float]) -> float:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from .errors import ChangedSince
 from .file import MemoryFile
-from .lineage import Ancestor, trace_derived
+from .lineage import Ancestor, read_active_derived
 from .memories import read_memory
 from .records import Memory
 from .undo.undo import undo_proposal
@@ -45,7 +45,9 @@ def judge(file: MemoryFile, memory_id: str, helpful: bool, now: str) -> Feedback
         file.db.conn.execute(
             "UPDATE memories SET trust = ?, updated_at = ? WHERE id = ?", [trust, now, memory.id]
         )
-        return Feedback(memory, trust, () if helpful else tuple(_made_from(file, memory.id)))
+        return Feedback(
+            memory, trust, () if helpful else tuple(read_active_derived(file, memory.id))
+        )
 
 
 def must_be_undone(judged: Feedback) -> bool:
@@ -69,19 +71,6 @@ def undo_derived(file: MemoryFile, memory_id: str, now: str) -> tuple[tuple[str,
             return tuple(undone), error.message
         undone.append(key)
     return tuple(undone), None
-
-
-def _made_from(file: MemoryFile, memory_id: str) -> list[Ancestor]:
-    """Return the active memories derived from a memory, nearest first."""
-    steps = trace_derived(file, memory_id).steps
-    found: dict[str, Ancestor] = {}
-    queue = [memory_id]
-    while queue:
-        for derived in steps.get(queue.pop(0), ()):
-            if derived.id not in found:
-                found[derived.id] = derived
-                queue.append(derived.id)
-    return [derived for derived in found.values() if derived.status == "active"]
 
 
 def _proposals_of(file: MemoryFile, memory_id: str) -> Sequence[tuple[str, str]]:

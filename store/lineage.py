@@ -256,6 +256,19 @@ def trace_derived(file: MemoryFile, memory_id: str) -> Lineage:
     return _walk(file, memory_id, "source_id", "derived_id")
 
 
+def read_active_derived(file: MemoryFile, memory_id: str) -> list[Ancestor]:
+    """Return the active memories derived from a memory, nearest first."""
+    steps = trace_derived(file, memory_id).steps
+    found: dict[str, Ancestor] = {}
+    queue = [memory_id]
+    while queue:
+        for derived in steps.get(queue.pop(0), ()):
+            if derived.id not in found:
+                found[derived.id] = derived
+                queue.append(derived.id)
+    return [derived for derived in found.values() if derived.status == "active"]
+
+
 def _walk(file: MemoryFile, start: str, near: str, far: str) -> Lineage:
     # UNION visits each memory only once.
     rows = file.rows(

@@ -1,4 +1,4 @@
-"""The texts that a model was shown, so that runs ask only about new ones, and its conflicts."""
+"""The texts that a model was shown, so that runs ask only about new ones, and conflicts."""
 
 from __future__ import annotations
 
@@ -6,6 +6,10 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from .file import MemoryFile
+from .records import parse_list
+
+# The key, in the numbers of a decision, of the pairs of texts that a person found both right.
+BOTH_RIGHT = "both_right"
 
 
 def read_asked(file: MemoryFile, key: str) -> frozenset[tuple[str, str]]:
@@ -53,10 +57,26 @@ def keep_disputes(file: MemoryFile, disputes: Iterable[Dispute], run_id: str) ->
 
 
 def read_disputes(file: MemoryFile, tenant: str) -> list[Dispute]:
-    """Return the conflicts of a tenant that a model found."""
+    """Return the conflicts of a tenant that a model found, without those that are settled."""
     rows = file.db.conn.execute(
         "SELECT tenant, earlier_hash, later_hash, why FROM disputes WHERE tenant = ? "
         "ORDER BY earlier_hash, later_hash",
         [tenant],
     )
-    return [Dispute(*row) for row in rows]
+    settled = read_settled(file, tenant)
+    disputes = [Dispute(*row) for row in rows.fetchall()]
+    return [found for found in disputes if {found.earlier_hash, found.later_hash} not in settled]
+
+
+def read_settled(file: MemoryFile, tenant: str) -> frozenset[frozenset[str]]:
+    """Return the pairs of texts of a tenant, by hash, that a person found both right."""
+    rows = file.db.conn.execute(
+        "SELECT proposals.key, pair.value "
+        f"FROM proposals, json_each(numbers, '$.{BOTH_RIGHT}') pair "
+        "WHERE tenant = ? AND state = 'applied'",
+        [tenant],
+    )
+    return frozenset(
+        frozenset(map(str, parse_list(pair, "the numbers", f"proposal {key}")))
+        for key, pair in rows.fetchall()
+    )

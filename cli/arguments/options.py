@@ -83,6 +83,14 @@ QuietOption = Annotated[
         help="Print only errors (and the JSON of --json).",
     ),
 ]
+RehearseOption = Annotated[
+    bool,
+    typer.Option(
+        "--dry-run",
+        allow_from_autoenv=False,
+        help="Report whether it can be done, and change nothing.",
+    ),
+]
 # What --limit 0 means.
 NO_LIMIT = 10**9
 MemoryArgument = Annotated[

@@ -10,6 +10,7 @@ import typer
 from slowwave.cli.arguments.options import ConfigOption, FileArgument, JsonOption, QuietOption
 from slowwave.cli.files.places import refuse_foreign
 from slowwave.cli.terminal.output import Output, clean
+from slowwave.cli.views.correction import similar_as_json, similar_as_text
 from slowwave.store.records import Kind, Layer, Origin
 
 
@@ -40,11 +41,12 @@ def add(
     json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Add one memory.
+    """Add one memory; memories that it repeats or contradicts are named.
 
     Its fields are the options. 'slowwave import' also takes when it was observed and when it
     expires: docs/reference.md, Import.
     """
+    from slowwave.consolidation.recall.similar import find_similar
     from slowwave.store.exchange import memory_from_text
     from slowwave.store.file import open_writing
     from slowwave.store.memories import add_memories
@@ -65,8 +67,19 @@ def add(
         "pinned": pin,
     }
     memory = memory_from_text(text, fields, datetime.now(UTC))
-    with open_writing(file) as opened, opened.transaction():
-        add_memories(opened, [memory])
+    with open_writing(file) as opened:
+        near = find_similar(opened, tenant, text, memory.created_at)
+        with opened.transaction():
+            add_memories(opened, [memory])
     output = Output(json, quiet)
-    output.result({"command": "add", "file": str(file), "id": memory.id})
+    output.result(
+        {
+            "command": "add",
+            "file": str(file),
+            "id": memory.id,
+            "similar": [similar_as_json(similar) for similar in near],
+        }
+    )
     output.show(clean(memory.id))
+    for similar in near:
+        output.note(similar_as_text(similar))

@@ -1,24 +1,39 @@
-"""slowwave conflicts: memories that contradict each other."""
+"""slowwave conflicts: memories that contradict each other, and which of them a person keeps."""
 
 from __future__ import annotations
 
+import shlex
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from slowwave.cli.arguments.options import (
     ConfigOption,
     FileArgument,
     JsonOption,
     QuietOption,
+    RehearseOption,
     TenantsOption,
 )
 from slowwave.cli.files.places import on_place
 from slowwave.cli.terminal.output import Output, clean
 from slowwave.cli.views.conflict import conflicts_as_json, conflicts_as_text
+from slowwave.cli.views.wiki import WikiOption
+from slowwave.store.errors import Ambiguous, NotFound
 from slowwave.store.places import Place
+from slowwave.store.records import timestamp
+
+from .correct import carry_out
+
+if TYPE_CHECKING:
+    from slowwave.consolidation.proposals import ConflictGroup
+    from slowwave.consolidation.running.corrections import Correction
+    from slowwave.store.file import MemoryFile
 
 
 @on_place
-def conflicts(
+def list_conflicts(
     file: FileArgument,
     place: Place,
     tenant: TenantsOption = None,
@@ -26,12 +41,11 @@ def conflicts(
     json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """List memories that contradict each other.
+    """List memories that contradict each other. Same as 'slowwave conflicts FILE'.
 
     Only pairs in which neither memory clearly replaces the other.
     """
     from slowwave.consolidation.planning.conflicts import current_conflicts
-    from slowwave.store.records import timestamp
 
     output = Output(json, quiet)
     with place.reading() as memory_file:
@@ -41,3 +55,72 @@ def conflicts(
         output.result({**result, "conflicts": conflicts_as_json(found)})
         text = conflicts_as_text(found, memory_file) if found else clean(f"{file}: no conflicts.")
         output.show(text)
+    if found:
+        settle = f"slowwave conflicts resolve {shlex.quote(str(file))} ID"
+        output.note(clean(f"Settle one with: {settle} --keep MEMORY, or --both if both are right"))
+
+
+@on_place
+def resolve(
+    file: FileArgument,
+    place: Place,
+    conflict: Annotated[
+        str, typer.Argument(metavar="ID", help="The id of a conflict, or a unique prefix.")
+    ],
+    keep: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MEMORY",
+            allow_from_autoenv=False,
+            help="The memory that is right: it supersedes what contradicts it.",
+        ),
+    ] = None,
+    both: Annotated[
+        bool,
+        typer.Option("--both", allow_from_autoenv=False, help="Both are right: keep them apart."),
+    ] = False,
+    rehearse: RehearseOption = False,
+    wiki: WikiOption = None,
+    config: ConfigOption = None,
+    json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Settle a conflict, so that it is not listed again; 'slowwave undo' undoes it."""
+    if (keep is not None) == both:
+        raise typer.BadParameter("Pass --keep MEMORY, or --both: one of them.")
+
+    def do(opened: MemoryFile) -> Correction:
+        from slowwave.consolidation.planning.conflicts import conflicts_in
+        from slowwave.consolidation.proposals import group_conflicts
+        from slowwave.consolidation.running.corrections import Corrector
+        from slowwave.store.memories import find_id
+
+        now = datetime.now(UTC)
+        group = _named(group_conflicts(conflicts_in(opened, (), timestamp(now))), conflict, place)
+        corrector = Corrector(opened, now)
+        if keep is None:
+            return corrector.allow([pair.sources for pair in group.conflicts])
+        kept = find_id(opened, keep)
+        if kept not in group.memories:
+            raise NotFound(
+                f"Memory {kept} is not in conflict {group.id}.",
+                f"Nothing was changed. Its memories: {', '.join(sorted(group.memories))}.",
+            )
+        return corrector.keep(kept, group.rivals_of(kept))
+
+    carry_out("conflicts", place, do, rehearse, wiki, Output(json, quiet))
+
+
+def _named(groups: list[ConflictGroup], prefix: str, place: Place) -> ConflictGroup:
+    found = [group for group in groups if prefix and group.id.startswith(prefix)]
+    if len(found) > 1:
+        raise Ambiguous(
+            f"More than one conflict has an id that starts with '{prefix}'.",
+            "Specify more of the id.",
+        )
+    if not found:
+        raise NotFound(
+            f"There is no conflict '{prefix}' in {place.named}.",
+            "'slowwave conflicts FILE' lists them. It has another id once a memory joins it.",
+        )
+    return found[0]

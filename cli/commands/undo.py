@@ -13,7 +13,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from slowwave.cli.arguments.options import ConfigOption, FileArgument, JsonOption, QuietOption
+from slowwave.cli.arguments.options import (
+    ConfigOption,
+    FileArgument,
+    JsonOption,
+    QuietOption,
+    RehearseOption,
+)
 from slowwave.cli.files.places import on_place
 from slowwave.cli.terminal.exits import Code
 from slowwave.cli.terminal.output import Output, clean
@@ -47,6 +53,9 @@ class _Undone:
     waiting: list[str]
     # The pending ones that cannot be applied, since their memories have changed.
     stale: list[str]
+    # How many of them runs had planned, and the models that were asked.
+    planned: int
+    models: list[str]
 
 
 @on_place
@@ -73,14 +82,7 @@ def undo(
             help="Undo this run and all later ones, the latest first.",
         ),
     ] = None,
-    rehearse: Annotated[
-        bool,
-        typer.Option(
-            "--dry-run",
-            allow_from_autoenv=False,
-            help="Report whether it can be done, and change nothing.",
-        ),
-    ] = False,
+    rehearse: RehearseOption = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
     wiki: WikiOption = None,
     config: ConfigOption = None,
@@ -153,7 +155,7 @@ def _undo(opened: MemoryFile, which: str | None, since: str | None) -> _Undone |
     """Undo what is chosen; if the id is that of a memory, make it active again."""
     from slowwave.consolidation.running.review_queue import read_earlier
     from slowwave.store.ageing import restore_memory
-    from slowwave.store.ledger import read_pending
+    from slowwave.store.ledger import read_pending, read_run
     from slowwave.store.records import timestamp
 
     now = timestamp(datetime.now(UTC))
@@ -175,7 +177,12 @@ def _undo(opened: MemoryFile, which: str | None, since: str | None) -> _Undone |
     pending = {proposal.key for proposal in read_pending(opened)}
     waiting = [key for key in keys if key in pending]
     outdated = {proposal.id for proposal in read_earlier(opened, ()).outdated} if waiting else ()
-    return _Undone(chosen, keys, waiting, [key for key in waiting if key in outdated])
+    # What was learned, ingested or corrected compares no memories.
+    planned = [each for each in chosen.applied if "mean_similarity" in each.numbers]
+    runs = (read_run(opened, run_id) for run_id in {decision.run_id for decision in planned})
+    models = {str(run.options["model"]) for run in runs if run.options.get("model")}
+    stale = [key for key in waiting if key in outdated]
+    return _Undone(chosen, keys, waiting, stale, len(planned), sorted(models))
 
 
 def _show_restored(memory: Memory, place: Place, rehearse: bool, output: Output) -> None:
@@ -211,9 +218,11 @@ def _what_follows(done: _Undone, file: Path) -> Iterator[str]:
         )
     if any("experience" in run.options for run in chosen.runs):
         yield "What was learned is not made again of the same traces."
-    elif sum(decision.operation != "ingest" for decision in chosen.applied) > waiting:
+    elif done.planned > waiting:
         they = "The rest" if waiting else "They"
-        yield f"{they} will not be proposed again, unless with: maintain --reconsider"
+        # The key of a proposal is of the model that was asked.
+        by = f" by {', '.join(done.models)}" if done.models else ""
+        yield f"{they} will not be proposed again{by}, unless with: maintain --reconsider"
     if chosen.aged:
         yield (
             "The next run with the same rules takes them out again, except memories that are "

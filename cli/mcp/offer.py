@@ -25,6 +25,7 @@ from slowwave.consolidation.writing.writer import BuiltInWriter, Writer
 from slowwave.store.errors import StoreError
 
 from .consolidation_tools import ConsolidationTools, ProposalId
+from .correction_tools import CorrectionTools
 from .hints import sentences
 from .stdio import checked_stdio
 from .tools import Tools
@@ -64,6 +65,7 @@ def make_server(
     )
     tools = Tools(memory)
     nights = ConsolidationTools(memory, file, writer_of)
+    corrections = CorrectionTools(memory)
     offered: dict[Callable[..., dict[str, Any]], ToolAnnotations] = {
         tools.recall: _READS,
         tools.memory_block: _READS,
@@ -81,6 +83,9 @@ def make_server(
             nights.consolidation_questions: _READS,
             nights.consolidation_answer: _writes(),
             nights.consolidate_decline: _writes(is_destructive=False),
+            corrections.correct: _writes(is_idempotent=False),
+            corrections.pin: _writes(is_destructive=False, is_idempotent=False),
+            corrections.retract: _writes(is_idempotent=False),
             tools.feedback: _writes(is_idempotent=False),
             tools.undo: _writes(),
         }

@@ -12,6 +12,7 @@ from mcp.server.mcpserver.exceptions import ResourceError
 from pydantic import Field
 
 from slowwave.cli.arguments.moments import end_of, start_of
+from slowwave.cli.views.correction import similar_as_json
 from slowwave.cli.views.lineage import trace_as_json
 from slowwave.consolidation.agent import AgentMemory
 from slowwave.consolidation.agent.recalling import RecallOptions
@@ -143,13 +144,19 @@ class Tools:
             Field(description="When it was observed, in ISO 8601 with an offset. Default: now."),
         ] = None,
     ) -> dict[str, Any]:
-        """Store one memory, and return its id. The next run merges duplicates."""
+        """Store one memory, and return its id.
+
+        similar: the active memories that it repeats or contradicts, as far as their words show. If
+        one of them is outdated or wrong, call correct; the next run merges duplicates.
+        """
         given = {"session": session, "source": source, "observed_at": observed_at}
         fields = {name: value for name, value in given.items() if value is not None}
+        near = self._memory.similar(text)
         memory_id = self._memory.add(
             text, kind=kind, tags=tags or [], importance=importance, **fields
         )
-        return {"id": memory_id} | mark(text)
+        similar = [similar_as_json(each) | mark(each.memory.content) for each in near]
+        return {"id": memory_id, "similar": similar} | mark(text)
 
     def feedback(
         self,

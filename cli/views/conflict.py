@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 from slowwave.cli.terminal.output import clean, with_file
 from slowwave.cli.terminal.wording import counted, shortened_for_stdout
-from slowwave.consolidation.proposals import Conflict, Refusal, group_numbers
+from slowwave.consolidation.proposals import Conflict, Refusal, group_conflicts
 
 from .memory import MemoryView, dated, ids_in, missing, read_views, sort_by_time, text_of
 
 if TYPE_CHECKING:
     from slowwave.consolidation.proposals import Undecided
 
+# The slots of conflicts whose values are the texts themselves.
+_ABOUT_TEXTS = ("denial", "order", "statement")
 # How many of each kind a report shows, unless it shows all.
 MAX_SHOWN = 10
 # What keeps a pair apart, by guard: what differs, before both sides; or all of it, where the sides
@@ -71,44 +73,45 @@ def _reason_of(pair: Conflict | Refusal) -> str:
 
 
 def conflicts_as_json(conflicts: Sequence[Conflict]) -> list[dict[str, Any]]:
-    """Return each conflict with the number of its group."""
-    numbers = group_numbers(conflicts)
-    return [
-        {**vars(conflict), "group": number}
-        for conflict, number in zip(conflicts, numbers, strict=True)
-    ]
+    """Return each conflict with the number of its group, and the id by which it is settled."""
+    group_of = {
+        memory: {"group": number, "id": group.id}
+        for number, group in enumerate(group_conflicts(conflicts), start=1)
+        for memory in group.memories
+    }
+    return [{**vars(conflict), **group_of[conflict.sources[0]]} for conflict in conflicts]
 
 
 def conflicts_as_text(conflicts: Sequence[Conflict], path: Path, limit: int | None = None) -> str:
-    """Return conflicts by group, each group with its memories.
+    """Return conflicts by group: its id, its memories by time, and how they differ.
 
     limit: of groups, and of values and memories in each; None shows all.
     """
-    groups: dict[int, list[Conflict]] = {}
-    for number, conflict in zip(group_numbers(conflicts), conflicts, strict=True):
-        groups.setdefault(number, []).append(conflict)
+    groups = group_conflicts(conflicts)
     count = len(ids_in(conflict.sources for conflict in conflicts))
     things = counted(len(groups), "thing", "things")
     lines = [f"In conflict, and left as they are: {count:,} memories about {things}."]
-    shown = list(groups.items())[:limit]
-    memories = read_views(
-        path, ids_in(conflict.sources for _, group in shown for conflict in group)
-    )
-    for number, group in shown:
-        first, *rest = _up_to(limit, _differences(group), "more that differ so")
-        lines += [f"  {number}. {first}", *(f"     {line}" for line in rest)]
+    shown = groups[:limit]
+    memories = read_views(path, ids_in(group.memories for group in shown))
+    for group in shown:
         texts = [
             f"{dated(memories.get(memory_id))} ({clean(memory_id)})"
-            for memory_id in sort_by_time(ids_in(pair.sources for pair in group), memories)
+            for memory_id in sort_by_time(group.memories, memories)
         ]
-        lines += [f"     {line}" for line in _up_to(limit, texts, "more memories")]
+        lines.append(f"  {group.id}")
+        lines += [f"    {line}" for line in _up_to(limit, texts, "more memories")]
+        differences = _differences(group.conflicts)
+        lines += [f"    ({line})" for line in _up_to(limit, differences, "more that differ so")]
     if len(shown) < len(groups):
         lines.append(with_file("  ... all of them with: slowwave conflicts FILE"))
     return "\n".join(lines)
 
 
 def _differences(group: Sequence[Conflict]) -> list[str]:
-    """Return the values that a group disagrees about: each against all that it conflicts with."""
+    """Return what a group disagrees about: each value against all that it conflicts with.
+
+    Texts are not repeated: if they are the values, only the reason is returned.
+    """
     against: dict[tuple[str, str, str], dict[str, None]] = {}
     known: set[frozenset[str]] = set()
     for conflict in group:
@@ -116,10 +119,11 @@ def _differences(group: Sequence[Conflict]) -> list[str]:
             known.add(frozenset(conflict.values))
             earlier, later = conflict.values
             against.setdefault((conflict.slot, earlier, conflict.why), {})[later] = None
-    return [
-        clean(f"{slot}: {value} against {', '.join(values)}; {why}")
+    lines = (
+        why if slot in _ABOUT_TEXTS else f"{value} against {', '.join(values)}; {why}"
         for (slot, value, why), values in against.items()
-    ]
+    )
+    return list(dict.fromkeys(map(clean, lines)))
 
 
 def _up_to(limit: int | None, lines: Sequence[str], what: str) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -95,7 +95,7 @@ def sort_by_time(ids: Iterable[str], memories: Mapping[str, MemoryView]) -> list
     return sorted(set(ids), key=moment)
 
 
-def ids_in(groups: Iterable[Sequence[str]]) -> set[str]:
+def ids_in(groups: Iterable[Iterable[str]]) -> set[str]:
     """Return the ids that any of these groups contains."""
     return {memory_id for ids in groups for memory_id in ids}
 

@@ -23,6 +23,16 @@ if TYPE_CHECKING:
 
 # How much of an id names a run, unless another run began in the same millisecond.
 _SHORT = 13
+# How a person or an agent decided, by what the options of a run record.
+_DECIDED = {
+    "plan": "a plan",
+    "correct": "a correction",
+    "pin": "a pin",
+    "unpin": "a pin",
+    "retract": "a retraction",
+    "keep": "a settled conflict",
+    "both": "a settled conflict",
+}
 
 
 def run_as_json(run: Run) -> dict[str, Any]:
@@ -107,7 +117,7 @@ def writer_of(run: Run) -> str:
     if options.get(OPTION):
         return "none: a purge"
     if options.get(DECIDED):
-        return f"none: a {'plan' if options[DECIDED] == 'plan' else 'review'}"
+        return f"none: {_DECIDED.get(str(options[DECIDED]), 'a review')}"
     if PHASE in options:
         return f"none: {options[PHASE]}"
     if DROPPED in options:

@@ -212,15 +212,16 @@ class WindowDialogue:
     def _add_conflicts(self, ids: Collection[str]) -> None:
         """Add conflicts between memories that cannot all be true, each with the next by date."""
         for earlier, later in pairwise(self._groups.sources(ids)):
-            self._conflicts.append(
-                Conflict(
-                    (earlier.id, later.id),
-                    self._window.tenant,
-                    "statement",
-                    (earlier.text, later.text),
-                    "a model says that both cannot be true",
+            if (earlier.id, later.id) not in self._window.apart:
+                self._conflicts.append(
+                    Conflict(
+                        (earlier.id, later.id),
+                        self._window.tenant,
+                        "statement",
+                        (earlier.text, later.text),
+                        "a model says that both cannot be true",
+                    )
                 )
-            )
 
     def _repairable(self, unproposed: Sequence[Unproposed]) -> Iterator[Unproposed]:
         """Yield groups that can be repaired: those with memories that were shown."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from slowwave.consolidation.comparison.rivals import find_rivalry
@@ -12,10 +12,10 @@ from slowwave.consolidation.snapshot.cache import Cache
 from slowwave.consolidation.snapshot.features import features_of
 from slowwave.consolidation.snapshot.snapshot import read_sound
 from slowwave.consolidation.thresholds import COMMON_WORD, RIVAL_MATTER
-from slowwave.store.file import open_reading
+from slowwave.store.file import MemoryFile, open_reading
 from slowwave.store.memories import select_tenants
 from slowwave.store.records import Memory
-from slowwave.store.shown_to_model import Dispute, read_disputes
+from slowwave.store.shown_to_model import Dispute, read_disputes, read_settled
 
 
 def current_conflicts(path: Path, chosen: Sequence[str], now: str) -> list[Conflict]:
@@ -23,24 +23,34 @@ def current_conflicts(path: Path, chosen: Sequence[str], now: str) -> list[Confl
 
     The file is only read, and needs no vectors.
     """
+    with open_reading(path) as file:
+        return conflicts_in(file, chosen, now)
+
+
+def conflicts_in(file: MemoryFile, chosen: Sequence[str], now: str) -> list[Conflict]:
+    """Return the conflicts of an open file, as `current_conflicts` does."""
     found: list[Conflict] = []
     lengths: dict[str, int] = {}
-    with open_reading(path) as file:
-        for tenant in select_tenants(file, chosen):
-            observed, derived, _ = read_sound(file, tenant, now)
-            active = [memory for memory in (*observed, *derived) if memory.status == "active"]
-            found += find_conflicts(active, read_disputes(file, tenant), Cache())
-            lengths |= {memory.id: len(memory.content) for memory in active}
+    for tenant in select_tenants(file, chosen):
+        observed, derived, _ = read_sound(file, tenant, now)
+        active = [memory for memory in (*observed, *derived) if memory.status == "active"]
+        settled = read_settled(file, tenant)
+        found += find_conflicts(active, read_disputes(file, tenant), settled, Cache())
+        lengths |= {memory.id: len(memory.content) for memory in active}
     return _shortest_first(found, lengths)
 
 
 def find_conflicts(
-    memories: Sequence[Memory], disputes: Iterable[Dispute], cache: Cache
+    memories: Sequence[Memory],
+    disputes: Iterable[Dispute],
+    settled: Container[frozenset[str]],
+    cache: Cache,
 ) -> list[Conflict]:
     """Return the conflicts among active memories of one tenant, shortest first.
 
-    disputes: conflicts that a model named; they count while both texts are active. Of memories with
-    the same text the first counts; memories that give orders or are dense are in no conflict.
+    disputes: conflicts that a model named; they count while both texts are active. settled: pairs
+    of texts, by hash, that a person found both right. Of memories with the same text the first
+    counts; memories that give orders or are dense are in no conflict.
     """
     by_hash: dict[str, Memory] = {}
     for memory in sorted(memories, key=_when):
@@ -48,6 +58,8 @@ def find_conflicts(
     found: dict[frozenset[str], Conflict] = {}
     for pair in _alike(by_hash.values(), cache):
         earlier, later = sorted(pair, key=_when)
+        if frozenset((earlier.content_hash, later.content_hash)) in settled:
+            continue
         rivalry = find_rivalry(read(earlier.content), read(later.content))
         if rivalry is not None:
             ids = earlier.id, later.id

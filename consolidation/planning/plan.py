@@ -53,7 +53,7 @@ def _active(view: TenantView) -> Iterator[Memory]:
 def _conflicts(view: TenantView, leaving: Collection[str]) -> list[Conflict]:
     """Return the conflicts among the memories that are active after the duplicates have left."""
     staying = [memory for memory in _active(view) if memory.id not in leaving]
-    return find_conflicts(staying, (), view.cache)
+    return find_conflicts(staying, (), view.settled, view.cache)
 
 
 def _suspicious(view: TenantView) -> Iterator[Suspicion]:

@@ -137,15 +137,18 @@ def newer_values(
 def _ends(edges: Iterable[Edge], by_id: Mapping[str, Memory]) -> dict[str, str]:
     """Return when a later source of an update replaced each earlier one, by id."""
     ends: dict[str, str] = {}
-    for earlier, later, _ in _replaced(edges, by_id):
-        ends[earlier.id] = min(later.observed_at, ends.get(earlier.id, NEVER))
+    for earlier, end, _ in _replaced(edges, by_id):
+        ends[earlier.id] = min(end, ends.get(earlier.id, NEVER))
     return ends
 
 
 def _replaced(
     edges: Iterable[Edge], by_id: Mapping[str, Memory]
-) -> Iterator[tuple[Memory, Memory, str]]:
-    """Yield each source of an update, the next later one, and the id of the derived memory."""
+) -> Iterator[tuple[Memory, str, str]]:
+    """Yield each source that an update replaced, when, and the id of the derived memory.
+
+    A source that a person found wrong although it is later ended when it was superseded.
+    """
     updates: dict[str, set[str]] = {}
     for edge in edges:
         if edge.operation == "update":
@@ -154,7 +157,10 @@ def _replaced(
         # One of the sources may have replaced the others itself.
         members = [by_id[memory_id] for memory_id in (*sources, derived) if memory_id in by_id]
         members = [memory for memory in members if memory.id != derived or memory.generation == 0]
-        members.sort(key=lambda memory: (memory.observed_at, memory.id))
+        members.sort(key=lambda memory: (memory.id == derived, memory.observed_at, memory.id))
         for earlier, later in pairwise(members):
-            if later.observed_at > earlier.observed_at:
-                yield earlier, later, derived
+            end = later.observed_at
+            if end < earlier.observed_at:
+                end = earlier.superseded_at or NEVER
+            if end > earlier.observed_at:
+                yield earlier, end, derived

@@ -204,7 +204,7 @@ def _build_memory(run: RunRecord, proposal: Proposal, sources: Sequence[Memory])
     kind = min(kinds, key=lambda name: (-kinds[name], name))
     if proposal.operation == "extract" and kind != "preference":
         kind = "instruction"
-    now, together = timestamp(run.now), _together(sources)
+    now, joined = timestamp(run.now), joined_columns(sources)
     return Memory(
         id=_derived_id(run, proposal),
         tenant=proposal.tenant,
@@ -214,20 +214,20 @@ def _build_memory(run: RunRecord, proposal: Proposal, sources: Sequence[Memory])
         status="active",
         origin="human" if proposal.by_person else "consolidation",
         trust=derived_trust(memory.trust for memory in sources),
-        importance=together["importance"],
+        importance=joined["importance"],
         pinned=False,
         generation=1 + max(memory.generation for memory in sources),
         source=None,
         session=None,
-        tags=together["tags"],
-        metadata={"sessions": _all_sessions(sources)},
+        tags=joined["tags"],
+        metadata={"sessions": all_sessions(sources)},
         content_hash=content_hash(proposal.draft.text),
         access_count=0,
-        observed_at=together["observed_at"],
+        observed_at=joined["observed_at"],
         created_at=now,
         updated_at=now,
         accessed_at=None,
-        expires_at=together["expires_at"],
+        expires_at=joined["expires_at"],
         superseded_by=None,
         superseded_at=None,
     )
@@ -248,8 +248,8 @@ def _extended_columns(derived: Memory, added: Sequence[Memory], now: datetime) -
     Its trust does not change: repetition does not make it more certain.
     """
     memories = [derived, *added]
-    columns = _together(memories) | {
-        "metadata": json_text(derived.metadata | {"sessions": _all_sessions(memories)}),
+    columns = joined_columns(memories) | {
+        "metadata": json_text(derived.metadata | {"sessions": all_sessions(memories)}),
         "updated_at": timestamp(now),
     }
     return columns | {"tags": json_text(columns["tags"])}
@@ -260,8 +260,8 @@ def _survivor_columns(
 ) -> dict[str, Any]:
     """Return the changed columns of a survivor that takes over from `replaced`."""
     memories = [survivor, *replaced]
-    columns, sessions = _together(memories), _all_sessions(memories)
-    added = {} if sessions == _all_sessions([survivor]) else {"sessions": sessions}
+    columns, sessions = joined_columns(memories), all_sessions(memories)
+    added = {} if sessions == all_sessions([survivor]) else {"sessions": sessions}
     columns |= {
         "observed_at": survivor.observed_at,
         "tags": json_text(columns["tags"]),
@@ -275,7 +275,7 @@ def _survivor_columns(
     return changed | {"updated_at": timestamp(now)} if changed else {}
 
 
-def _together(memories: Sequence[Memory]) -> dict[str, Any]:
+def joined_columns(memories: Sequence[Memory]) -> dict[str, Any]:
     """Return the columns that the successor of memories takes from all of them."""
     ends = [memory.expires_at for memory in memories]
     return {
@@ -287,7 +287,8 @@ def _together(memories: Sequence[Memory]) -> dict[str, Any]:
     }
 
 
-def _all_sessions(memories: Sequence[Memory]) -> list[str]:
+def all_sessions(memories: Sequence[Memory]) -> list[str]:
+    """Return the sessions that memories come from, directly or by what they absorbed."""
     sessions = {memory.session for memory in memories if memory.session}
     for memory in memories:
         earlier = memory.metadata.get("sessions")

@@ -31,7 +31,7 @@ from slowwave.store.memories import (
     select_consolidated_tenants,
 )
 from slowwave.store.records import Memory
-from slowwave.store.shown_to_model import read_asked
+from slowwave.store.shown_to_model import read_asked, read_settled
 from slowwave.store.vectors import read_vectors
 
 from .cache import Cache, code_version
@@ -113,6 +113,7 @@ def read_snapshot(
                 edges=tuple(read_edges(file, tenant)),
                 too_long=tuple(memory for memory in too_long if memory.id not in leaving),
                 damaged=damaged,
+                settled=read_settled(file, tenant),
                 changes=count_changes(file, tenant),
                 cache=cache,
                 graph=StoredGraph(tuple(parts), partial(progress.stage, "comparing")),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain, product
 from typing import TYPE_CHECKING
 
 from slowwave.consolidation.clustering.neighbours import Neighbours
@@ -44,6 +45,8 @@ class TenantView:
     too_long: tuple[LongMemory, ...] = ()
     # Ids of memories whose text does not match its hash; they are not among the others.
     damaged: tuple[str, ...] = ()
+    # The pairs of texts, by hash, that a person found both right.
+    settled: frozenset[frozenset[str]] = frozenset()
     # The change count.
     changes: int = 0
     # Findings that depend on texts only.
@@ -141,12 +144,27 @@ class TenantView:
 
     @cached_property
     def user_separated(self) -> frozenset[tuple[str, str]]:
-        """Pairs that a merge joined; if both are active, a person separated them."""
-        return frozenset(
+        """Pairs that a person separated, both ways round.
+
+        A merge joined them, and both are active again; or both are right.
+        """
+        hashes = {text for pair in self.settled for text in pair}
+        of_text: dict[str, list[str]] = {}
+        for memory in (*self.memories, *self.derived):
+            if memory.content_hash in hashes:
+                of_text.setdefault(memory.content_hash, []).append(memory.id)
+        settled = (
             pair
-            for edge in self.edges
-            if edge.operation == "merge"
-            for pair in ((edge.derived_id, edge.source_id), (edge.source_id, edge.derived_id))
+            for texts in self.settled
+            for pair in product(*(of_text.get(text, ()) for text in texts))
+        )
+        merged = (
+            (edge.derived_id, edge.source_id) for edge in self.edges if edge.operation == "merge"
+        )
+        return frozenset(
+            turned
+            for first, second in chain(merged, settled)
+            for turned in ((first, second), (second, first))
         )
 
     def is_fresh(self, row: int) -> bool:

@@ -67,6 +67,12 @@ def test_a_look_into_a_file_loads_no_model(command: str, embedded: Path) -> None
     assert loaded([command, embedded], HEAVIEST | EMBEDDING | {"scipy", "sklearn"}) == set()
 
 
+def test_a_memory_with_none_near_is_added_without_reading_texts(embedded: Path) -> None:
+    reading = {"simplemma", "snowballstemmer", "slowwave.consolidation.facts.reading"}
+    everything = HEAVIEST | EMBEDDING | (PLANNING - {"numpy"}) | reading
+    assert loaded(["add", embedded, "Whales sing."], everything) == set()
+
+
 def test_a_hook_loads_nothing_that_plans(embedded: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SLOWWAVE_FILE", str(embedded))
     arguments = ["formats", "--hook", "session-start"]

@@ -400,22 +400,25 @@ def test_each_memory_in_conflict_is_shown_once_with_its_text_and_date(memory_fil
     found = conflicts_as_json(CONFLICTS)
     assert [match["group"] for match in found] == [1, 2, 1, 1, 2]
     assert [tuple(match["sources"]) for match in found] == [item.sources for item in CONFLICTS]
+    first, second = dict.fromkeys(match["id"] for match in found)
     said = conflicts_as_text(CONFLICTS, memory_file)
     assert said.splitlines() == [
         "In conflict, and left as they are: 6 memories about 2 things.",
-        "  1. port: a! against b!; nothing says so",
-        "     port: c! against d!; nothing says so",
-        "     port: b! against c!; nothing says so",
-        "     2026-02-17  d says so. (d)",
-        "     2026-02-18  c says so. (c)",
-        "     2026-02-19  b says so. (b)",
-        "     2026-02-20  a says so. (a)",
-        "  2. host: x! against y!; nothing says so",
-        "     2026-02-15  y says so. (y)",
-        "     2026-02-16  x says so. (x)",
+        f"  {first}",
+        "    2026-02-17  d says so. (d)",
+        "    2026-02-18  c says so. (c)",
+        "    2026-02-19  b says so. (b)",
+        "    2026-02-20  a says so. (a)",
+        "    (a! against b!; nothing says so)",
+        "    (c! against d!; nothing says so)",
+        "    (b! against c!; nothing says so)",
+        f"  {second}",
+        "    2026-02-15  y says so. (y)",
+        "    2026-02-16  x says so. (x)",
+        "    (x! against y!; nothing says so)",
     ]
     shorter = conflicts_as_text(CONFLICTS, memory_file, 1)
-    assert "2. host" not in shorter
+    assert second not in shorter
     assert shorter.endswith("all of them with: slowwave conflicts FILE")
 
 
@@ -426,18 +429,18 @@ def test_of_a_thing_with_many_values_each_is_told_once_and_a_report_shows_some(
     put(memory_file, *(a_memory(item, f"{item} says so.") for item in "abcdef"))
     texts = memory_file
     said = conflicts_as_text(pairs, texts).splitlines()
-    assert said[1:6] == [
-        "  1. port: a! against b!, c!, d!, e!, f!; nothing says so",
-        "     port: b! against c!, d!, e!, f!; nothing says so",
-        "     port: c! against d!, e!, f!; nothing says so",
-        "     port: d! against e!, f!; nothing says so",
-        "     port: e! against f!; nothing says so",
+    assert said[-5:] == [
+        "    (a! against b!, c!, d!, e!, f!; nothing says so)",
+        "    (b! against c!, d!, e!, f!; nothing says so)",
+        "    (c! against d!, e!, f!; nothing says so)",
+        "    (d! against e!, f!; nothing says so)",
+        "    (e! against f!; nothing says so)",
     ]
-    assert len(said) == 12
+    assert len(said) == 13
     shorter = conflicts_as_text(pairs, texts, 3).splitlines()
-    assert shorter[1:4] == said[1:4]
-    assert shorter[4] == "     ... and 2 more that differ so"
-    assert (len(shorter), shorter[-1]) == (9, "     ... and 3 more memories")
+    assert shorter[1:5] == said[1:5]
+    assert shorter[5] == "    ... and 3 more memories"
+    assert (len(shorter), shorter[-1]) == (10, "    (... and 2 more that differ so)")
 
 
 # ----------------------------------------------------------------- exit codes

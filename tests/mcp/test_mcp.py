@@ -40,6 +40,9 @@ WRITING = {
     "consolidate_decline",
     "consolidate_propose",
     "consolidation_answer",
+    "correct",
+    "pin",
+    "retract",
     "feedback",
     "undo",
 }
@@ -98,6 +101,8 @@ def test_with_leave_to_write_each_tool_says_what_it_does(filled: Path) -> None:
         "consolidate_run",
         "consolidate_apply",
         "consolidation_answer",
+        "correct",
+        "retract",
         "feedback",
         "undo",
     }
@@ -359,6 +364,53 @@ def test_a_memory_that_a_run_made_and_that_misleads_is_undone(
     in_this_process(conversation, filled, "--allow-writes", *model)
     active = rows(filled, "SELECT id FROM memories WHERE status = 'active' AND id LIKE 'lease-%'")
     assert len(active) == len(texts_of(LEASE))
+
+
+def test_an_agents_word_replaces_pins_and_retracts_but_nothing_of_a_person(
+    memory_file: Path,
+) -> None:
+    ports = [f"The database listens on port {port}." for port in (5432, 5433)]
+    fill(memory_file, [{"id": "human-1", "content": "Ada is vegetarian.", "origin": "human"}])
+    before: dict[str, Any] = {}
+
+    async def conversation(client: Client) -> None:
+        first = await ask(client, "remember", text=ports[0])
+        copied = await ask(client, "remember", text=ports[0])
+        assert first["similar"] == []
+        assert [each["relation"] for each in copied["similar"]] == ["duplicate"]
+        second = await ask(client, "remember", text=ports[1])
+        assert {each["id"] for each in second["similar"]} == {first["id"], copied["id"]}
+        assert {each["relation"] for each in second["similar"]} == {"contradiction"}
+        assert second["similar"][0]["content"] == ports[0]
+        before.update(picture(memory_file, ["memories", "synthesized_from"]))
+
+        done = [
+            await ask(
+                client,
+                "correct",
+                memory_id=first["id"],
+                text="The database listens on port 5434.",
+                supersedes=[second["id"]],
+            )
+        ]
+        left = {each["id"] for each in done[0]["left"]}
+        assert left == {first["id"], copied["id"], second["id"]}
+        made = done[0]["memory"]["id"]
+        assert (await ask(client, "recall", query="port"))["hits"][0]["id"] == made
+        traced = await ask(client, "trace", memory_id=made)
+        assert {source["id"] for source in traced["sources"]} == left
+        for tool, more in (("correct", {"text": "No."}), ("retract", {})):
+            refused = await refusal(client, tool, memory_id="human-1", **more)
+            assert "an agent may not change it" in refused
+        done.append(await ask(client, "retract", memory_id=made))
+        assert [each["id"] for each in done[1]["left"]] == [made]
+        done.append(await ask(client, "pin", memory_id="human-1"))
+        assert "is pinned already" in await refusal(client, "pin", memory_id="human-1")
+        for each in reversed(done):
+            await ask(client, "undo", run_or_proposal=each["run"])
+
+    in_this_process(conversation, memory_file, "--allow-writes")
+    assert picture(memory_file, ["memories", "synthesized_from"]) == before
 
 
 def test_errors_are_sentences_with_what_can_be_done(filled: Path) -> None:

@@ -22,11 +22,12 @@ from slowwave.consolidation.cycle import run_cycle
 from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.proposals import OPERATIONS
+from slowwave.consolidation.running.corrections import Corrector
 from slowwave.consolidation.vectors.embedder import Embedder
 from slowwave.consolidation.writing.writer import BuiltInWriter, Writer
 from slowwave.store.ageing import restore_memory
 from slowwave.store.check import check_file
-from slowwave.store.errors import ChangedSince
+from slowwave.store.errors import ChangedSince, StoreError
 from slowwave.store.file import open_reading, open_writing
 from slowwave.store.records import timestamp
 from slowwave.store.undo.obstacles import Obstacle
@@ -201,6 +202,23 @@ class History:
                 restore_memory(file, memory, timestamp(self.now))
             columns = ("status", "superseded_by", "superseded_at", "updated_at")
             self._look([memory], columns)
+
+    def word(self) -> str | None:
+        """Let a person correct, keep, pin, unpin or retract memories, and give the run."""
+        first, *more = [*self._some(3, "status = 'active'"), ""]
+        with suppress(StoreError), open_writing(self.path) as file:
+            corrector = Corrector(file, self.now)
+            match self.random.choice(["correct", "keep", "pin", "unpin", "retract"]):
+                case "correct":
+                    text = self.random.choice(TEXTS)
+                    return corrector.correct([first, *filter(None, more)], text).run_id
+                case "keep":
+                    return corrector.keep(first, more[:1]).run_id
+                case "retract":
+                    return corrector.retract(first).run_id
+                case way:
+                    return corrector.pin(first, way == "pin").run_id
+        return None
 
     def night(self) -> str | None:
         """Let a run go over the file, whole, interrupted or killed, and give its id."""

@@ -92,9 +92,15 @@ CALLS: dict[str, list[str]] = {
     "show": ["show {file} {memory}", "show {file} {memory} --lineage"],
     "recall": ["recall {file} kettle", "recall {file} kettle --archived"],
     "eval": ["eval {file} {questions}"],
-    "conflicts": ["conflicts {file}"],
     "audit": ["audit {file}"],
     "rules": ["rules {file}"],
+    "conflicts list": ["conflicts {file}"],
+    "conflicts resolve": ["1 conflicts resolve {file} 0000 --both"],
+    "correct": [
+        "correct {file} {memory} --pin",
+        "correct {file} {memory} --text Another-text.",
+        "correct {other} {memory} --retract",
+    ],
     "log": [
         "log {file}",
         "log {file} {run}",
@@ -186,12 +192,17 @@ def places(tmp_path: Path, lived_in: bytes, waiting: tuple[bytes, str]) -> dict[
         (tmp_path / f"{name}.txt").write_text(text, "utf-8")
         found[name] = str(tmp_path / f"{name}.txt")
     (left,) = rows(file, "SELECT id FROM memories WHERE status = 'superseded' LIMIT 1")
+    # Two that the night did not change.
+    untouched = "SELECT id FROM memories WHERE id NOT IN (SELECT json_extract(row_key, '$.id') "
+    wrong, false = rows(file, f"{untouched} FROM journal WHERE table_name = 'memories') LIMIT 2")
     (night,) = rows(file, "SELECT id FROM runs LIMIT 1")
     (proposal,) = rows(pending, "SELECT key FROM proposals WHERE state = 'pending' LIMIT 1")
     return found | {
         "other": str(tmp_path / "other.db"),
         "pending": str(pending),
         "superseded": left["id"],
+        "wrong": wrong["id"],
+        "false": false["id"],
         "run": night["id"],
         "proposal": proposal["key"],
     }
@@ -297,6 +308,9 @@ TOOLS: dict[str, Callable[[dict[str, str]], dict[str, object]]] = {
     "consolidation_questions": lambda _: {},
     "consolidation_answer": lambda _: {"answers": []},
     "consolidate_propose": lambda places: {"ids": [places["memory"]] * 2, "text": "No."},
+    "pin": lambda places: {"memory_id": places["memory"]},
+    "correct": lambda places: {"memory_id": places["wrong"], "text": "The kettle is red."},
+    "retract": lambda places: {"memory_id": places["false"]},
     "feedback": lambda places: {"memory_id": places["memory"], "helpful": True},
     "undo": lambda places: {"run_or_proposal": places["run"]},
 }
@@ -340,6 +354,11 @@ def test_no_call_of_an_agents_own_program_opens_a_database_by_hand(tmp_path: Pat
         call("trace", added)
         call("feedback", added, helpful=True)
         call("waiting")
+        call("similar", "The kettle is red.")
+        call("pin", added)
+        call("pin", added, False, by="human")
+        corrected = call("correct", added, "The kettle is red.")
+        call("retract", corrected.memory.id)
         first = call("consolidate", dry_run=True).results[0]
         call("decline", first.proposal.id, "no")
         ran = call("consolidate")
@@ -352,5 +371,5 @@ def test_no_call_of_an_agents_own_program_opens_a_database_by_hand(tmp_path: Pat
         with pytest.raises(Exception, match=r"."):
             call("apply", "0" * 32)
     assert called == {
-        name for name, value in vars(AgentMemory).items() if callable(value) and name[0] != "_"
+        name for name in dir(AgentMemory) if callable(getattr(AgentMemory, name)) and name[0] != "_"
     }

@@ -62,8 +62,8 @@ def test_in_any_history_undo_gives_back_to_the_bit_or_says_what_stands_in_the_wa
 
 def _step(history: History, figures: Figures) -> None:
     match history.random.choices(
-        ["insert", "edit", "look up", "delete", "restore", "night", "age", "undo"],
-        [5, 2, 2, 1, 1, 6, 2, 5],
+        ["insert", "edit", "look up", "delete", "restore", "night", "word", "age", "undo"],
+        [5, 2, 2, 1, 1, 6, 4, 2, 5],
     )[0]:
         case "insert":
             history.insert()
@@ -75,17 +75,17 @@ def _step(history: History, figures: Figures) -> None:
             history.delete()
         case "restore":
             history.restore()
-        case "night":
-            _night_and_back(history, figures)
+        case "night" | "word" as kind:
+            _run_and_back(history, kind, figures)
         case "age":
             _age_and_back(history, figures)
         case _:
             _undo_something(history, figures)
 
 
-def _night_and_back(history: History, figures: Figures) -> None:
+def _run_and_back(history: History, kind: str, figures: Figures) -> None:
     before = picture(history.path, GIVEN_BACK)
-    made = history.night()
+    made = history.night() if kind == "night" else history.word()
     if made is None:
         assert picture(history.path, GIVEN_BACK) == before
         return

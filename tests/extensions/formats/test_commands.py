@@ -96,3 +96,24 @@ def test_another_agents_file_is_changed_when_its_proposals_are_approved(
     assert path.read_bytes() != before
     assert cli("undo", path, ended.json["run"]).code == 0
     assert path.read_bytes() == before
+
+
+def test_an_entry_of_another_agents_file_is_corrected_in_its_place(
+    tmp_path: Path, cli: Cli
+) -> None:
+    path = tmp_path / "memory.jsonl"
+    shutil.copy(RECORDED, path)
+    before = path.read_text("utf-8")
+    wrong, right = "Billing listens on port 9090.", "Billing listens on port 9091."
+    memories = cli("list", path, "--json").json["memories"]
+    (port,) = (memory["id"] for memory in memories if memory["content"] == wrong)
+    named = ("--format", "mcp-server-memory")
+    assert cli("correct", path, port, "--text", right, *named, "--dry-run").code == 0
+    assert path.read_text("utf-8") == before
+    assert cli("correct", path, port, "--text", right, *named).code == 0
+    assert path.read_text("utf-8") == before.replace(wrong, right)
+    assert cli("undo", path).code == 0
+    assert cli("correct", path, port, "--retract").code == 0
+    assert wrong not in path.read_text("utf-8")
+    assert cli("undo", path).code == 0
+    assert path.read_text("utf-8") == before

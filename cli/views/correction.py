@@ -1,0 +1,67 @@
+"""What a person's or an agent's word on a memory changed, and memories near a new text."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from slowwave.cli.terminal.output import clean
+from slowwave.cli.terminal.wording import shortened_for_stdout
+
+if TYPE_CHECKING:
+    from slowwave.consolidation.recall.similar import Similar
+    from slowwave.consolidation.running.corrections import Correction
+    from slowwave.store.lineage import Ancestor
+    from slowwave.store.records import Memory
+
+_DID = {"correct": "Corrected", "pin": "Pinned", "unpin": "Unpinned", "keep": "Kept"}
+_BOTH_RIGHT = "Both are right: this conflict is not listed again."
+
+
+def correction_as_json(done: Correction) -> dict[str, Any]:
+    """Return what was done, and which memories it concerns."""
+    return {
+        "action": done.way,
+        "run": done.run_id,
+        "memory": None if done.memory is None else _named(done.memory),
+        "left": list(map(_named, done.left)),
+        "derived": [
+            {**_named(derived), "operation": derived.operation} for derived in done.derived
+        ],
+    }
+
+
+def correction_as_text(done: Correction, file: Path, dry_run: bool) -> str:
+    """Return the same for a person, with how to undo it."""
+    lines = [_BOTH_RIGHT] if done.way == "both" else []
+    lines += [] if done.memory is None else [f"{_DID[done.way]}: {_line(done.memory)}"]
+    left = "Retracted" if done.memory is None else "Superseded"
+    lines += [f"{left}: {_line(memory)}" for memory in done.left]
+    if done.derived:
+        lines.append("Derived from it and still active, so look at them:")
+        lines += [f"  {_line(derived)}" for derived in done.derived]
+    if dry_run:
+        lines.insert(0, "Dry run: nothing was changed.")
+    else:
+        lines.append(f"To undo: slowwave undo {shlex.quote(str(file))} {done.run_id}")
+    return "\n".join(lines)
+
+
+def similar_as_json(similar: Similar) -> dict[str, Any]:
+    """Return a memory that repeats or contradicts a new text."""
+    return {**_named(similar.memory), "relation": similar.relation, "why": similar.why}
+
+
+def similar_as_text(similar: Similar) -> str:
+    """Return the same as a line."""
+    verb = "Repeats" if similar.relation == "duplicate" else "Contradicts"
+    return f"{verb} {_line(similar.memory)} ({clean(similar.why)})"
+
+
+def _named(memory: Memory | Ancestor) -> dict[str, Any]:
+    return {"id": memory.id, "content": memory.content}
+
+
+def _line(memory: Memory | Ancestor) -> str:
+    return f"{clean(memory.id)}  {shortened_for_stdout(memory.content)}"

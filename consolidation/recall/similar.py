@@ -1,0 +1,86 @@
+"""Which active memories repeat a new text, or contradict it: found by words, without a model.
+
+A text with no memory of enough of the same words costs neither reading nor a network.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from slowwave.consolidation.text.tokens import tokenise
+from slowwave.consolidation.thresholds import MAX_NEAR, SHARED_WORDS_ANCHORED
+from slowwave.store.file import MemoryFile
+from slowwave.store.memories import read_active
+from slowwave.store.records import Memory
+from slowwave.store.word_index import WordIndex
+
+
+@dataclass(frozen=True)
+class Similar:
+    """An active memory that repeats or contradicts a text, and why."""
+
+    memory: Memory
+    relation: Literal["duplicate", "contradiction"]
+    why: str
+
+
+def find_similar(file: MemoryFile, tenant: str, text: str, now: str) -> list[Similar]:
+    """Return the active memories of a tenant that repeat or contradict a text, nearest first.
+
+    Raises `StoreError`, and `EmbedderError` if the packaged model is damaged.
+    """
+    near = _near(read_active(file, tenant, now), text)
+    # Of very many alike, as of lines of a log, each has a value of its own.
+    found = {} if len(near) > MAX_NEAR else {each.memory.id: each for each in _rivals(near, text)}
+    rest = [memory for memory in near[:MAX_NEAR] if memory.id not in found]
+    found |= {each.memory.id: each for each in _duplicates(rest, text)}
+    return [found[memory.id] for memory in near if memory.id in found]
+
+
+def _near(memories: Sequence[Memory], text: str) -> list[Memory]:
+    """Return the memories that share enough words with a text to be compared, nearest first."""
+    words = _words(text)
+    index = WordIndex(memory.content for memory in memories)
+    shares = {
+        place: shared / min(len(words), len(_words(memories[place].content)))
+        for place, shared in index.count_words(words).items()
+    }
+    index.close()
+    near = [place for place, share in shares.items() if share >= SHARED_WORDS_ANCHORED]
+    return [memories[place] for place in sorted(near, key=lambda place: (-shares[place], place))]
+
+
+def _words(text: str) -> list[str]:
+    return list(dict.fromkeys(token.bare for token in tokenise(text)))
+
+
+def _rivals(memories: Sequence[Memory], text: str) -> Iterator[Similar]:
+    """Yield the memories that say the same as a text but for one value, or deny it."""
+    for memory in memories:
+        # Imported late: it loads dictionaries.
+        from slowwave.consolidation.comparison.rivals import find_rivalry
+        from slowwave.consolidation.facts.reading import read
+
+        rivalry = find_rivalry(read(memory.content), read(text))
+        if rivalry is not None:
+            values = " against ".join(rivalry.values)
+            why = rivalry.why if text in values else f"{values}: {rivalry.why}"
+            yield Similar(memory, "contradiction", why)
+
+
+def _duplicates(memories: Sequence[Memory], text: str) -> Iterator[Similar]:
+    """Yield the memories that say all that a text says, or of which it says all."""
+    if not memories:
+        return
+    from slowwave.consolidation.comparison.coverage import Coverage
+
+    covered = Coverage().covered(
+        [pair for each in memories for pair in ((text, each.content), (each.content, text))]
+    )
+    for memory, is_known, is_extended in zip(memories, covered[::2], covered[1::2], strict=True):
+        if is_known or is_extended:
+            why = "it says all of this" if is_known else "this says all that it says"
+            why = "both say the same" if is_known and is_extended else why
+            yield Similar(memory, "duplicate", why)

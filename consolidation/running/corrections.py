@@ -1,0 +1,291 @@
+"""A word on memories, carried out at once: correct, pin or retract one, or settle a conflict.
+
+Each is a run with one applied proposal and journaled rows, so that undo restores every row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from types import MappingProxyType
+from typing import Any, Literal
+
+from slowwave.consolidation.proposals import Usage, derived_trust, method_key
+from slowwave.consolidation.text.token_count import count_tokens
+from slowwave.consolidation.writing.writer import AGENT
+from slowwave.store.errors import StoreError
+from slowwave.store.exchange import memory_from_text
+from slowwave.store.file import MemoryFile
+from slowwave.store.ledger import DECIDED, Decision, keep_decision
+from slowwave.store.lineage import Ancestor, read_active_derived
+from slowwave.store.memories import count_memories, find_id, read_active, read_memories
+from slowwave.store.proposal_changes import ProposalChanges
+from slowwave.store.records import LAYERS, Memory, content_hash, json_text, new_id, timestamp
+from slowwave.store.shared_tenant import refuse_unpublished
+from slowwave.store.shown_to_model import BOTH_RIGHT
+
+from .apply import all_sessions, joined_columns
+from .run_in_file import RunRecord, run_report
+
+By = Literal["human", "agent"]
+Way = Literal["correct", "pin", "unpin", "retract", "keep", "both"]
+
+# The trust in what a person states.
+_PERSONS_TRUST = 1.0
+_WHO: Mapping[By, str] = {"human": "a person", "agent": "an agent"}
+_DID: Mapping[Way, str] = {
+    "correct": "corrected it",
+    "pin": "pinned it",
+    "unpin": "unpinned it",
+    "retract": "retracted it as wrong",
+    "keep": "kept it against what contradicts it",
+    "both": "found both right",
+}
+
+
+@dataclass(frozen=True)
+class Correction:
+    """What a word on memories changed."""
+
+    way: Way
+    run_id: str
+    # The new, the pinned or the kept memory, as it is now; None if there is none.
+    memory: Memory | None
+    # The memories that were superseded or retracted, as they were.
+    left: tuple[Memory, ...] = ()
+    # The active memories derived from those, nearest first.
+    derived: tuple[Ancestor, ...] = ()
+
+
+@dataclass(frozen=True)
+class Corrector:
+    """Carries out a person's or an agent's words on the memories of one file.
+
+    A memory that leaves does so with its copies: active ones with the same text. The methods raise
+    `StoreError`, with nothing changed: also if a memory is not active, or if an agent's word would
+    supersede, retract or unpin a memory that is human, pinned or core.
+    """
+
+    # Open for writing under the maintenance lock.
+    file: MemoryFile
+    now: datetime
+    by: By = "human"
+    # Only memories of this tenant; None means all.
+    tenant: str | None = None
+
+    def correct(self, ids: Sequence[str], text: str) -> Correction:
+        """Supersede memories by a new one with this text. ids: of any length, or unique prefixes.
+
+        The first decides the kind of the new memory. A person's word has full trust; an agent's,
+        that of a memory derived from what it supersedes.
+        """
+        wrong = self._find_wrong(ids)
+        if all(memory.content == text for memory in wrong):
+            raise StoreError(f"Memory {wrong[0].id} has this text.", "Nothing was changed.")
+        new = self._new_memory(wrong, text)
+
+        def write(changes: ProposalChanges) -> None:
+            changes.add_memory(new)
+            self._supersede(changes, new, wrong)
+
+        return self._carry_out("correct", wrong, write, memory=new, left=wrong)
+
+    def pin(self, memory_id: str, pinned: bool = True) -> Correction:
+        """Pin or unpin a memory: no run supersedes, expires or archives a pinned one."""
+        (memory,) = self._find([memory_id])
+        way: Way = "pin" if pinned else "unpin"
+        if memory.pinned == pinned:
+            is_now = "pinned already" if pinned else "not pinned"
+            raise StoreError(f"Memory {memory.id} is {is_now}.", "Nothing was changed.")
+        if not pinned:
+            self._refuse_protected([memory])
+        columns = {"pinned": int(pinned), "updated_at": timestamp(self.now)}
+
+        def write(changes: ProposalChanges) -> None:
+            changes.update_memory(memory.id, columns)
+
+        return self._carry_out(way, [memory], write, memory=replace(memory, pinned=pinned))
+
+    def retract(self, memory_id: str) -> Correction:
+        """Archive a memory, because it is wrong and nothing replaces it."""
+        wrong = self._find_wrong([memory_id])
+        columns = {"status": "archived", "updated_at": timestamp(self.now)}
+
+        def write(changes: ProposalChanges) -> None:
+            for memory in wrong:
+                changes.update_memory(memory.id, columns)
+
+        return self._carry_out("retract", wrong, write, left=wrong)
+
+    def keep(self, kept_id: str, rivals: Sequence[str]) -> Correction:
+        """Supersede the memories that contradict one, by that one."""
+        kept = self._find([kept_id, *rivals])[0]
+        wrong = [memory for memory in self._find_wrong(rivals) if memory.id != kept.id]
+
+        def write(changes: ProposalChanges) -> None:
+            self._supersede(changes, kept, wrong)
+
+        return self._carry_out("keep", [kept, *wrong], write, memory=kept, left=wrong)
+
+    def allow(self, pairs: Sequence[tuple[str, str]]) -> Correction:
+        """Record of pairs of memories that both are right, so that no conflict lists them again."""
+        memories = self._find([memory_id for pair in pairs for memory_id in pair])
+        hash_of = {memory.id: memory.content_hash for memory in memories}
+        texts = [[hash_of[earlier], hash_of[later]] for earlier, later in pairs]
+        return self._carry_out("both", memories, lambda _: None, numbers={BOTH_RIGHT: texts})
+
+    def _find(self, ids: Sequence[str]) -> list[Memory]:
+        """Return active memories of one tenant, each once, in the order of their ids."""
+        whole = dict.fromkeys(find_id(self.file, each, self.tenant) for each in ids)
+        found = {memory.id: memory for memory in read_memories(self.file, list(whole))}
+        memories = [found[memory_id] for memory_id in whole]
+        for memory in memories:
+            refuse_unpublished(memory.tenant)
+            if memory.status != "active":
+                by = f" by memory {memory.superseded_by}" if memory.superseded_by else ""
+                raise StoreError(
+                    f"Memory {memory.id} is not active: it is {memory.status}{by}.",
+                    "Nothing was changed. Specify an active memory.",
+                )
+            if memory.tenant != memories[0].tenant:
+                raise StoreError(
+                    f"Memories {memories[0].id} and {memory.id} belong to different tenants.",
+                    "Nothing was changed. Correct them one by one.",
+                )
+        return memories
+
+    def _find_wrong(self, ids: Sequence[str]) -> list[Memory]:
+        """Return memories that may leave, with their copies."""
+        named = self._find(ids)
+        texts, known = {memory.content for memory in named}, {memory.id for memory in named}
+        copies = [
+            memory
+            for memory in read_active(self.file, named[0].tenant, timestamp(self.now))
+            if memory.content in texts and memory.id not in known
+        ]
+        self._refuse_protected([*named, *copies])
+        return [*named, *copies]
+
+    def _refuse_protected(self, memories: Sequence[Memory]) -> None:
+        for memory in memories:
+            if self.by == "agent" and memory.protected:
+                raise StoreError(
+                    f"Memory {memory.id} is human, pinned or core: an agent may not change it.",
+                    "Nothing was changed. Ask a person: 'slowwave correct' can.",
+                )
+
+    def _new_memory(self, wrong: Sequence[Memory], text: str) -> Memory:
+        """Return the memory that replaces these. Raises `InvalidLine` for an impossible text.
+
+        It is not derived: nights read it as something that was observed.
+        """
+        now, sessions, joined = timestamp(self.now), all_sessions(wrong), joined_columns(wrong)
+        trusts = [memory.trust for memory in wrong]
+        ends = joined["expires_at"]
+        return memory_from_text(
+            text,
+            {
+                "tenant": wrong[0].tenant,
+                "kind": wrong[0].kind,
+                "layer": max((memory.layer for memory in wrong), key=LAYERS.index),
+                "origin": self.by,
+                "trust": _PERSONS_TRUST if self.by == "human" else derived_trust(trusts),
+                "importance": joined["importance"],
+                "pinned": any(memory.pinned for memory in wrong),
+                "tags": joined["tags"],
+                "metadata": {"sessions": sessions} if sessions else {},
+                "expires_at": ends if ends is not None and ends > now else None,
+            },
+            self.now,
+        )
+
+    def _derived_from(self, memories: Sequence[Memory]) -> tuple[Ancestor, ...]:
+        found = {
+            derived.id: derived
+            for memory in memories
+            for derived in read_active_derived(self.file, memory.id)
+        }
+        leaving = {memory.id for memory in memories}
+        return tuple(derived for derived in found.values() if derived.id not in leaving)
+
+    def _supersede(
+        self, changes: ProposalChanges, successor: Memory, wrong: Sequence[Memory]
+    ) -> None:
+        hashes = json_text(sorted(memory.content_hash for memory in wrong))
+        changes.add_lineage(successor.id, wrong, "update")
+        changes.supersede(wrong, successor.id)
+        changes.add_derivation(
+            successor.id,
+            {
+                "operation": "update",
+                "writer": "human" if self.by == "human" else "model",
+                "model": AGENT if self.by == "agent" else None,
+                "prompt_hash": method_key("update"),
+                "inputs_hash": content_hash(hashes),
+                "claims": "[]",
+                "prompt_tokens": 0,
+                "completion_tokens": 0,
+                "cost_usd": 0.0,
+            },
+        )
+
+    def _carry_out(
+        self,
+        way: Way,
+        about: Sequence[Memory],
+        write: Callable[[ProposalChanges], None],
+        *,
+        memory: Memory | None = None,
+        left: Sequence[Memory] = (),
+        numbers: Mapping[str, Any] = MappingProxyType({}),
+    ) -> Correction:
+        """Write a word in a run of its own, and record it as an applied proposal.
+
+        about: the memories that it is about, as they were read. memory, left: as in `Correction`.
+        numbers: recorded with the proposal.
+        """
+        run, now = RunRecord(new_id(), self.now), timestamp(self.now)
+        ids, tenant = tuple(each.id for each in about), about[0].tenant
+        named = None if memory is None else memory.id
+        decision = Decision(
+            run_id=run.run_id,
+            # Of its own for each run: the same word may be given again.
+            key=content_hash(json_text([run.run_id, ids]))[:32],
+            operation="update",
+            tenant=tenant,
+            sources=ids,
+            survivor=named if named in ids else None,
+            derived=None if named in ids else named,
+            state="applied",
+            draft=None if memory is None else memory.content,
+            reason=f"{_WHO[self.by]} {_DID[way]}",
+            why=None,
+            numbers=dict(numbers),
+            decided_at=now,
+        )
+        derived = self._derived_from(left)
+        before = count_memories(self.file, [tenant], count_tokens)
+        with run.begun(self.file, {"tenant": [tenant], DECIDED: way}):
+            with self.file.transaction():
+                self._refuse_changed(about)
+                write(ProposalChanges(self.file, run.run_id, decision.key, now))
+                keep_decision(self.file, decision)
+            after = count_memories(self.file, [tenant], count_tokens)
+            run.end(self.file, "done", run_report(before, after, [decision.state], Usage()))
+        return Correction(way, run.run_id, memory, tuple(left), derived)
+
+    def _refuse_changed(self, memories: Sequence[Memory]) -> None:
+        """Raise `StoreError` if an agent changed one of the memories since it was read."""
+        now = {memory.id: memory for memory in read_memories(self.file, [m.id for m in memories])}
+        for memory in memories:
+            current = now.get(memory.id)
+            if current is None or _state_of(current) != _state_of(memory):
+                raise StoreError(
+                    f"An agent changed memory {memory.id} meanwhile.",
+                    "Nothing was changed. Look at it, then try again.",
+                )
+
+
+def _state_of(memory: Memory) -> tuple[object, ...]:
+    return memory.content, memory.status, memory.tenant, memory.protected

@@ -1,0 +1,133 @@
+"""slowwave correct and conflicts resolve: a person's word, and how it is undone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from cli_calls import Cli
+from model_nights import a_fact, served
+from model_server import oracle
+from nights import TWINS, fill, picture, rows, told
+from reliability.histories import GIVEN_BACK
+
+PORTS = [f"The database listens on port {port}." for port in (5432, 5433)]
+RIGHT = "The database listens on port 5434."
+
+
+@pytest.fixture
+def ports(memory_file: Path) -> Path:
+    """Provide two memories that contradict each other, and a pinned one."""
+    fill(memory_file, [*told(PORTS, "m"), *told(["Tea, please."], "tea", pinned=True)])
+    return memory_file
+
+
+@pytest.mark.parametrize(
+    ("options", "left"),
+    [
+        (["m-00", "--text", RIGHT], {"m-00"}),
+        (["m-00", "--text", RIGHT, "--supersedes", "m-01"], {"m-00", "m-01"}),
+        (["tea-00", "--text", "Coffee, please."], {"tea-00"}),
+        (["m-00", "--retract"], {"m-00"}),
+        (["m-00", "--pin"], set()),
+        (["tea-00", "--unpin"], set()),
+    ],
+)
+def test_a_persons_word_is_a_run_that_undo_restores(
+    options: list[str], left: set[str], ports: Path, cli: Cli
+) -> None:
+    before = picture(ports, GIVEN_BACK)
+    dry = cli("correct", ports, *options, "--dry-run", "--json").json
+    assert picture(ports, GIVEN_BACK) == before
+    done = cli("correct", ports, *options, "--json").json
+    assert (dry["dry_run"], done["dry_run"], dry["left"]) == (True, False, done["left"])
+    assert {each["id"] for each in done["left"]} == left
+    assert not left & {
+        row["id"] for row in rows(ports, "SELECT id FROM memories WHERE status='active'")
+    }
+    if "--text" in options:
+        (new,) = rows(ports, "SELECT * FROM memories WHERE id = ?", done["memory"]["id"])
+        assert (new["origin"], new["trust"], new["content"]) == ("human", 1.0, options[2])
+        assert new["pinned"] == ("tea-00" in left)
+    log = cli("log", ports, done["run"])
+    assert "a person" in log.out
+    ended = cli("undo", ports, done["run"])
+    assert (ended.code, "proposed again" in ended.err) == (0, False)
+    assert picture(ports, GIVEN_BACK) == before
+    assert cli("check", ports).code == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "message"),
+    [
+        (["m-00"], 2, "one of them"),
+        (["m-00", "--text", RIGHT, "--pin"], 2, "one of them"),
+        (["m-00", "--retract", "--supersedes", "m-01"], 2, "--supersedes requires --text"),
+        (["m-00", "--text", " "], 1, "its text is blank"),
+        (["m-00", "--text", PORTS[0]], 1, "has this text"),
+        (["nobody", "--retract"], 1, "There is no memory 'nobody'"),
+        (["tea-00", "--pin"], 1, "pinned already"),
+    ],
+)
+def test_what_cannot_be_corrected_is_refused_with_nothing_changed(
+    options: list[str], code: int, message: str, ports: Path, cli: Cli
+) -> None:
+    before = ports.read_bytes()
+    ended = cli("correct", ports, *options)
+    assert (ended.code, message in ended.err, ports.read_bytes() == before) == (code, True, True)
+
+
+def test_a_conflict_is_settled_for_either_memory_or_for_both(ports: Path, cli: Cli) -> None:
+    (found,) = cli("conflicts", ports, "--json").json["conflicts"]
+    listed = cli("conflicts", ports)
+    assert f"  {found['id']}\n" in listed.out
+    assert "conflicts resolve" in listed.err
+    before = picture(ports, GIVEN_BACK)
+    for options, left in (
+        (["--keep", "m-00"], ["m-01"]),
+        (["--keep", "m-01"], ["m-00"]),
+        (["--both"], []),
+    ):
+        done = cli("conflicts", "resolve", ports, found["id"][:6], *options, "--json").json
+        assert [each["id"] for each in done["left"]] == left
+        assert cli("conflicts", ports, "--json").json["conflicts"] == []
+        assert cli("maintain", ports, "--dry-run", "--json").json["conflicts"] == []
+        assert cli("undo", ports).code == 0
+        assert picture(ports, GIVEN_BACK) == before
+    assert cli("conflicts", ports, "--json").json["conflicts"] == [found]
+    for options in (["0000", "--both"], [found["id"], "--keep", "tea-00"]):
+        assert cli("conflicts", "resolve", ports, *options).code == 1
+    for options in ([found["id"]], [found["id"], "--both", "--keep", "m-00"]):
+        assert cli("conflicts", "resolve", ports, *options).code == 2
+    old = cli("conflicts", ports, "resolve", found["id"], "--both")
+    assert (old.code, "conflicts resolve FILE" in old.err) == (0, True)
+
+
+def test_add_names_what_a_new_memory_repeats_or_contradicts_and_adds_it(
+    ports: Path, cli: Cli
+) -> None:
+    added = cli("add", ports, RIGHT)
+    assert (added.code, len(added.out.splitlines())) == (0, 1)
+    assert added.err.count("Contradicts ") == 2
+    again = cli("add", ports, PORTS[0].upper(), "--json").json
+    assert again["id"] in {row["id"] for row in rows(ports, "SELECT id FROM memories")}
+    assert cli("add", ports, "Whales sing at night.", "--json").json["similar"] == []
+
+
+def test_undo_says_what_is_not_proposed_again_and_by_which_model(
+    memory_file: Path, cli: Cli
+) -> None:
+    fill(memory_file, a_fact())
+    with served(oracle) as options:
+        assert cli("maintain", memory_file, *options).code == 0
+        undone = cli("undo", memory_file)
+        assert "not be proposed again by openai/scripted, unless" in undone.err
+        again = cli("maintain", memory_file, *options, "--json").json["proposals"]
+        other = ("--model", "openai/another")
+        others = cli("maintain", memory_file, *other, "--json").json["proposals"]
+    assert (again, [each["state"] for each in others]) == ([], ["applied"])
+    assert cli("undo", memory_file).code == 0
+    fill(memory_file, told(TWINS, "twin"))
+    cli("maintain", memory_file)
+    assert "not be proposed again, unless" in cli("undo", memory_file).err
+    assert cli("maintain", memory_file, "--json").json["proposals"] == []

@@ -1,0 +1,215 @@
+"""A word on memories: what it changes, what it must not, and that undo restores every row."""
+
+from __future__ import annotations
+
+import shutil
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from model_nights import a_writer
+from model_server import answering, approval, groups
+from nights import NOW, execute, fill, night, picture, rows, told
+from reliability.histories import GIVEN_BACK, problems
+
+from slowwave.consolidation.agent import AgentMemory
+from slowwave.consolidation.planning.conflicts import current_conflicts
+from slowwave.consolidation.running.corrections import Correction, Corrector
+from slowwave.consolidation.vectors.embedder import SentenceEmbedder
+from slowwave.store.errors import StoreError
+from slowwave.store.file import create_file, open_writing
+from slowwave.store.records import timestamp
+from slowwave.store.undo.undo import undo_runs
+
+PORTS = [f"The database listens on port {port}." for port in (5432, 5433)]
+TEXTS = [*PORTS, PORTS[0].rstrip("."), "Ada is vegetarian.", "Ada is vegetarian."]
+DAY = timedelta(days=1)
+
+
+@pytest.fixture(scope="module")
+def after_a_night(tmp_path_factory: pytest.TempPathFactory, embedder: SentenceEmbedder) -> Path:
+    """Provide a file with a merge and a protected memory."""
+    path = tmp_path_factory.mktemp("corrected") / "memory.db"
+    create_file(path)
+    fill(path, [*told(TEXTS, "m"), *told(["Tea, please."], "human", origin="human")])
+    assert len(night(path, embedder).results) == 2
+    return path
+
+
+def copy_of(path: Path, folder: Path) -> Path:
+    """Copy a file that nobody has open."""
+    execute(path, "PRAGMA wal_checkpoint(TRUNCATE)")
+    return Path(shutil.copy(path, folder / "copy.db"))
+
+
+WORDS = st.tuples(
+    st.sampled_from(["correct", "correct both", "keep", "both", "pin", "unpin", "retract"]),
+    st.integers(0, 9),
+    st.integers(0, 9),
+)
+
+
+def give(corrector: Corrector, way: str, first: str, second: str) -> Correction:
+    match way:
+        case "correct":
+            return corrector.correct([first], "Something else.")
+        case "correct both":
+            return corrector.correct([first, second], PORTS[1])
+        case "keep":
+            return corrector.keep(first, [second])
+        case "both":
+            return corrector.allow([(first, second)])
+        case "retract":
+            return corrector.retract(first)
+        case _:
+            return corrector.pin(first, way == "pin")
+
+
+@settings(max_examples=40)
+@given(words=st.lists(WORDS, min_size=1, max_size=6))
+def test_words_undone_in_reverse_give_back_every_row(
+    words: list[tuple[str, int, int]],
+    after_a_night: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    path = copy_of(after_a_night, tmp_path_factory.mktemp("words"))
+    done: list[tuple[str, dict[str, list[dict[str, object]]]]] = []
+    for at, (way, one, another) in enumerate(words):
+        active = [row["id"] for row in rows(path, "SELECT id FROM memories WHERE status='active'")]
+        first, second = active[one % len(active)], active[another % len(active)]
+        before = picture(path, GIVEN_BACK)
+        with open_writing(path) as file:
+            corrector = Corrector(file, NOW + (at + 1) * DAY)
+            try:
+                done.append((give(corrector, way, first, second).run_id, before))
+            except StoreError:
+                assert picture(path, GIVEN_BACK) == before
+        assert problems(path) == []
+    for run_id, before in reversed(done):
+        with open_writing(path) as file:
+            undo_runs(file, [run_id], timestamp(NOW + 30 * DAY))
+        assert picture(path, GIVEN_BACK) == before
+
+
+def test_a_persons_word_stays_and_earlier_days_are_as_they_were(
+    memory_file: Path, embedder: SentenceEmbedder
+) -> None:
+    fill(memory_file, told([PORTS[0], PORTS[0]], "m", kind="preference", tags=["db"]))
+    with AgentMemory(memory_file, embedder=embedder, clock=lambda: NOW) as memory:
+        done = memory.correct("m-00", PORTS[1], by="human")
+        assert done.memory is not None
+        assert (done.memory.trust, done.memory.kind, done.memory.tags) == (
+            *(1.0, "preference"),
+            ("db",),
+        )
+        assert {left.id for left in done.left} == {"m-00", "m-01"}
+        # An agent repeats the old value, and may not have its way.
+        memory.add(PORTS[0], observed_at=timestamp(NOW + DAY))
+        memory.add(f"User said that t{PORTS[1][1:]}")
+        memory.consolidate()
+        with pytest.raises(StoreError, match="an agent may not change it"):
+            memory.correct(done.memory.id, PORTS[0])
+        assert done.memory.id in {hit.memory.id for hit in memory.recall("database port")}
+        (was, *_) = memory.recall("database port", as_of=NOW - DAY)
+        (now, *_) = memory.recall("database port", as_of=NOW)
+        assert (was.memory.content, now.memory.content) == (PORTS[0], PORTS[1])
+        assert memory.consolidate().run_id is None
+
+
+def test_the_memories_derived_from_a_wrong_one_are_named(
+    memory_file: Path, embedder: SentenceEmbedder
+) -> None:
+    texts = ["Wiki runs on port 8080.", "Wiki runs on port 8080"]
+    fill(memory_file, told(texts, "m"))
+    night(memory_file, embedder)
+    (left,) = rows(memory_file, "SELECT id, superseded_by FROM memories WHERE superseded_by <> ''")
+    with AgentMemory(memory_file) as memory:
+        with pytest.raises(StoreError, match=f"superseded by memory {left['superseded_by']}"):
+            memory.retract(left["id"])
+        execute(memory_file, "UPDATE memories SET status = 'active', superseded_by = NULL")
+        assert [each.id for each in memory.retract(left["id"]).derived] == [left["superseded_by"]]
+
+
+@pytest.mark.parametrize("way", ["both", "keep"])
+def test_a_settled_conflict_is_not_listed_again_by_rules_or_by_a_model(
+    way: str, memory_file: Path, embedder: SentenceEmbedder
+) -> None:
+    causes = [
+        "The cause of the outage was a full disk.",
+        "An expired certificate caused the outage.",
+    ]
+    fill(memory_file, told([*PORTS, *causes, "The outage was on 8 March."], "m"))
+    naming = answering(
+        lambda asked: groups(
+            conflicts=[[shown.id for shown in asked.memories if "cause" in shown.text]]
+        ),
+        approval,
+    )
+
+    def listed() -> set[tuple[str, str]]:
+        return {each.sources for each in current_conflicts(memory_file, (), timestamp(NOW))}
+
+    with a_writer(naming) as writer:
+        night(memory_file, embedder, writer=writer)
+    pairs = {("m-00", "m-01"), ("m-02", "m-03")}
+    assert listed() == pairs
+    done = []
+    for pair in pairs:
+        with open_writing(memory_file) as file:
+            corrector = Corrector(file, NOW)
+            # The earlier value is right.
+            settled = (
+                corrector.allow([pair]) if way == "both" else corrector.keep(*pair[:1], pair[1:])
+            )
+            done.append(settled.run_id)
+    assert listed() == set()
+    fill(memory_file, told(["The outage of 8 March took two hours."], "late", 20))
+    with a_writer(naming) as writer:
+        assert night(memory_file, embedder, writer=writer, now=NOW + DAY).conflicts == ()
+    assert listed() == set()
+    with open_writing(memory_file) as file:
+        undo_runs(file, done, timestamp(NOW + 2 * DAY))
+    assert listed() == pairs
+
+
+def test_of_a_conflict_that_a_person_settled_the_kept_memory_answers_from_then_on(
+    memory_file: Path, embedder: SentenceEmbedder
+) -> None:
+    fill(memory_file, told(PORTS, "m"))
+    with open_writing(memory_file) as file:
+        Corrector(file, NOW).keep("m-00", ["m-01"])
+    with AgentMemory(memory_file, embedder=embedder, clock=lambda: NOW + DAY) as memory:
+        for as_of in (None, NOW + DAY):
+            found = memory.recall("database port", as_of=as_of)
+            assert [hit.memory.content for hit in found] == [PORTS[0]]
+
+
+NEAR = [
+    (PORTS[1], PORTS[0], "contradiction", "5433 against 5432"),
+    ("Ada is not vegetarian any more.", "Ada is vegetarian.", "contradiction", "denies"),
+    ("the database listens on port 5432", PORTS[0], "duplicate", "the same"),
+    ("Whales sing at night.", PORTS[0], None, ""),
+    ("The database listens on port 5432 and is backed up at 02:30.", "It rains.", None, ""),
+]
+
+
+@pytest.mark.parametrize(("known", "text", "relation", "why"), NEAR)
+def test_near_memories_are_named_and_nothing_is_near_to_a_new_thing(
+    known: str, text: str, relation: str | None, why: str, memory_file: Path
+) -> None:
+    with AgentMemory(memory_file) as memory:
+        memory.add(known)
+        memory.add("The harbour master waves at every ferry.")
+        found = memory.similar(text)
+    assert [each.relation for each in found] == ([relation] if relation else [])
+    assert all(why in each.why and each.memory.content == known for each in found)
+
+
+def test_lines_of_a_log_contradict_no_new_line(memory_file: Path) -> None:
+    fill(memory_file, [f"The nightly backup took {number} minutes." for number in range(1, 50)])
+    with AgentMemory(memory_file) as memory:
+        assert memory.similar("The nightly backup took 77 minutes.") == []
+        (found,) = memory.similar("The nightly backup took 7 minutes.")
+    assert found.relation == "duplicate"
