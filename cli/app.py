@@ -34,6 +34,7 @@ from .commands import (
     dream,
     eval_,
     export,
+    forget,
     import_,
     ingest,
     list_,
@@ -81,6 +82,7 @@ COMMANDS: dict[str, Command] = {
     "show": show.show,
     "add": add.add,
     "ingest": ingest.ingest,
+    "forget": forget.forget_,
     "import": import_.import_,
     "export": export.export,
     "check": check.check,
@@ -104,7 +106,11 @@ PANELS = {
     "Operate": ("check", "mcp"),
 }
 # What only --help-all lists besides them.
-MORE = {"Consolidate": ("questions", "answer", "eval"), "Operate": ("model-check",)}
+MORE = {
+    "Consolidate": ("questions", "answer", "eval"),
+    "Write": ("forget",),
+    "Operate": ("model-check",),
+}
 _PANEL_OF = {
     name: panel for panels in (PANELS, MORE) for panel, names in panels.items() for name in names
 }

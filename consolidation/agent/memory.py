@@ -50,6 +50,7 @@ from slowwave.store.records import LAYERS, Kind, timestamp
 from slowwave.store.shared_tenant import refuse_unpublished
 from slowwave.store.undo.undoable import find_undoable
 
+from .forgetting import Forgetting
 from .proposing import OwnProposal, Proposer, SecondReading, find_pending, find_planned, not_planned
 from .reading import CachedIndex, Stats, Trace, read_stats, read_trace, refuse_unknown, to_timestamp
 from .rounds import AgentRound, GivenAnswers, OpenQuestions
@@ -58,7 +59,7 @@ if TYPE_CHECKING:
     from slowwave.consolidation.model.functions import ModelLike
 
 
-class AgentMemory:
+class AgentMemory(Forgetting):
     """One tenant's memories in a memory file.
 
     Errors are those of the command line: `slowwave.store.errors.StoreError` and

@@ -1,0 +1,107 @@
+"""Erase texts from the values of rows, and from the free space and the log of a file."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Iterable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from .connection import retry_while_busy
+from .errors import FileHeld
+from .file import MemoryFile
+from .records import json_text, read_json
+
+# What is left in place of an erased text.
+ERASED = "[forgotten]"
+
+
+class Eraser:
+    """Replaces texts in values, also within JSON in any depth."""
+
+    def __init__(self, parts: Iterable[str], wholes: Iterable[str] = ()) -> None:
+        """parts: erased wherever they are, ignoring case. wholes: only where they are a value."""
+        longest_first = sorted(set(parts), key=len, reverse=True)
+        self._parts = re.compile("|".join(map(re.escape, longest_first)) or "(?!)", re.IGNORECASE)
+        self._wholes = {*wholes, *longest_first}
+
+    def erase(self, value: Any) -> Any:
+        """Return a value of a row without the texts; unchanged if it has none."""
+        if not isinstance(value, str):
+            return value
+        if value in self._wholes:
+            return ERASED
+        found = read_json(value) if value[:1] in ("{", "[") else None
+        if found is None:
+            return self._parts.sub(ERASED, value)
+        erased = self._erase_within(found)
+        return value if erased == found else json_text(erased)
+
+    def _erase_within(self, value: Any) -> Any:
+        if isinstance(value, dict):
+            return {self.erase(key): self._erase_within(inner) for key, inner in value.items()}
+        if isinstance(value, list):
+            return [self._erase_within(inner) for inner in value]
+        return self.erase(value)
+
+    def offer_to(self, file: MemoryFile) -> None:
+        """Provide it as the SQL function `erased` of a file's connection."""
+        file.db.conn.create_function("erased", 1, self.erase, deterministic=True)
+
+    def update(self, file: MemoryFile, table: str, columns: Iterable[str]) -> int:
+        """Erase the texts in columns, and return how many rows changed.
+
+        The caller has a transaction, and has called `offer_to`.
+        """
+        return sum(
+            file.db.conn.execute(
+                f"UPDATE {table} SET {name} = erased({name}) WHERE erased({name}) IS NOT {name}"
+            ).rowcount
+            for name in columns
+        )
+
+
+def find_left(file: MemoryFile) -> list[str]:
+    """Return the columns that still contain an erased text, as `table.column`.
+
+    Includes an agent's own tables. The caller has called `Eraser.offer_to`.
+    """
+    columns = file.db.conn.execute(
+        "SELECT t.name, c.name FROM sqlite_schema t, pragma_table_info(t.name) c "
+        "WHERE t.type = 'table' AND t.sql LIKE 'CREATE TABLE%' ORDER BY 1, c.cid"
+    ).fetchall()
+    return [
+        f"{table}.{column}"
+        for table, column in columns
+        if file.value(
+            f"SELECT 1 FROM {_quoted(table)} WHERE erased({_quoted(column)}) "
+            f"IS NOT {_quoted(column)} LIMIT 1"
+        )
+    ]
+
+
+def _quoted(name: str) -> str:
+    return '"{}"'.format(name.replace('"', '""'))
+
+
+def clean(file: MemoryFile) -> None:
+    """Rewrite a file without the bytes of deleted rows, and empty its log; can be repeated.
+
+    Raises `FileHeld` if another program reads or writes meanwhile.
+    """
+    clean_database(file.db.conn, file.path)
+
+
+def clean_database(conn: sqlite3.Connection, path: Path) -> None:
+    """Do what `clean` does to any database."""
+    retry_while_busy(partial(conn.execute, "PRAGMA secure_delete = ON"))
+    retry_while_busy(partial(conn.execute, "VACUUM"))
+    # The first number is whether a reader kept it from ending; it waits as long as the connection.
+    busy, *_ = conn.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    if busy:
+        raise FileHeld(
+            f"Another program reads {path}, so that erased text may still be in its log.",
+            "End that program, then run the same command again to erase the rest.",
+        )
