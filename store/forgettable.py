@@ -86,17 +86,19 @@ def find_forgettable(
     derived = {known.id for known in mine if known.is_written and known.id in reached} - chosen
     gone = chosen | derived
     rest = [known for known in mine if known.id not in gone]
-    texts = {known.content.casefold() for known in mine if known.id in chosen}
+    released = {k.id for k in rest if k.superseded_by in gone and k.status == "superseded"}
     related = reached | _reach(file, chosen, "derived_id", "source_id")
+    related |= {known.id for known in rest if known.superseded_by in gone}
+    texts = {known.content.casefold() for known in mine if known.id in chosen}
     return Forgettable(
         text,
         tuple(known for known in mine if known.id in chosen),
         tuple(known for known in mine if known.id in derived),
-        tuple(known for known in rest if known.superseded_by in gone),
+        tuple(known for known in rest if known.id in released),
         tuple(
             known
             for known in rest
-            if known.superseded_by not in gone
+            if known.id not in released
             and (known.id in related or any(part in known.content.casefold() for part in texts))
         ),
     )

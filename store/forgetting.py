@@ -191,7 +191,12 @@ def _delete_rows(file: MemoryFile, ids: Sequence[str], texts: set[str]) -> int:
     ).fetchall()
     entities = [key for (key,) in mentioned]
     wheres: list[tuple[str, str, Sequence[object]]] = [
-        ("synthesized_from", f"derived_id {chosen} OR source_id {chosen}", ids),
+        # Lineage has the only text of a purged memory.
+        (
+            "synthesized_from",
+            f"source_id {chosen} OR derived_id {chosen} AND source_id IN (SELECT id FROM memories)",
+            ids,
+        ),
         ("derivations", f"memory_id {chosen}", ids),
         ("memory_messages", f"memory_id {chosen}", ids),
         ("witnesses", f"id {chosen}", ids),

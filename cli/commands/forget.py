@@ -135,7 +135,8 @@ def _plan(found: Forgettable) -> Iterator[str]:
         ("related; stays", found.staying),
     ):
         for known in memories:
-            yield clean(f"{title}: {known.id} {shortened_for_stdout(known.content)}")
+            text = shortened_for_stdout(known.content)
+            yield clean(f"{title}: {known.id} ({known.status}) {text}")
     if found.text is not None and not found.memories:
         yield "No memory contains the text; what runs recorded about it goes."
 
