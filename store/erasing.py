@@ -14,6 +14,11 @@ from .errors import FileHeld
 from .file import MemoryFile
 from .records import json_text, read_json
 
+# Ids, hashes and times of slowwave's own, in which a short text may occur by chance.
+_OPAQUE = re.compile(
+    r"[0-9a-f]{32}|[0-9a-f]{64}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+    r"|\d{4}-\d\d-\d\dT[\d:.]+([+-]\d\d:\d\d|Z)?"
+)
 # What is left in place of an erased text.
 ERASED = "[forgotten]"
 
@@ -21,20 +26,29 @@ ERASED = "[forgotten]"
 class Eraser:
     """Replaces texts in values, also within JSON in any depth."""
 
-    def __init__(self, parts: Iterable[str], wholes: Iterable[str] = ()) -> None:
-        """parts: erased wherever they are, ignoring case. wholes: only where they are a value."""
+    def __init__(
+        self, parts: Iterable[str], wholes: Iterable[str] = (), spared: Iterable[str] = ()
+    ) -> None:
+        """Take the texts.
+
+        parts: erased wherever they are, ignoring case. wholes: only where they are a value. spared:
+        values that stay, such as the ids of memories.
+        """
         longest_first = sorted(set(parts), key=len, reverse=True)
         self._parts = re.compile("|".join(map(re.escape, longest_first)) or "(?!)", re.IGNORECASE)
         self._wholes = {*wholes, *longest_first}
+        self._spared = frozenset(spared)
 
     def erase(self, value: Any) -> Any:
         """Return a value of a row without the texts; unchanged if it has none."""
-        if not isinstance(value, str):
+        if not isinstance(value, str) or value in self._spared:
             return value
         if value in self._wholes:
             return ERASED
         found = read_json(value) if value[:1] in ("{", "[") else None
         if found is None:
+            if _OPAQUE.fullmatch(value):
+                return value
             return self._parts.sub(ERASED, value)
         erased = self._erase_within(found)
         return value if erased == found else json_text(erased)

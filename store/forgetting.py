@@ -18,7 +18,7 @@ from .erasing import ERASED, Eraser, find_left
 from .errors import StoreError
 from .extension_points import extension_tables
 from .file import MemoryFile
-from .forgettable import KNOWN, Forgettable
+from .forgettable import KNOWN, Forgettable, Known
 from .journal_form import FORGOTTEN
 from .records import content_hash, json_text, new_id
 from .rows import json_field
@@ -112,10 +112,15 @@ def _texts_of(file: MemoryFile, ids: Sequence[str]) -> set[str]:
 
 def _eraser_of(file: MemoryFile, found: Forgettable, ids: Sequence[str], texts: set[str]) -> Eraser:
     """Return what erases the texts, as far as no memory that stays has them."""
-    rest = {text for key, _, text, *_ in file.tuples(KNOWN) if key not in set(ids)}
+    staying = [known for row in file.tuples(KNOWN) if (known := Known(*row)).id not in set(ids)]
+    rest = {known.content for known in staying}
     within = "\0".join(rest).casefold()
     wanted = texts if found.text is None else texts | {found.text}
-    return Eraser((text for text in wanted if text.casefold() not in within), wanted - rest)
+    return Eraser(
+        (text for text in wanted if text.casefold() not in within),
+        wanted - rest,
+        {name for known in staying for name in (known.id, known.tenant)},
+    )
 
 
 def _erase_messages(file: MemoryFile, ids: Sequence[str]) -> int:
