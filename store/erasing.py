@@ -117,5 +117,5 @@ def clean_database(conn: sqlite3.Connection, path: Path) -> None:
     if busy:
         raise FileHeld(
             f"Another program reads {path}, so that erased text may still be in its log.",
-            "End that program, then run the same command again to erase the rest.",
+            "End that program.",
         )

@@ -115,7 +115,10 @@ def forget_(
         return None if found.is_over else forget(opened, found, now, reason)
 
     done = place.change(do)
-    place.clean()
+    try:
+        place.clean()
+    except StoreError as error:
+        raise typer.Exit(_report(done, shown, file, output, error)) from error
     raise typer.Exit(_report(done, shown, file, output))
 
 
@@ -163,13 +166,26 @@ def _as_json(memories: Sequence[Known]) -> list[dict[str, Any]]:
     ]
 
 
-def _report(done: Forgotten | None, found: Forgettable, file: Path, output: Output) -> Code:
-    """Report what was forgotten, without its text, and return the exit code."""
+def _report(
+    done: Forgotten | None,
+    found: Forgettable,
+    file: Path,
+    output: Output,
+    unclean: StoreError | None = None,
+) -> Code:
+    """Report what was forgotten, without its text, and return the exit code.
+
+    unclean: why bytes of the text may be left.
+    """
     result: dict[str, Any] = {"command": "forget", "file": str(file), "dry_run": False}
+    result["clean"] = unclean is None
+    if unclean is not None:
+        message = f"It is forgotten, but bytes of it may be left. {unclean.message}"
+        output.error(message, f"{unclean.hint} Then run this again.", Code.PARTLY)
     if done is None:
         output.result({**result, "run": None, "forgotten": [], "forgotten_at": found.over_since})
-        output.show(clean(f"It was forgotten on {str(found.over_since)[:10]}; no byte is left."))
-        return Code.DONE
+        output.show(clean(f"It was forgotten on {str(found.over_since)[:10]}."))
+        return Code.DONE if unclean is None else Code.PARTLY
     output.result(
         {
             **result,
@@ -187,7 +203,7 @@ def _report(done: Forgotten | None, found: Forgettable, file: Path, output: Outp
     output.show(f"Forgot {counted(len(done.ids), 'memory', 'memories')}, and {others} about it.")
     for note in _notes(done, found, file):
         output.note(clean(note))
-    return Code.PARTLY if done.left else Code.DONE
+    return Code.PARTLY if done.left or unclean else Code.DONE
 
 
 def _notes(done: Forgotten, found: Forgettable, file: Path) -> Iterator[str]:

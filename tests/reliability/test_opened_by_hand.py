@@ -103,6 +103,11 @@ CALLS: dict[str, list[str]] = {
         "log {file} --prometheus",
     ],
     "undo": ["undo {file} {superseded}", "undo {other} {run}", "1 undo {file} {memory}"],
+    "forget": [
+        "forget {file} {memory} --dry-run",
+        "forget {file} {memory} --derived --yes",
+        "2 forget {other} {memory}",
+    ],
     "check": ["check {file}"],
     "shared": [
         "shared {file} admit ada --author ada --human",

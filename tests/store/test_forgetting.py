@@ -215,6 +215,18 @@ def test_a_kill_leaves_all_or_nothing_and_a_repetition_finishes(
         assert not left_of(copy, gone)
 
 
+def test_what_a_reader_keeps_in_the_log_is_erased_by_a_repetition(path: Path, cli: Cli) -> None:
+    gone = texts(path, DUPLICATE)
+    with closing(sqlite3.connect(path)) as reader:
+        reader.execute("BEGIN")
+        reader.execute("SELECT count(*) FROM memories").fetchone()
+        done = cli("forget", path, DUPLICATE, "--yes", "--json")
+        assert (done.code, done.json["clean"]) == (3, False)
+        assert "reads" in done.err
+    assert cli("forget", path, DUPLICATE, "--yes").code == 0
+    assert not left_of(path, gone)
+
+
 def test_a_text_of_the_agents_own_tables_is_reported(path: Path, cli: Cli) -> None:
     execute(path, "CREATE TABLE notes (body TEXT)")
     execute(path, "INSERT INTO notes VALUES ('ask Priya')")
