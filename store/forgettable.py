@@ -28,7 +28,7 @@ KNOWN = (
 
 
 @dataclass(frozen=True)
-class Known:
+class KnownText:
     """A memory of which the file has a text."""
 
     id: str
@@ -47,13 +47,13 @@ class Forgettable:
 
     # The text to erase; None: those of the memories.
     text: str | None
-    memories: tuple[Known, ...]
+    memories: tuple[KnownText, ...]
     # Memories that a run wrote from them, directly or not.
-    derived: tuple[Known, ...]
+    derived: tuple[KnownText, ...]
     # Memories that become active again, because the derived ones go.
-    released: tuple[Known, ...]
+    released: tuple[KnownText, ...]
     # Related memories that stay: sources, memories that absorbed one, and those with its text.
-    staying: tuple[Known, ...]
+    staying: tuple[KnownText, ...]
     # When it was forgotten, if that was done already; only `clean` may be left to do then.
     over_since: str | None = None
 
@@ -66,14 +66,14 @@ class Forgettable:
 def find_forgettable(
     file: MemoryFile, memory: str | None, text: str | None, tenants: Sequence[str] = ()
 ) -> Forgettable:
-    """Return what goes with a memory, given by a prefix of its id, or with a text in any case.
+    """Return what to forget for a memory, by a prefix of its id, or for a text in any case.
 
     tenants: only their memories; () means all. Raises `NotFound` and `Ambiguous`.
     """
     over = _over_since(file, memory, text)
     if over is not None:
         return Forgettable(text, (), (), (), (), over)
-    everything = [Known(*row) for row in file.tuples(KNOWN)]
+    everything = [KnownText(*row) for row in file.tuples(KNOWN)]
     mine = [known for known in everything if not tenants or known.tenant in tenants]
     if text is not None:
         folded = text.casefold()
@@ -124,7 +124,7 @@ def _over_since(file: MemoryFile, memory: str | None, text: str | None) -> str |
     return at
 
 
-def _find(file: MemoryFile, prefix: str, mine: Sequence[Known]) -> set[str]:
+def _find(file: MemoryFile, prefix: str, mine: Sequence[KnownText]) -> set[str]:
     """Return the id of a memory, or of a purged one. Raises `NotFound` and `Ambiguous`."""
     try:
         memory_id = find_id(file, prefix)
@@ -138,7 +138,7 @@ def _find(file: MemoryFile, prefix: str, mine: Sequence[Known]) -> set[str]:
     return {memory_id}
 
 
-def _with_superseded(known: Sequence[Known], ids: set[str]) -> set[str]:
+def _with_superseded(known: Sequence[KnownText], ids: set[str]) -> set[str]:
     """Add the memories that these supersede, which would become active again."""
     while more := {m.id for m in known if m.superseded_by in ids} - ids:
         ids = ids | more
@@ -160,7 +160,7 @@ def refuse_derived(found: Forgettable, derived: bool) -> None:
     if found.derived and not derived:
         ids = ", ".join(known.id for known in found.derived)
         raise StoreError(
-            f"Memories were derived from what is to be forgotten: {ids}.",
+            f"Runs derived memories from it: {ids}.",
             "Nothing was changed. Pass --derived to forget them, too: their other sources become "
             "active again, and the next night writes from these.",
         )

@@ -18,7 +18,7 @@ from .erasing import ERASED, Eraser, find_left
 from .errors import StoreError
 from .extension_points import extension_tables
 from .file import MemoryFile
-from .forgettable import KNOWN, Forgettable, Known
+from .forgettable import KNOWN, Forgettable, KnownText
 from .journal_form import FORGOTTEN
 from .records import content_hash, json_text, new_id
 from .rows import json_field
@@ -112,7 +112,7 @@ def _texts_of(file: MemoryFile, ids: Sequence[str]) -> set[str]:
 
 def _eraser_of(file: MemoryFile, found: Forgettable, ids: Sequence[str], texts: set[str]) -> Eraser:
     """Return what erases the texts, as far as no memory that stays has them."""
-    staying = [known for row in file.tuples(KNOWN) if (known := Known(*row)).id not in set(ids)]
+    staying = [known for row in file.tuples(KNOWN) if (known := KnownText(*row)).id not in set(ids)]
     rest = {known.content for known in staying}
     within = "\0".join(rest).casefold()
     wanted = texts if found.text is None else texts | {found.text}

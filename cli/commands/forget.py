@@ -27,7 +27,7 @@ from slowwave.store.places import Place
 
 if TYPE_CHECKING:
     from slowwave.store.file import MemoryFile
-    from slowwave.store.forgettable import Forgettable, Known
+    from slowwave.store.forgettable import Forgettable, KnownText
     from slowwave.store.forgetting import Forgotten
 
 _IRREVERSIBLE = "This cannot be undone."
@@ -71,7 +71,10 @@ def forget_(
             "--dry-run", allow_from_autoenv=False, help="Show what would go, and change nothing."
         ),
     ] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
+    yes: Annotated[
+        bool,
+        typer.Option("--yes", allow_from_autoenv=False, help="Do not ask for confirmation."),
+    ] = False,
     tenant: TenantsOption = None,
     config: ConfigOption = None,
     json: JsonOption = False,
@@ -79,7 +82,7 @@ def forget_(
 ) -> None:
     """Erase a memory, or a text, from everywhere in the file, permanently.
 
-    Its duplicates and what it superseded go with it. Asks for confirmation first. Afterwards no
+    Also erases its duplicates and what it superseded. Asks for confirmation first. Afterwards no
     byte of the text is in the file or its log; backups are named.
     """
     from slowwave.store.forgettable import find_forgettable, refuse_derived
@@ -133,14 +136,16 @@ def _plan(found: Forgettable) -> Iterator[str]:
     """Yield what a request to forget is about, a line for each memory."""
     for title, memories in (
         ("to forget", found.memories),
-        ("derived from it; goes with --derived", found.derived),
+        ("derived from it, only with --derived", found.derived),
         ("then active again", found.released),
         ("related; stays", found.staying),
     ):
         for known in memories:
             text = shortened_for_stdout(known.content)
             yield clean(f"{title}: {known.id} ({known.status}) {text}")
-    if found.text is not None and not found.memories:
+    if found.over_since is not None:
+        yield f"It was forgotten on {found.over_since[:10]}."
+    elif found.text is not None and not found.memories:
         yield "No memory contains the text; what runs recorded about it goes."
 
 
@@ -150,6 +155,7 @@ def _show_plan(found: Forgettable, file: Path, output: Output) -> None:
             "command": "forget",
             "file": str(file),
             "dry_run": True,
+            "forgotten_at": found.over_since,
             "memories": _as_json(found.memories),
             "derived": _as_json(found.derived),
             "active_again": _as_json(found.released),
@@ -159,7 +165,7 @@ def _show_plan(found: Forgettable, file: Path, output: Output) -> None:
     output.show("\n".join(("Dry run.", *_plan(found), _IRREVERSIBLE)))
 
 
-def _as_json(memories: Sequence[Known]) -> list[dict[str, Any]]:
+def _as_json(memories: Sequence[KnownText]) -> list[dict[str, Any]]:
     return [
         {"id": known.id, "tenant": known.tenant, "status": known.status, "content": known.content}
         for known in memories
@@ -199,8 +205,8 @@ def _report(
             "backups": list(map(str, done.backups)),
         }
     )
-    others = counted(done.rows, "row", "rows")
-    output.show(f"Forgot {counted(len(done.ids), 'memory', 'memories')}, and {others} about it.")
+    memories, rows = counted(len(done.ids), "memory", "memories"), counted(done.rows, "row", "rows")
+    output.show(f"Forgot {memories}, and {rows} about it.")
     for note in _notes(done, found, file):
         output.note(clean(note))
     return Code.PARTLY if done.left or unclean else Code.DONE
