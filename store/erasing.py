@@ -19,6 +19,8 @@ _OPAQUE = re.compile(
     r"[0-9a-f]{32}|[0-9a-f]{64}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
     r"|\d{4}-\d\d-\d\dT[\d:.]+([+-]\d\d:\d\d|Z)?"
 )
+# What may be a key of slowwave's own JSON.
+_OWN_KEY = re.compile(r"[a-z_]+")
 # What is left in place of an erased text.
 ERASED = "[forgotten]"
 
@@ -55,7 +57,10 @@ class Eraser:
 
     def _erase_within(self, value: Any) -> Any:
         if isinstance(value, dict):
-            return {self.erase(key): self._erase_within(inner) for key, inner in value.items()}
+            return {
+                key if _OWN_KEY.fullmatch(key) else self.erase(key): self._erase_within(inner)
+                for key, inner in value.items()
+            }
         if isinstance(value, list):
             return [self._erase_within(inner) for inner in value]
         return self.erase(value)
@@ -71,7 +76,8 @@ class Eraser:
         """
         return sum(
             file.db.conn.execute(
-                f"UPDATE {table} SET {name} = erased({name}) WHERE erased({name}) IS NOT {name}"
+                f"UPDATE {table} SET {name} = erased({name}) "
+                f"WHERE {name} NOT IN ('[]', '{{}}') AND erased({name}) <> {name}"
             ).rowcount
             for name in columns
         )
@@ -90,8 +96,8 @@ def find_left(file: MemoryFile) -> list[str]:
         f"{table}.{column}"
         for table, column in columns
         if file.value(
-            f"SELECT 1 FROM {_quoted(table)} WHERE erased({_quoted(column)}) "
-            f"IS NOT {_quoted(column)} LIMIT 1"
+            f"SELECT 1 FROM {_quoted(table)} WHERE typeof({_quoted(column)}) = 'text' "
+            f"AND erased({_quoted(column)}) <> {_quoted(column)} LIMIT 1"
         )
     ]
 

@@ -16,9 +16,9 @@ from .rows import json_field
 
 # Each text that the file has of a memory: rows, then what lineage keeps of purged ones.
 KNOWN = (
-    "SELECT id, tenant, content, status, superseded_by, generation > 0 OR EXISTS (SELECT 1 FROM "
-    f"journal WHERE table_name = 'memories' AND {json_field('row_key', 'id')} = m.id "
-    f"AND {json_field('before', 'content')} IS NOT NULL) AS is_written FROM memories m "
+    "SELECT id, tenant, content, status, superseded_by, generation > 0 OR id IN "
+    f"(SELECT {json_field('row_key', 'id')} FROM journal WHERE table_name = 'memories' "
+    f"AND {json_field('before', 'content')} IS NOT NULL) AS is_written FROM memories "
     "UNION ALL SELECT source_id, coalesce(w.tenant, d.tenant, ''), max(source_content), 'purged', "
     "json_extract(image, '$.superseded_by'), coalesce(json_extract(image, '$.generation'), 0) > 0 "
     "FROM synthesized_from e LEFT JOIN witnesses w ON w.id = source_id "

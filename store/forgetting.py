@@ -84,15 +84,15 @@ def forget(file: MemoryFile, found: Forgettable, now: str, reason: str | None = 
             [ERASED],
         )
         _leave_tombstones(file, run_id, ids, runs, now, reason)
-        return Forgotten(
-            run_id,
-            tuple(ids),
-            tuple(known.id for known in found.released),
-            tuple(runs),
-            rows,
-            tuple(find_left(file)),
-            tuple(list_backups(file.path)),
-        )
+    return Forgotten(
+        run_id,
+        tuple(ids),
+        tuple(known.id for known in found.released),
+        tuple(runs),
+        rows,
+        tuple(find_left(file)),
+        tuple(list_backups(file.path)),
+    )
 
 
 def _texts_of(file: MemoryFile, ids: Sequence[str]) -> set[str]:

@@ -108,7 +108,9 @@ def forget_(
         refuse_derived(shown, derived)
         if not yes:
             output.show("\n".join(_plan(shown)))
-            typer.confirm(f"Forget this permanently? {_IRREVERSIBLE}", abort=True, err=True)
+            gone = len(shown.memories) + len(shown.derived)
+            these = counted(gone, "memory", "memories")
+            typer.confirm(f"Forget {these}? {_IRREVERSIBLE}", abort=True, err=True)
 
     def do(opened: MemoryFile) -> Forgotten | None:
         found = find(opened)

@@ -47,7 +47,7 @@ def due(file: MemoryFile, records: Sequence[Record]) -> Change:
         if memory in active and key in entries and entries[key].text != active[memory].content
     }
     texts = {(record.tenant, record.text) for record in records if record.key not in retire}
-    images = read_images(file)
+    images, forgotten = read_images(file), read_forgotten(file)
     # A memory that had an entry of its own gets it again, even if another entry has its text.
     put = [
         memory
@@ -76,7 +76,7 @@ def due(file: MemoryFile, records: Sequence[Record]) -> Change:
         },
         taking_over,
         _outdated(file, retire),
-        frozenset(key for key, memory in retire.items() if memory in read_forgotten(file)),
+        frozenset(key for key, memory in retire.items() if memory in forgotten),
         read_hidden(file),
     )
 
