@@ -66,8 +66,13 @@ class Eraser:
         return self.erase(value)
 
     def offer_to(self, file: MemoryFile) -> None:
-        """Provide it as the SQL function `erased` of a file's connection."""
-        file.db.conn.create_function("erased", 1, self.erase, deterministic=True)
+        """Provide it to the SQL of a file's connection, as `holds` and `erased` call it."""
+        conn = file.db.conn
+        conn.create_function("text_is_in", 1, lambda raw: self._erase_raw(raw) != _text(raw))
+        conn.create_function("without_text", 1, self._erase_raw)
+
+    def _erase_raw(self, raw: bytes | None) -> Any:
+        return self.erase(_text(raw))
 
     def update(self, file: MemoryFile, table: str, columns: Iterable[str]) -> int:
         """Erase the texts in columns, and return how many rows changed.
@@ -76,11 +81,26 @@ class Eraser:
         """
         return sum(
             file.db.conn.execute(
-                f"UPDATE {table} SET {name} = erased({name}) "
-                f"WHERE {name} NOT IN ('[]', '{{}}') AND erased({name}) <> {name}"
+                f"UPDATE {table} SET {name} = {erased(name)} "
+                f"WHERE {name} NOT IN ('[]', '{{}}') AND {holds(name)}"
             ).rowcount
             for name in columns
         )
+
+
+# As bytes, because a text may be invalid UTF-8.
+def holds(column: str) -> str:
+    """Return the SQL of whether a column contains a text of the eraser that was offered last."""
+    return f"text_is_in(CAST({column} AS BLOB))"
+
+
+def erased(column: str) -> str:
+    """Return the SQL of a column without the texts of the eraser that was offered last."""
+    return f"without_text(CAST({column} AS BLOB))"
+
+
+def _text(raw: bytes | None) -> str | None:
+    return None if raw is None else raw.decode(errors="replace")
 
 
 def find_left(file: MemoryFile) -> list[str]:
@@ -97,7 +117,7 @@ def find_left(file: MemoryFile) -> list[str]:
         for table, column in columns
         if file.value(
             f"SELECT 1 FROM {_quoted(table)} WHERE typeof({_quoted(column)}) = 'text' "
-            f"AND erased({_quoted(column)}) <> {_quoted(column)} LIMIT 1"
+            f"AND {holds(_quoted(column))} LIMIT 1"
         )
     ]
 

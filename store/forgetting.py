@@ -14,7 +14,7 @@ from pathlib import Path
 
 from .ageing import STATUS_AFTER
 from .backup import list_backups
-from .erasing import ERASED, Eraser, find_left
+from .erasing import ERASED, Eraser, erased, find_left, holds
 from .errors import StoreError
 from .extension_points import extension_tables
 from .file import MemoryFile
@@ -139,8 +139,8 @@ def _erase_messages(file: MemoryFile, ids: Sequence[str]) -> int:
         [chosen],
     )
     waiting = conn.execute(
-        "UPDATE waiting_messages SET content = erased(content) "
-        f"WHERE erased(content) <> content AND tenant IN ({tenants})",
+        f"UPDATE waiting_messages SET content = {erased('content')} "
+        f"WHERE {holds('content')} AND tenant IN ({tenants})",
         [chosen],
     )
     return changed.rowcount + waiting.rowcount
@@ -154,7 +154,7 @@ def _delete_decisions(file: MemoryFile, ids: Sequence[str]) -> tuple[list[str], 
     conn, chosen = file.db.conn, {"ids": json_text(ids)}
     entries = conn.execute(
         "SELECT run_id, sequence, proposal FROM journal WHERE proposal <> :forgotten AND "
-        f"({_NAMED} OR erased(before) IS NOT before OR erased(after) IS NOT after)",
+        f"({_NAMED} OR {holds('before')} OR {holds('after')})",
         chosen | {"forgotten": FORGOTTEN},
     ).fetchall()
     decisions = conn.execute(
@@ -210,8 +210,7 @@ def _delete_rows(file: MemoryFile, ids: Sequence[str], texts: set[str]) -> int:
         ("disputes", f"earlier_hash {chosen} OR later_hash {chosen}", gone),
         (
             "entities",
-            f"erased(name) IS NOT name OR id {chosen} AND id NOT IN "
-            "(SELECT entity_id FROM memory_entities)",
+            f"{holds('name')} OR id {chosen} AND id NOT IN (SELECT entity_id FROM memory_entities)",
             entities,
         ),
         *((cache, "true", ()) for cache in _CACHES),

@@ -355,6 +355,8 @@ def test_no_call_of_an_agents_own_program_opens_a_database_by_hand(tmp_path: Pat
             call("undo", ran.run_id)
         with pytest.raises(Exception, match=r"."):
             call("apply", "0" * 32)
+        call("forgettable", added)
+        call("forget", added)
     assert called == {
-        name for name, value in vars(AgentMemory).items() if callable(value) and name[0] != "_"
+        name for name in dir(AgentMemory) if callable(getattr(AgentMemory, name)) and name[0] != "_"
     }

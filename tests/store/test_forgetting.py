@@ -228,6 +228,8 @@ def test_what_a_reader_keeps_in_the_log_is_erased_by_a_repetition(path: Path, cl
 
 
 def test_a_text_of_the_agents_own_tables_is_reported(path: Path, cli: Cli) -> None:
+    # Nor does a memory that an agent cut within a letter keep anything from being forgotten.
+    execute(path, "INSERT INTO memories (content) VALUES (CAST(x'6361c3' AS TEXT))")
     execute(path, "CREATE TABLE notes (body TEXT)")
     execute(path, "INSERT INTO notes VALUES ('ask Priya')")
     done = cli("forget", path, "--matching", NAME, "--yes", "--json")
