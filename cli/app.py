@@ -36,6 +36,7 @@ from .commands import (
     dream,
     eval_,
     export,
+    forget,
     import_,
     ingest,
     list_,
@@ -86,6 +87,7 @@ COMMANDS: dict[str, Command] = {
     "add": add.add,
     "correct": correct.correct,
     "ingest": ingest.ingest,
+    "forget": forget.forget_,
     "import": import_.import_,
     "export": export.export,
     "check": check.check,
@@ -116,8 +118,7 @@ MORE = {
     "Consolidate": ("questions", "answer", "eval"),
     "Read": ("rules",),
     "Operate": ("audit", "model-check"),
-    "Write": ("correct",),
-    "Operate": ("model-check",),
+    "Write": ("correct", "forget"),
 }
 _PANEL_OF = {
     name: panel for panels in (PANELS, MORE) for panel, names in panels.items() for name in names

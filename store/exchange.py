@@ -17,6 +17,7 @@ from .history import History, parse_history
 from .jsonl import DEFAULTS, describe_error, parse_line, refuse_long
 from .lineage import add_edges, read_source_edges
 from .memories import add_memories, read_memories
+from .purge import read_forgotten
 from .records import Memory, json_text, timestamp
 from .shared_tenant import refuse_unpublished
 from .vectors import keep_vectors, read_dimensions, read_memory_vectors, to_blob, to_numbers
@@ -26,6 +27,10 @@ _BATCH = 1_000
 _HISTORY_LEFT_OUT = (
     "it is history of runs, which only a new file can import; the memories were imported"
 )
+
+
+class _Forgotten(ValueError):
+    """The memory of a line, or one that it is derived from, was forgotten: it never comes back."""
 
 
 class _Parsed(NamedTuple):
@@ -79,9 +84,9 @@ def import_lines(
     """Add a memory per line, streaming, in one transaction.
 
     progress: called with the number of lines read so far. Returns the number of added memories, and
-    the skipped lines. Raises `InvalidLine` at the first invalid line, with nothing added, unless
-    `skip_invalid`. Only a new file can import the history of runs; otherwise its lines are skipped
-    and reported once.
+    the skipped lines, among them those of forgotten memories. Raises `InvalidLine` at the first
+    invalid line, with nothing added, unless `skip_invalid`. Only a new file can import the history
+    of runs; otherwise its lines are skipped and reported once.
     """
     reader = _LineReader(file, timestamp(now))
     history = History(file)
@@ -90,7 +95,7 @@ def import_lines(
 
     def refuse(number: int, error: Exception) -> None:
         reason = describe_error(error)
-        if not skip_invalid:
+        if not skip_invalid and not isinstance(error, _Forgotten):
             raise InvalidLine(
                 f"Line {number} is not valid: {reason}. Nothing was imported.",
                 "Correct the line, or pass --skip-invalid to import the rest.",
@@ -139,6 +144,7 @@ class _LineReader:
         self._file = file
         self._now = now
         self._dimensions = read_dimensions(file)
+        self._forgotten = read_forgotten(file)
         # Parsed lines that are not in the file yet, by id.
         self._unwritten: dict[str, _Parsed] = {}
         self._successors: list[tuple[int, str, str]] = []
@@ -155,6 +161,10 @@ class _LineReader:
         memory = line.memory(self._now)
         if memory.id in self._unwritten or _knows(self._file, memory.id):
             raise ValueError(f"a memory with the id {memory.id} already exists")
+        for source in (memory.id, *(edge["source_id"] for edge in line.edges(memory.id))):
+            if source in self._forgotten:
+                day = self._forgotten[source][:10]
+                raise _Forgotten(f"memory {source} was forgotten on {day}")
         vectors = line.vectors()
         for model, vector in vectors.items():
             expected = self._dimensions.get(model, len(vector))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import entry_points
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sqlite_utils import Database
 
+    from .erasing import Eraser
     from .file import MemoryFile
 
 
@@ -36,6 +37,9 @@ class ExtensionTables:
     order: Mapping[str, str]
     # Yields the name and the details of each problem of their rows.
     find_faults: Callable[[MemoryFile], Iterator[tuple[str, str]]]
+    # Erases texts, and what belongs to forgotten memories, in the caller's transaction; returns how
+    # many rows changed.
+    erase: Callable[[MemoryFile, Sequence[str], Eraser], int]
 
 
 @cache

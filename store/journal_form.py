@@ -15,6 +15,8 @@ from .rows import Columns, decode_row
 FOUND_IN_TEXTS = ("embeddings", "memory_entities", "entity_scans")
 # In place of a proposal's key, in the entries of a purge.
 PURGED = "purge"
+# The same in the tombstones of forgotten memories; also a key in the options of their run.
+FORGOTTEN = "forget"
 
 # The tables that runs write to, and the key columns in the journal.
 _KEYS: dict[str, frozenset[str]] = {
@@ -119,7 +121,7 @@ def _fault_of_kind(entry: JournalEntry) -> str | None:
         if not whole or (table == "memories" and not set(COLUMNS) <= after.keys()):
             return f"is not the whole row of {table} that a run inserted"
     elif entry.is_image:
-        if table == "memories" and entry.proposal == PURGED:
+        if table == "memories" and entry.proposal in (PURGED, FORGOTTEN):
             return None
         if table not in FOUND_IN_TEXTS or not {*key, "run_id"} <= before.keys():
             return f"is not the image of a row of {table}"

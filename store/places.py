@@ -83,6 +83,12 @@ class Place:
         """Change the memory file and write it back; return what `do` does. Raises `StoreError`."""
         return changed(self.named, do)
 
+    def clean(self) -> None:
+        """Remove the bytes of deleted rows from all files. Raises `StoreError`."""
+        from .erasing import clean
+
+        self.change(clean)
+
     def rehearse(self, do: Callable[[MemoryFile], Done]) -> Done:
         """Change a copy of the memory file; return what `do` does. Raises `StoreError`."""
         from .check import refuse_damaged

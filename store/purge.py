@@ -7,7 +7,7 @@ memories stays in `witnesses`.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
@@ -15,7 +15,7 @@ from typing import Any
 from .errors import NotFound, StoreError
 from .file import MemoryFile
 from .journal import drop_unused_entities
-from .journal_form import PURGED
+from .journal_form import FORGOTTEN, PURGED
 from .memories import match_prefix
 from .records import in_utc, json_text, timestamp
 from .witnesses import keep_witnesses
@@ -144,25 +144,64 @@ def purge(file: MemoryFile, run_id: str, ids: Sequence[str], needs: Blockers) ->
 
 def purged_by(file: MemoryFile, memory_id: str) -> tuple[str, str] | None:
     """Return (run id, start time) of the purge of a memory; None if it was not purged."""
-    rows = file.rows(
-        "SELECT run_id, started_at FROM journal JOIN runs ON id = run_id "
-        "WHERE proposal = ? AND row_key = ? ORDER BY started_at DESC",
-        [PURGED, json_text({"id": memory_id})],
-    )
-    return next(((row["run_id"], row["started_at"]) for row in rows), None)
+    removed = _removals(file, memory_id)
+    return next(((each.run_id, each.at) for each in removed if not each.is_forgotten), None)
 
 
-def find_purged(file: MemoryFile, prefix: str) -> tuple[str, str, str] | None:
-    """Return (memory id, run id, start time) of a purged memory, by a prefix of its id.
+@dataclass(frozen=True)
+class Removal:
+    """The deletion of a memory by a run."""
 
-    None if there is no such memory. Raises `Ambiguous`.
+    id: str
+    run_id: str
+    at: str
+    # Whether it was forgotten, with its text; otherwise it was purged, and lineage has its text.
+    is_forgotten: bool
+
+
+def find_removed(file: MemoryFile, prefix: str) -> Removal | None:
+    """Return how a memory, given by a prefix of its id, was removed; None if it was not.
+
+    Raises `Ambiguous`.
     """
+    removed = (
+        "(SELECT json_extract(row_key, '$.id') AS id FROM journal WHERE proposal IN ('{}', '{}'))"
+    )
     try:
-        memory_id = match_prefix(file, "synthesized_from", "source_id", prefix, "memory")
+        memory_id = match_prefix(file, removed.format(PURGED, FORGOTTEN), "id", prefix, "memory")
     except NotFound:
         return None
-    purge = purged_by(file, memory_id)
-    return None if purge is None else (memory_id, *purge)
+    return next(_removals(file, memory_id))
+
+
+def _removals(file: MemoryFile, memory_id: str) -> Iterator[Removal]:
+    rows = file.tuples(
+        "SELECT run_id, started_at, proposal = ?1 FROM journal JOIN runs ON id = run_id "
+        "WHERE proposal IN (?1, ?2) AND row_key = ?3 ORDER BY started_at DESC",
+        [FORGOTTEN, PURGED, json_text({"id": memory_id})],
+    )
+    return (Removal(memory_id, run, at, bool(is_forgotten)) for run, at, is_forgotten in rows)
+
+
+def read_forgotten(file: MemoryFile) -> dict[str, str]:
+    """Return when each forgotten memory was forgotten, by id."""
+    return dict(
+        file.tuples(
+            "SELECT json_extract(row_key, '$.id'), max(started_at) FROM journal "
+            "JOIN runs ON id = run_id WHERE proposal = ? GROUP BY 1",
+            [FORGOTTEN],
+        )
+    )
+
+
+def forgotten_since(file: MemoryFile, run_id: str) -> str | None:
+    """Return when memories that a run had changed were last forgotten; None if none were."""
+    at = file.value(
+        "SELECT max(started_at) FROM runs, json_each(report, '$.runs') "
+        f"WHERE json_extract(options, '$.{FORGOTTEN}') IS NOT NULL AND value = ?",
+        [run_id],
+    )
+    return None if at is None else str(at)
 
 
 def _reasons(

@@ -28,9 +28,11 @@ from slowwave.cli.views.run import (
     named_or_last_run,
     run_as_json,
     table_of_runs,
+    what_is_forgotten,
 )
 from slowwave.store.ageing import PHASE, STATUS_AFTER
 from slowwave.store.intake import DROPPED, UNREAD
+from slowwave.store.journal_form import FORGOTTEN
 from slowwave.store.places import Place
 from slowwave.store.purge import OPTION
 
@@ -124,14 +126,21 @@ def _list_runs(place: Place, output: Output) -> None:
 
 def _show_run(place: Place, prefix: str, output: Output) -> None:
     from slowwave.cli.views.night import read_night
+    from slowwave.store.file import open_reading
+    from slowwave.store.purge import forgotten_since
 
     with place.reading() as memory_file:
         night = read_night(memory_file, place.named, prefix)
-    output.result({"command": "log", "file": str(place.named), **night.as_json()})
+        with open_reading(memory_file) as opened:
+            forgotten_at = None if night.run is None else forgotten_since(opened, night.run.id)
+    result = {"command": "log", "file": str(place.named), **night.as_json()}
+    output.result(result | ({"forgotten_at": forgotten_at} if forgotten_at else {}))
     if night.run is None:
         return
     lines: list[str | Text] = [headline(night.run, night.states)]
     lines.append("\n".join(_what_it_did(night.run, len(night.proposals))))
+    if forgotten_at is not None:
+        lines.append(what_is_forgotten(forgotten_at))
     for proposal in night.proposals:
         lines += proposal.lines()
     output.show(join_lines(lines))
@@ -142,6 +151,10 @@ def _what_it_did(run: Run, proposals: int) -> Iterator[str]:
     if run.options.get(OPTION):
         if "purged" in report:
             yield f"{counted(report['purged'], 'memory', 'memories')} purged."
+    elif FORGOTTEN in run.options:
+        yield f"{counted(report.get('forgotten', 0), 'memory', 'memories')} forgotten."
+        if isinstance(why := run.options[FORGOTTEN], str):
+            yield clean(f"Reason: {why}")
     elif PHASE in run.options:
         for status in STATUS_AFTER.values():
             if status in report:

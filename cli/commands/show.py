@@ -117,21 +117,23 @@ def show(
 
 
 def _read(opened: MemoryFile, prefix: str, named: Path) -> Memory:
-    """Return a memory. Raises `NotFound`, which reports that it was purged, and `Ambiguous`."""
+    """Return a memory. Raises `NotFound`, which reports how it was removed, and `Ambiguous`."""
     from slowwave.store.memories import read_memory
-    from slowwave.store.purge import find_purged
+    from slowwave.store.purge import find_removed
 
     try:
         return read_memory(opened, prefix)
     except NotFound:
-        purged = find_purged(opened, prefix)
-        if purged is None:
+        removed = find_removed(opened, prefix)
+        if removed is None:
             raise
-        memory_id, run_id, at = purged
+        what = "forgotten" if removed.is_forgotten else "purged"
         raise NotFound(
-            f"Memory {memory_id} was purged on {at[:10]} by run {run_id}.",
-            "Its text is preserved in the lineage: "
-            f"slowwave show {shlex.quote(str(named))} {shlex.quote(memory_id)} --lineage",
+            f"Memory {removed.id} was {what} on {removed.at[:10]} by run {removed.run_id}.",
+            "Nothing of it is preserved."
+            if removed.is_forgotten
+            else "Its text is preserved in the lineage: "
+            f"slowwave show {shlex.quote(str(named))} {shlex.quote(removed.id)} --lineage",
         ) from None
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -22,8 +21,9 @@ from slowwave.cli.arguments.options import (
 )
 from slowwave.cli.files.places import on_place
 from slowwave.cli.terminal.exits import Code
-from slowwave.cli.terminal.output import Output, clean
+from slowwave.cli.terminal.output import Output, clean, sees_questions
 from slowwave.cli.terminal.wording import counted
+from slowwave.cli.views.run import what_is_forgotten
 from slowwave.cli.views.wiki import WikiOption, refuse_unwritable_wiki, write_after_change
 from slowwave.store.errors import Ambiguous, NotFound, StoreError
 from slowwave.store.intake import DROPPED
@@ -108,7 +108,7 @@ def undo(
         refuse_unwritable_wiki(wiki, file)
     output = Output(json, quiet)
 
-    if not (rehearse or yes) and _sees_questions(output):
+    if not (rehearse or yes) and sees_questions(output):
         # Before the lock is taken: a question may stay open for long. Memories need no question.
         with (
             suppress(NotFound),
@@ -138,6 +138,7 @@ def undo(
             "proposals": done.keys,
             "waiting": done.waiting,
             "stale": done.stale,
+            "forgotten_at": chosen.forgotten_at,
             **pages.as_json(),
         }
     )
@@ -202,6 +203,8 @@ def _too_full(place: Place) -> list[str]:
 def _what_follows(done: _Undone, file: Path) -> Iterator[str]:
     """Yield what the next night or ingest does with what was undone."""
     chosen, waiting, stale = done.chosen, len(done.waiting), len(done.stale)
+    if chosen.forgotten_at is not None:
+        yield what_is_forgotten(chosen.forgotten_at)
     named = shlex.quote(str(file))
     if stale:
         count = counted(stale, "proposal is stale", "proposals are stale")
@@ -230,11 +233,6 @@ def _what_follows(done: _Undone, file: Path) -> Iterator[str]:
         )
 
 
-def _sees_questions(output: Output) -> bool:
-    """Whether a person is at the terminal and can answer."""
-    return sys.stdin.isatty() and sys.stderr.isatty() and not output.json and not output.quiet
-
-
 def _ask_first(chosen: Undoable, is_named: bool) -> None:
     """Ask a person before much is undone, or a run that they have not named."""
     if not is_named or len(chosen.applied) + chosen.aged > _MAX_UNASKED:
@@ -247,7 +245,8 @@ def _choose(file: MemoryFile, which: str | None, since: str | None) -> Undoable:
     else:
         chosen = find_last_undoable(file) if which is None else find_undoable(file, which)
     if chosen.is_empty:
-        raise StoreError(f"Run {chosen.run_id} applied nothing: there is nothing to undo.")
+        gone = what_is_forgotten(chosen.forgotten_at) if chosen.forgotten_at else ""
+        raise StoreError(f"Run {chosen.run_id} applied nothing: there is nothing to undo.", gone)
     return chosen
 
 

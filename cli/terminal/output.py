@@ -204,6 +204,11 @@ class Output:
             sys.stderr.flush()
 
 
+def sees_questions(output: Output) -> bool:
+    """Whether a person is at the terminal and can answer."""
+    return sys.stdin.isatty() and sys.stderr.isatty() and not output.json and not output.quiet
+
+
 @contextmanager
 def _writing_to_stderr() -> Iterator[None]:
     """Run a block that writes to stderr; if nobody reads it, there is still the exit code."""

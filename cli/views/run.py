@@ -10,6 +10,7 @@ from slowwave.cli.terminal.output import clean
 from slowwave.store.ageing import PHASE
 from slowwave.store.errors import NotFound
 from slowwave.store.intake import DROPPED, INGESTED
+from slowwave.store.journal_form import FORGOTTEN
 from slowwave.store.ledger import DECIDED
 from slowwave.store.purge import OPTION
 
@@ -89,6 +90,11 @@ def headline(run: Run, states: Mapping[str, int]) -> str:
     return clean(f"Run {run.id}: {', '.join(parts)}.")
 
 
+def what_is_forgotten(at: str) -> str:
+    """Describe that memories of a run were forgotten. at: when."""
+    return f"Memories of it were forgotten on {at[:10]}: what it did to them cannot be undone."
+
+
 def change_of(run: Run, name: str) -> str:
     """Return a count before and after; empty if the run did not record it."""
     report = run.report or {}
@@ -116,6 +122,8 @@ def writer_of(run: Run) -> str:
     options = run.options
     if options.get(OPTION):
         return "none: a purge"
+    if FORGOTTEN in options:
+        return "none: forgotten"
     if options.get(DECIDED):
         return f"none: {_DECIDED.get(str(options[DECIDED]), 'a review')}"
     if PHASE in options:

@@ -44,6 +44,7 @@ from slowwave.store.shared_tenant import refuse_unpublished
 from slowwave.store.undo.undoable import find_undoable
 
 from .correcting import Correcting
+from .forgetting import Forgetting
 from .proposing import OwnProposal, Proposer, SecondReading, find_pending, find_planned, not_planned
 from .reading import Stats, Trace, read_stats, read_trace
 from .recalling import Recaller, RecallOptions
@@ -53,7 +54,7 @@ if TYPE_CHECKING:
     from slowwave.consolidation.model.functions import ModelLike
 
 
-class AgentMemory(Correcting):
+class AgentMemory(Correcting, Forgetting):
     """One tenant's memories in a memory file.
 
     Errors are those of the command line: `slowwave.store.errors.StoreError` and

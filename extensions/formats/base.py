@@ -106,10 +106,14 @@ class Change:
     taking_over: Sequence[Successor] = ()
     # Removed keys with an outdated value: if its agent writes it again, it is true again.
     outdated: frozenset[str] = frozenset()
+    # Removed keys whose memories were forgotten: their entries are deleted, never only hidden.
+    forgotten: frozenset[str] = frozenset()
+    # The images of hidden entries to delete, by memory.
+    hidden: Mapping[str, Image] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
         """Whether there is anything to do."""
-        return bool(self.retire or self.put)
+        return bool(self.retire or self.put or self.hidden)
 
 
 @dataclass(frozen=True)
@@ -176,6 +180,10 @@ class Format(ABC):
 
     def compute_vectors(self, path: Path, change: Change) -> None:
         """Compute the vectors that a change needs, before the file is locked."""
+        return
+
+    def clean(self, path: Path) -> None:
+        """Remove the bytes of deleted entries from a file, where it may still have them."""
         return
 
     def remark(self, path: Path) -> str | None:

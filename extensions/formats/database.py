@@ -86,6 +86,10 @@ class OpenDatabase(OpenFile):
     def bring_back(self, image: Image) -> str:
         """Undo `retire`, and return the memory's key. Raises `Unreadable`."""
 
+    def erase(self, image: Image) -> None:
+        """Delete what `retire` only hid."""
+        return
+
     @cached_property
     def vector_model(self) -> LentModel | None:
         """The model for the vectors of new texts; None if they need none.
@@ -120,6 +124,9 @@ class OpenDatabase(OpenFile):
             for key, memory in change.retire.items()
             if memory not in own
         }
+        erased = [images[change.retire[key]] for key in change.forgotten]
+        for image in (*erased, *change.hidden.values()):
+            self.erase(image)
         return Written(keys, images, own=own)
 
     def _rewrite_rows(self, change: Change) -> tuple[dict[str, str], dict[str, Image | None]]:

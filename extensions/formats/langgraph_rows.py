@@ -138,6 +138,13 @@ class StoreRows(OpenDatabase):
             self._insert_vector(at, field, self.from_image(text), *times)
         return key
 
+    def erase(self, image: Image) -> None:
+        """Delete it from the archive."""
+        prefix, name = place_of(str(image["key"]))
+        at = (_archive(prefix), str(image.get("archived") or name))
+        for table in (*(("store_vectors",) if self.has_vectors() else ()), "store"):
+            self.execute(f"DELETE FROM {table} {HERE}", at)
+
     def _free_name(self, prefix: str, name: str) -> str:
         """Return a memory's name in the archive: its own, unless an earlier memory has it."""
         is_taken = self._row_at((_archive(prefix), name)) is not None

@@ -148,6 +148,18 @@ class _Memories(OpenSqlite):
             self._restore_vector(self._row(key)["id"], image)
         return key
 
+    def erase(self, image: Image) -> None:
+        """Delete a row that is marked as superseded or deleted."""
+        key = str(image["key"])
+        row = self.db.execute(
+            "SELECT id FROM memories WHERE content_hash = ? "
+            "AND (superseded_by IS NOT NULL OR deleted_at IS NOT NULL)",
+            [key],
+        ).fetchone()
+        if row is not None:
+            self._vectors.remove(row[0])
+            self._delete(key)
+
     @cached_property
     def _vectors(self) -> Vec0Table:
         found = vec0_table(self.db, "memory_embeddings", "content_embedding")

@@ -86,6 +86,11 @@ class MirroredPlace(Place):
             self.write_back()
         return done
 
+    def clean(self) -> None:
+        """Remove the bytes of deleted rows from the mirror and the other file."""
+        super().clean()
+        self.mirror.format.clean(self.named)
+
     def rehearse(self, do: Callable[[MemoryFile], Done]) -> Done:
         """Change a copy of the mirror; return what `do` does. Raises `StoreError`."""
         with self.mirror.picture(datetime.now(UTC)) as copy:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from slowwave.store.connection import retry_while_busy, translate_errors
+from slowwave.store.erasing import clean_database
 from slowwave.store.opening import is_database, open_database
 
 from .base import Change, ChangedMeanwhile, Image, New, Record, Unreadable, Written
@@ -118,6 +119,13 @@ class SqliteFormat(DatabaseFormat):
         except sqlite3.Error:
             return None
         return found if isinstance(found, int) else None
+
+    def clean(self, path: Path) -> None:
+        """Rewrite the database without the bytes of deleted rows, and empty its log."""
+        if self.is_only_read:
+            return
+        with translate_errors(path), open_database(path, "rw", _SECONDS) as db:
+            clean_database(db, path)
 
     def _has_tables(self, db: sqlite3.Connection) -> bool:
         return all(

@@ -9,6 +9,7 @@ from slowwave.store.errors import Ambiguous, NotFound, StoreError
 from slowwave.store.file import MemoryFile
 from slowwave.store.intake import count_newly_read
 from slowwave.store.journal import changed_tenants, journaled_memories
+from slowwave.store.journal_form import FORGOTTEN
 from slowwave.store.ledger import (
     Decision,
     Run,
@@ -17,7 +18,7 @@ from slowwave.store.ledger import (
     read_run,
     read_runs,
 )
-from slowwave.store.purge import OPTION
+from slowwave.store.purge import OPTION, forgotten_since
 
 from .undo import undo_proposal, undo_runs
 
@@ -39,6 +40,8 @@ class Undoable:
     aged: int = 0
     # How many messages of conversations they marked as read.
     messages: int = 0
+    # When memories of theirs were last forgotten, which no undo restores; None if none were.
+    forgotten_at: str | None = None
 
     @property
     def is_empty(self) -> bool:
@@ -88,7 +91,7 @@ def find_undoable(file: MemoryFile, which: str, tenant: str | None = None) -> Un
 def find_last_undoable(file: MemoryFile) -> Undoable:
     """Return the last run that changed something and is not undone yet.
 
-    Raises `NotFound`, or `StoreError` if that is a purge.
+    Raises `NotFound`, or `StoreError` if that is a purge, or forgot memories.
     """
     for run in reversed(read_runs(file)):
         if run.outcome == "undone":
@@ -120,7 +123,8 @@ def _of_runs(file: MemoryFile, runs: list[Run]) -> Undoable:
     applied = tuple(decision for decision in decisions if decision.state == "applied")
     aged = sum(len(journaled_memories(file, run.id)) for run in runs if PHASE in run.options)
     messages = sum(count_newly_read(file, run.id) for run in runs)
-    return Undoable(tuple(reversed(runs)), None, applied, aged, messages)
+    forgotten = max(filter(None, (forgotten_since(file, run.id) for run in runs)), default=None)
+    return Undoable(tuple(reversed(runs)), None, applied, aged, messages, forgotten)
 
 
 def _hint(which: str) -> str:
@@ -152,6 +156,11 @@ def _find_run(file: MemoryFile, which: str, tenant: str | None = None) -> Run | 
 
 
 def _refuse_purge(run: Run) -> None:
+    if FORGOTTEN in run.options:
+        raise StoreError(
+            f"Run {run.id} forgot memories, which cannot be undone.",
+            "Earlier runs can be undone by their ids: 'slowwave log' lists them.",
+        )
     if _is_purge(run):
         raise StoreError(
             f"Run {run.id} was a purge, which cannot be undone.",
@@ -161,4 +170,4 @@ def _refuse_purge(run: Run) -> None:
 
 
 def _is_purge(run: Run) -> bool:
-    return bool(run.options.get(OPTION))
+    return bool(run.options.get(OPTION)) or FORGOTTEN in run.options

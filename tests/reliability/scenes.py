@@ -249,6 +249,7 @@ NAMES = (
     "old file",
     "undo",
     "restore",
+    "forget",
     "approve",
     "decline",
     "import",
@@ -271,13 +272,14 @@ def scene(name: str, folder: Path, mode: str, model: Sequence[str]) -> Scene:
             return Scene(name, filled(before, more_memories(), mode), maintain)
         case "old file":
             return Scene(name, of_version_1(before, few, mode), maintain)
-        case "undo" | "restore":
+        case "undo" | "restore" | "forget":
             path = filled(before, few, mode) / "memory.db"
             assert Scene(name, before, maintain).run(path).code == 0
             of = "runs" if name == "undo" else "memories WHERE status = 'superseded'"
-            return Scene(
-                name, before, ("undo", "{file}", rows(path, f"SELECT id FROM {of}")[0]["id"])
-            )
+            chosen = rows(path, f"SELECT id FROM {of}")[0]["id"]
+            if name == "forget":
+                return Scene(name, before, (name, "{file}", chosen, "--derived", "--yes"))
+            return Scene(name, before, ("undo", "{file}", chosen))
         case "approve" | "decline":
             # What waits has more sources than one transaction takes, several times over.
             path = filled(before, more_memories(5), mode) / "memory.db"

@@ -28,6 +28,7 @@ QUICK = [
     ("night", "wal"),
     ("old file", "delete"),
     ("undo", "wal"),
+    ("forget", "wal"),
     ("approve", "wal"),
     ("import into a new file", "wal"),
 ]

@@ -110,6 +110,11 @@ CALLS: dict[str, list[str]] = {
         "log {file} --prometheus",
     ],
     "undo": ["undo {file} {superseded}", "undo {other} {run}", "1 undo {file} {memory}"],
+    "forget": [
+        "forget {file} {memory} --dry-run",
+        "forget {file} {memory} --derived --yes",
+        "2 forget {other} {memory}",
+    ],
     "check": ["check {file}"],
     "shared": [
         "shared {file} admit ada --author ada --human",
@@ -370,6 +375,8 @@ def test_no_call_of_an_agents_own_program_opens_a_database_by_hand(tmp_path: Pat
             call("undo", ran.run_id)
         with pytest.raises(Exception, match=r"."):
             call("apply", "0" * 32)
+        call("forgettable", added)
+        call("forget", added)
     assert called == {
         name for name in dir(AgentMemory) if callable(getattr(AgentMemory, name)) and name[0] != "_"
     }

@@ -9,11 +9,7 @@ from slowwave.extensions.formats.base import Image
 from slowwave.store.extension_points import has_table, run_script
 from slowwave.store.file import MemoryFile
 
-from .tables import SCRIPT, TABLE
-
-# Rows of `images` are either images of removed entries, or the entries of successors before they
-# inherited marks.
-_INHERITS = "json_type(image, '$.standing') IS NOT NULL"
+from .tables import INHERITS, SCRIPT, TABLE
 
 
 def format_of(file: MemoryFile) -> str | None:
@@ -32,6 +28,16 @@ def keep_format(file: MemoryFile, name: str) -> None:
 
 def read_links(file: MemoryFile) -> dict[str, str]:
     """Return the keys of the entries, by memory."""
+    return {memory: key for memory, key in _links(file).items() if not key.startswith("{")}
+
+
+def read_hidden(file: MemoryFile) -> dict[str, Image]:
+    """Return the images of forgotten memories whose entries are hidden, not deleted, by memory."""
+    links = _links(file).items()
+    return {memory: json.loads(image) for memory, image in links if image.startswith("{")}
+
+
+def _links(file: MemoryFile) -> dict[str, str]:
     return dict(file.db.conn.execute("SELECT memory_id, key FROM links ORDER BY 1").fetchall())
 
 
@@ -61,7 +67,7 @@ def keep_images(file: MemoryFile, images: Mapping[str, Image]) -> None:
         memory: image | ({"own": own_marks[memory]} if memory in own_marks else {})
         for memory, image in images.items()
     }
-    _write(file, kept, f"WHERE {_INHERITS}")
+    _write(file, kept, f"WHERE {INHERITS}")
 
 
 def keep_own_marks(file: MemoryFile, own: Mapping[str, Image | None]) -> None:
@@ -83,14 +89,14 @@ def drop_images(file: MemoryFile, memory_ids: Iterable[str]) -> None:
 
 def read_images(file: MemoryFile) -> dict[str, Image]:
     """Return the images of removed entries, by memory."""
-    rows = file.db.conn.execute(f"SELECT memory_id, image FROM images WHERE NOT ({_INHERITS})")
+    rows = file.db.conn.execute(f"SELECT memory_id, image FROM images WHERE NOT ({INHERITS})")
     return {memory: json.loads(image) for memory, image in rows.fetchall()}
 
 
 def read_own_marks(file: MemoryFile) -> dict[str, Image]:
     """Return the entries of successors before they inherited marks, by memory."""
     rows = file.db.conn.execute(
-        f"SELECT memory_id, image -> '$.standing' FROM images WHERE {_INHERITS}"
+        f"SELECT memory_id, image -> '$.standing' FROM images WHERE {INHERITS}"
     )
     return {memory: json.loads(image) for memory, image in rows.fetchall()}
 

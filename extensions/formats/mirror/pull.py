@@ -13,6 +13,7 @@ from slowwave.store.errors import ChangedSince
 from slowwave.store.exchange import new_memory
 from slowwave.store.file import MemoryFile
 from slowwave.store.memories import add_memories, read_memories
+from slowwave.store.purge import read_forgotten
 from slowwave.store.records import UNDATED, Memory, content_hash, json_text, timestamp
 from slowwave.store.undo.undo import undo_proposal_in_savepoint
 
@@ -57,14 +58,18 @@ def pull(file: MemoryFile, records: Sequence[Record], now: datetime) -> Pulled:
     }
     linked: dict[str, str] = {}
     added: list[Memory] = []
+    forgotten = read_forgotten(file)
     counts: Counter[tuple[str, str]] = Counter()
     for key, record in entries.items():
         if key in known:
             continue
         memory_id = unlinked.pop((record.tenant, record.text), None)
         if memory_id is None:
-            added.append(_new_memory(file, record, counts, now))
-            memory_id = added[-1].id
+            memory = _new_memory(file, record, counts, now)
+            if memory.id in forgotten:
+                continue
+            added.append(memory)
+            memory_id = memory.id
         linked[memory_id] = key
     add_memories(file, added)
     link(file, linked)

@@ -10,6 +10,7 @@ from slowwave.extensions.formats.base import Change, Image, New, Record, Success
 from slowwave.store.errors import ChangedSince
 from slowwave.store.file import MemoryFile
 from slowwave.store.memories import read_memories
+from slowwave.store.purge import read_forgotten
 from slowwave.store.records import Memory, timestamp
 from slowwave.store.undo.undo import undo_proposal_in_savepoint
 
@@ -19,6 +20,7 @@ from .links import (
     keep_images,
     keep_own_marks,
     link,
+    read_hidden,
     read_images,
     read_links,
     read_own_marks,
@@ -45,7 +47,7 @@ def due(file: MemoryFile, records: Sequence[Record]) -> Change:
         if memory in active and key in entries and entries[key].text != active[memory].content
     }
     texts = {(record.tenant, record.text) for record in records if record.key not in retire}
-    images = read_images(file)
+    images, forgotten = read_images(file), read_forgotten(file)
     # A memory that had an entry of its own gets it again, even if another entry has its text.
     put = [
         memory
@@ -74,6 +76,8 @@ def due(file: MemoryFile, records: Sequence[Record]) -> Change:
         },
         taking_over,
         _outdated(file, retire),
+        frozenset(key for key, memory in retire.items() if memory in forgotten),
+        read_hidden(file),
     )
 
 
@@ -185,7 +189,7 @@ def keep_what_leaves(file: MemoryFile, change: Change, written: Written) -> None
 
 def keep_what_was_written(file: MemoryFile, change: Change, written: Written) -> None:
     """Store the new links, after the other file was written."""
-    unlink(file, change.retire.values())
+    unlink(file, [*change.retire.values(), *change.hidden])
     drop_images(file, written.keys)
     drop_own_marks(file, written.own)
     keep_own_marks(file, written.own)

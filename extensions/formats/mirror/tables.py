@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
-from slowwave.store.extension_points import ExtensionTables
+from collections.abc import Sequence
+
+from slowwave.store.erasing import Eraser
+from slowwave.store.extension_points import ExtensionTables, has_table
+from slowwave.store.file import MemoryFile
+from slowwave.store.records import json_text
 
 TABLE = "mirrored"
+# Rows of `images` are either images of removed entries, or the entries of successors before they
+# inherited marks.
+INHERITS = "json_type(image, '$.standing') IS NOT NULL"
 SCRIPT = """
 CREATE TABLE IF NOT EXISTS mirrored (
     -- A row per mirror, only in one of another agent's file: of which format that is.
@@ -26,5 +34,40 @@ CREATE TABLE IF NOT EXISTS images (
     image     TEXT NOT NULL CHECK (json_valid(image))
 ) STRICT, WITHOUT ROWID;
 """
+
+
+def erase(file: MemoryFile, ids: Sequence[str], eraser: Eraser) -> int:
+    """Erase what images say of forgotten memories; a link names each image that a write erases.
+
+    The caller's transaction deletes the images with the memories.
+    """
+    if not has_table(file.db, TABLE):
+        return 0
+    conn, chosen = file.db.conn, [json_text(ids)]
+    memories = "memory_id IN (SELECT value FROM json_each(?))"
+    named = conn.execute(
+        f"SELECT key FROM links WHERE {memories} UNION SELECT coalesce(image ->> '$.key', "
+        f"image ->> '$.name') FROM images WHERE {memories} AND NOT ({INHERITS})",
+        chosen * 2,
+    ).fetchall()
+    conn.execute(
+        "INSERT OR REPLACE INTO links SELECT memory_id, json_object('key', image ->> '$.key', "
+        f"'archived', image ->> '$.archived') FROM images WHERE {memories} AND NOT ({INHERITS}) "
+        # Otherwise it was deleted.
+        "AND image ->> '$.raw' IS NULL AND image ->> '$.content' IS NULL",
+        chosen,
+    )
+    # Neighbors are listed by keys, which are hashes of texts, or by lines that quote them.
+    neighbors = [
+        (f"$.{side}", key.split(" ")[0]) for (key,) in named for side in ("above", "below")
+    ]
+    conn.executemany(
+        "UPDATE images SET image = json_set(image, ?1, (SELECT json_group_array(value) FROM "
+        "json_each(image, ?1) WHERE NOT instr(value, ?2))) WHERE instr(image ->> ?1, ?2)",
+        neighbors,
+    )
+    return eraser.update(file, "images", ["image"])
+
+
 # Exports omit them: an imported file is not a mirror.
-TABLES = ExtensionTables(SCRIPT, {}, lambda _: iter(()))
+TABLES = ExtensionTables(SCRIPT, {}, lambda _: iter(()), erase)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import astuple, dataclass, fields
 from typing import Literal
 
+from slowwave.store.erasing import Eraser
 from slowwave.store.errors import UnusableFile
 from slowwave.store.extension_points import has_table, run_script
 from slowwave.store.file import MemoryFile
@@ -79,6 +80,24 @@ def append(file: MemoryFile, entry: SharedEntry) -> None:
     values = [*astuple(entry), _digest(before, entry)]
     marks = ", ".join("?" * len(values))
     file.db.conn.execute(f"INSERT INTO shared_log ({_COLUMNS}, digest) VALUES ({marks})", values)
+
+
+def erase_from_log(file: MemoryFile, eraser: Eraser) -> int:
+    """Erase texts from a log that is intact, in the caller's transaction; return how many rows.
+
+    The only change of rows that ever happens: the digests are computed again.
+    """
+    read_log(file)  # refuses a changed one
+    conn = file.db.conn
+    conn.execute("DROP TRIGGER shared_log_stays")
+    rows = eraser.update(file, TABLE, ["content", "reason"])
+    before: str | None = None
+    for values in conn.execute(f"SELECT {_COLUMNS} FROM {TABLE} ORDER BY sequence").fetchall():
+        entry = SharedEntry(*values)
+        before = _digest(before, entry)
+        conn.execute(f"UPDATE {TABLE} SET digest = ? WHERE sequence = ?", [before, entry.sequence])
+    run_script(file.db, SCRIPT)
+    return rows
 
 
 def latest(entries: Sequence[SharedEntry], subject: str, of_a_fact: bool) -> SharedEntry | None:

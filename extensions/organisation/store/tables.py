@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from slowwave.store.erasing import Eraser
 from slowwave.store.extension_points import ExtensionTables
 from slowwave.store.file import MemoryFile
 from slowwave.store.shared_tenant import SHARED_TENANT, has_log
 
 from .log_script import SCRIPT, TABLE
 from .shared_facts import snapshot
-from .shared_log import broken_log, read_log
+from .shared_log import broken_log, erase_from_log, read_log
 
 
 def find_faults(file: MemoryFile) -> Iterator[tuple[str, str]]:
@@ -29,4 +30,12 @@ def find_faults(file: MemoryFile) -> Iterator[tuple[str, str]]:
                 yield "shared knowledge", f"memory {memory} differs from the log"
 
 
-TABLES = ExtensionTables(SCRIPT, {TABLE: "sequence"}, find_faults)
+def erase(file: MemoryFile, ids: Sequence[str], eraser: Eraser) -> int:
+    """Erase the texts of retracted facts from the log.
+
+    A fact that holds is refused when its memory is deleted.
+    """
+    return erase_from_log(file, eraser) if has_log(file) else 0
+
+
+TABLES = ExtensionTables(SCRIPT, {TABLE: "sequence"}, find_faults, erase)

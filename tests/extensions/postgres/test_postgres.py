@@ -65,6 +65,23 @@ def night(cli: Cli, url: str, *model: str) -> dict[str, Any]:
     return dict(ended.json)
 
 
+def test_a_forgotten_text_is_in_no_row_and_no_mirror_of_its_tenant(
+    filled: Database, cli: Cli
+) -> None:
+    night(cli, filled.of(RAVI))
+    other = filled.texts("memories.eva")
+    assert b"port 8080" in filled.mirrors()[0][1]
+    forget = ("forget", filled.of(RAVI), "--matching", "port 8080")
+    assert len(cli(*forget, "--dry-run", "--json").json["memories"]) == 2
+    assert cli(*forget, "--yes").code == 0
+    assert not filled.rows(
+        "SELECT 1 FROM store WHERE value::text LIKE '%8080%' AND prefix LIKE '%ravi'"
+    )
+    assert b"port 8080" not in filled.mirrors()[0][1]
+    assert filled.texts("memories.eva") == other == [TWINS[0]]
+    assert cli("check", filled.of(RAVI)).code == 0
+
+
 def test_a_night_merges_what_is_said_twice_and_undo_gives_every_row_back(
     filled: Database, cli: Cli
 ) -> None:

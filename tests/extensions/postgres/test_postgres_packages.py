@@ -142,6 +142,19 @@ def test_a_night_of_a_user_merges_rests_and_gives_every_row_back(
     assert package.rows() == before
 
 
+def test_what_a_user_wants_forgotten_leaves_the_rows_and_the_mirror(
+    package: Package, cli: Cli
+) -> None:
+    package.tell("ravi", *TWINS)
+    package.tell("eva", TWINS[0])
+    package.night(cli, "ravi")
+    assert cli("forget", package.of("ravi"), "--matching", "port 8080", "--yes").code == 0
+    assert package.texts("ravi") == sorted(TWINS[3:])
+    assert package.texts("eva") == [TWINS[0]]
+    assert all(b"port 8080" not in mirror for _, mirror, _ in package.database.mirrors())
+    assert package.night(cli, "ravi")["proposals"] == []
+
+
 def test_a_text_that_is_added_grows_in_its_row_and_goes_night_by_night(
     package: Package, cli: Cli, scripted: tuple[str, ...]
 ) -> None:

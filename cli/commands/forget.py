@@ -1,0 +1,229 @@
+"""slowwave forget: erase memories, or a text, and every trace of it."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from slowwave.cli.arguments.options import (
+    ConfigOption,
+    FileArgument,
+    JsonOption,
+    QuietOption,
+    TenantsOption,
+)
+from slowwave.cli.files.places import on_place
+from slowwave.cli.terminal.exits import Code
+from slowwave.cli.terminal.output import Output, clean, sees_questions
+from slowwave.cli.terminal.wording import counted, shortened_for_stdout
+from slowwave.store.errors import StoreError
+from slowwave.store.file import open_reading
+from slowwave.store.places import Place
+
+if TYPE_CHECKING:
+    from slowwave.store.file import MemoryFile
+    from slowwave.store.forgettable import Forgettable, KnownText
+    from slowwave.store.forgetting import Forgotten
+
+_IRREVERSIBLE = "This cannot be undone."
+
+
+@on_place
+def forget_(
+    file: FileArgument,
+    place: Place,
+    memory: Annotated[
+        str | None,
+        typer.Argument(metavar="MEMORY", help="The id of a memory, or a unique prefix."),
+    ] = None,
+    *,
+    matching: Annotated[
+        str | None,
+        typer.Option(
+            "--matching",
+            metavar="TEXT",
+            allow_from_autoenv=False,
+            help="Forget each memory that contains this text, in any case, and the text itself.",
+        ),
+    ] = None,
+    derived: Annotated[
+        bool,
+        typer.Option(
+            "--derived",
+            allow_from_autoenv=False,
+            help="Also forget what runs wrote from it; the other sources become active again.",
+        ),
+    ] = False,
+    reason: Annotated[
+        str | None,
+        typer.Option(
+            "--reason", metavar="TEXT", allow_from_autoenv=False, help="Recorded with the date."
+        ),
+    ] = None,
+    rehearse: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run", allow_from_autoenv=False, help="Show what would go, and change nothing."
+        ),
+    ] = False,
+    yes: Annotated[
+        bool,
+        typer.Option("--yes", allow_from_autoenv=False, help="Do not ask for confirmation."),
+    ] = False,
+    tenant: TenantsOption = None,
+    config: ConfigOption = None,
+    json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Erase a memory, or a text, from everywhere in the file, permanently.
+
+    Also erases its duplicates and what it superseded. Asks for confirmation first. Afterwards no
+    byte of the text is in the file or its log; backups are named.
+    """
+    from slowwave.store.forgettable import find_forgettable, refuse_derived
+    from slowwave.store.forgetting import forget
+    from slowwave.store.records import timestamp
+
+    output = Output(json, quiet)
+    _refuse_unclear(memory, matching)
+    if not rehearse:
+        place.refuse_changes()
+        if not yes and not sees_questions(output):
+            raise typer.BadParameter(f"{_IRREVERSIBLE} Pass --yes to confirm, or --dry-run first.")
+
+    def find(opened: MemoryFile) -> Forgettable:
+        return find_forgettable(opened, memory, matching, tenant or ())
+
+    with place.reading() as memory_file, open_reading(memory_file) as opened:
+        shown = find(opened)
+    if rehearse:
+        _show_plan(shown, file, output)
+        return
+    if not shown.is_over:
+        refuse_derived(shown, derived)
+        if not yes:
+            output.show("\n".join(_plan(shown)))
+            gone = len(shown.memories) + len(shown.derived)
+            these = counted(gone, "memory", "memories")
+            typer.confirm(f"Forget {these}? {_IRREVERSIBLE}", abort=True, err=True)
+
+    def do(opened: MemoryFile) -> Forgotten | None:
+        found = find(opened)
+        if found != shown:
+            raise StoreError(f"{file} has changed since.", "Nothing was changed. Run it again.")
+        now = timestamp(datetime.now(UTC))
+        return None if found.is_over else forget(opened, found, now, reason)
+
+    done = place.change(do)
+    try:
+        place.clean()
+    except StoreError as error:
+        raise typer.Exit(_report(done, shown, file, output, error)) from error
+    raise typer.Exit(_report(done, shown, file, output))
+
+
+def _refuse_unclear(memory: str | None, matching: str | None) -> None:
+    if (memory is None) == (matching is None):
+        raise typer.BadParameter("Specify a memory, or a text with --matching TEXT.")
+    if matching is not None and not matching.strip():
+        raise typer.BadParameter("The text of --matching is blank.")
+
+
+def _plan(found: Forgettable) -> Iterator[str]:
+    """Yield what a request to forget is about, a line for each memory."""
+    for title, memories in (
+        ("to forget", found.memories),
+        ("derived from it, only with --derived", found.derived),
+        ("then active again", found.released),
+        ("related; stays", found.staying),
+    ):
+        for known in memories:
+            text = shortened_for_stdout(known.content)
+            yield clean(f"{title}: {known.id} ({known.status}) {text}")
+    if found.over_since is not None:
+        yield f"It was forgotten on {found.over_since[:10]}."
+    elif found.text is not None and not found.memories:
+        yield "No memory contains the text; what runs recorded about it goes."
+
+
+def _show_plan(found: Forgettable, file: Path, output: Output) -> None:
+    output.result(
+        {
+            "command": "forget",
+            "file": str(file),
+            "dry_run": True,
+            "forgotten_at": found.over_since,
+            "memories": _as_json(found.memories),
+            "derived": _as_json(found.derived),
+            "active_again": _as_json(found.released),
+            "related": _as_json(found.staying),
+        }
+    )
+    output.show("\n".join(("Dry run.", *_plan(found), _IRREVERSIBLE)))
+
+
+def _as_json(memories: Sequence[KnownText]) -> list[dict[str, Any]]:
+    return [
+        {"id": known.id, "tenant": known.tenant, "status": known.status, "content": known.content}
+        for known in memories
+    ]
+
+
+def _report(
+    done: Forgotten | None,
+    found: Forgettable,
+    file: Path,
+    output: Output,
+    unclean: StoreError | None = None,
+) -> Code:
+    """Report what was forgotten, without its text, and return the exit code.
+
+    unclean: why bytes of the text may be left.
+    """
+    result: dict[str, Any] = {"command": "forget", "file": str(file), "dry_run": False}
+    result["clean"] = unclean is None
+    if unclean is not None:
+        message = f"It is forgotten, but bytes of it may be left. {unclean.message}"
+        output.error(message, f"{unclean.hint} Then run this again.", Code.PARTLY)
+    if done is None:
+        output.result({**result, "run": None, "forgotten": [], "forgotten_at": found.over_since})
+        output.show(clean(f"It was forgotten on {str(found.over_since)[:10]}."))
+        return Code.DONE if unclean is None else Code.PARTLY
+    output.result(
+        {
+            **result,
+            "run": done.run_id,
+            "forgotten": list(done.ids),
+            "active_again": list(done.released),
+            "related": [known.id for known in found.staying],
+            "rows": done.rows,
+            "runs": list(done.runs),
+            "left": list(done.left),
+            "backups": list(map(str, done.backups)),
+        }
+    )
+    memories, rows = counted(len(done.ids), "memory", "memories"), counted(done.rows, "row", "rows")
+    output.show(f"Forgot {memories}, and {rows} about it.")
+    for note in _notes(done, found, file):
+        output.note(clean(note))
+    return Code.PARTLY if done.left or unclean else Code.DONE
+
+
+def _notes(done: Forgotten, found: Forgettable, file: Path) -> Iterator[str]:
+    """Yield what is left to do."""
+    if done.released:
+        yield f"Active again, for the next night to write from: {', '.join(done.released)}"
+    if found.staying:
+        yield f"Related, and still there: {', '.join(known.id for known in found.staying)}"
+    for run in done.runs:
+        yield f"Run {run} can be undone only without what was forgotten."
+    for column in done.left:
+        yield f"{column} still has the text, and slowwave does not change it: erase it yourself."
+    for backup in done.backups:
+        named = shlex.quote(str(backup))
+        yield f"A backup may still have it: delete {named}, or forget it there, too."

@@ -1,0 +1,147 @@
+"""Erase texts from the values of rows, and from the free space and the log of a file."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Iterable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from .connection import retry_while_busy
+from .errors import FileHeld
+from .file import MemoryFile
+from .records import json_text, read_json
+
+# Ids, hashes and times of slowwave's own, in which a short text may occur by chance.
+_OPAQUE = re.compile(
+    r"[0-9a-f]{32}|[0-9a-f]{64}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+    r"|\d{4}-\d\d-\d\dT[\d:.]+([+-]\d\d:\d\d|Z)?"
+)
+# What may be a key of slowwave's own JSON.
+_OWN_KEY = re.compile(r"[a-z_]+")
+# What is left in place of an erased text.
+ERASED = "[forgotten]"
+
+
+class Eraser:
+    """Replaces texts in values, also within JSON in any depth."""
+
+    def __init__(
+        self, parts: Iterable[str], wholes: Iterable[str] = (), spared: Iterable[str] = ()
+    ) -> None:
+        """Take the texts.
+
+        parts: erased wherever they are, ignoring case. wholes: only where they are a value. spared:
+        values that stay, such as the ids of memories.
+        """
+        longest_first = sorted(set(parts), key=len, reverse=True)
+        self._parts = re.compile("|".join(map(re.escape, longest_first)) or "(?!)", re.IGNORECASE)
+        self._wholes = {*wholes, *longest_first}
+        self._spared = frozenset(spared)
+
+    def erase(self, value: Any) -> Any:
+        """Return a value of a row without the texts; unchanged if it has none."""
+        if not isinstance(value, str) or value in self._spared:
+            return value
+        if value in self._wholes:
+            return ERASED
+        found = read_json(value) if value[:1] in ("{", "[") else None
+        if found is None:
+            if _OPAQUE.fullmatch(value):
+                return value
+            return self._parts.sub(ERASED, value)
+        erased = self._erase_within(found)
+        return value if erased == found else json_text(erased)
+
+    def _erase_within(self, value: Any) -> Any:
+        if isinstance(value, dict):
+            return {
+                key if _OWN_KEY.fullmatch(key) else self.erase(key): self._erase_within(inner)
+                for key, inner in value.items()
+            }
+        if isinstance(value, list):
+            return [self._erase_within(inner) for inner in value]
+        return self.erase(value)
+
+    def offer_to(self, file: MemoryFile) -> None:
+        """Provide it to the SQL of a file's connection, as `holds` and `erased` call it."""
+        conn = file.db.conn
+        conn.create_function("text_is_in", 1, lambda raw: self._erase_raw(raw) != _text(raw))
+        conn.create_function("without_text", 1, self._erase_raw)
+
+    def _erase_raw(self, raw: bytes | None) -> Any:
+        return self.erase(_text(raw))
+
+    def update(self, file: MemoryFile, table: str, columns: Iterable[str]) -> int:
+        """Erase the texts in columns, and return how many rows changed.
+
+        The caller has a transaction, and has called `offer_to`.
+        """
+        return sum(
+            file.db.conn.execute(
+                f"UPDATE {table} SET {name} = {erased(name)} "
+                f"WHERE {name} NOT IN ('[]', '{{}}') AND {holds(name)}"
+            ).rowcount
+            for name in columns
+        )
+
+
+# As bytes, because a text may be invalid UTF-8.
+def holds(column: str) -> str:
+    """Return the SQL of whether a column contains a text of the eraser that was offered last."""
+    return f"text_is_in(CAST({column} AS BLOB))"
+
+
+def erased(column: str) -> str:
+    """Return the SQL of a column without the texts of the eraser that was offered last."""
+    return f"without_text(CAST({column} AS BLOB))"
+
+
+def _text(raw: bytes | None) -> str | None:
+    return None if raw is None else raw.decode(errors="replace")
+
+
+def find_left(file: MemoryFile) -> list[str]:
+    """Return the columns that still contain an erased text, as `table.column`.
+
+    Includes an agent's own tables. The caller has called `Eraser.offer_to`.
+    """
+    columns = file.db.conn.execute(
+        "SELECT t.name, c.name FROM sqlite_schema t, pragma_table_info(t.name) c "
+        "WHERE t.type = 'table' AND t.sql LIKE 'CREATE TABLE%' ORDER BY 1, c.cid"
+    ).fetchall()
+    return [
+        f"{table}.{column}"
+        for table, column in columns
+        if file.value(
+            f"SELECT 1 FROM {_quoted(table)} WHERE typeof({_quoted(column)}) = 'text' "
+            f"AND {holds(_quoted(column))} LIMIT 1"
+        )
+    ]
+
+
+def _quoted(name: str) -> str:
+    return '"{}"'.format(name.replace('"', '""'))
+
+
+def clean(file: MemoryFile) -> None:
+    """Rewrite a file without the bytes of deleted rows, and empty its log; can be repeated.
+
+    Raises `FileHeld` if another program reads or writes meanwhile.
+    """
+    clean_database(file.db.conn, file.path)
+
+
+def clean_database(conn: sqlite3.Connection, path: Path) -> None:
+    """Do what `clean` does to any database."""
+    retry_while_busy(partial(conn.execute, "PRAGMA secure_delete = ON"))
+    retry_while_busy(partial(conn.execute, "VACUUM"))
+    # The first number is whether a reader kept it from ending; it waits as long as the connection.
+    busy, *_ = conn.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    if busy:
+        raise FileHeld(
+            f"Another program reads {path}, so that erased text may still be in its log.",
+            "End that program.",
+        )

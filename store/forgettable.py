@@ -1,0 +1,166 @@
+"""Find what a request to forget a memory, or a text, is about."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from .erasing import Eraser, find_left
+from .errors import NotFound, StoreError
+from .file import MemoryFile
+from .memories import find_id
+from .purge import find_removed, read_forgotten
+from .records import json_text
+from .rows import json_field
+
+# Each text that the file has of a memory: rows, then what lineage keeps of purged ones.
+KNOWN = (
+    "SELECT id, tenant, content, status, superseded_by, generation > 0 OR id IN "
+    f"(SELECT {json_field('row_key', 'id')} FROM journal WHERE table_name = 'memories' "
+    f"AND {json_field('before', 'content')} IS NOT NULL) AS is_written FROM memories "
+    "UNION ALL SELECT source_id, coalesce(w.tenant, d.tenant, ''), max(source_content), 'purged', "
+    "json_extract(image, '$.superseded_by'), coalesce(json_extract(image, '$.generation'), 0) > 0 "
+    "FROM synthesized_from e LEFT JOIN witnesses w ON w.id = source_id "
+    "LEFT JOIN memories d ON d.id = derived_id WHERE source_content IS NOT NULL "
+    "AND source_id NOT IN (SELECT id FROM memories) GROUP BY source_id ORDER BY 1"
+)
+
+
+@dataclass(frozen=True)
+class KnownText:
+    """A memory of which the file has a text."""
+
+    id: str
+    tenant: str
+    content: str
+    # As in `memories`, or `purged`.
+    status: str
+    superseded_by: str | None
+    # Whether a run wrote its text.
+    is_written: bool
+
+
+@dataclass(frozen=True)
+class Forgettable:
+    """What a request to forget is about."""
+
+    # The text to erase; None: those of the memories.
+    text: str | None
+    memories: tuple[KnownText, ...]
+    # Memories that a run wrote from them, directly or not.
+    derived: tuple[KnownText, ...]
+    # Memories that become active again, because the derived ones go.
+    released: tuple[KnownText, ...]
+    # Related memories that stay: sources, memories that absorbed one, and those with its text.
+    staying: tuple[KnownText, ...]
+    # When it was forgotten, if that was done already; only `clean` may be left to do then.
+    over_since: str | None = None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it was forgotten already."""
+        return self.over_since is not None
+
+
+def find_forgettable(
+    file: MemoryFile, memory: str | None, text: str | None, tenants: Sequence[str] = ()
+) -> Forgettable:
+    """Return what to forget for a memory, by a prefix of its id, or for a text in any case.
+
+    tenants: only their memories; () means all. Raises `NotFound` and `Ambiguous`.
+    """
+    over = _over_since(file, memory, text)
+    if over is not None:
+        return Forgettable(text, (), (), (), (), over)
+    everything = [KnownText(*row) for row in file.tuples(KNOWN)]
+    mine = [known for known in everything if not tenants or known.tenant in tenants]
+    if text is not None:
+        folded = text.casefold()
+        chosen = {known.id for known in mine if folded in known.content.casefold()}
+    else:
+        chosen = _with_superseded(mine, _find(file, memory or "", mine))
+        texts = {known.content for known in mine if known.id in chosen}
+        chosen |= {known.id for known in mine if known.content in texts}
+    reached = _reach(file, chosen, "source_id", "derived_id")
+    derived = {known.id for known in mine if known.is_written and known.id in reached} - chosen
+    gone = chosen | derived
+    rest = [known for known in mine if known.id not in gone]
+    released = {k.id for k in rest if k.superseded_by in gone and k.status == "superseded"}
+    related = reached | _reach(file, chosen, "derived_id", "source_id")
+    related |= {known.id for known in rest if known.superseded_by in gone}
+    texts = {known.content.casefold() for known in mine if known.id in chosen}
+    return Forgettable(
+        text,
+        tuple(known for known in mine if known.id in chosen),
+        tuple(known for known in mine if known.id in derived),
+        tuple(known for known in rest if known.id in released),
+        tuple(
+            known
+            for known in rest
+            if known.id not in released
+            and (known.id in related or any(part in known.content.casefold() for part in texts))
+        ),
+    )
+
+
+def _over_since(file: MemoryFile, memory: str | None, text: str | None) -> str | None:
+    """Return when a memory was forgotten, or anything if no column has the text; None if not.
+
+    Raises `NotFound` if there is no such text, and nothing was ever forgotten.
+    """
+    if memory is not None:
+        with suppress(NotFound):
+            find_id(file, memory)
+            return None
+        removed = find_removed(file, memory)
+        return removed.at if removed is not None and removed.is_forgotten else None
+    Eraser([text or ""]).offer_to(file)
+    if find_left(file):
+        return None
+    at = max(read_forgotten(file).values(), default=None)
+    if at is None:
+        raise NotFound(f"Nothing in {file.path} contains this text.")
+    return at
+
+
+def _find(file: MemoryFile, prefix: str, mine: Sequence[KnownText]) -> set[str]:
+    """Return the id of a memory, or of a purged one. Raises `NotFound` and `Ambiguous`."""
+    try:
+        memory_id = find_id(file, prefix)
+    except NotFound:
+        removed = find_removed(file, prefix)
+        if removed is None:
+            raise
+        memory_id = removed.id
+    if not any(known.id == memory_id for known in mine):
+        raise NotFound(f"There is no memory '{prefix}' of this tenant in {file.path}.")
+    return {memory_id}
+
+
+def _with_superseded(known: Sequence[KnownText], ids: set[str]) -> set[str]:
+    """Add the memories that these supersede, which would become active again."""
+    while more := {m.id for m in known if m.superseded_by in ids} - ids:
+        ids = ids | more
+    return ids
+
+
+def _reach(file: MemoryFile, ids: Collection[str], near: str, far: str) -> set[str]:
+    """Return the ids at the other ends of lineage edges, to any depth."""
+    rows = file.tuples(
+        "WITH RECURSIVE reached (id) AS (SELECT value FROM json_each(?) UNION "
+        f"SELECT {far} FROM synthesized_from JOIN reached ON {near} = id) SELECT id FROM reached",
+        [json_text(sorted(ids))],
+    )
+    return {key for (key,) in rows} - set(ids)
+
+
+def refuse_derived(found: Forgettable, derived: bool) -> None:
+    """Raise `StoreError` if memories derived from the forgotten ones would stay."""
+    if found.derived and not derived:
+        ids = ", ".join(known.id for known in found.derived)
+        raise StoreError(
+            f"Runs derived memories from it: {ids}.",
+            "Nothing was changed. Pass --derived to forget them, too: their other sources become "
+            "active again, and the next night writes from these.",
+        )

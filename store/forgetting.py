@@ -1,0 +1,242 @@
+"""Forget memories: erase every trace of them, in one transaction.
+
+A forgotten memory leaves a tombstone without text: an entry in the journal of the run that forgot
+it. Proposals that read it, and their entries in the journal, are deleted, so that the rest of their
+runs can still be undone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+from .ageing import STATUS_AFTER
+from .backup import list_backups
+from .erasing import ERASED, Eraser, erased, find_left, holds
+from .errors import StoreError
+from .extension_points import extension_tables
+from .file import MemoryFile
+from .forgettable import KNOWN, Forgettable, KnownText
+from .journal_form import FORGOTTEN
+from .records import content_hash, json_text, new_id
+from .rows import json_field
+
+# The caches: all of them may contain words of any memory, and can be emptied at any time.
+_CACHES = ("answers", "memos", "neighbours", "standing")
+# The columns with texts besides those of the memories that go, by table.
+_TEXTS = {
+    "memories": ("source", "session", "tags", "metadata"),
+    "derivations": ("claims",),
+    "disputes": ("why",),
+    "memory_messages": ("conversation", "speaker", "content", "quotes"),
+    "proposals": ("draft", "reason", "why", "numbers"),
+    "runs": ("options", "report"),
+    "waiting_messages": ("conversation", "content", "why"),
+    "witnesses": ("image", "names"),
+}
+# The memories that an entry of the journal is about.
+_NAMED = " OR ".join(
+    f"{json_field('row_key', name)} IN (SELECT value FROM json_each(:ids))"
+    for name in ("id", "memory_id", "derived_id", "source_id")
+)
+
+
+@dataclass(frozen=True)
+class Forgotten:
+    """What was forgotten."""
+
+    run_id: str
+    ids: tuple[str, ...]
+    released: tuple[str, ...]
+    # The runs that can no longer be undone completely.
+    runs: tuple[str, ...]
+    # How many rows of other tables were changed or deleted.
+    rows: int
+    # Columns that still contain the text, such as an agent's own.
+    left: tuple[str, ...]
+    # Backups of the file, which still have it.
+    backups: tuple[Path, ...]
+
+
+def forget(file: MemoryFile, found: Forgettable, now: str, reason: str | None = None) -> Forgotten:
+    """Erase memories, and all texts about them, in one transaction; it cannot be undone.
+
+    reason: stored with the tombstones. Raises `StoreError` if it contains an erased text.
+    """
+    run_id, ids = new_id(), [known.id for known in (*found.memories, *found.derived)]
+    with file.transaction():
+        file.db.conn.execute("PRAGMA secure_delete = ON")
+        texts = _texts_of(file, ids)
+        eraser = _eraser_of(file, found, ids, texts)
+        if reason is not None and eraser.erase(reason) != reason:
+            raise StoreError("The reason contains the text to forget.", "Nothing was changed.")
+        rows = _erase_messages(file, ids)
+        eraser.offer_to(file)
+        runs, decisions = _delete_decisions(file, ids)
+        rows += decisions + sum(tables.erase(file, ids, eraser) for tables in extension_tables())
+        rows += _delete_rows(file, ids, texts)
+        rows += sum(eraser.update(file, table, columns) for table, columns in _TEXTS.items())
+        # A draft with a gap must never be applied.
+        file.db.conn.execute(
+            "UPDATE proposals SET state = 'stale' WHERE state = 'pending' AND instr(numbers, ?)",
+            [ERASED],
+        )
+        _leave_tombstones(file, run_id, ids, runs, now, reason)
+    return Forgotten(
+        run_id,
+        tuple(ids),
+        tuple(known.id for known in found.released),
+        tuple(runs),
+        rows,
+        tuple(find_left(file)),
+        tuple(list_backups(file.path)),
+    )
+
+
+def _texts_of(file: MemoryFile, ids: Sequence[str]) -> set[str]:
+    """Return all texts that memories have, or had before or after a run."""
+    entry_of = json_field("row_key", "id")
+    rows = file.tuples(
+        "SELECT content FROM memories WHERE id IN (SELECT value FROM json_each(?1)) "
+        "UNION SELECT source_content FROM synthesized_from "
+        "WHERE source_id IN (SELECT value FROM json_each(?1)) "
+        f"UNION SELECT {json_field('image', 'content')} FROM (SELECT row_key, before AS image "
+        "FROM journal WHERE table_name = 'memories' UNION ALL SELECT row_key, after FROM journal "
+        f"WHERE table_name = 'memories') WHERE {entry_of} IN (SELECT value FROM json_each(?1))",
+        [json_text(ids)],
+    )
+    return {text for (text,) in rows if text}
+
+
+def _eraser_of(file: MemoryFile, found: Forgettable, ids: Sequence[str], texts: set[str]) -> Eraser:
+    """Return what erases the texts, as far as no memory that stays has them."""
+    staying = [known for row in file.tuples(KNOWN) if (known := KnownText(*row)).id not in set(ids)]
+    rest = {known.content for known in staying}
+    within = "\0".join(rest).casefold()
+    wanted = texts if found.text is None else texts | {found.text}
+    return Eraser(
+        (text for text in wanted if text.casefold() not in within),
+        wanted - rest,
+        {name for known in staying for name in (known.id, known.tenant)},
+    )
+
+
+def _erase_messages(file: MemoryFile, ids: Sequence[str]) -> int:
+    """Erase the messages behind memories, also behind others of the same tenants."""
+    conn, chosen = file.db.conn, json_text(ids)
+    tenants = "SELECT tenant FROM memories WHERE id IN (SELECT value FROM json_each(?1))"
+    messages = conn.execute(
+        "SELECT content FROM memory_messages WHERE memory_id IN (SELECT value FROM json_each(?))",
+        [chosen],
+    ).fetchall()
+    Eraser((), (content for (content,) in messages)).offer_to(file)
+    changed = conn.execute(
+        f"UPDATE memory_messages SET content = '{ERASED}', quotes = '[]' WHERE chain IN (SELECT "
+        "chain FROM memory_messages WHERE memory_id IN (SELECT value FROM json_each(?1))) "
+        f"AND memory_id IN (SELECT id FROM memories WHERE tenant IN ({tenants}))",
+        [chosen],
+    )
+    waiting = conn.execute(
+        f"UPDATE waiting_messages SET content = {erased('content')} "
+        f"WHERE {holds('content')} AND tenant IN ({tenants})",
+        [chosen],
+    )
+    return changed.rowcount + waiting.rowcount
+
+
+def _delete_decisions(file: MemoryFile, ids: Sequence[str]) -> tuple[list[str], int]:
+    """Delete the proposals about memories, and the journal entries with their texts.
+
+    Returns the runs that cannot be undone completely any longer, and the number of deleted rows.
+    """
+    conn, chosen = file.db.conn, {"ids": json_text(ids)}
+    entries = conn.execute(
+        "SELECT run_id, sequence, proposal FROM journal WHERE proposal <> :forgotten AND "
+        f"({_NAMED} OR {holds('before')} OR {holds('after')})",
+        chosen | {"forgotten": FORGOTTEN},
+    ).fetchall()
+    decisions = conn.execute(
+        "SELECT run_id, key, outcome <> 'undone' AND state = 'applied' FROM proposals p "
+        "JOIN runs ON runs.id = run_id WHERE survivor IN (SELECT value FROM json_each(:ids)) "
+        "OR derived IN (SELECT value FROM json_each(:ids)) OR EXISTS (SELECT 1 FROM "
+        "json_each(sources) s WHERE s.value IN (SELECT value FROM json_each(:ids))) "
+        "OR (run_id, key) IN (SELECT value ->> 0, value ->> 1 FROM json_each(:touched))",
+        chosen | {"touched": json_text([(run, proposal) for run, _, proposal in entries])},
+    ).fetchall()
+    keys = [(run, key) for run, key, _ in decisions]
+    done = [
+        conn.executemany(f"DELETE FROM {table} WHERE run_id = ? AND {column} = ?", rows).rowcount
+        for table, column, rows in (
+            ("journal", "sequence", [(run, sequence) for run, sequence, _ in entries]),
+            ("journal", "proposal", keys),
+            ("derivations", "proposal", keys),
+            ("proposals", "key", keys),
+        )
+    ]
+    # Vectors and names that a run found are not what a person wants back.
+    aged = {run for run, _, proposal in entries if proposal in STATUS_AFTER}
+    return sorted(aged | {run for run, _, applied in decisions if applied}), sum(done)
+
+
+def _delete_rows(file: MemoryFile, ids: Sequence[str], texts: set[str]) -> int:
+    """Delete the rows of memories, and all that is known by the hashes of their texts."""
+    conn, chosen = file.db.conn, "IN (SELECT value FROM json_each(:ids))"
+    sources = conn.execute(
+        "SELECT m.content FROM memories m JOIN synthesized_from ON source_id = m.id "
+        f"WHERE derived_id {chosen}",
+        {"ids": json_text(ids)},
+    ).fetchall()
+    gone = [content_hash(text) for text in texts]
+    # A model reads the other sources of a derived memory again.
+    asked = [*gone, *(content_hash(text) for (text,) in sources)]
+    mentioned = conn.execute(
+        f"SELECT entity_id FROM memory_entities WHERE memory_id {chosen}", {"ids": json_text(ids)}
+    ).fetchall()
+    entities = [key for (key,) in mentioned]
+    wheres: list[tuple[str, str, Sequence[object]]] = [
+        # Lineage has the only text of a purged memory.
+        (
+            "synthesized_from",
+            f"source_id {chosen} OR derived_id {chosen} AND source_id IN (SELECT id FROM memories)",
+            ids,
+        ),
+        ("derivations", f"memory_id {chosen}", ids),
+        ("memory_messages", f"memory_id {chosen}", ids),
+        ("witnesses", f"id {chosen}", ids),
+        ("memories", f"id {chosen}", ids),
+        ("asked", f"content_hash {chosen}", asked),
+        ("disputes", f"earlier_hash {chosen} OR later_hash {chosen}", gone),
+        (
+            "entities",
+            f"{holds('name')} OR id {chosen} AND id NOT IN (SELECT entity_id FROM memory_entities)",
+            entities,
+        ),
+        *((cache, "true", ()) for cache in _CACHES),
+    ]
+    return sum(
+        conn.execute(f"DELETE FROM {table} WHERE {where}", {"ids": json_text(values)}).rowcount
+        for table, where, values in wheres
+    )
+
+
+def _leave_tombstones(
+    file: MemoryFile,
+    run_id: str,
+    ids: Sequence[str],
+    runs: Sequence[str],
+    now: str,
+    reason: str | None,
+) -> None:
+    options, report = {FORGOTTEN: reason or True}, {"forgotten": len(ids), "runs": runs}
+    file.db.conn.execute(
+        "INSERT INTO runs (id, started_at, finished_at, version, options, outcome, report) "
+        "VALUES (?1, ?2, ?2, ?3, ?4, 'done', ?5)",
+        [run_id, now, version("slowwave"), json_text(options), json_text(report)],
+    )
+    file.db.conn.executemany(
+        "INSERT INTO journal (run_id, sequence, proposal, table_name, row_key, before, after) "
+        "VALUES (?, ?, ?, 'memories', ?, '{}', '{}')",
+        [(run_id, at, FORGOTTEN, json_text({"id": key})) for at, key in enumerate(ids, start=1)],
+    )

@@ -1,0 +1,58 @@
+"""What is forgotten leaves the other agent's file, hidden rows included, and the mirror."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from agents_files import consolidated, format_of, made, told_in
+from cli_calls import Cli
+from nights import rows
+
+from benchmarks.quality.formats import WRITERS
+from slowwave.extensions.formats.mirror.mirror import default_state
+
+KEPT = "Refunds need a second signature."
+SAFE = "The safe is opened with 5150-Kestrel."
+# The night removes the shorter one in favor of the other.
+TWINS = ("Billing listens on port 8081 for Zubrowka.", "Billing listens on port 8081 for Zubrowka")
+
+
+def left_of(folder: Path, text: str) -> list[str]:
+    """Return the files below a folder that have a text, in any of its spellings."""
+    spelled = {text.encode(), json.dumps(text)[1:-1].encode(), text.lower().encode()}
+    return [
+        str(path)
+        for path in folder.rglob("*")
+        if path.is_file() and any(each in path.read_bytes() for each in spelled)
+    ]
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_a_forgotten_text_leaves_both_files(name: str, tmp_path: Path, cli: Cli) -> None:
+    folder = tmp_path / "agent"
+    path = made(name, folder, (KEPT, SAFE, *TWINS))
+    consolidated(cli, format_of(name), path)
+    assert left_of(folder, "5150-Kestrel")
+    for text in ("5150-Kestrel", "Zubrowka"):
+        done = cli("forget", path, "--matching", text, "--yes", "--json")
+        assert done.code == 0, done.err
+        assert not left_of(folder, text)
+    assert told_in(name, path) == [KEPT]
+    assert cli("check", path).code == 0
+    assert not rows(default_state(path), "SELECT * FROM links WHERE key LIKE '{%'")
+    assert cli("maintain", path, "--json").json["proposals"] == []
+
+
+def test_a_forgotten_text_that_its_agent_writes_again_is_left_to_it(
+    tmp_path: Path, cli: Cli
+) -> None:
+    path = made("markdown", tmp_path / "agent", (KEPT, SAFE, *TWINS))
+    before = path.read_text("utf-8")
+    consolidated(cli, "markdown", path)
+    assert cli("forget", path, "--matching", "kestrel", "--yes").code == 0
+    path.write_text(before, "utf-8")
+    assert cli("maintain", path, "--json").code == 0
+    assert SAFE in path.read_text("utf-8")
+    assert left_of(path.parent, SAFE) == [str(path)]

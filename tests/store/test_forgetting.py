@@ -1,0 +1,342 @@
+"""Forgetting erases a text from every row and every byte, and changes nothing else."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+from contextlib import closing
+from hashlib import sha256
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+from agents_files import killed
+from builders import NOW, a_memory, put, whole
+from cli_calls import Cli
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from nights import age_runs, execute, night, rows, states
+from places import FIXTURES
+
+from benchmarks.quality.life import replaying
+from slowwave.consolidation.agent import AgentMemory
+from slowwave.consolidation.vectors.embedder import SentenceEmbedder
+from slowwave.store.erasing import clean
+from slowwave.store.errors import StoreError
+from slowwave.store.exchange import import_lines
+from slowwave.store.file import create_file, open_writing
+from slowwave.store.forgettable import find_forgettable
+from slowwave.store.forgetting import forget
+from slowwave.store.records import timestamp
+
+LIFE = FIXTURES / "quality" / "life-blind-a.jsonl"
+# A source of a synthesis, a duplicate that was superseded, and a name in many memories.
+SOURCE, DUPLICATE, NAME = "logi-015", "boat-080", "Priya"
+# Rows of these change with any change of a memory.
+_CACHES = {"answers", "memos", "neighbours", "standing", "changes"}
+
+
+@pytest.fixture(scope="module")
+def slept(tmp_path_factory: pytest.TempPathFactory, embedder: SentenceEmbedder) -> Path:
+    """Provide a file after a night with a model's recorded answers."""
+    path = tmp_path_factory.mktemp("slept") / "memory.db"
+    create_file(path)
+    with open_writing(path) as file:
+        import_lines(file, LIFE.read_bytes().splitlines(), NOW)
+    night(path, embedder, writer=replaying(LIFE.with_suffix(".recording.jsonl")))
+    return path
+
+
+@pytest.fixture
+def path(slept: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copy(slept, tmp_path / "memory.db"))
+
+
+def bytes_of(path: Path) -> bytes:
+    """Return the bytes of everything next to a file, also of its logs and backups."""
+    return b"".join(each.read_bytes() for each in sorted(path.parent.iterdir()) if each.is_file())
+
+
+def spellings(text: str) -> set[bytes]:
+    """Return how a file may spell a text, and its hash."""
+    plain, escaped = json.dumps(text, ensure_ascii=False)[1:-1], json.dumps(text)[1:-1]
+    twice = json.dumps(escaped)[1:-1]
+    digest = sha256(text.encode()).hexdigest()
+    return {each.encode() for each in (text, plain, escaped, twice, digest, text.encode().hex())}
+
+
+def left_of(path: Path, texts: set[str]) -> set[str]:
+    found = bytes_of(path).lower()
+    return {text for text in texts if any(each.lower() in found for each in spellings(text))}
+
+
+def texts(path: Path, *ids: str) -> set[str]:
+    marks = ", ".join("?" * len(ids))
+    found = rows(path, f"SELECT content FROM memories WHERE id IN ({marks})", *ids)
+    return {row["content"] for row in found}
+
+
+def everything(path: Path) -> dict[str, set[str]]:
+    """Return each row of each table as text."""
+    with closing(sqlite3.connect(path)) as db:
+        tables = db.execute("SELECT name FROM sqlite_schema WHERE sql LIKE 'CREATE TABLE%'")
+        return {
+            name: set(map(repr, db.execute(f'SELECT * FROM "{name}"')))
+            for (name,) in tables.fetchall()
+        }
+
+
+@pytest.mark.parametrize(
+    ("what", "needs_derived"),
+    [((SOURCE,), True), ((DUPLICATE,), False), (("--matching", NAME), False)],
+    ids=["source", "duplicate", "text"],
+)
+def test_no_byte_is_left_of_what_was_forgotten(
+    what: tuple[str, ...], needs_derived: bool, path: Path, cli: Cli
+) -> None:
+    before = path.read_bytes()
+    planned = cli("forget", path, *what, "--dry-run", "--json").json
+    assert path.read_bytes() == before
+    assert bool(planned["derived"]) is needs_derived
+    memories = [*planned["memories"], *planned["derived"]]
+    claims = rows(
+        path,
+        "SELECT value ->> 'text' AS text FROM derivations, json_each(claims) "
+        "WHERE memory_id IN (SELECT value FROM json_each(?))",
+        json.dumps([memory["id"] for memory in memories]),
+    )
+    gone = {memory["content"] for memory in memories} | {row["text"] for row in claims}
+    assert left_of(path, gone) == gone
+    done = cli("forget", path, *what, "--derived", "--yes", "--json")
+    assert done.code == 0, done.err
+    assert {*done.json["forgotten"]} == {memory["id"] for memory in memories}
+    assert not left_of(path, gone)
+    assert what[0] != "--matching" or NAME.lower().encode() not in bytes_of(path).lower()
+    assert whole(path)
+    assert not {*done.json["forgotten"]} & states(path).keys()
+
+
+def test_derived_memories_are_named_and_go_only_on_request(path: Path, cli: Cli) -> None:
+    (derived,) = rows(
+        path, "SELECT derived_id AS id FROM synthesized_from WHERE source_id = ?", SOURCE
+    )
+    before = everything(path)
+    refused = cli("forget", path, SOURCE, "--yes")
+    assert refused.code == 1
+    assert derived["id"] in refused.err
+    assert "--derived" in refused.err
+    assert everything(path) == before
+    sources = rows(
+        path, "SELECT source_id AS id FROM synthesized_from WHERE derived_id = ?", derived["id"]
+    )
+    done = cli("forget", path, SOURCE, "--derived", "--yes", "--json").json
+    assert {*done["active_again"]} == {row["id"] for row in sources} - {SOURCE}
+    assert {states(path)[memory] for memory in done["active_again"]} == {"active"}
+    # They are shown to a model again.
+    asked = "SELECT 1 FROM asked JOIN memories USING (content_hash) WHERE id = ?"
+    assert not any(rows(path, asked, memory) for memory in done["active_again"])
+
+
+def test_nothing_is_forgotten_without_a_confirmation(path: Path, cli: Cli) -> None:
+    before = path.read_bytes()
+    assert cli("forget", path, DUPLICATE).code == 2
+    assert cli("forget", path, "--yes").code == 2
+    assert cli("forget", path, "--matching", " ", "--yes").code == 2
+    assert cli("forget", path, DUPLICATE, "--matching", NAME, "--yes").code == 2
+    assert cli("forget", path, "--matching", "no such words", "--yes").code == 1
+    assert path.read_bytes() == before
+    rows_before = everything(path)
+    reason = cli("forget", path, "--matching", NAME, "--yes", "--reason", "priya asked")
+    assert (reason.code, "reason" in reason.err) == (1, True)
+    assert everything(path) == rows_before
+
+
+def test_the_rest_of_a_run_is_undone_and_the_loss_is_said(path: Path, cli: Cli) -> None:
+    (run,) = rows(path, "SELECT id FROM runs")
+    done = cli("forget", path, SOURCE, "--derived", "--yes", "--json").json
+    assert done["runs"] == [run["id"]]
+    assert "were forgotten on" in cli("log", path, run["id"]).out
+    assert "forgot memories" in cli("undo", path, done["run"], "--yes").err
+    undone = cli("undo", path, run["id"], "--yes")
+    assert undone.code == 0
+    assert "cannot be undone" in undone.err
+    told = {
+        json.loads(line)["id"]: json.loads(line)["content"]
+        for line in LIFE.read_text().splitlines()
+    }
+    del told[SOURCE]
+    found = rows(path, "SELECT id, content FROM memories WHERE status = 'active'")
+    assert {row["id"]: row["content"] for row in found} == told
+    assert whole(path)
+
+
+def test_a_forgotten_memory_does_not_come_back(path: Path, tmp_path: Path, cli: Cli) -> None:
+    old = tmp_path / "old.jsonl"
+    old.write_text(cli("export", path, "--all").out)
+    memory = old.read_text().splitlines()
+    (line,) = (line for line in memory if json.loads(line).get("id") == DUPLICATE)
+    assert cli("forget", path, DUPLICATE, "--yes", "--reason", "asked on 3 May").code == 0
+    shown = cli("show", path, DUPLICATE)
+    assert (shown.code, "was forgotten on" in shown.err) == (1, True)
+    listed = cli("log", path, "--json").json["runs"][-1]
+    assert "asked on 3 May" in cli("log", path, listed["id"]).out
+    again = cli("forget", path, DUPLICATE, "--yes", "--json")
+    assert (again.code, again.json["forgotten"]) == (0, [])
+    one = tmp_path / "one.jsonl"
+    one.write_text(f"{line}\n")
+    imported = cli("import", path, one, "--json").json
+    assert imported["imported"] == 0
+    assert "was forgotten on" in imported["skipped"][0]["reason"]
+    # Nor into a file that this one was exported to.
+    old.unlink()
+    moved = tmp_path / "moved.jsonl"
+    moved.write_text(cli("export", path, "--all").out)
+    assert cli("import", tmp_path / "new.db", moved).code == 0
+    assert cli("import", tmp_path / "new.db", one, "--json").json["imported"] == 0
+
+
+def test_a_kill_leaves_all_or_nothing_and_a_repetition_finishes(
+    path: Path, tmp_path: Path, cli: Cli
+) -> None:
+    gone = texts(path, SOURCE)
+    # Before the commit, and between it and the cleaning.
+    for at in (1, 2):
+        copy = tmp_path / f"killed-{at}" / "memory.db"
+        copy.parent.mkdir()
+        shutil.copy(path, copy)
+        assert killed(at, ["forget", str(copy), SOURCE, "--derived", "--yes"]).returncode == 9
+        found = "\n".join(row for table in everything(copy).values() for row in table)
+        assert (SOURCE not in states(copy)) is (at == 2)
+        assert (next(iter(gone)) not in found) is (at == 2)
+        assert whole(copy)
+        assert cli("forget", copy, SOURCE, "--derived", "--yes").code == 0
+        assert not left_of(copy, gone)
+
+
+def test_what_a_reader_keeps_in_the_log_is_erased_by_a_repetition(path: Path, cli: Cli) -> None:
+    gone = texts(path, DUPLICATE)
+    with closing(sqlite3.connect(path)) as reader:
+        reader.execute("BEGIN")
+        reader.execute("SELECT count(*) FROM memories").fetchone()
+        done = cli("forget", path, DUPLICATE, "--yes", "--json")
+        assert (done.code, done.json["clean"]) == (3, False)
+        assert "reads" in done.err
+    assert cli("forget", path, DUPLICATE, "--yes").code == 0
+    assert not left_of(path, gone)
+
+
+def test_a_text_of_the_agents_own_tables_is_reported(path: Path, cli: Cli) -> None:
+    # Nor does a memory that an agent cut within a letter keep anything from being forgotten.
+    execute(path, "INSERT INTO memories (content) VALUES (CAST(x'6361c3' AS TEXT))")
+    execute(path, "CREATE TABLE notes (body TEXT)")
+    execute(path, "INSERT INTO notes VALUES ('ask Priya')")
+    done = cli("forget", path, "--matching", NAME, "--yes", "--json")
+    assert (done.code, done.json["left"]) == (3, ["notes.body"])
+    execute(path, "DELETE FROM notes")
+    assert cli("forget", path, "--matching", NAME, "--yes").code == 0
+    assert NAME.encode() not in bytes_of(path)
+
+
+def test_backups_are_named_and_can_forget_too(path: Path, cli: Cli) -> None:
+    assert cli("maintain", path, "--backup", "--reconsider", "--quiet").code == 0
+    cli("add", path, "The user prefers tea.")
+    backup = path.with_name("memory.db.backup-20260310T030000Z")
+    shutil.copy(path, backup)
+    done = cli("forget", path, DUPLICATE, "--yes", "--json").json
+    assert str(backup) in done["backups"]
+    for named in done["backups"]:
+        assert cli("forget", named, DUPLICATE, "--yes").code == 0
+    assert SOURCE in states(path)
+
+
+def test_a_purged_memory_can_be_forgotten(path: Path, embedder: SentenceEmbedder, cli: Cli) -> None:
+    gone = texts(path, SOURCE)
+    age_runs(path)
+    night(path, embedder, consolidate=False, purge=True)
+    assert SOURCE not in states(path)
+    assert cli("forget", path, SOURCE, "--derived", "--yes").code == 0
+    assert not left_of(path, gone)
+    assert whole(path)
+
+
+def test_a_tenant_forgets_only_its_own(memory_file: Path) -> None:
+    text = "Maria's number is 555-0199."
+    for tenant in ("ann", "bob"):
+        put(memory_file, a_memory(f"of-{tenant}", text, tenant=tenant))
+    with AgentMemory(memory_file, "ann") as memory:
+        with pytest.raises(StoreError, match="tenant"):
+            memory.forget("of-bob")
+        with pytest.raises(StoreError, match="Pass"):
+            memory.forget("of-ann", "Maria")
+        done = memory.forget(matching="maria's")
+        assert done is not None
+        assert done.ids == ("of-ann",)
+        assert memory.forget("of-ann") is None
+    assert states(memory_file) == {"of-bob": "active"}
+
+
+def test_messages_behind_a_forgotten_memory_are_erased(memory_file: Path, cli: Cli) -> None:
+    conversation = memory_file.with_name("talk.jsonl")
+    lines = [
+        {"role": "user", "content": "My sister Ana lives in Porto, and I never eat walnuts."},
+        {"role": "assistant", "content": "Noted."},
+    ]
+    conversation.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    assert cli("ingest", memory_file, conversation).code == 0
+    conversation.unlink()
+    assert b"Porto" in bytes_of(memory_file)
+    assert cli("forget", memory_file, "--matching", "Porto", "--yes").code == 0
+    assert b"porto" not in bytes_of(memory_file).lower()
+    assert whole(memory_file)
+
+
+def test_a_published_fact_is_retracted_before_it_is_forgotten(memory_file: Path, cli: Cli) -> None:
+    shared = ("shared", memory_file)
+    assert cli(*shared, "admit", "Ines", "--human", "--author", "Ines").code == 0
+    assert cli(*shared, "publish", "vault", "The vault code is 7391.", "--author", "Ines").code == 0
+    assert cli(*shared, "publish", "door", "The door is blue.", "--author", "Ines").code == 0
+    assert cli("forget", memory_file, "--matching", "7391", "--yes").code == 1
+    assert cli(*shared, "retract", "vault", "--author", "Ines").code == 0
+    assert cli("forget", memory_file, "--matching", "7391", "--yes").code == 0
+    assert b"7391" not in bytes_of(memory_file)
+    assert whole(memory_file)
+    assert cli(*shared, "publish", "door", "The door is red.", "--author", "Ines").code == 0
+
+
+@settings(max_examples=12, deadline=None)
+@given(data=st.data())
+def test_what_was_not_forgotten_is_unchanged_byte_for_byte(
+    slept: Path, data: st.DataObject
+) -> None:
+    texts = {row["id"]: row["content"] for row in rows(slept, "SELECT id, content FROM memories")}
+    memory = data.draw(st.sampled_from(sorted(texts)))
+    words = data.draw(st.none() | st.sampled_from(texts[memory].split()))
+    with TemporaryDirectory() as folder:
+        path = Path(shutil.copy(slept, folder))
+        before = everything(path)
+        with open_writing(path) as file:
+            found = find_forgettable(file, None if words else memory, words)
+            done = forget(file, found, timestamp(NOW))
+            clean(file)
+        after = everything(path)
+        assert whole(path)
+        gone = {*done.ids}
+        released = {*done.released}
+        proposals = before["proposals"] - after["proposals"]
+        assert not gone & states(path).keys()
+        for table in before.keys() - _CACHES:
+            added = after[table] - before[table]
+            assert all(
+                (table, True) in (("runs", done.run_id in row), ("journal", done.run_id in row))
+                or (table == "memories" and any(key in row for key in released))
+                or "[forgotten]" in row
+                for row in added
+            ), table
+        assert all(any(key in row for key in gone) or words for row in proposals)
+        assert {json.loads(json.dumps(key)) for key in states(path)} == texts.keys() - gone
+        kept: dict[str, Any] = {
+            row["id"]: row["content"] for row in rows(path, "SELECT id, content FROM memories")
+        }
+        assert all(texts[key] == text for key, text in kept.items())
