@@ -41,6 +41,7 @@ def add(
     quiet: QuietOption = False,
 ) -> None:
     """Add one memory."""
+    from slowwave.consolidation.ingest.secrets import kinds_of_secrets
     from slowwave.store.exchange import memory_from_text
     from slowwave.store.file import open_writing
     from slowwave.store.memories import add_memories
@@ -64,5 +65,8 @@ def add(
     with open_writing(file) as opened, opened.transaction():
         add_memories(opened, [memory])
     output = Output(json, quiet)
-    output.result({"command": "add", "file": str(file), "id": memory.id})
+    secrets = kinds_of_secrets(memory.content)
+    output.result({"command": "add", "file": str(file), "id": memory.id, "secrets": list(secrets)})
+    if secrets:
+        output.note(f"It is stored as it is, and seems to contain a secret: {', '.join(secrets)}.")
     output.show(clean(memory.id))

@@ -14,6 +14,7 @@ from pydantic import Field
 from slowwave.cli.arguments.moments import end_of, start_of
 from slowwave.cli.views.lineage import trace_as_json
 from slowwave.consolidation.agent import AgentMemory
+from slowwave.consolidation.ingest.secrets import kinds_of_secrets
 from slowwave.store.errors import StoreError
 from slowwave.store.records import Kind, Layer
 
@@ -122,13 +123,18 @@ class Tools:
             Field(description="When it was observed, in ISO 8601 with an offset. Default: now."),
         ] = None,
     ) -> dict[str, Any]:
-        """Store one memory, and return its id. The next run merges duplicates."""
+        """Store one memory, and return its id. The next run merges duplicates.
+
+        secrets: the kinds of secret (a password, a key) that it seems to contain; it is stored as
+        it is.
+        """
         given = {"session": session, "source": source, "observed_at": observed_at}
         fields = {name: value for name, value in given.items() if value is not None}
         memory_id = self._memory.add(
             text, kind=kind, tags=tags or [], importance=importance, **fields
         )
-        return {"id": memory_id} | mark(text)
+        secrets = kinds_of_secrets(text)
+        return {"id": memory_id} | mark(text) | ({"secrets": list(secrets)} if secrets else {})
 
     def feedback(
         self,
