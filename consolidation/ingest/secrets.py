@@ -20,13 +20,20 @@ if TYPE_CHECKING:
     from detect_secrets.plugins.high_entropy_strings import Base64HighEntropyString
 
 # The names of secrets, besides those that the library knows.
-_MORE_NAMES = ("passphrase", "passcode", "token", "bearer", "access_?key", "(?-i:PIN)")
+_MORE_NAMES = (
+    *("passphrase", "passcode", "passwort", r"\bpw", "token", "bearer", "access_?key", "(?-i:PIN)"),
+)
 # Between a name and its value: "password for the router is", "api_key =", "Bearer". Then a value,
 # either in quotes or up to the next blank.
 _NAMED = (
     r"(?P<name>(?:{names})(?:_\w+)?)(?![^\W_])[\"'`\]]{{0,2}}(?P<gap>[^\n.!?:=]{{0,60}}?)"
-    r"(?P<sign>\s*:?=+>?\s*|:\s*|\s+(?:is|was)\s+(?:now\s+)?|(?<=bearer)\s+|\s+(?=[\"'`]))"
+    r"(?P<sign>\s*:?=+>?\s*|:\s*|(?:\s+(?:is|ist|was)|'s)\s+(?:now\s+)?|\s*->\s*|(?<=bearer)\s+|\s+(?=[\"'`]))"
     r"(?:(?P<mark>[\"'`])(?P<quoted>[^\"'`\n]+)(?P=mark)|(?P<value>[^\s\"'`]+)(?P<rest>[^\n.;,]*))"
+)
+# What is neither a word nor a name, anywhere after the name of a secret or right after it.
+_ODD = (
+    r"(?:{names})(?![^\W_])(?:[^\n.!?:=]{{0,60}}?\s(?P<odd>(?=\S*\d)(?=\S*[a-z])[\w+-]*[!#$%&*^~?]"
+    r"[\w!#$%&*^~?+-]*\w)|\s(?P<mixed>(?=\w*\d)(?=\w*[a-z])\w{{8,}}))(?![\w/@.-]\w)"
 )
 _WORD = re.compile(r"\w+")
 _SIGNS_OF_A_KEY = re.compile(r"[\d!#$%&*+=?@^~]|[a-z][A-Z]")
@@ -134,6 +141,8 @@ def _named_in(text: str) -> Iterator[_Found]:
         at = match.end("name")
         if (value := _value_of(match)) is not None:
             yield _trimmed(text, *match.span(value), "Secret Keyword")
+    for match in _detectors().odd.finditer(text):
+        yield _Found(*match.span("odd" if match["odd"] else "mixed"), "Secret Keyword")
 
 
 def _trimmed(text: str, start: int, end: int, kind: str) -> _Found:
@@ -182,6 +191,7 @@ class _Detectors(NamedTuple):
     # Patterns of the keys of services, with their kinds.
     patterns: tuple[tuple[re.Pattern[str], str], ...]
     named: re.Pattern[str]
+    odd: re.Pattern[str]
     randomness: Base64HighEntropyString
     limit: float
 
@@ -209,6 +219,7 @@ def _detectors() -> _Detectors:
     return _Detectors(
         tuple(patterns),
         re.compile(_NAMED.format(names=names), re.IGNORECASE),
+        re.compile(_ODD.format(names=names), re.IGNORECASE),
         randomness,
         randomness.entropy_limit,
     )
