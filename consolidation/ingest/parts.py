@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
+from types import MappingProxyType
 
 from slowwave.consolidation.text.injection import commands
 from slowwave.consolidation.text.token_count import count_tokens
@@ -110,7 +111,7 @@ def cut(
     read: Set[str],
     options: IngestOptions,
     number: int = 0,
-    masked: Mapping[int, tuple[str, ...]] | None = None,
+    masked: Mapping[int, tuple[str, ...]] = MappingProxyType({}),
 ) -> Cut:
     """Return the parts of a conversation to read.
 
@@ -148,11 +149,8 @@ def cut(
         for message in messages[start:]
         if message.place in commanding and message.chain not in known
     )
-    named = {
-        message.place: (masked or {})[message.place]
-        for message in wanted
-        if message.place in (masked or {})
-    }
+    places = {message.place for message in wanted}
+    named = {place: kinds for place, kinds in masked.items() if place in places}
     return Cut(conversation, parts, len(known), len(unread) - len(wanted), omitted, named)
 
 
