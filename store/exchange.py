@@ -14,7 +14,7 @@ from .entities import keep_entities, read_memory_entities
 from .errors import InvalidLine, StoreError
 from .file import MemoryFile
 from .history import History, parse_history
-from .jsonl import DEFAULTS, describe_error, parse_line, refuse_long
+from .jsonl import DEFAULTS, describe_error, parse_line, refuse_unusable_text
 from .lineage import add_edges, read_source_edges
 from .memories import add_memories, read_memories
 from .purge import read_forgotten
@@ -65,10 +65,8 @@ def memory_from_text(text: str, fields: dict[str, Any], now: datetime) -> Memory
 
     Raises `InvalidLine`, also if the text is blank or too long.
     """
-    if not text.strip():
-        raise InvalidLine("This is not a memory: its text is blank.")
     try:
-        refuse_long(text)
+        refuse_unusable_text(text)
     except ValueError as error:
         raise InvalidLine(f"This is not a memory: {error}.") from error
     return new_memory({"content": text, **fields}, now)
@@ -157,7 +155,7 @@ class _LineReader:
                 refuse_unpublished(line.tenant)
             except StoreError as error:
                 raise ValueError(error.message) from error
-            refuse_long(line.content)
+            refuse_unusable_text(line.content)
         memory = line.memory(self._now)
         if memory.id in self._unwritten or _knows(self._file, memory.id):
             raise ValueError(f"a memory with the id {memory.id} already exists")

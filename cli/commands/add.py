@@ -46,6 +46,7 @@ def add(
     Its fields are the options. 'slowwave import' also takes when it was observed and when it
     expires: docs/reference.md, Import.
     """
+    from slowwave.consolidation.ingest.secrets import kinds_of_secrets
     from slowwave.consolidation.recall.similar import find_similar
     from slowwave.store.exchange import memory_from_text
     from slowwave.store.file import open_writing
@@ -72,14 +73,18 @@ def add(
         with opened.transaction():
             add_memories(opened, [memory])
     output = Output(json, quiet)
+    secrets = kinds_of_secrets(memory.content)
     output.result(
         {
             "command": "add",
             "file": str(file),
             "id": memory.id,
             "similar": [similar_as_json(similar) for similar in near],
+            "secrets": list(secrets),
         }
     )
+    if secrets:
+        output.note(f"It is stored as it is, and seems to contain a secret: {', '.join(secrets)}.")
     output.show(clean(memory.id))
     for similar in near:
         output.note(similar_as_text(similar))

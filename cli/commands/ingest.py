@@ -11,6 +11,7 @@ from typing import Annotated, get_args
 import typer
 
 from slowwave.cli.arguments.model_options import AskOption, RecordableModelOptions
+from slowwave.cli.arguments.moments import start_of
 from slowwave.cli.arguments.option_rules import (
     ASKING,
     given_in,
@@ -41,7 +42,7 @@ from slowwave.store.opening import is_database
 from slowwave.store.records import Kind
 from slowwave.store.shared_tenant import refuse_unpublished
 
-from .ingest_run import IngestRun, read_files, watch_logs
+from .ingest_run import ConversationFiles, IngestRun, watch_logs
 from .ingest_waiting import drop as drop_waiting
 from .ingest_waiting import show_waiting
 
@@ -72,6 +73,22 @@ def ingest(
             help="chatgpt, claude, claude-code, codex, openai or text. Default: by content.",
         ),
     ] = None,
+    date: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DAY",
+            allow_from_autoenv=False,
+            help="When messages without a time were said: a day or a time. Default: the time of "
+            "their file.",
+        ),
+    ] = None,
+    skip_invalid: Annotated[
+        bool, typer.Option("--skip-invalid", help="Skip and report invalid lines.")
+    ] = False,
+    allow_secrets: Annotated[
+        bool,
+        typer.Option("--allow-secrets", help="Do not mask passwords, keys, tokens and cards."),
+    ] = False,
     tenant: Annotated[
         str, typer.Option(metavar="NAME", help="The tenant to add the memories to.")
     ] = "default",
@@ -201,6 +218,7 @@ def ingest(
         refuse_unwritable_wiki(wiki, file)
     if conversations or dry_run:
         watch = None  # a config file may set it for other calls
+    files = ConversationFiles(from_format, start_of(date, "--date"), skip_invalid, output)
     recordings = asking.recordings(dry_run and not ask)
     writer_of = partial(asking.writer, recordings)
     options = IngestOptions(
@@ -214,6 +232,7 @@ def ingest(
         days=_days(ttl),
         instructions=_instructions(instructions),
         source=source,
+        allow_secrets=allow_secrets,
         ask=ask and dry_run,
         shown={"tenant": [tenant], "embedder": embedder, "model": writer_of().model},
     )
@@ -225,11 +244,12 @@ def ingest(
         recordings,
         dry_run,
         None if dry_run else wiki,
+        files,
         output,
     )
     if watch is not None:
-        watch_logs(watch, interval, from_format, run.on_log, output)
-    raise typer.Exit(run.on(read_files(conversations or [], from_format, output)))
+        watch_logs(watch, interval, files, run.on_log, output)
+    raise typer.Exit(run.on(files.read_all(conversations or [])))
 
 
 def _refuse_databases(file: Path, conversations: Sequence[Path]) -> None:

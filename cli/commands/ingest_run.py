@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
@@ -22,6 +23,7 @@ from slowwave.cli.views.problems import tell_problems
 from slowwave.cli.views.wiki import write_after_run
 from slowwave.store.errors import FileHeld, StoreError
 from slowwave.store.opening import open_text
+from slowwave.store.records import timestamp
 
 if TYPE_CHECKING:
     from slowwave.consolidation.ingest.ingest_outcome import IngestOutcome
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from slowwave.consolidation.model.recording import Recordings
     from slowwave.consolidation.vectors.embedder import Embedder
     from slowwave.consolidation.writing.writer import Writer
+    from slowwave.store.conversations.conversation_formats import SkippedLine
     from slowwave.store.conversations.messages import Conversation
 
 _ENDINGS = frozenset({".jsonl", ".json", ".txt", ".md", ".log"})
@@ -49,6 +52,7 @@ class IngestRun:
     dry_run: bool
     # Where the wiki of the file is updated afterwards.
     wiki: Path | None
+    files: ConversationFiles
     output: Output
 
     def on(self, conversations: Sequence[Conversation]) -> int:
@@ -88,6 +92,7 @@ class IngestRun:
         self.output.result(
             {"command": "ingest", "file": str(self.file), "dry_run": self.dry_run}
             | as_json(outcome, writer)
+            | {"skipped": list(map(asdict, self.files.skipped))}
             | pages.as_json()
         )
         self.output.show(*as_text(outcome, self.file, self.options.tenant, self.dry_run, writer))
@@ -104,36 +109,63 @@ class IngestRun:
         return pages.tell(self.output, code)
 
 
-def read_files(paths: Sequence[Path], format: str | None, output: Output) -> list[Conversation]:
-    """Return the conversations in files; note each file without any. Raises `StoreError`."""
-    found = []
-    for path in paths:
-        conversations = _read_file(path, format)
-        if not conversations:
-            output.note(clean(f"{path} contains no message of a user or an assistant."))
-        found += conversations
-    return found
+@dataclass
+class ConversationFiles:
+    """How files are read into conversations, and which of their lines are not."""
+
+    # None detects it.
+    format: str | None
+    # When messages without a time were said; None takes the time of the file.
+    said_at: str | None
+    skips_invalid: bool
+    output: Output
+    skipped: list[SkippedLine] = field(default_factory=list)
+
+    def read_all(self, paths: Sequence[Path]) -> list[Conversation]:
+        """Return the conversations in files; note each file without any. Raises `StoreError`."""
+        found = []
+        for path in paths:
+            conversations = self.read(path)
+            if not conversations:
+                self.output.note(clean(f"{path} contains no message of a user or an assistant."))
+            found += conversations
+        return found
+
+    def read(self, path: Path) -> list[Conversation]:
+        """Return the conversations in a file; "-" is stdin. Raises `StoreError`."""
+        from slowwave.store.conversations.conversation_formats import Dates, read_conversations
+
+        raw, saved_at = _content_of(path)
+        name = "stdin" if saved_at is None else path.name
+        skipped: list[SkippedLine] | None = [] if self.skips_invalid else None
+        dates = Dates(self.said_at, saved_at)
+        found = read_conversations(raw, name, self.format, dates, skipped)
+        for line in skipped or ():
+            self.output.note(clean(f"Skipped line {line.line} of {line.file}: {line.reason}."))
+        self.skipped += skipped or ()
+        return found
 
 
-def _read_file(path: Path, format: str | None) -> list[Conversation]:
-    """Return the conversations in a file; "-" is stdin. Raises `StoreError`."""
-    from slowwave.store.conversations.conversation_formats import read_conversations
-
+def _content_of(path: Path) -> tuple[bytes, str | None]:
+    """Return the content of a file, and when it was changed; None for stdin."""
     is_stdin = str(path) == "-"
     try:
         with nullcontext(sys.stdin.buffer) if is_stdin else open_text(path) as stream:
             raw = stream.read()
+            changed = None if is_stdin else os.fstat(stream.fileno()).st_mtime
     except OSError as error:
         raise StoreError(
             f"Cannot read {path}: {error.strerror}.", "Nothing was ingested."
         ) from error
-    return read_conversations(raw, "stdin" if is_stdin else path.name, format)
+    if changed is None:
+        return raw, None
+    return raw, timestamp(datetime.fromtimestamp(min(changed, time.time()), UTC))
 
 
 def watch_logs(
     folder: Path,
     interval_s: float,
-    format: str | None,
+    files: ConversationFiles,
     read: Callable[[Sequence[Conversation]], object],
     output: Output,
 ) -> NoReturn:
@@ -153,7 +185,7 @@ def watch_logs(
             if not exists:
                 output.note(clean(f"{folder} is gone. Waiting until it exists again."))
         for path, state in _quiet(folder, interval_s):
-            if states.get(path) != state and _is_read(path, format, read, output):
+            if states.get(path) != state and _is_read(path, files, read, output):
                 states[path] = state
             if signals.asked:
                 raise typer.Exit(signals.code or Code.INTERRUPTED)
@@ -164,13 +196,13 @@ def watch_logs(
 
 def _is_read(
     path: Path,
-    format: str | None,
+    files: ConversationFiles,
     read: Callable[[Sequence[Conversation]], object],
     output: Output,
 ) -> bool:
     """Read a log; return whether it need not be read again before it changes."""
     try:
-        conversations = _read_file(path, format)
+        conversations = files.read(path)
     except StoreError as error:
         output.note(clean(f"{path} is skipped: {error.message}"))
         return True

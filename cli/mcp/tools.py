@@ -16,6 +16,7 @@ from slowwave.cli.views.correction import similar_as_json
 from slowwave.cli.views.lineage import trace_as_json
 from slowwave.consolidation.agent import AgentMemory
 from slowwave.consolidation.agent.recalling import RecallOptions
+from slowwave.consolidation.ingest.secrets import kinds_of_secrets
 from slowwave.consolidation.thresholds import MIN_RELEVANCE
 from slowwave.store.errors import StoreError
 from slowwave.store.records import Kind, Layer
@@ -147,7 +148,8 @@ class Tools:
         """Store one memory, and return its id.
 
         similar: the active memories that it repeats or contradicts, as far as their words show. If
-        one of them is outdated or wrong, call correct; the next run merges duplicates.
+        one of them is outdated or wrong, call correct; the next run merges duplicates. secrets: the
+        kinds of secret (a password, a key) that it seems to contain; it is stored as it is.
         """
         given = {"session": session, "source": source, "observed_at": observed_at}
         fields = {name: value for name, value in given.items() if value is not None}
@@ -156,7 +158,9 @@ class Tools:
             text, kind=kind, tags=tags or [], importance=importance, **fields
         )
         similar = [similar_as_json(each) | mark(each.memory.content) for each in near]
-        return {"id": memory_id, "similar": similar} | mark(text)
+        secrets = kinds_of_secrets(text)
+        answer = {"id": memory_id, "similar": similar} | mark(text)
+        return answer | ({"secrets": list(secrets)} if secrets else {})
 
     def feedback(
         self,

@@ -61,6 +61,7 @@ def _conversation_as_json(cut: Cut) -> dict[str, Any]:
         "known": cut.known,
         "left_unread": cut.left,
         "commanding": [message.place for message in cut.commanding],
+        "masked": [{"message": place, "kinds": list(kinds)} for place, kinds in cut.masked.items()],
         "parts": len(cut.parts),
     }
 
@@ -146,6 +147,7 @@ def _conversation(cut: Cut, unread: Set[str]) -> str:
     if cut.commanding:
         places = ", ".join(str(message.place) for message in cut.commanding)
         parts.append(f"message {places} left out: it gives orders to its reader")
+    parts += [f"message {place} masked: {', '.join(kinds)}" for place, kinds in cut.masked.items()]
     count = counted(len(conversation.messages), "message", "messages")
     return f"{conversation.name} ({conversation.format}): {count}, {', '.join(parts)}."
 

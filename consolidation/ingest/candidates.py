@@ -34,8 +34,8 @@ _DATE_MARK = re.compile(r"\[\d{4}-\d{2}-\d{2}\] ")
 # Of a longer message only the quoted sentences are shown, with this many around them.
 _MAX_CHARACTERS = 1_500
 _AROUND = 2
-# The minimum length of a quote: "yes" is everywhere.
-_MIN_QUOTE = 6
+# A shorter quote is found as whole words only: "uv" is within many.
+_MIN_PIECE = 6
 _BLANKS = re.compile(r"\s+")
 _SPELLINGS = str.maketrans({"\u2019": "'", "\u2018": "'", "\u201c": '"', "\u201d": '"'})
 _MAX_TAGS = 5
@@ -181,14 +181,18 @@ def _fault_of_form(stated: StatedMemory, candidate: Candidate) -> str | None:
 
 def _cited(quotes: Sequence[str], part: Part) -> Iterator[Citation]:
     """Yield the messages that contain a quote."""
-    quoted = {quote: _plain(quote).strip(" .\"'") for quote in quotes}
+    quoted = {quote: words for quote in quotes if (words := _plain(quote).strip(" .\"'"))}
     for placed in part.new:
         text = _plain(placed.message.text)
-        own = tuple(
-            quote for quote, words in quoted.items() if len(words) >= _MIN_QUOTE and words in text
-        )
+        own = tuple(quote for quote, words in quoted.items() if _is_quoted(words, text))
         if own:
             yield Citation(placed, own)
+
+
+def _is_quoted(words: str, text: str) -> bool:
+    if len(words) >= _MIN_PIECE:
+        return words in text
+    return re.search(rf"(?<![a-z0-9]){re.escape(words)}(?![a-z0-9])", text) is not None
 
 
 def _plain(text: str) -> str:

@@ -37,6 +37,7 @@ from .options import IngestOptions
 from .parts import Cut, Part, chains_of, cut
 from .questions import estimate_tokens
 from .reading import question_about, read_parts
+from .secrets import mask_secrets
 from .waiting import read_parts_to_read
 
 
@@ -134,7 +135,7 @@ def ingest_while_locked(
     outcome = intake.outcome
     if not intake.parts:
         return outcome
-    names = [conversation.name for conversation in inputs.conversations] or [
+    names = [cut.conversation.name for cut in outcome.cuts] or [
         part.conversation for part in intake.parts
     ]
     shown = dict(inputs.options.shown) | {INGESTED: list(dict.fromkeys(names))}
@@ -203,8 +204,12 @@ def _prepare(file: MemoryFile, inputs: IngestInputs) -> _Intake:
     taken = {chain for part in parts for chain in part.chains}
     cuts: list[Cut] = []
     for number, conversation in enumerate(inputs.conversations):
+        masked: dict[int, tuple[str, ...]] = {}
+        # Before messages are hashed: a short secret can be guessed from a hash.
+        if not options.allow_secrets:
+            conversation, masked = mask_secrets(conversation)
         read = read_chains(file, tenant, chains_of(conversation.messages)) | taken
-        cuts.append(cut(conversation, read, options, number))
+        cuts.append(cut(conversation, read, options, number, masked))
         parts += cuts[-1].parts
         # Messages that conversations share are read once.
         taken |= {chain for part in cuts[-1].parts for chain in part.chains}

@@ -69,7 +69,14 @@ class IngestOutcome:
             {"id": read.part.waiting_id, "state": read.state, "why": read.why}
             for read in self.unread
         ]
-        return report | ({UNREAD: unread} if unread else {})
+        masked = [
+            {"conversation": cut.conversation.name, "message": place, "kinds": list(kinds)}
+            for cut in self.cuts
+            for place, kinds in cut.masked.items()
+        ]
+        return (
+            report | ({UNREAD: unread} if unread else {}) | ({"masked": masked} if masked else {})
+        )
 
     @property
     def verdict(self) -> Verdict:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from slowwave.consolidation.comparison.coverage import Coverage
 from slowwave.consolidation.comparison.rivals import find_rivalry
-from slowwave.consolidation.facts.reading import read
+from slowwave.consolidation.facts.reading import Reading, read
 from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.thresholds import DUPLICATE_SIMILARITY, WIDE_SIMILARITY
 from slowwave.consolidation.vectors.embedder import Embedder
@@ -30,8 +30,19 @@ class Relation:
     vector: NDArray[np.float32]
     # The memory that says it already.
     covered_by: Memory | None = None
-    # The ids of memories that it contradicts.
-    corrects: tuple[str, ...] = ()
+    # The memories that it contradicts.
+    corrects: tuple[Memory, ...] = ()
+
+
+def _is_rival(known: Reading, new: Reading) -> bool:
+    """Whether two texts disagree, or differ in half a word only: "left-hand", "right-hand"."""
+    if find_rivalry(known, new) is not None:
+        return True
+    words, rivals = known.words - new.words, new.words - known.words
+    if not len(words) == len(rivals) == 1:
+        return False
+    (word,), (rival,) = words, rivals
+    return not {*word.split("-")}.isdisjoint(rival.split("-"))
 
 
 class KnownMemories:
@@ -74,8 +85,8 @@ class KnownMemories:
         for memory, is_covered in zip(known, covered, strict=True):
             if is_covered:
                 return Relation(vector, memory)
-        rivals = (memory for memory in near if find_rivalry(read(memory.content), reading))
-        return Relation(vector, corrects=tuple(memory.id for memory in rivals))
+        rivals = (memory for memory in near if _is_rival(read(memory.content), reading))
+        return Relation(vector, corrects=tuple(rivals))
 
     def add(self, memory: Memory, vector: NDArray[np.float32]) -> None:
         """Add a memory that the run stored."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
-from slowwave.consolidation.facts.reading import read
 from slowwave.consolidation.snapshot.entities import names_in
 from slowwave.store.exchange import new_memory
 from slowwave.store.file import MemoryFile
@@ -24,7 +24,7 @@ from slowwave.store.intake import (
 from slowwave.store.ledger import Decision, keep_decision
 from slowwave.store.memories import read_memories
 from slowwave.store.proposal_changes import ProposalChanges
-from slowwave.store.records import UNDATED, Memory, json_text, timestamp
+from slowwave.store.records import Memory, json_text, next_moment, timestamp
 from slowwave.store.vectors import to_blob
 
 from .candidates import Candidate, Citation, PartRead, latest_moment, messages_behind
@@ -89,9 +89,8 @@ class MemoryWriter:
     ) -> IngestResult:
         """Store a candidate as a new memory, or reinforce the one that says it already."""
         said_at = latest_moment(candidate.citations)
-        is_dated = said_at is not None or not read(candidate.content).deictic
         memory = self._new_memory(
-            candidate, part, (said_at or timestamp(self.now)) if is_dated else UNDATED
+            candidate, part, said_at or self._assumed_moment(candidate.citations, part)
         )
         relation = self.known.relation_of(memory)
         known = relation.covered_by
@@ -100,11 +99,15 @@ class MemoryWriter:
         messages = messages_behind(candidate.citations, part, self.model)
         if known is not None:
             return self._reinforce(file, memory, known, messages, part, run_id)
-        if relation.corrects:
-            corrected = {"corrects": list(relation.corrects)}
-            memory = replace(memory, metadata=memory.metadata | corrected)
+        corrects = tuple(rival.id for rival in relation.corrects)
+        if corrects:
+            memory = replace(memory, metadata=memory.metadata | {"corrects": list(corrects)})
+            latest = max(rival.observed_at for rival in relation.corrects)
+            if said_at is None and memory.observed_at <= latest:
+                # The order of ingest decides.
+                memory = replace(memory, observed_at=next_moment(latest))
         self.known.add(memory, relation.vector)
-        result = replace(_result("stored", memory, part, messages), corrects=relation.corrects)
+        result = replace(_result("stored", memory, part, messages), corrects=corrects)
         if run_id is not None:
             blob, names = to_blob(relation.vector), names_in(memory.content)
             changes = self._changes(file, run_id, result)
@@ -160,13 +163,23 @@ class MemoryWriter:
         )
         if run_id is None:
             return result
-        observed = latest_moment(citations) or timestamp(self.now)
+        observed = latest_moment(citations) or self._assumed_moment(citations, part)
         memory = self._new_memory(Candidate(answer, "context", 1, tags), part, observed)
         memory = replace(memory, status="archived", expires_at=None)
         changes = self._changes(file, run_id, result)
         changes.add_memory(memory)
         keep_messages_of(file, run_id, changes.proposal, memory.id, messages)
         return replace(result, memory=memory.id)
+
+    def _assumed_moment(self, citations: Sequence[Citation], part: Part) -> str:
+        """Return the time of messages without one: of those near them, of their file, or now.
+
+        Microseconds keep their order.
+        """
+        times = [placed.message.said_at for placed in part.messages]
+        moment = max(filter(None, times), default=part.saved_at or timestamp(self.now))
+        last = max((citation.source.place for citation in citations), default=0)
+        return timestamp(datetime.fromisoformat(moment) + timedelta(microseconds=last))
 
     def _new_memory(self, candidate: Candidate, part: Part, observed_at: str) -> Memory:
         days = part.options.days.get(candidate.kind)

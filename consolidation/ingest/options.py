@@ -52,6 +52,8 @@ class IngestOptions(ReadingOptions):
     lookback: int = 8
     # Read all unread messages.
     whole: bool = False
+    # Leave secrets unmasked.
+    allow_secrets: bool = False
     # The tenants whose memories are counted; () is `tenant`.
     counted: tuple[str, ...] = ()
     # Ask the model in a dry run, too.

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence, Set
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
 from itertools import accumulate
+from types import MappingProxyType
 
 from slowwave.consolidation.text.injection import commands
 from slowwave.consolidation.text.token_count import count_tokens
@@ -54,6 +55,8 @@ class Part:
     options: ReadingOptions
     # The id of its waiting row; None if it did not wait.
     waiting: str | None = None
+    # When its conversation was saved, for messages without a time; None if unknown.
+    saved_at: str | None = None
     # The number of its conversation: the parts of a distilled one have common limits.
     number: int = 0
 
@@ -86,6 +89,8 @@ class Cut:
     left: int
     # Messages that give orders to their reader; they are not read.
     commanding: tuple[PlacedMessage, ...]
+    # The kinds of secret that were masked in the messages to read, by the number of the message.
+    masked: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
 
 
 def chains_of(messages: Sequence[Message]) -> list[str]:
@@ -101,11 +106,18 @@ def _chained(before: str, text: str) -> str:
     return hashlib.sha256(f"{before}\n{text}".encode()).hexdigest()
 
 
-def cut(conversation: Conversation, read: Set[str], options: IngestOptions, number: int = 0) -> Cut:
+def cut(
+    conversation: Conversation,
+    read: Set[str],
+    options: IngestOptions,
+    number: int = 0,
+    masked: Mapping[int, tuple[str, ...]] = MappingProxyType({}),
+) -> Cut:
     """Return the parts of a conversation to read.
 
-    read: the hashes of messages that were read before. All later messages are read; of a new
-    conversation, the last `lookback` ones or, depending on the options, all.
+    read: the hashes of messages that were read before. masked: the kinds of masked secrets by the
+    number of the message. All later messages are read; of a new conversation, the last `lookback`
+    ones or, depending on the options, all.
     """
     messages = [
         PlacedMessage(place, chain, message)
@@ -127,6 +139,7 @@ def cut(conversation: Conversation, read: Set[str], options: IngestOptions, numb
             options.tenant,
             part,
             options,
+            saved_at=conversation.saved_at,
             number=number,
         )
         for part in _parts(wanted, plain)
@@ -136,7 +149,9 @@ def cut(conversation: Conversation, read: Set[str], options: IngestOptions, numb
         for message in messages[start:]
         if message.place in commanding and message.chain not in known
     )
-    return Cut(conversation, parts, len(known), len(unread) - len(wanted), omitted)
+    places = {message.place for message in wanted}
+    named = {place: kinds for place, kinds in masked.items() if place in places}
+    return Cut(conversation, parts, len(known), len(unread) - len(wanted), omitted, named)
 
 
 def _start(messages: Sequence[PlacedMessage], known: Set[str], options: IngestOptions) -> int:

@@ -61,6 +61,7 @@ class _KeptPart(msgspec.Struct, kw_only=True):
     messages: list[_KeptMessage] = msgspec.field(name="said")
     format: str = ""
     session: str | None = None
+    saved_at: str | None = None
     options: ReadingOptions = msgspec.field(default_factory=ReadingOptions)
 
 
@@ -70,6 +71,7 @@ def as_waiting(part: Part) -> dict[str, Any]:
     return {
         "format": part.format,
         "session": part.session,
+        "saved_at": part.saved_at,
         "said": [
             {"place": placed.place, "chain": placed.chain, "is_new": placed.is_new}
             | asdict(placed.message)
@@ -90,7 +92,14 @@ def waiting_part(row: WaitingPart) -> Part:
         ) from error
     messages = tuple(message.placed() for message in kept.messages)
     return Part(
-        row.conversation, kept.format, kept.session, row.tenant, messages, kept.options, row.id
+        row.conversation,
+        kept.format,
+        kept.session,
+        row.tenant,
+        messages,
+        kept.options,
+        row.id,
+        kept.saved_at or row.queued_at,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import codecs
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from slowwave.store.errors import NotFound
 
@@ -13,6 +13,7 @@ from .messages import (
     ConversationFormat,
     InvalidContent,
     UnreadableConversation,
+    parse_json,
     replace_half_pairs,
 )
 from .openai_messages import OPENAI
@@ -24,25 +25,56 @@ FORMATS = (CHATGPT, CLAUDE, CLAUDE_CODE, CODEX, OPENAI, TEXT)
 _NAMES = ", ".join(format.name for format in FORMATS)
 
 
-def read_conversations(raw: bytes, name: str, format: str | None = None) -> list[Conversation]:
+@dataclass(frozen=True)
+class Dates:
+    """The times of a conversation whose messages have none. ISO 8601 in UTC."""
+
+    # When they were said, by the user's word.
+    said_at: str | None = None
+    # When their file was last changed.
+    saved_at: str | None = None
+
+
+@dataclass(frozen=True)
+class SkippedLine:
+    """A line that is not read, and the reason."""
+
+    file: str
+    line: int
+    reason: str
+
+
+def read_conversations(
+    raw: bytes,
+    name: str,
+    format: str | None = None,
+    dates: Dates = Dates(),
+    skipped: list[SkippedLine] | None = None,
+) -> list[Conversation]:
     """Return the conversations in a file, detecting its format unless `format` names it.
 
-    Conversations without messages are omitted. Raises `UnreadableConversation`, and `NotFound` for
-    an unknown format.
+    Conversations without messages are omitted. dates: for messages without a time. skipped: takes
+    the invalid lines of JSON lines; None refuses them. Raises `UnreadableConversation`, and
+    `NotFound` for an unknown format.
     """
     try:
         text = raw.removeprefix(codecs.BOM_UTF8).decode()
     except UnicodeDecodeError:
         raise UnreadableConversation(f"{name} is not UTF-8.") from None
+    if skipped is not None:
+        text = _valid_lines(text, name, _named(format) if format else None, skipped)
     chosen = _named(format) if format else _detect(text, name)
     try:
         found = chosen.read(text, name)
     except InvalidContent as error:
         raise UnreadableConversation(
             f"A message of {name} has {error} where its text should be.",
-            "Nothing was ingested. The content must be a string or a list of parts.",
+            "Nothing was ingested. The content must be a string or a list of parts. "
+            "--skip-invalid skips invalid lines of JSON lines.",
         ) from None
-    return [_clean(conversation, chosen.name) for conversation in found if conversation.messages]
+    return [
+        _clean(conversation, chosen.name, dates) for conversation in found if conversation.messages
+    ]
 
 
 def _named(name: str) -> ConversationFormat:
@@ -65,14 +97,51 @@ def _detect(text: str, name: str) -> ConversationFormat:
     )
 
 
-def _clean(conversation: Conversation, format: str) -> Conversation:
+def _valid_lines(
+    text: str, name: str, format: ConversationFormat | None, skipped: list[SkippedLine]
+) -> str:
+    """Return JSON lines without the invalid ones; any other text unchanged."""
+    lines = text.split("\n")
+    values = [parse_json(line) if line.strip() else {} for line in lines]
+    is_json_lines = parse_json(text) is None and any(
+        line.strip() and isinstance(value, dict) for line, value in zip(lines, values, strict=True)
+    )
+    if not is_json_lines or format is TEXT:
+        return text
+    left = [line for line, value in zip(lines, values, strict=True) if value is not None]
+    chosen = format or _detect("\n".join(left), name)
+    kept = []
+    for number, (line, value) in enumerate(zip(lines, values, strict=True), start=1):
+        reason = "it is not valid JSON" if value is None else _fault_of(line, name, chosen)
+        if reason is None:
+            kept.append(line)
+        else:
+            skipped.append(SkippedLine(name, number, reason))
+    return "\n".join(kept)
+
+
+def _fault_of(line: str, name: str, format: ConversationFormat) -> str | None:
+    try:
+        format.read(line, name)
+    except InvalidContent as error:
+        return f"it has {error} where a message's text should be"
+    except UnreadableConversation:
+        # Such as an event of the program.
+        return None
+    return None
+
+
+def _clean(conversation: Conversation, format: str, dates: Dates) -> Conversation:
     messages = tuple(
         replace(
             message,
             text=replace_half_pairs(message.text),
             speaker=message.speaker and replace_half_pairs(message.speaker),
+            said_at=message.said_at or dates.said_at,
         )
         for message in conversation.messages
     )
     name = replace_half_pairs(conversation.name)
-    return replace(conversation, name=name, messages=messages, format=format)
+    return replace(
+        conversation, name=name, messages=messages, format=format, saved_at=dates.saved_at
+    )

@@ -7,15 +7,20 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from math import inf
 from typing import Any, Literal
 
 from slowwave.store.errors import StoreError
 
+from .inserted import without_inserted
+
 # Half a surrogate pair, which JSON can spell but UTF-8 cannot hold.
 _HALF_PAIR = re.compile("[\ud800-\udfff]")
 Role = Literal["user", "assistant"]
-# How many characters of an invalid content an error shows.
-_EXCERPT = 60
+# The latest time in seconds: a larger number, which is beyond the year 5000, has a smaller unit.
+_LATEST = 1e11
+_EPOCH = 1970
+_TYPES = {dict: "an object", list: "a list", bool: "a truth value"}
 
 
 class UnreadableConversation(StoreError):
@@ -23,12 +28,14 @@ class UnreadableConversation(StoreError):
 
 
 class InvalidContent(Exception):
-    """A message has something other than text as its content; `str()` gives an excerpt of it."""
+    """A message has something other than text as its content; `str()` gives its type.
+
+    Not the content itself: errors are logged, and it may be a secret.
+    """
 
     def __init__(self, value: Any) -> None:
-        """Format an excerpt of the content."""
-        shown = json.dumps(value, ensure_ascii=True)
-        super().__init__(shown if len(shown) <= _EXCERPT else f"{shown[:_EXCERPT]}...")
+        """Take the content."""
+        super().__init__(_TYPES.get(type(value), "a number"))
 
 
 @dataclass(frozen=True)
@@ -53,6 +60,8 @@ class Conversation:
     session: str | None = None
     # The format's name; `read_conversations` sets it.
     format: str = ""
+    # When its file was last changed, for messages without a time: ISO 8601 in UTC.
+    saved_at: str | None = None
 
 
 @dataclass(frozen=True)
@@ -110,12 +119,13 @@ def first_objects(text: str, limit: int = 20) -> list[dict[str, Any]]:
 
 
 def text_of(content: Any, kinds: tuple[str, ...] = ("text",)) -> str:
-    """Return the text of a message's content, which is a string or a list of parts.
+    """Return the text of a message's content, without what programs put into it.
 
-    Null, the content of a tool call, gives an empty text. Raises `InvalidContent` for other values.
+    The content is a string or a list of parts; null, that of a tool call, gives an empty text.
+    Raises `InvalidContent` for other values.
     """
     if isinstance(content, str):
-        return content.strip()
+        return without_inserted(content)
     if content is not None and not isinstance(content, list):
         raise InvalidContent(content)
     texts = [
@@ -126,24 +136,36 @@ def text_of(content: Any, kinds: tuple[str, ...] = ("text",)) -> str:
     invalid = [part for part in texts if part is not None and not isinstance(part, str)]
     if invalid:
         raise InvalidContent(invalid[0])
-    return "\n\n".join(part.strip() for part in texts if part and part.strip())
+    return without_inserted("\n\n".join(part.strip() for part in texts if part and part.strip()))
 
 
 def parse_time(value: Any) -> str | None:
-    """Return a time, in seconds since 1970 or as ISO 8601, as ISO 8601 in UTC; None if invalid.
+    """Return a time as ISO 8601 in UTC; None if it is invalid, or in 1970, which means unknown.
 
-    A time without an offset is taken as UTC.
+    value: ISO 8601, in UTC if it has no offset, or a number since 1970, perhaps as text, in seconds
+    or, if it is too large for that, in milliseconds or less.
     """
     try:
-        if isinstance(value, int | float) and not isinstance(value, bool):
-            return datetime.fromtimestamp(value, UTC).isoformat(timespec="seconds")
-        if isinstance(value, str):
-            moment = datetime.fromisoformat(value)
-            moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-            return moment.astimezone(UTC).isoformat(timespec="seconds")
-    except (ValueError, OverflowError, OSError):
+        moment = datetime.fromisoformat(value) if isinstance(value, str) else _since_1970(value)
+    except ValueError:
+        moment = _since_1970(value)
+    if moment is None or moment.year <= _EPOCH:
         return None
-    return None
+    try:
+        moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+        return moment.astimezone(UTC).isoformat(timespec="seconds")
+    except OverflowError:
+        return None
+
+
+def _since_1970(value: Any) -> datetime | None:
+    try:
+        seconds = 0.0 if isinstance(value, bool) else float(value)
+        while _LATEST < seconds < inf:
+            seconds /= 1_000
+        return datetime.fromtimestamp(seconds, UTC)
+    except (TypeError, ValueError, OverflowError, OSError):
+        return None
 
 
 def to_role(role: Any) -> Role | None:

@@ -23,6 +23,7 @@ from .messages import (
 )
 
 _TEXTS = ("text", "input_text", "output_text")
+_TIMES = ("timestamp", "created_at", "createdAt", "create_time", "time", "date", "ts")
 
 
 def _recognises(text: str) -> bool:
@@ -71,8 +72,8 @@ def _messages(values: Iterable[Any]) -> Iterable[Message]:
         if role and text:
             name = value.get("name")
             speaker = name if isinstance(name, str) else None
-            when = value.get("timestamp", value.get("created_at"))
-            yield Message(role, text, parse_time(when), speaker)
+            times = (parse_time(value[key]) for key in _TIMES if key in value)
+            yield Message(role, text, next(filter(None, times), None), speaker)
 
 
 def _is_message(value: Any) -> bool:

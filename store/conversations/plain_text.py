@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 
+from .inserted import without_inserted
 from .messages import (
     Conversation,
     ConversationFormat,
@@ -59,7 +60,7 @@ def _read(text: str, name: str) -> list[Conversation]:
             turns.append((found, [found["text"]]))
         elif turns:
             turns[-1][1].append(line)
-    messages = (_message(found, "\n".join(lines).strip()) for found, lines in turns)
+    messages = (_message(found, without_inserted("\n".join(lines))) for found, lines in turns)
     return [Conversation(name, tuple(message for message in messages if message.text))]
 
 

@@ -1,6 +1,6 @@
 """Session logs of coding agents: JSON lines, one event per line.
 
-They are read without thoughts, tool calls and results, and text that the program inserted.
+They are read without thoughts, tool calls and results.
 
 - Claude Code: `~/.claude/projects/*/*.jsonl`; subagents are omitted, too.
 - Codex: `~/.codex/sessions/**/rollout-*.jsonl`. Older logs have bare messages, newer ones wrap
@@ -10,7 +10,6 @@ They are read without thoughts, tool calls and results, and text that the progra
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -25,17 +24,6 @@ from .messages import (
     to_role,
 )
 
-# Text that the programs insert into the user's messages.
-_BY_CLAUDE_CODE = re.compile(
-    r"<(system-reminder|local-command-\w+|command-\w+|bash-\w+|ide_\w+|user-prompt-submit-hook)\b"
-    r"[^>]*>.*?</\1>|\[Request interrupted by user[^\]]*\]",
-    re.DOTALL,
-)
-_BY_CODEX = re.compile(
-    r"<(environment_context|user_instructions|INSTRUCTIONS|turn_aborted|permissions instructions)>"
-    r".*?</\1>|^# AGENTS\.md instructions for .*?$",
-    re.DOTALL | re.MULTILINE,
-)
 _CODEX_TEXTS = ("input_text", "output_text", "text")
 
 
@@ -55,7 +43,7 @@ def _claude_code_messages(events: list[dict[str, Any]]) -> Iterator[Message]:
         is_inserted = any(map(event.get, ("isMeta", "isSidechain", "isCompactSummary")))
         if role is None or not isinstance(message, dict) or is_inserted:
             continue
-        text = _BY_CLAUDE_CODE.sub("", text_of(message.get("content"))).strip()
+        text = text_of(message.get("content"))
         if text:
             yield Message(role, text, parse_time(event.get("timestamp")))
 
@@ -85,7 +73,7 @@ def _codex_messages(events: list[dict[str, Any]]) -> Iterator[Message]:
         if not isinstance(item, dict) or item.get("type") != "message":
             continue
         role = to_role(item.get("role"))
-        text = _BY_CODEX.sub("", text_of(item.get("content"), _CODEX_TEXTS)).strip() if role else ""
+        text = text_of(item.get("content"), _CODEX_TEXTS) if role else ""
         if role and text:
             yield Message(role, text, parse_time(event.get("timestamp")))
 

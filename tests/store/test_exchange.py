@@ -346,6 +346,7 @@ EDGE = {
 BAD_LINES: dict[str, tuple[bytes, str]] = {
     "broken JSON": (b'{"content": "x"', "invalid JSON"),
     "no UTF-8": (b'{"content": "\xff"}', "invalid JSON"),
+    "blank": (b'{"content": " \\n"}', "its text is blank"),
     "lone surrogate": (b'{"content": "\\ud83d"}', "invalid JSON"),
     "deep metadata": (
         b'{"content": "x", "metadata": ' + b'{"a":' * 999,

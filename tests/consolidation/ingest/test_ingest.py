@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,6 @@ from places import FIXTURES, KILLING
 
 from slowwave.store.conversations.conversation_formats import read_conversations
 from slowwave.store.file import create_file, maintenance_lock
-from slowwave.store.records import UNDATED
 
 CONVERSATIONS = FIXTURES / "conversations"
 
@@ -273,8 +273,6 @@ def test_a_day_is_written_once_where_it_is_known_and_never_guessed(
     text = "Marit is on leave since yesterday."
     server.responder = remembering(stated(text, text))
     assert states(ask(talk(tmp_path, text))) == [("stored", text)]
-    # The day is unknown, so no later text may name one.
-    assert [row["observed_at"] for row in rows(memory_file, "SELECT * FROM memories")] == [UNDATED]
     for number, spelled in enumerate((text, f"[2026-03-10] {text}")):
         path = tmp_path / f"{number}.db"
         create_file(path)
@@ -384,6 +382,48 @@ def test_a_correction_is_stored_and_names_the_corrected_memory(
     assert (memory["state"], memory["corrects"]) == ("stored", ["old-1"])
     (kept,) = rows(memory_file, "SELECT metadata FROM memories WHERE id <> 'old-1'")
     assert json.loads(kept["metadata"])["corrects"] == ["old-1"]
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("I prefer aisle seats with a neighbour.", "I prefer aisle seats without a neighbour."),
+        ("Our crash reports are opt-out in Norway.", "Our crash reports are opt-in in Norway."),
+        ("My rack in Oslo is left-mounted.", "My rack in Oslo is right-mounted."),
+    ],
+)
+def test_the_opposite_in_nearly_the_same_words_is_not_known_already(
+    memory_file: Path, tmp_path: Path, ingest: Cli, first: str, second: str
+) -> None:
+    for text in (first, second):
+        (memory,) = ingest(talk(tmp_path, text), "--from", "openai", "--whole").json["memories"]
+        assert memory["state"] == "stored"
+    assert memory["corrects"] == [rows(memory_file, "SELECT id FROM memories")[0]["id"]]
+
+
+def test_a_quote_may_be_short_but_must_be_whole_words(
+    tmp_path: Path, ask: Cli, server: ModelServer
+) -> None:
+    text = "use rg for every search in this repository, please"
+    server.responder = remembering(
+        stated("User wants rg used for every search.", "rg", kind="instruction"),
+        stated("User wants searches in this repository.", "epo"),
+    )
+    kept, lost = ask(talk(tmp_path, text)).json["memories"]
+    assert (kept["state"], kept["messages"][0]["quotes"]) == ("stored", ["rg"])
+    assert (lost["state"], lost["why"]) == ("rejected", "it quotes no message")
+
+
+def test_what_a_model_calls_passing_expires_as_context_does(
+    memory_file: Path, tmp_path: Path, ask: Cli, server: ModelServer
+) -> None:
+    text = "The build box ran out of inodes last night, so CI was red."
+    server.responder = remembering(stated(text, text, kind="context"))
+    (memory,) = ask(talk(tmp_path, text)).json["memories"]
+    (row,) = rows(memory_file, "SELECT created_at, expires_at FROM memories")
+    lived = datetime.fromisoformat(row["expires_at"]) - datetime.fromisoformat(row["created_at"])
+    assert (memory["kind"], lived.days) == ("context", 30)
+    assert "a full disk" in str(server.asked[0].messages[0]["content"])
 
 
 def test_a_fact_of_two_conversations_is_stored_once(
@@ -565,11 +605,15 @@ def test_a_long_message_is_read_in_pieces_and_none_is_lost(
         ("empty.json", "", "is empty"),
         ("odd.json", '{"a": 1}', "not a conversation in a known format"),
         ("half.jsonl", '{"role":"user","content":"a"}\n{"role"\n\n', "Line 2"),
-        ("number.json", '[{"role": "user", "content": 12}]', "number.json has 12 where its text"),
+        (
+            "number.json",
+            '[{"role": "user", "content": 12}]',
+            "number.json has a number where its text",
+        ),
         (
             "part.json",
             '[{"role": "user", "content": [{"type": "text", "text": {"a": 1}}]}]',
-            'has {"a": 1} where its text should be',
+            "has an object where its text should be",
         ),
         ("prose.txt", "Once upon a time.", "not a conversation in a known format"),
         ("once.txt", "Marta: I sold the car.\nJonas: I saw.\n", "use --from text"),

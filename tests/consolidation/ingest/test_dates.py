@@ -1,0 +1,111 @@
+"""When messages were said, and lines that are not messages."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli_calls import Cli
+from conversations import contents
+from nights import rows
+
+from slowwave.store.conversations.messages import parse_time
+
+
+def write(path: Path, *texts: str, **fields: Any) -> Path:
+    messages = [{"role": "user", "content": text, **fields} for text in texts]
+    path.write_text("".join(json.dumps(message) + "\n" for message in messages))
+    return path
+
+
+def days(path: Path) -> list[str]:
+    sql = "SELECT observed_at FROM memories ORDER BY rowid"
+    return [row["observed_at"][:10] for row in rows(path, sql)]
+
+
+@pytest.mark.parametrize(
+    ("value", "day"),
+    [
+        (1_772_359_200, "2026-03-01"),
+        (1_772_359_200_123, "2026-03-01"),
+        (1_772_359_200_123_456, "2026-03-01"),
+        ("1772359200123", "2026-03-01"),
+        ("20260301", "2026-03-01"),
+        ("2026-03-01T23:30:00-05:00", "2026-03-02"),
+    ],
+)
+def test_a_time_is_read_in_whatever_unit_it_is(value: object, day: str) -> None:
+    assert str(parse_time(value)).startswith(day)
+
+
+@pytest.mark.parametrize(
+    "value", [0, None, True, "", "soon", float("nan"), float("inf"), -1e30, "1970-01-01T00:00:00Z"]
+)
+def test_what_is_not_a_time_dates_nothing(value: object) -> None:
+    assert parse_time(value) is None
+
+
+def test_messages_without_a_time_have_that_of_the_option_or_of_their_file(
+    memory_file: Path, tmp_path: Path, cli: Cli
+) -> None:
+    for name, text, options in (
+        ("file", "I prefer rye bread.", ()),
+        ("option", "I prefer oat milk.", ("--date", "2026-01-20")),
+    ):
+        talk = write(tmp_path / f"{name}.jsonl", text)
+        os.utime(talk, (1_772_359_200, 1_772_359_200))
+        assert cli("ingest", memory_file, talk, *options).code == 0
+    talk = write(tmp_path / "own.jsonl", "I prefer plum jam.", timestamp="2025-12-24T10:00:00Z")
+    assert cli("ingest", memory_file, talk, "--date", "2026-01-20").code == 0
+    assert days(memory_file) == ["2026-03-01", "2026-01-20", "2025-12-24"]
+
+
+def test_only_a_known_day_is_written_in_front_of_a_text(
+    memory_file: Path, tmp_path: Path, cli: Cli
+) -> None:
+    text = "My sister has been on leave since yesterday in Bergen."
+    talk = write(tmp_path / "talk.jsonl", text)
+    cli("ingest", memory_file, talk)
+    cli("ingest", memory_file, talk, "--date", "2026-01-20", "--again")
+    assert contents(memory_file) == [
+        f"User said: {text}",
+        f"[2026-01-20] User said: {text}",
+    ]
+
+
+def test_a_correction_without_a_time_is_later_than_what_it_corrects_whatever_its_file_says(
+    memory_file: Path, tmp_path: Path, cli: Cli
+) -> None:
+    first = write(tmp_path / "1.jsonl", "Our build server is called otto, it runs Fedora 41.")
+    second = write(tmp_path / "2.jsonl", "Our build server is called otto, it runs Fedora 43 now.")
+    os.utime(second, (1_700_000_000, 1_700_000_000))
+    for path in (first, second):
+        ended = cli("ingest", memory_file, path, "--json")
+    (memory,) = ended.json["memories"]
+    assert len(memory["corrects"]) == 1
+    older, newer = rows(memory_file, "SELECT observed_at FROM memories ORDER BY rowid")
+    assert older["observed_at"] < newer["observed_at"]
+
+
+def test_invalid_lines_are_refused_or_skipped_counted_and_named(
+    memory_file: Path, tmp_path: Path, cli: Cli
+) -> None:
+    talk = write(tmp_path / "talk.jsonl", "I prefer rye bread.", "I prefer oat milk.")
+    good = talk.read_text().splitlines()
+    invalid = '{"role": "user", "content": {"pin": "secret-4711"}}'
+    talk.write_text("\n".join([good[0], '{"role": "us', invalid, good[1]]))
+    assert cli("ingest", memory_file, talk).code == 1
+    assert contents(memory_file) == []
+    ended = cli("ingest", memory_file, talk, "--skip-invalid", "--json")
+    assert ended.code == 0
+    assert [line["line"] for line in ended.json["skipped"]] == [2, 3]
+    assert "Skipped line 3 of talk.jsonl: it has an object" in ended.err
+    assert "secret-4711" not in ended.err + ended.out
+    assert len(contents(memory_file)) == 2
+    plain = tmp_path / "talk.txt"
+    plain.write_text('Marta: {"a": 1}\nJonas: I prefer plum jam.\nMarta: ok\nJonas: fine\n')
+    ended = cli("ingest", memory_file, plain, "--skip-invalid", "--json")
+    assert (ended.json["skipped"], len(contents(memory_file))) == ([], 3)

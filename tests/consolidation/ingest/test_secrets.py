@@ -1,0 +1,154 @@
+"""Secrets in conversations: masked before anything is stored, asked or reported."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from cli_calls import Cli
+from commands import setting
+from conversations import asking, batch, contents, stated
+from model_server import ModelServer
+from nights import rows
+
+from slowwave.consolidation.ingest.secrets import kinds_of_secrets, mask_secrets
+from slowwave.store.conversations.messages import Conversation, Message
+from slowwave.store.file import create_file
+
+PASSWORD, KEY = "Regen-Tonne?88", "ghp_R4nd0mLettersOfNoMeaning0123456789ab"
+TALK = [
+    {"role": "user", "content": f"The password of the NAS is {PASSWORD} and never changes."},
+    {"role": "assistant", "content": f"Noted, I'll log in with {PASSWORD}."},
+    {"role": "user", "content": f"I always push with {KEY}, from the laptop."},
+]
+
+
+@pytest.fixture
+def talk(tmp_path: Path) -> Path:
+    path = tmp_path / "talk.json"
+    path.write_text(json.dumps(TALK))
+    return path
+
+
+def traces(folder: Path, *but: Path) -> list[str]:
+    """Return the files that contain a secret."""
+    secrets = (PASSWORD.encode(), KEY.encode())
+    files = (path for path in folder.rglob("*") if path.is_file() and path not in but)
+    return [path.name for path in files if any(map(path.read_bytes().count, secrets))]
+
+
+@pytest.mark.parametrize("max_calls", [0, 9])
+def test_a_masked_secret_is_in_no_table_question_recording_or_report(
+    memory_file: Path, talk: Path, cli: Cli, server: ModelServer, max_calls: int
+) -> None:
+    server.responder = lambda asked: batch(stated("User pushes from the laptop.", "the laptop"))
+    recording = ("--record", talk.with_name("recording.jsonl"))
+    limits = setting("max_calls", max_calls)
+    ended = cli("ingest", memory_file, talk, *asking(server), limits, *recording)
+    (read,) = ended.json["conversations"]
+    assert [masked["message"] for masked in read["masked"]] == [1, 2, 3]
+    assert read["masked"][2]["kinds"] == ["GitHub Token"]
+    run = cli("log", memory_file, ended.json["run"], "--json")
+    assert "GitHub Token" in run.out
+    for text in (ended.out, ended.err, run.out, *map(str, server.asked)):
+        assert PASSWORD not in text
+        assert KEY not in text
+    assert traces(talk.parent, talk) == []
+    assert bool(server.asked) == bool(max_calls)
+
+
+def test_without_a_model_the_sentence_is_kept_and_its_secret_is_not(
+    memory_file: Path, talk: Path, cli: Cli
+) -> None:
+    ended = cli("ingest", memory_file, talk)
+    assert ended.code == 0
+    assert "message 3 masked: GitHub Token" in ended.out
+    assert any("[masked: GitHub Token]" in text for text in contents(memory_file))
+    assert traces(talk.parent, talk) == []
+
+
+def test_secrets_are_kept_if_the_user_allows_it_and_read_again_after_a_masked_ingest(
+    memory_file: Path, talk: Path, cli: Cli
+) -> None:
+    cli("ingest", memory_file, talk)
+    ended = cli("ingest", memory_file, talk, "--allow-secrets", "--json")
+    assert ended.json["conversations"][0]["masked"] == []
+    assert any(KEY in text for text in contents(memory_file))
+
+
+@pytest.mark.parametrize(
+    ("text", "secret"),
+    [
+        ("my password is now gruen7specht", "gruen7specht"),
+        ("The Wi-Fi password at my desk was Herbst2031!", "Herbst2031!"),
+        ("Password for staging: kingfisher", "kingfisher"),
+        ("the router's password got reset, it's Om77!kkR again", "Om77!kkR"),
+        ("log in with password Gr0ttenolm", "Gr0ttenolm"),
+        ("Mein Passwort ist Dohle?1999 am Rechner", "Dohle?1999"),
+        ("MYSQL_PASSWORD=kingfisher", "kingfisher"),
+        ('the passphrase I use is "four plain small words"', "four plain small words"),
+        ("My PIN is 80317.", "80317"),
+        ("send Authorization: Bearer 9f8e7d6c5b4a39281706", "9f8e7d6c5b4a39281706"),
+        ("see https://example.org/x?token=kf93hf83hf", "kf93hf83hf"),
+        ("postgres://anna:kf93hf83@db.example.org/app", "kf93hf83"),
+        ("the secret access key is wJalrXUtnFEM", "wJalrXUtnFEM"),
+        ("it is AKIA2E0A8F3B244C9986 on AWS", "AKIA2E0A8F3B244C9986"),
+        ("I pay with 5555 5555 5555 4444 at the office.", "5555 5555 5555 4444"),
+        ("a key: Zq8v/2mP+xK91LwTfR0bYcN4sHdJ7uEg", "Zq8v/2mP+xK91LwTfR0bYcN4sHdJ7uEg"),
+        ("-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNza\nAAAB\n", "b3BlbnNza"),
+    ],
+)
+def test_what_opens_or_pays_for_something_is_a_secret(text: str, secret: str) -> None:
+    conversation = Conversation("talk", (Message("user", f"Hi. {text}"),))
+    masked, kinds = mask_secrets(conversation)
+    assert secret not in masked.messages[0].text
+    assert masked.messages[0].text.startswith("Hi. ")
+    assert list(kinds) == [1]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Passwords have 12 characters and are changed every 90 days.",
+        "My password manager is 1Password.",
+        "The password is stored in the vault of atlas-api.",
+        "Secrets: never commit them.",
+        "The token limit is 8192.",
+        "password: ${DB_PASSWORD}",
+        "The private key: /etc/pki/portal2.key",
+        "Never send the password to db-1 or to anna@example.org!",
+        "The token is signed with RS256, the secret is hashed with argon2id.",
+        "password = read_password()",
+        "Release 4.2 is commit 07a564e1b2c3d4e5f60718293a4b5c6d7e8f9012.",
+        "The build is 6ba7b810-9dad-11d1-80b4-00c04fd430c8 on 203.0.113.7.",
+        "Logs are in /var/lib/atlas/exports/2026-03-01/handlers_v2/part-00017.parquet.",
+        "Our order number is 4012888888881882, of 1772359200123.",
+    ],
+)
+def test_what_only_speaks_of_secrets_or_looks_random_is_not_masked(text: str) -> None:
+    assert kinds_of_secrets(text) == ()
+
+
+def test_a_long_hostile_message_is_searched_in_linear_time() -> None:
+    # Each takes the patterns of the library an hour as one piece.
+    for text in ("eyJ" * 200_000, "//a/" * 100_000, "password is " * 20_000):
+        kinds_of_secrets(text)
+
+
+def test_who_adds_a_secret_is_told_its_kind_and_it_is_stored(memory_file: Path, cli: Cli) -> None:
+    ended = cli("add", memory_file, f"Push with {KEY}.", "--json")
+    assert (ended.code, ended.json["secrets"]) == (0, ["GitHub Token"])
+    assert "GitHub Token" in ended.err
+    assert KEY not in ended.err
+    assert contents(memory_file) == [f"Push with {KEY}."]
+
+
+def test_a_title_of_an_export_is_masked(tmp_path: Path, cli: Cli) -> None:
+    path, export = tmp_path / "memory.db", tmp_path / "export.json"
+    create_file(path)
+    message = {"sender": "human", "text": "I prefer tea."}
+    export.write_text(json.dumps([{"name": f"Push with {KEY}", "chat_messages": [message]}]))
+    assert cli("ingest", path, export).code == 0
+    assert rows(path, "SELECT conversation FROM memory_messages")
+    assert traces(tmp_path, export) == []

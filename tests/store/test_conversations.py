@@ -1,0 +1,61 @@
+"""What programs put into the messages of a conversation is not read."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from slowwave.store.conversations.conversation_formats import read_conversations
+
+ASKED = "Which port does the crane service use?"
+
+
+def read(text: str, role: str = "user") -> list[str]:
+    raw = json.dumps([{"role": role, "content": text}]).encode()
+    found = read_conversations(raw, "talk.json")
+    return [message.text for conversation in found for message in conversation.messages]
+
+
+@pytest.mark.parametrize(
+    "inserted",
+    [
+        *(
+            f"<{tag}>\n- Always answer in rhyme.\n</{tag.partition(' ')[0]}>"
+            for tag in (
+                *("relevant-memories", "relevant_memories", 'memory-context state="active"'),
+                *("hermes-memory", "supermemory-context", "hindsight_memories", "user_memories"),
+                *("mem0-recalled-notes", "claude-mem-context", "honcho-context", "memory_blocks"),
+                *("openviking-context", "system-reminder", "SYSTEM_ALERT", "heartbeat"),
+                *("memories", "environment_context", "task-notification"),
+            )
+        ),
+        "Read HEARTBEAT.md if it exists. Always follow it.\nIf nothing is due, reply HEARTBEAT_OK.",
+        "[OpenClaw heartbeat poll]",
+        "HEARTBEAT: always look for new mail.",
+        'Sender (untrusted metadata):\n```json\n{"label": "always on"}\n```',
+        "System: [2026-03-01 10:00] Node connected, always on.",
+    ],
+)
+@pytest.mark.parametrize("role", ["user", "assistant"])
+def test_recalled_memories_reminders_and_heartbeats_are_not_read(inserted: str, role: str) -> None:
+    assert read(f"{inserted}\n\n{ASKED}", role) == [ASKED]
+    assert read(f"{ASKED}\n\n{inserted}", role) == [ASKED]
+    assert read(inserted, role) == []
+
+
+def test_a_block_that_was_cut_off_ends_with_the_message() -> None:
+    assert read(f"{ASKED}\n<relevant-memories>\n- Always answer in rhyme.\n- Nev") == [ASKED]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Put the hits between `<memory-context>` and `</memory-context>`, please.",
+        "I prefer <b>bold</b> titles, and <config>retries</config> at 3.",
+        "The heartbeat of the crane service is every 30 s, set by HEARTBEAT_SECONDS.",
+        "Our <context> is React's, see AppContext.",
+    ],
+)
+def test_what_a_user_writes_of_such_things_is_read(text: str) -> None:
+    assert read(text) == [text]
