@@ -28,7 +28,7 @@ from slowwave.store.ledger import read_pending
 from slowwave.store.lineage import Support, read_support
 from slowwave.store.memories import read_active, read_too_long, select_tenants
 from slowwave.store.records import Memory, timestamp
-from slowwave.store.shown_to_model import read_disputes
+from slowwave.store.shown_to_model import read_disputes, read_settled
 
 FindingKind = Literal[
     "orders",
@@ -136,7 +136,8 @@ def _contents(file: MemoryFile, tenants: Sequence[str], now: str) -> Iterator[Fi
                 yield Finding("distrusted", tenant, (memory.id,), why)
         for long in read_too_long(file, tenant, now):
             yield Finding("too long", tenant, (long.id,), f"{long.characters:,} characters")
-        for conflict in find_conflicts(memories, read_disputes(file, tenant), cache):
+        settled = read_settled(file, tenant)
+        for conflict in find_conflicts(memories, read_disputes(file, tenant), settled, cache):
             yield Finding("conflict", tenant, conflict.sources, conflict.why)
 
 
