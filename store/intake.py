@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from .file import MemoryFile
 from .journal import insert_row, insert_rows, update_row
@@ -42,7 +42,7 @@ class KeptMessage:
 
 @dataclass(frozen=True)
 class WaitingPart:
-    """A part of a conversation that waits for a model to read it."""
+    """A part of a conversation that waits for a model to read it, or did."""
 
     id: str
     tenant: str
@@ -50,6 +50,7 @@ class WaitingPart:
     content: dict[str, Any]
     why: str
     queued_at: str
+    state: Literal["waiting", "read"] = "waiting"
 
 
 @dataclass(frozen=True)
@@ -131,7 +132,7 @@ def queue_part(file: MemoryFile, run_id: str, waiting: WaitingPart) -> None:
     """Queue a part unless it already waits, journaled, in the caller's transaction."""
     key = {"id": waiting.id}
     before = current_row(file, _WAITING, key)
-    columns = vars(waiting) | {"content": json_text(waiting.content), "state": "waiting"}
+    columns = _columns(waiting)
     if before is None:
         insert_row(file, run_id, "", _WAITING, columns | {"run_id": run_id}, key)
     elif before["state"] != "waiting":
@@ -139,16 +140,43 @@ def queue_part(file: MemoryFile, run_id: str, waiting: WaitingPart) -> None:
         update_row(file, run_id, "", _WAITING, key, {name: columns[name] for name in names})
 
 
+def write_part(file: MemoryFile, part: WaitingPart) -> None:
+    """Insert or replace a part, as agents write memories: outside of any run."""
+    row = _columns(part) | {"run_id": ""}
+    file.db.conn.execute(
+        f"INSERT INTO {_WAITING} ({', '.join(row)}) VALUES ({', '.join('?' * len(row))}) "
+        "ON CONFLICT (id) DO UPDATE SET content = excluded.content",
+        list(row.values()),
+    )
+
+
+def _columns(part: WaitingPart) -> dict[str, Any]:
+    return vars(part) | {"content": json_text(part.content)}
+
+
+def read_parts_of(file: MemoryFile, tenant: str, conversation: str) -> list[WaitingPart]:
+    """Return the parts of a conversation in any state, oldest first. Raises `UnusableFile`."""
+    return _parts(file, "tenant = ? AND conversation = ? ORDER BY rowid", [tenant, conversation])
+
+
 def read_queued_parts(file: MemoryFile, tenants: Sequence[str] = ()) -> list[WaitingPart]:
     """Return the parts that wait, oldest first, of the given tenants or of all.
 
     Raises `UnusableFile`.
     """
-    rows = file.rows(
-        f"SELECT id, tenant, conversation, content, why, queued_at FROM {_WAITING} "
-        "WHERE state = 'waiting' AND (?1 = '[]' OR tenant IN (SELECT value FROM json_each(?1))) "
+    return _parts(
+        file,
+        "state = 'waiting' AND (?1 = '[]' OR tenant IN (SELECT value FROM json_each(?1))) "
         "ORDER BY queued_at, rowid",
         [json_text(list(tenants))],
+    )
+
+
+def _parts(file: MemoryFile, condition: str, values: Sequence[str]) -> list[WaitingPart]:
+    rows = file.rows(
+        "SELECT id, tenant, conversation, content, why, queued_at, state "
+        f"FROM {_WAITING} WHERE {condition}",
+        values,
     )
     return [
         WaitingPart(**row | {"content": parse_object(row["content"], "the messages", row["id"])})

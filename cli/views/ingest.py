@@ -34,7 +34,7 @@ def as_json(outcome: IngestOutcome, writer: Writer) -> dict[str, Any]:
         "run": outcome.run_id,
         "before": asdict(outcome.before),
         "after": asdict(outcome.after),
-        "conversations": list(map(_conversation_as_json, outcome.cuts)),
+        "conversations": list(map(conversation_as_json, outcome.cuts)),
         "memories": list(map(_memory_as_json, outcome.remembered)),
         "unread": [
             {
@@ -52,7 +52,8 @@ def as_json(outcome: IngestOutcome, writer: Writer) -> dict[str, Any]:
     }
 
 
-def _conversation_as_json(cut: Cut) -> dict[str, Any]:
+def conversation_as_json(cut: Cut) -> dict[str, Any]:
+    """Return a conversation, and how much of it is read, as format 1."""
     return {
         "name": cut.conversation.name,
         "format": cut.conversation.format,

@@ -11,11 +11,11 @@ from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, get_args
+from typing import Any, Self, get_args
 
 from slowwave.consolidation.cycle import run_cycle
-from slowwave.consolidation.errors import ModelError
 from slowwave.consolidation.model.answer_forms import StatedGroup
+from slowwave.consolidation.model.functions import ModelLike, chosen_writer
 from slowwave.consolidation.options import CycleOptions, Review
 from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.proposals import Result
@@ -50,15 +50,13 @@ from slowwave.store.records import LAYERS, Kind, timestamp
 from slowwave.store.shared_tenant import refuse_unpublished
 from slowwave.store.undo.undoable import find_undoable
 
+from .conversing import ConversingMemory
 from .proposing import OwnProposal, Proposer, SecondReading, find_pending, find_planned, not_planned
 from .reading import CachedIndex, Stats, Trace, read_stats, read_trace, refuse_unknown, to_timestamp
 from .rounds import AgentRound, GivenAnswers, OpenQuestions
 
-if TYPE_CHECKING:
-    from slowwave.consolidation.model.functions import ModelLike
 
-
-class AgentMemory:
+class AgentMemory(ConversingMemory):
     """One tenant's memories in a memory file.
 
     Errors are those of the command line: `slowwave.store.errors.StoreError` and
@@ -182,12 +180,7 @@ class AgentMemory:
         writer: instead of a model, such as a `ModelWriter` with limits. Raises `StoreError` and
         `ConsolidationError` if nothing was changed.
         """
-        if model is not None and writer is None:
-            from slowwave.consolidation.model.functions import writer_with
-
-            writer = writer_with(model, checker)
-        elif model is not None or checker is not None:
-            raise ModelError("Pass a model, perhaps with a checker, or a writer.")
+        writer = chosen_writer(model, checker, writer)
         # `only` marks the run as a night in the ledger, for the gates of later ones.
         outcome = self._run(CycleOptions(shown={"only": []}), dry_run, progress, writer)
         if dry_run:

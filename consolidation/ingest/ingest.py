@@ -199,7 +199,7 @@ def _prepare(file: MemoryFile, inputs: IngestInputs) -> _Intake:
     options, embedder = inputs.options, inputs.embedder
     tenant, now = options.tenant, timestamp(inputs.now)
     reads_waiting = inputs.model is not None or not inputs.conversations
-    parts = read_parts_to_read(file, tenant) if reads_waiting else []
+    parts = read_parts_to_read(file, tenant, options.conversation) if reads_waiting else []
     taken = {chain for part in parts for chain in part.chains}
     cuts: list[Cut] = []
     for number, conversation in enumerate(inputs.conversations):

@@ -88,29 +88,38 @@ class Cut:
     commanding: tuple[PlacedMessage, ...]
 
 
-def chains_of(messages: Sequence[Message]) -> list[str]:
+def chains_of(messages: Sequence[Message], before: str = "") -> list[str]:
     """Return a chained hash for each message: of the conversation up to it.
 
-    So a conversation is recognized in any file, as far as it was read.
+    So a conversation is recognized in any file, as far as it was read. before: the hash of the
+    message before the first one.
     """
     texts = (json_text([message.role, message.speaker, message.text]) for message in messages)
-    return list(accumulate(texts, _chained, initial=""))[1:]
+    return list(accumulate(texts, _chained, initial=before))[1:]
 
 
 def _chained(before: str, text: str) -> str:
     return hashlib.sha256(f"{before}\n{text}".encode()).hexdigest()
 
 
-def cut(conversation: Conversation, read: Set[str], options: IngestOptions, number: int = 0) -> Cut:
+def cut(
+    conversation: Conversation,
+    read: Set[str],
+    options: IngestOptions,
+    number: int = 0,
+    before: Sequence[str] = (),
+) -> Cut:
     """Return the parts of a conversation to read.
 
     read: the hashes of messages that were read before. All later messages are read; of a new
-    conversation, the last `lookback` ones or, depending on the options, all.
+    conversation, the last `lookback` ones or, depending on the options, all. before: the hashes of
+    the messages that precede those of `conversation`.
     """
+    chains = chains_of(conversation.messages, *before[-1:])
     messages = [
         PlacedMessage(place, chain, message)
         for place, (chain, message) in enumerate(
-            zip(chains_of(conversation.messages), conversation.messages, strict=True), start=1
+            zip(chains, conversation.messages, strict=True), start=len(before) + 1
         )
     ]
     known = {message.chain for message in messages if message.chain in read and not options.again}
@@ -129,7 +138,7 @@ def cut(conversation: Conversation, read: Set[str], options: IngestOptions, numb
             options,
             number=number,
         )
-        for part in _parts(wanted, plain)
+        for part in pack(wanted, plain)
     )
     omitted = tuple(
         message
@@ -147,7 +156,7 @@ def _start(messages: Sequence[PlacedMessage], known: Set[str], options: IngestOp
     return max(0, len(messages) - options.lookback) if last is None else last
 
 
-def _parts(
+def pack(
     wanted: Sequence[PlacedMessage], all_messages: Sequence[PlacedMessage]
 ) -> Iterator[tuple[PlacedMessage, ...]]:
     """Cut messages into parts of a bounded size, each after the messages before it as context."""

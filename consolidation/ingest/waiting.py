@@ -94,15 +94,18 @@ def waiting_part(row: WaitingPart) -> Part:
     )
 
 
-def read_parts_to_read(file: MemoryFile, tenant: str) -> list[Part]:
-    """Return the waiting parts of a tenant that a model must read.
+def read_parts_to_read(
+    file: MemoryFile, tenant: str, conversation: str | None = None
+) -> list[Part]:
+    """Return the waiting parts of a tenant, or of one of its conversations, that must be read.
 
     Their numbers are negative, and shared by the parts of a distilled conversation. Messages that
     were read since are context; rows without other messages are omitted. Raises `UnusableFile`.
     """
     numbers: dict[str, int] = {}
     parts = []
-    for row in read_queued_parts(file, [tenant]):
+    queued = read_queued_parts(file, [tenant])
+    for row in (row for row in queued if conversation in (None, row.conversation)):
         part = waiting_part(row)
         together = part.conversation if part.options.distill else row.id
         number = numbers.setdefault(together, -1 - len(numbers))

@@ -61,17 +61,20 @@ def _conversation(value: dict[str, Any], name: str) -> Conversation:
     messages, session = value.get("messages"), value.get("id")
     if not isinstance(messages, list):
         raise UnreadableConversation(f"The messages of {name} are not a list.")
-    return Conversation(name, tuple(_messages(messages)), None if session is None else str(session))
+    return Conversation(
+        name, tuple(messages_of(messages)), None if session is None else str(session)
+    )
 
 
-def _messages(values: Iterable[Any]) -> Iterable[Message]:
+def messages_of(values: Iterable[Any]) -> Iterable[Message]:
+    """Yield the messages of users and assistants that have a text. Raises `InvalidContent`."""
     for value in values:
         role = to_role(value.get("role")) if isinstance(value, dict) else None
         text = text_of(value.get("content"), _TEXTS) if role else ""
         if role and text:
             name = value.get("name")
             speaker = name if isinstance(name, str) else None
-            when = value.get("timestamp", value.get("created_at"))
+            when = value.get("timestamp", value.get("created_at", value.get("at")))
             yield Message(role, text, parse_time(when), speaker)
 
 
