@@ -27,6 +27,8 @@ _INSERT = (
     f"INSERT INTO memories ({', '.join(COLUMNS)}) "
     f"VALUES ({', '.join(':' + name for name in COLUMNS)})"
 )
+# What a memory of a conversation is about, in a word or two; else empty.
+SUBJECT = "coalesce(json_extract(metadata, '$.subject'), '')"
 # The key in the metadata of a memory that is the trace of a task, kept only for audits.
 RAW_EXPERIENCE = "raw_experience"
 NO_RAW_EXPERIENCE = f"instr(metadata, '\"{RAW_EXPERIENCE}\":') = 0"
@@ -145,7 +147,7 @@ class MemoryFilter:
     layer: str | None = None
     kind: str | None = None
     tenants: Sequence[str] = ()
-    # A part of the text; ignores the case of ASCII letters.
+    # A part of the text, or of what it is about; ignores the case of ASCII letters.
     contains: str | None = None
 
 
@@ -170,7 +172,7 @@ def _where(wanted: MemoryFilter) -> tuple[str, list[object]]:
         "kind = ?": wanted.kind,
         "tenant IN (SELECT value FROM json_each(?))": tenants,
         # LIKE would treat "%" and "_" as wildcards.
-        "instr(lower(content), lower(?))": wanted.contains,
+        f"instr(lower(content || char(10) || {SUBJECT}), lower(?))": wanted.contains,
     }
     chosen = {sql: value for sql, value in conditions.items() if value is not None}
     return (f"WHERE {' AND '.join(chosen)}" if chosen else ""), list(chosen.values())

@@ -154,6 +154,8 @@ def _what_it_did(run: Run, proposals: int) -> Iterator[str]:
         if unread := report.get(UNREAD):
             waits = counted(len(unread), "conversation part waits", "conversation parts wait")
             yield clean(f"{waits} for a model: {unread[0]['why']}")
+        for reason in report.get("reasons", ()):
+            yield clean(f"{reason['conversation']}: {reason['reasoning']}")
         yield f"{counted(proposals, 'proposal', 'proposals')}. {LEGEND}"
 
 

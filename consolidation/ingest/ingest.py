@@ -6,6 +6,7 @@ one short transaction, and no lock that agents wait for is held during a model c
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -113,7 +114,7 @@ def preview(inputs: IngestInputs) -> IngestOutcome:
                 outcome.unread.append(PartRead(part, "planned", tokens=tokens))
             return outcome
         for read in read_parts(intake.parts, model, intake.known, AnswerStore(file)):
-            outcome.usage += read.usage
+            outcome.add_reading(read)
             if read.state == "read":
                 outcome.remembered += intake.writer.take(file, read, None)
             else:
@@ -129,6 +130,7 @@ def ingest_while_locked(
 
     Closes the interruption. Raises as `ingest`.
     """
+    began = time.monotonic()
     with open_reading(inputs.path) as file:
         intake = _prepare(file, inputs)
     outcome = intake.outcome
@@ -164,6 +166,7 @@ def ingest_while_locked(
         outcome.after = inputs.count(file)
         outcome.waiting = _count_waiting(file, inputs.options.tenant)
     outcome.run_id = run.run_id
+    outcome.seconds = time.monotonic() - began
     with suppress(OutOfTime, StoreError), interruption.limited():
         run.end(outcome.verdict, None, outcome.report)
     return outcome
@@ -180,7 +183,7 @@ def _read_all(
         answers = AnswerStore(file, inputs.now)
         found = read_parts(intake.parts, inputs.model, intake.known, answers)
         for number, read in enumerate(found, start=1):
-            outcome.usage += read.usage
+            outcome.add_reading(read)
             if read.state == "read":
                 with file.transaction():
                     last += intake.writer.take(file, read, run_id)

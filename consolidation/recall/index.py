@@ -112,7 +112,9 @@ class RecallIndex:
         self.memories = recallable.memories
         self.embedder = embedder
         self.vectors: NDArray[np.float32] = recallable.vectors.of(recallable.memories)
-        self.words = WordIndex(memory.content for memory in recallable.memories)
+        self.words = WordIndex(
+            f"{memory.content}\n{memory.subject}" for memory in recallable.memories
+        )
         # The conflicts that a model named.
         self.disputes = recallable.disputes
         self._edges = recallable.edges
