@@ -288,15 +288,24 @@ def largest_tenant(file: MemoryFile) -> tuple[str, int]:
 
 
 def select_tenants(file: MemoryFile, chosen: Sequence[str]) -> list[str]:
-    """Return the chosen tenants, or all, sorted. Raises `NotFound`."""
+    """Return the chosen tenants, or all, sorted. Raises `NotFound`.
+
+    A chosen tenant that has conversations but no memories is omitted.
+    """
     known = tenants(file)
     for tenant in chosen:
-        if tenant not in known:
+        if tenant not in known and not has_conversations(file, tenant):
             raise NotFound(
                 f"There is no tenant '{tenant}' in {file.path}.",
                 f"It has: {', '.join(known) or 'none'}.",
             )
     return [tenant for tenant in known if not chosen or tenant in chosen]
+
+
+def has_conversations(file: MemoryFile, tenant: str) -> bool:
+    """Whether a part of a conversation of a tenant waits for a model, or did."""
+    sql = "SELECT EXISTS (SELECT 1 FROM waiting_messages WHERE tenant = ?)"
+    return bool(file.value(sql, [tenant]))
 
 
 def select_consolidated_tenants(file: MemoryFile, chosen: Sequence[str]) -> list[str]:

@@ -48,8 +48,9 @@ def list_(
     from slowwave.store.memories import MemoryFilter, list_memories, select_tenants
 
     with place.reading() as memory_file, open_reading(memory_file) as opened:
-        tenants = select_tenants(opened, tenant) if tenant else ()
-        wanted = MemoryFilter(None if status == "any" else status, layer, kind, tenants, contains)
+        select_tenants(opened, tenant or ())
+        chosen = tenant or ()
+        wanted = MemoryFilter(None if status == "any" else status, layer, kind, chosen, contains)
         count, memories = list_memories(opened, wanted, limit or -1)
     output = Output(json, quiet)
     output.result(

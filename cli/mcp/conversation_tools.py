@@ -55,8 +55,8 @@ class ConversationTools:
 
         No message is read twice, and those that the conversation already ends with are skipped.
         read: the memories that were stored, or known already, with the messages that they come
-        from; null if it was not read now. Without a model of the server, the messages wait for the
-        next run with a model.
+        from; null if it was not read now. Without a model of the server, the messages wait:
+        consolidation_questions asks you about what was read_now, or is due.
         """
         talk = self._memory.conversation(conversation, every, writer_of=self._writer_of)
         passed = [message.model_dump(exclude_none=True) for message in messages]

@@ -13,7 +13,7 @@ from typing import Any, Self
 from slowwave.consolidation.ingest.ingest import ingest
 from slowwave.consolidation.ingest.ingest_outcome import IngestOutcome
 from slowwave.consolidation.ingest.options import IngestOptions
-from slowwave.consolidation.ingest.talk import Kept, conversation_of, keep
+from slowwave.consolidation.ingest.talk import Kept, close, conversation_of, keep
 from slowwave.consolidation.model.functions import ModelLike, chosen_writer
 from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.runtime.threads import start_in_thread
@@ -141,6 +141,7 @@ class AgentConversation:
         """
         writer = self._writer_of()
         if writer.model is None:
+            close(self._reader.path, self._name, self._options.tenant)
             return None
         try:
             options = replace(self._options, conversation=self._name)

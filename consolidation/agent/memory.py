@@ -44,6 +44,7 @@ from slowwave.store.file import (
     open_reading,
     open_writing,
 )
+from slowwave.store.intake import count_waiting
 from slowwave.store.ledger import decide_pending
 from slowwave.store.memories import add_memories, find_id, tenants
 from slowwave.store.records import LAYERS, Kind, timestamp
@@ -337,5 +338,6 @@ class AgentMemory(ConversingMemory):
         """Return options for this tenant."""
         with open_reading(self._path) as file:
             # An empty file has no tenants.
-            mine = (self._tenant,) if tenants(file) else ()
+            known = tenants(file) or count_waiting(file)
+        mine = (self._tenant,) if known else ()
         return replace(options, tenants=mine, shown={"tenant": list(mine), **options.shown})

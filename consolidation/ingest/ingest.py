@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
-from slowwave.consolidation.model.writer import ModelWriter
+from slowwave.consolidation.model.agent_writer import AgentWriter
 from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.running.run_in_file import Preflight, RunInFile
 from slowwave.consolidation.runtime.interruption import Interruption, OutOfTime
@@ -37,7 +37,7 @@ from .memory_writer import MemoryWriter
 from .options import IngestOptions
 from .parts import Cut, Part, chains_of, cut
 from .questions import estimate_tokens
-from .reading import question_about, read_parts
+from .reading import Asker, question_about, read_parts
 from .waiting import read_parts_to_read
 
 
@@ -81,9 +81,9 @@ class IngestInputs:
     progress: Progress
 
     @property
-    def model(self) -> ModelWriter | None:
-        """The writer that asks a model, if any."""
-        return self.writer if isinstance(self.writer, ModelWriter) else None
+    def model(self) -> Asker | None:
+        """The writer that asks a model or an agent, if any."""
+        return self.writer if isinstance(self.writer, Asker) else None
 
     def count(self, file: MemoryFile) -> Counts:
         """Count the memories."""
@@ -202,7 +202,11 @@ def _prepare(file: MemoryFile, inputs: IngestInputs) -> _Intake:
     options, embedder = inputs.options, inputs.embedder
     tenant, now = options.tenant, timestamp(inputs.now)
     reads_waiting = inputs.model is not None or not inputs.conversations
-    parts = read_parts_to_read(file, tenant, options.conversation) if reads_waiting else []
+    # An agent's answers take time: they would never fit a conversation that goes on meanwhile.
+    quiet_at = inputs.now if isinstance(inputs.writer, AgentWriter) else None
+    parts = (
+        read_parts_to_read(file, tenant, options.conversation, quiet_at) if reads_waiting else []
+    )
     taken = {chain for part in parts for chain in part.chains}
     cuts: list[Cut] = []
     for number, conversation in enumerate(inputs.conversations):
@@ -223,7 +227,7 @@ def _prepare(file: MemoryFile, inputs: IngestInputs) -> _Intake:
         tuple(parts),
         known,
         MemoryWriter(known, tenant, embedder.name, inputs.writer.model, inputs.now),
-        IngestOutcome(tuple(cuts), before, before, waiting=waiting),
+        IngestOutcome(tuple(cuts), before, before, parts=len(parts), waiting=waiting),
     )
 
 

@@ -51,6 +51,8 @@ class IngestOutcome:
     reasons: list[dict[str, Any]] = field(default_factory=list)
     # How long it took; in a dry run 0.
     seconds: float = 0.0
+    # The number of parts to read.
+    parts: int = 0
     # The number of waiting parts that were read.
     taken_up: int = 0
     # The number of parts that still wait.

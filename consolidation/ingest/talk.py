@@ -25,7 +25,7 @@ from slowwave.store.records import new_id, timestamp
 
 from .options import IngestOptions
 from .parts import Cut, Part, chains_of, cut, pack
-from .waiting import as_waiting, waiting_part
+from .waiting import GROWING, as_waiting, waiting_part
 
 # The format of messages that a program passes.
 FORMAT = "messages"
@@ -107,6 +107,13 @@ def keep(
     return Kept(found, turns_before, turns)
 
 
+def close(path: Path, name: str, tenant: str) -> None:
+    """Let the waiting part of a conversation grow no longer. Raises `StoreError`."""
+    with open_writing(path) as file, file.transaction():
+        for row in _rows(file, tenant, name)[-1:]:
+            write_part(file, replace(row, content=row.content | {GROWING: False}))
+
+
 def _rows(file: MemoryFile, tenant: str, name: str) -> list[WaitingPart]:
     """Return the parts that were kept here, oldest first."""
     return [row for row in read_parts_of(file, tenant, name) if "chains" in row.content]
@@ -141,13 +148,13 @@ def _grown(
     earlier = [] if last is None else list(waiting_part(last).messages)
     wanted = [message for message in earlier if message.is_new]
     name = found.conversation.name
-    if last is None or last.state != "waiting":
+    if last is None or last.state != "waiting" or not last.content[GROWING]:
         last, wanted = None, []
     kept = {mark: [*(last.content[mark] if last else ()), *marks[mark]] for mark in marks}
     for messages in pack([*wanted, *new], [*earlier, *new]):
         row = last or WaitingPart(new_id(), options.tenant, name, {}, _WHY, now)
         part = Part(name, FORMAT, name, options.tenant, messages, options, row.id)
-        yield replace(row, content=as_waiting(part) | kept)
+        yield replace(row, content=as_waiting(part) | kept | {GROWING: True})
         last, kept = None, {mark: [] for mark in kept}
 
 

@@ -20,6 +20,7 @@ from mcp import Client
 from mcp_client import ask, in_this_process, refusal
 from model_nights import served
 from nights import NOW, picture, rows
+from places import ROOT
 
 from slowwave.consolidation.agent import AgentMemory
 from slowwave.consolidation.ingest.options import IngestOptions
@@ -251,6 +252,16 @@ def test_a_whole_conversation_is_ingested_as_by_the_command(
     assert listener.heard[1:] == [["ok"]]
 
 
+def test_the_program_in_the_documentation_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = (ROOT / "docs" / "ingest.md").read_text("utf-8")
+    monkeypatch.chdir(tmp_path)
+    exec(page.split("```python\n")[1].split("```")[0], {})  # noqa: S102 - it is our own page
+    assert contents(tmp_path / "memory.db") == ["User said: My desk is by the window in room 4."]
+    assert len(rows(tmp_path / "memory.db", "SELECT * FROM waiting_messages")) == 1
+
+
 @pytest.mark.parametrize(
     ("message", "why"),
     [
@@ -303,13 +314,24 @@ def test_an_agent_passes_its_conversation_as_it_goes_on(memory_file: Path) -> No
     assert contents(memory_file) == [LYON["content"]]
 
 
-def test_without_a_model_of_the_server_what_an_agent_passes_waits(
+def test_without_a_model_of_the_server_an_agent_is_asked_about_what_it_passed(
     memory_file: Path, cli: Cli
 ) -> None:
-    async def conversation(client: Client) -> Any:
-        return await ask(
-            client, "ingest", messages=turn(FACTS[0]), conversation="c-1", read_now=True
-        )
+    fact = {**LYON, "content": FACTS[0], "quotes": [FACTS[0]]}
 
-    assert in_this_process(conversation, memory_file, "--allow-writes")["read"] is None
-    assert cli("log", "--stats", memory_file, "--json").json["conversations_waiting"] == 1
+    async def conversation(client: Client) -> None:
+        passed = {"messages": turn(FACTS[0]), "conversation": "c-1"}
+        assert (await ask(client, "ingest", **passed))["read"] is None
+        assert (await ask(client, "consolidation_questions"))["questions"] == []
+        assert (await ask(client, "ingest", **passed, read_now=True))["read"] is None
+        (question,) = (await ask(client, "consolidation_questions"))["questions"]
+        assert question["kind"] == "memories"
+        answer = {"memories": [fact], "reasoning": "It lasts."}
+        given = [{"id": question["id"], "answer": answer}]
+        done = await ask(client, "consolidation_answer", answers=given)
+        assert done["conversations"]["memories"]["stored"] == 1
+        assert done["night"]["after"]["active"] == 1
+
+    in_this_process(conversation, memory_file, "--allow-writes")
+    assert contents(memory_file) == [FACTS[0]]
+    assert cli("log", "--stats", memory_file, "--json").json["conversations_waiting"] == 0
