@@ -107,8 +107,13 @@ class AgentConversation:
             self.action_completed()
 
     def action_completed(self) -> None:
-        """Start to read what was said, in a thread, unless a reading is under way."""
-        if not self._readings or self._readings[-1].done():
+        """Start to read what was said, in a thread, unless a reading is under way.
+
+        Without a model, it is complete as it is: an agent may be asked about it.
+        """
+        if self._writer_of().model is None:
+            self.read()
+        elif not self._readings or self._readings[-1].done():
             self._readings.append(start_in_thread(self.read))
 
     def flush(self) -> list[IngestOutcome]:

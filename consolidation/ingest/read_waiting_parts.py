@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import TYPE_CHECKING
 
 from slowwave.consolidation.proposals import Usage
 from slowwave.consolidation.running.outcome import WaitingPartsResult
@@ -13,9 +14,11 @@ from slowwave.store.file import open_reading
 from slowwave.store.intake import count_waiting, read_backlog
 from slowwave.store.memories import select_consolidated_tenants, tenants
 
-from .ingest import IngestInputs, ingest_while_locked, preview
-from .ingest_outcome import IngestOutcome
 from .options import IngestOptions
+
+if TYPE_CHECKING:
+    from .ingest import IngestInputs
+    from .ingest_outcome import IngestOutcome
 
 # The names of the writers that read conversations.
 _READERS = ("model", "agent")
@@ -26,6 +29,8 @@ def ask_about_waiting_parts(night: NightInputs) -> int:
 
     The file is only read. Raises `StoreError` or `EmbedderError`.
     """
+    from .ingest import preview
+
     with open_reading(night.path) as file:
         waiting = count_waiting(file, night.options.tenants)
     return sum(
@@ -48,6 +53,9 @@ def read_waiting_parts(
             return WaitingPartsResult(read_backlog(file, chosen))
         known = set(tenants(file)).intersection(chosen)
         counted = select_consolidated_tenants(file, sorted(known)) if known or not chosen else []
+    # Imported late: most nights find nothing that waits.
+    from .ingest import ingest_while_locked
+
     counted = list(dict.fromkeys([*counted, *waiting]))
     done: list[IngestOutcome] = []
     interrupted = False
@@ -88,6 +96,8 @@ def read_waiting_parts(
 
 
 def _inputs(night: NightInputs, options: IngestOptions) -> IngestInputs:
+    from .ingest import IngestInputs
+
     return IngestInputs(
         night.path, (), options, night.embedder, night.writer, night.now, night.progress
     )

@@ -131,11 +131,11 @@ def test_what_a_killed_program_was_told_is_read_by_the_next_night_with_a_model(
     copy.write_text(cli("export", memory_file, "--all").out)
     assert cli("import", memory_file.with_name("copy.db"), copy).code == 0
     for path in (memory_file, memory_file.with_name("copy.db")):
-        assert cli("log", "--stats", path, "--json").json["conversations_waiting"] == 2
+        assert cli("log", "--stats", path, "--json").json["conversations_waiting"] == 3
     listener = Listener()
     night = memory.consolidate(model=listener)
-    assert (night.waiting_parts.read, night.waiting_parts.waiting) == (2, 0)
-    assert [len(said) for said in listener.heard] == [12, 1]
+    assert (night.waiting_parts.read, night.waiting_parts.waiting) == (3, 0)
+    assert [len(said) for said in listener.heard] == [5, 5, 3]
     assert FACTS[0] in contents(memory_file)
     # The conversation goes on after its last message.
     with memory.conversation("s-1", model=listener) as talk:
