@@ -14,6 +14,8 @@ from .rows import current_row
 _READ = "read_messages"
 _BEHIND = "memory_messages"
 _WAITING = "waiting_messages"
+# The words for what a memory of a conversation is about, after a line break; else empty.
+SUBJECT = "coalesce(char(10) || json_extract(metadata, '$.subject'), '')"
 # The key in a run's report of the parts that it could not read, with id, state and reason.
 UNREAD = "unread"
 # The key in a run's options of the conversations that it read.
@@ -152,6 +154,12 @@ def write_part(file: MemoryFile, part: WaitingPart) -> None:
 
 def _columns(part: WaitingPart) -> dict[str, Any]:
     return vars(part) | {"content": json_text(part.content)}
+
+
+def has_conversations(file: MemoryFile, tenant: str) -> bool:
+    """Whether a part of a conversation of a tenant waits for a model, or did."""
+    sql = f"SELECT EXISTS (SELECT 1 FROM {_WAITING} WHERE tenant = ?)"
+    return bool(file.value(sql, [tenant]))
 
 
 def read_parts_of(file: MemoryFile, tenant: str, conversation: str) -> list[WaitingPart]:

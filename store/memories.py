@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from .errors import Ambiguous, NotFound, StoreError, UnusableFile
 from .file import MemoryFile
+from .intake import SUBJECT, has_conversations
 from .records import (
     COLUMNS,
     LAYERS,
@@ -27,8 +28,6 @@ _INSERT = (
     f"INSERT INTO memories ({', '.join(COLUMNS)}) "
     f"VALUES ({', '.join(':' + name for name in COLUMNS)})"
 )
-# What a memory of a conversation is about, in a word or two; else empty.
-SUBJECT = "coalesce(json_extract(metadata, '$.subject'), '')"
 # The key in the metadata of a memory that is the trace of a task, kept only for audits.
 RAW_EXPERIENCE = "raw_experience"
 NO_RAW_EXPERIENCE = f"instr(metadata, '\"{RAW_EXPERIENCE}\":') = 0"
@@ -172,7 +171,7 @@ def _where(wanted: MemoryFilter) -> tuple[str, list[object]]:
         "kind = ?": wanted.kind,
         "tenant IN (SELECT value FROM json_each(?))": tenants,
         # LIKE would treat "%" and "_" as wildcards.
-        f"instr(lower(content || char(10) || {SUBJECT}), lower(?))": wanted.contains,
+        f"instr(lower(content || {SUBJECT}), lower(?))": wanted.contains,
     }
     chosen = {sql: value for sql, value in conditions.items() if value is not None}
     return (f"WHERE {' AND '.join(chosen)}" if chosen else ""), list(chosen.values())
@@ -239,8 +238,7 @@ def read_too_long(file: MemoryFile, tenant: str, now: str) -> list[LongMemory]:
         f"SELECT id, expires_at, CASE WHEN {LOADABLE} THEN content END, "
         f"max(length(content), {_BYTES} / 4) FROM memories WHERE tenant = ? "
         "AND status = 'active' AND (generation > 0 OR origin <> 'consolidation') "
-        f"AND {NO_RAW_EXPERIENCE} AND {_BYTES} > {MAX_CHARACTERS} "
-        "ORDER BY id",
+        f"AND {NO_RAW_EXPERIENCE} AND {_BYTES} > {MAX_CHARACTERS} ORDER BY id",
         [tenant],
     )
     found = (
@@ -288,10 +286,7 @@ def largest_tenant(file: MemoryFile) -> tuple[str, int]:
 
 
 def select_tenants(file: MemoryFile, chosen: Sequence[str]) -> list[str]:
-    """Return the chosen tenants, or all, sorted. Raises `NotFound`.
-
-    A chosen tenant that has conversations but no memories is omitted.
-    """
+    """Return the chosen tenants, or all, that have memories, sorted. Raises `NotFound`."""
     known = tenants(file)
     for tenant in chosen:
         if tenant not in known and not has_conversations(file, tenant):
@@ -300,12 +295,6 @@ def select_tenants(file: MemoryFile, chosen: Sequence[str]) -> list[str]:
                 f"It has: {', '.join(known) or 'none'}.",
             )
     return [tenant for tenant in known if not chosen or tenant in chosen]
-
-
-def has_conversations(file: MemoryFile, tenant: str) -> bool:
-    """Whether a part of a conversation of a tenant waits for a model, or did."""
-    sql = "SELECT EXISTS (SELECT 1 FROM waiting_messages WHERE tenant = ?)"
-    return bool(file.value(sql, [tenant]))
 
 
 def select_consolidated_tenants(file: MemoryFile, chosen: Sequence[str]) -> list[str]:

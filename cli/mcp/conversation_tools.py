@@ -44,7 +44,7 @@ class ConversationTools:
             str, Field(min_length=1, description="Its id, the same in each call.")
         ],
         every: Annotated[
-            int, Field(ge=1, description="Read it after so many turns of user and assistant.")
+            int, Field(ge=1, description="After how many turns of user and assistant it is read.")
         ] = EVERY,
         read_now: Annotated[
             bool,

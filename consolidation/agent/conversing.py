@@ -96,7 +96,7 @@ class AgentConversation:
     def say(
         self, role: str, content: str, *, at: str | None = None, id: str | int | None = None
     ) -> None:
-        """Keep the next message; after so many turns, start to read.
+        """Keep the next message; after the last of `every` turns, start to read.
 
         role: `user` or `assistant`; those of systems and tools are ignored. at: ISO 8601. id: a
         message with a known one is skipped. Raises `StoreError`.

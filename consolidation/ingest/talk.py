@@ -91,13 +91,13 @@ def keep(
         chains = [chain for row in rows for chain in row.content["chains"]]
         new = [each for each in messages if str(each.get("id")) not in known]
         # Nothing but the call tells when a message without a time was said.
-        said = conversation_of([{"at": timestamp(now), **each} for each in new], name)
+        conversation = conversation_of([{"at": timestamp(now), **each} for each in new], name)
         if can_repeat:
-            repeated = _count_repeated(said.messages, chains)
-            said = replace(said, messages=said.messages[repeated:])
-        found = cut(said, frozenset(), replace(options, whole=True), before=chains)
+            repeated = _count_repeated(conversation.messages, chains)
+            conversation = replace(conversation, messages=conversation.messages[repeated:])
+        found = cut(conversation, frozenset(), replace(options, whole=True), before=chains)
         marks = {
-            "chains": chains_of(said.messages, *chains[-1:]),
+            "chains": chains_of(conversation.messages, *chains[-1:]),
             "ids": [str(each["id"]) for each in new if each.get("id") is not None],
         }
         turns_before = _count_turns(file, options.tenant, rows)
