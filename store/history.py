@@ -47,14 +47,14 @@ class HistoryRow(NamedTuple):
 def history_lines(file: MemoryFile) -> Iterator[str]:
     """Yield a JSON line for each row of the history: `{"table": NAME, "row": {...}}`.
 
-    Yields nothing for a file without runs in which no extension keeps anything.
+    Yields nothing for a file without runs and conversations in which no extension keeps anything.
     """
     of_extensions = {
         table: tables.order[table]
         for table, tables in _of_extensions().items()
         if has_table(file.db, table)
     }
-    if not any(_has_rows(file, table) for table in ("runs", *of_extensions)):
+    if not any(_has_rows(file, table) for table in ("runs", "waiting_messages", *of_extensions)):
         return
     for table, order in (_WHOLE | of_extensions).items():
         for row in file.rows(f"SELECT * FROM {table} ORDER BY {order}"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from .file import MemoryFile
 from .journal import insert_row, insert_rows, update_row
@@ -14,6 +14,8 @@ from .rows import current_row
 _READ = "read_messages"
 _BEHIND = "memory_messages"
 _WAITING = "waiting_messages"
+# The words for what a memory of a conversation is about, after a line break; else empty.
+SUBJECT = "coalesce(char(10) || json_extract(metadata, '$.subject'), '')"
 # The key in a run's report of the parts that it could not read, with id, state and reason.
 UNREAD = "unread"
 # The key in a run's options of the conversations that it read.
@@ -42,7 +44,7 @@ class KeptMessage:
 
 @dataclass(frozen=True)
 class WaitingPart:
-    """A part of a conversation that waits for a model to read it."""
+    """A part of a conversation that waits for a model to read it, or did."""
 
     id: str
     tenant: str
@@ -50,6 +52,7 @@ class WaitingPart:
     content: dict[str, Any]
     why: str
     queued_at: str
+    state: Literal["waiting", "read"] = "waiting"
 
 
 @dataclass(frozen=True)
@@ -131,7 +134,7 @@ def queue_part(file: MemoryFile, run_id: str, waiting: WaitingPart) -> None:
     """Queue a part unless it already waits, journaled, in the caller's transaction."""
     key = {"id": waiting.id}
     before = current_row(file, _WAITING, key)
-    columns = vars(waiting) | {"content": json_text(waiting.content), "state": "waiting"}
+    columns = _columns(waiting)
     if before is None:
         insert_row(file, run_id, "", _WAITING, columns | {"run_id": run_id}, key)
     elif before["state"] != "waiting":
@@ -139,16 +142,49 @@ def queue_part(file: MemoryFile, run_id: str, waiting: WaitingPart) -> None:
         update_row(file, run_id, "", _WAITING, key, {name: columns[name] for name in names})
 
 
+def write_part(file: MemoryFile, part: WaitingPart) -> None:
+    """Insert or replace a part, as agents write memories: outside of any run."""
+    row = _columns(part) | {"run_id": ""}
+    file.db.conn.execute(
+        f"INSERT INTO {_WAITING} ({', '.join(row)}) VALUES ({', '.join('?' * len(row))}) "
+        "ON CONFLICT (id) DO UPDATE SET content = excluded.content",
+        list(row.values()),
+    )
+
+
+def _columns(part: WaitingPart) -> dict[str, Any]:
+    return vars(part) | {"content": json_text(part.content)}
+
+
+def has_conversations(file: MemoryFile, tenant: str) -> bool:
+    """Whether a part of a conversation of a tenant waits for a model, or did."""
+    sql = f"SELECT EXISTS (SELECT 1 FROM {_WAITING} WHERE tenant = ?)"
+    return bool(file.value(sql, [tenant]))
+
+
+def read_parts_of(file: MemoryFile, tenant: str, conversation: str) -> list[WaitingPart]:
+    """Return the parts of a conversation in any state, oldest first. Raises `UnusableFile`."""
+    return _parts(file, "tenant = ? AND conversation = ? ORDER BY rowid", [tenant, conversation])
+
+
 def read_queued_parts(file: MemoryFile, tenants: Sequence[str] = ()) -> list[WaitingPart]:
     """Return the parts that wait, oldest first, of the given tenants or of all.
 
     Raises `UnusableFile`.
     """
-    rows = file.rows(
-        f"SELECT id, tenant, conversation, content, why, queued_at FROM {_WAITING} "
-        "WHERE state = 'waiting' AND (?1 = '[]' OR tenant IN (SELECT value FROM json_each(?1))) "
+    return _parts(
+        file,
+        "state = 'waiting' AND (?1 = '[]' OR tenant IN (SELECT value FROM json_each(?1))) "
         "ORDER BY queued_at, rowid",
         [json_text(list(tenants))],
+    )
+
+
+def _parts(file: MemoryFile, condition: str, values: Sequence[str]) -> list[WaitingPart]:
+    rows = file.rows(
+        "SELECT id, tenant, conversation, content, why, queued_at, state "
+        f"FROM {_WAITING} WHERE {condition}",
+        values,
     )
     return [
         WaitingPart(**row | {"content": parse_object(row["content"], "the messages", row["id"])})

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from .errors import Ambiguous, NotFound, StoreError, UnusableFile
 from .file import MemoryFile
+from .intake import SUBJECT, has_conversations
 from .memory_filter import Filter
 from .records import (
     COLUMNS,
@@ -143,13 +144,13 @@ def list_memories(
 ) -> tuple[int, list[Memory]]:
     """Return the number of matching memories, and the `limit` latest observed of them.
 
-    status: None means any. contains: a part of the text; ignores the case of ASCII letters. Texts
-    that are far too long are truncated, and end with "…".
+    status: None means any. contains: a part of the text, or of its subject; ignores the case of
+    ASCII letters. Texts that are far too long are truncated, and end with "…".
     """
     conditions = {
         "status = ?": status,
         # LIKE would treat "%" and "_" as wildcards.
-        "instr(lower(content), lower(?))": contains,
+        f"instr(lower(content || {SUBJECT}), lower(?))": contains,
     }
     chosen = wanted.sql | {sql: value for sql, value in conditions.items() if value is not None}
     where = f"WHERE {' AND '.join(chosen)}" if chosen else ""
@@ -223,8 +224,7 @@ def read_too_long(file: MemoryFile, tenant: str, now: str) -> list[LongMemory]:
         f"SELECT id, expires_at, CASE WHEN {LOADABLE} THEN content END, "
         f"max(length(content), {_BYTES} / 4) FROM memories WHERE tenant = ? "
         "AND status = 'active' AND (generation > 0 OR origin <> 'consolidation') "
-        f"AND {NO_RAW_EXPERIENCE} AND {_BYTES} > {MAX_CHARACTERS} "
-        "ORDER BY id",
+        f"AND {NO_RAW_EXPERIENCE} AND {_BYTES} > {MAX_CHARACTERS} ORDER BY id",
         [tenant],
     )
     found = (
@@ -272,10 +272,10 @@ def largest_tenant(file: MemoryFile) -> tuple[str, int]:
 
 
 def select_tenants(file: MemoryFile, chosen: Sequence[str]) -> list[str]:
-    """Return the chosen tenants, or all, sorted. Raises `NotFound`."""
+    """Return the chosen tenants, or all, that have memories, sorted. Raises `NotFound`."""
     known = tenants(file)
     for tenant in chosen:
-        if tenant not in known:
+        if tenant not in known and not has_conversations(file, tenant):
             raise NotFound(
                 f"There is no tenant '{tenant}' in {file.path}.",
                 f"It has: {', '.join(known) or 'none'}.",

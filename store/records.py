@@ -56,6 +56,12 @@ class Memory:
         """Whether a run supersedes it only with the user's permission."""
         return self.origin == "human" or self.pinned or self.layer == "core"
 
+    @property
+    def subject(self) -> str:
+        """What it is about, in a word or two, as an ingest records it; else empty."""
+        subject = self.metadata.get("subject")
+        return subject if isinstance(subject, str) else ""
+
     def expired(self, now: str) -> bool:
         """Whether it has expired at `now`."""
         return self.expires_at is not None and self.expires_at <= now

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -164,10 +164,16 @@ def _what_it_did(run: Run, proposals: int) -> Iterator[str]:
         named = clean(", ".join(map(str, run.options[DROPPED])))
         yield f"{parts} of conversations that waited for a model, thrown away: {named}."
     else:
-        if unread := report.get(UNREAD):
-            waits = counted(len(unread), "conversation part waits", "conversation parts wait")
-            yield clean(f"{waits} for a model: {unread[0]['why']}")
+        yield from _what_it_read(report)
         yield f"{counted(proposals, 'proposal', 'proposals')}. {LEGEND}"
+
+
+def _what_it_read(report: Mapping[str, Any]) -> Iterator[str]:
+    if unread := report.get(UNREAD):
+        waits = counted(len(unread), "conversation part waits", "conversation parts wait")
+        yield clean(f"{waits} for a model: {unread[0]['why']}")
+    for reason in report.get("reasons", ()):
+        yield clean(f"{reason['conversation']}: {reason['reasoning']}")
 
 
 def _show_diff(place: Place, prefix: str | None, output: Output) -> None:

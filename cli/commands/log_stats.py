@@ -13,6 +13,7 @@ from slowwave.cli.nights.metrics import Metrics
 from slowwave.cli.terminal.output import Output, clean
 from slowwave.cli.terminal.wording import counted
 from slowwave.cli.views.asked import since
+from slowwave.cli.views.ingest import IngestTotals
 from slowwave.cli.views.run import table_of_runs
 from slowwave.cli.views.table import table_of
 from slowwave.store.places import Place
@@ -90,6 +91,7 @@ def show_stats(place: Place, options: StatsOptions, output: Output) -> None:
             raise typer.BadParameter("Pass only one of --prometheus and --json.")
         output.show(_as_metrics(place.named, counts, by_status, backlog.parts, waiting, runs))
         return
+    ingests = IngestTotals.of(runs)
     output.result(
         {
             "command": "stats",
@@ -99,6 +101,7 @@ def show_stats(place: Place, options: StatsOptions, output: Output) -> None:
             "by_status": by_status,
             "conversations_waiting": backlog.parts,
             "conversations_waiting_since": backlog.since,
+            "ingests": ingests.as_json(),
             "runs": [_run(run, states.get(run.id, {})) for run in runs],
         }
     )
@@ -108,6 +111,8 @@ def show_stats(place: Place, options: StatsOptions, output: Output) -> None:
     if backlog.parts:
         waits = counted(backlog.parts, "conversation part waits", "conversation parts wait")
         output.show(f"{waits} for a model {since(backlog)}.")
+    if ingests.runs:
+        output.show(ingests.as_text())
     if by_status:
         output.show("", _by_status(by_status))
     if runs:
@@ -132,6 +137,7 @@ def _as_metrics(
     metrics.holds(file, counts.active, counts.tokens, parts)
     for status, layers in by_status.items():
         metrics.has_status(file, status, sum(layers.values()))
+    metrics.ingested(file, IngestTotals.of(runs))
     if runs:
         metrics.began(file, datetime.fromisoformat(runs[-1].started_at).timestamp())
     return generate_latest(metrics.registry).decode().rstrip("\n")

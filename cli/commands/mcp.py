@@ -82,15 +82,17 @@ def mcp(
 ) -> None:
     """Serve the memory file to an agent over the Model Context Protocol, on stdin and stdout.
 
-    Without --allow-writes, all tools are read-only. Only consolidate_run calls the model, within
-    the limits of one run. The server ends when the agent closes the connection.
+    Without --allow-writes, all tools are read-only. Only consolidate_run and ingest call the model,
+    within the limits of one run. The server ends when the agent closes the connection.
     """
     if http is None and any(is_on_command_line(context, name) for name in ("host", "token")):
         raise typer.BadParameter("--host and --token need --http.")
     if asking.model is None and is_on_command_line(context, "max_cost"):
         raise typer.BadParameter("--max-cost needs --model.")
     if not allow_writes and is_on_command_line(context, "model"):
-        raise typer.BadParameter("--model needs --allow-writes: only consolidate_run calls it.")
+        raise typer.BadParameter(
+            "--model needs --allow-writes: only consolidate_run and ingest call it."
+        )
     _refuse_open_door(http, host, token)
     refuse_foreign(file)
     try:

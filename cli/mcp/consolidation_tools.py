@@ -163,7 +163,9 @@ class ConsolidationTools:
         context: Context,
         limit: MostQuestions = 3,
     ) -> dict[str, Any]:
-        """Return questions about the memories that only a model can decide; you can be that model.
+        """Return questions that only a model can decide; you can be that model.
+
+        They are about conversations that wait, and then about memories.
 
         Answer each question by its messages alone, in the form of its schema, and pass the answers
         to consolidation_answer. A question of kind check is a second reading: answer it in a fresh
@@ -188,8 +190,9 @@ class ConsolidationTools:
         """Answer questions of consolidation_questions, in any order; the file keeps the answers.
 
         Nothing is applied until no question is open; questions has the next ones, such as checks
-        and repairs. Then the memories are consolidated: night has the run, which undo reverts, and
-        its first proposals. faults: answers that cannot be read; answer these questions again.
+        and repairs. Conversations are read first, in runs of their own: conversations has them.
+        Then the memories are consolidated: night has the run, which undo reverts, and its first
+        proposals. faults: answers that cannot be read; answer these questions again.
         stale: the ids of questions that are no longer asked. known: those answered before.
         """
         texts = {answer.id: answer.text for answer in answers}

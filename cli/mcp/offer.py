@@ -25,6 +25,7 @@ from slowwave.consolidation.writing.writer import BuiltInWriter, Writer
 from slowwave.store.errors import StoreError
 
 from .consolidation_tools import ConsolidationTools, ProposalId
+from .conversation_tools import ConversationTools
 from .correction_tools import CorrectionTools
 from .hints import sentences
 from .stdio import checked_stdio
@@ -66,6 +67,7 @@ def make_server(
     tools = Tools(memory)
     nights = ConsolidationTools(memory, file, writer_of)
     corrections = CorrectionTools(memory)
+    talks = ConversationTools(memory, writer_of)
     offered: dict[Callable[..., dict[str, Any]], ToolAnnotations] = {
         tools.recall: _READS,
         tools.memory_block: _READS,
@@ -77,6 +79,7 @@ def make_server(
         calls_model = writer_of().model is not None
         offered |= {
             tools.remember: _writes(is_destructive=False, is_idempotent=False),
+            talks.ingest: _writes(is_destructive=False, calls_model=calls_model),
             nights.consolidate_run: _writes(calls_model=calls_model),
             with_consent(memory, nights): _writes(),
             nights.consolidate_propose: _writes(is_destructive=False),

@@ -5,12 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
+from slowwave.cli.views.ingest import STATES
 from slowwave.cli.views.report_file import PREFIX, write_textfile
 from slowwave.consolidation.proposals import State
 
 if TYPE_CHECKING:
     from prometheus_client import Gauge
 
+    from slowwave.cli.views.ingest import IngestTotals
     from slowwave.consolidation.running.outcome import Outcome
 
 # Each has a value, even if it is 0: an alert needs one.
@@ -43,6 +45,15 @@ class Metrics:
         self._set("tokens_now", "Tokens of the active memories now.", tokens, file)
         self._set("conversation_parts_waiting", "Parts queued for a model.", parts, file)
 
+    def ingested(self, file: Path, totals: IngestTotals) -> None:
+        """Set what the ingests of a file did in all."""
+        for state, number in totals.texts.items():
+            self._set("ingest_texts", "Texts of all ingests by state.", number, file, state=state)
+        share = totals.duplicate_share
+        self._set("ingest_runs", "Ingests, without undone ones.", totals.runs, file)
+        self._set("ingest_seconds", "How long all ingests took.", totals.seconds, file)
+        self._set("ingest_duplicate_share", "Texts known before, 0 to 1.", share, file)
+
     def has_status(self, file: Path, status: str, number: int) -> None:
         """Set how many memories have a status."""
         self._set("memories_by_status", "Memories by status.", number, file, status=status)
@@ -66,6 +77,9 @@ class Metrics:
         for state, number in (("read", parts.read), ("waiting", parts.waiting)):
             description = "Conversation parts that were read, and that are queued for a model."
             self._set("conversation_parts", description, number, file, state=state)
+        for state in STATES:
+            number = parts.states.get(state, 0)
+            self._set("conversation_texts", "Texts of these by state.", number, file, state=state)
         usage = outcome.usage
         self._set("model_calls", "Model requests.", usage.calls, file)
         for kind in ("prompt", "completion"):

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Set
-from dataclasses import asdict
+from collections.abc import Iterable, Iterator, Set
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slowwave.cli.terminal.output import clean, shortened
 from slowwave.cli.terminal.wording import counted
+from slowwave.store.intake import INGESTED
 
 if TYPE_CHECKING:
     from slowwave.consolidation.ingest.ingest_outcome import IngestOutcome, IngestResult
     from slowwave.consolidation.ingest.parts import Cut
     from slowwave.consolidation.writing.writer import Writer
     from slowwave.store.intake import KeptMessage
+    from slowwave.store.ledger import Run
 
 # How many characters of a text are shown on a line.
 _MAX_TEXT = 500
@@ -34,7 +36,7 @@ def as_json(outcome: IngestOutcome, writer: Writer) -> dict[str, Any]:
         "run": outcome.run_id,
         "before": asdict(outcome.before),
         "after": asdict(outcome.after),
-        "conversations": list(map(_conversation_as_json, outcome.cuts)),
+        "conversations": list(map(conversation_as_json, outcome.cuts)),
         "memories": list(map(_memory_as_json, outcome.remembered)),
         "unread": [
             {
@@ -46,13 +48,16 @@ def as_json(outcome: IngestOutcome, writer: Writer) -> dict[str, Any]:
             }
             for unread in outcome.unread
         ],
+        "reasons": outcome.reasons,
+        "seconds": round(outcome.seconds, 3),
         "taken_up": outcome.taken_up,
         "waiting": outcome.waiting,
         "model": {"writer": writer.name, "name": writer.model, **asdict(outcome.usage)},
     }
 
 
-def _conversation_as_json(cut: Cut) -> dict[str, Any]:
+def conversation_as_json(cut: Cut) -> dict[str, Any]:
+    """Return a conversation, and how much of it is read, as format 1."""
     return {
         "name": cut.conversation.name,
         "format": cut.conversation.format,
@@ -103,6 +108,46 @@ def message_as_text(message: KeptMessage) -> str:
     when = f", {message.said_at[:10]}" if message.said_at else ""
     words = " [...] ".join(message.quotes) or message.content
     return f"{message.conversation}, message {message.place}, {speaker}{when}: {words}"
+
+
+@dataclass(frozen=True)
+class IngestTotals:
+    """What the ingests of a file did in all, except those that were undone."""
+
+    runs: int
+    # The number of texts by state.
+    texts: dict[str, int]
+    seconds: float
+
+    @classmethod
+    def of(cls, runs: Iterable[Run]) -> IngestTotals:
+        """Add up runs; those of other commands do not count."""
+        found = [run for run in runs if INGESTED in run.options and run.outcome != "undone"]
+        reports = [run.report or {} for run in found]
+        texts = {
+            state: sum(report.get("states", {}).get(state, 0) for report in reports)
+            for state in STATES
+        }
+        return cls(len(found), texts, sum(report.get("seconds", 0.0) for report in reports))
+
+    @property
+    def duplicate_share(self) -> float:
+        """The share of texts that a memory said already, from 0 to 1."""
+        known = self.texts["told"]
+        return known / ((known + self.texts["stored"]) or 1)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the totals as format 1."""
+        shown = {"seconds": round(self.seconds, 3), "duplicate_share": self.duplicate_share}
+        return asdict(self) | shown
+
+    def as_text(self) -> str:
+        """Return the totals in a sentence."""
+        texts = (f"{self.texts[state]:,} {words}" for state, (_, words) in STATES.items())
+        return (
+            f"{counted(self.runs, 'run', 'runs')} of conversations in {self.seconds:,.0f} s: "
+            f"{', '.join(texts)}; {self.duplicate_share:.0%} duplicates."
+        )
 
 
 def reading_what_waits(file: Path, tenant: str) -> str:

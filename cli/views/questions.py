@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 from slowwave.cli.terminal.output import clean
 from slowwave.cli.terminal.wording import counted
 
+from .asked import waiting_parts_as_json, waiting_parts_as_text
+
 if TYPE_CHECKING:
     from slowwave.consolidation.agent.rounds import GivenAnswers, OpenQuestions
     from slowwave.consolidation.model.question import Question
@@ -38,6 +40,7 @@ def open_questions_as_json(found: OpenQuestions) -> dict[str, Any]:
         "questions": list(map(open_question_as_json, found.questions)),
         "windows": found.windows,
         "answered": found.answered,
+        "about_conversations": found.about_conversations,
         "tokens": found.tokens,
     }
 
@@ -46,7 +49,8 @@ def given_as_json(given: GivenAnswers) -> dict[str, Any]:
     """Return what became of answers, and what is asked next."""
     faults = [{"id": key, "why": why} for key, why in given.faults.items()]
     answers = {"kept": given.kept, "known": given.known, "stale": given.stale, "faults": faults}
-    return answers | open_questions_as_json(given.left)
+    read = None if given.read is None else waiting_parts_as_json(given.read)
+    return answers | open_questions_as_json(given.left) | {"conversations": read}
 
 
 def given_as_text(given: GivenAnswers, file: Path) -> Iterator[str]:
@@ -60,6 +64,8 @@ def given_as_text(given: GivenAnswers, file: Path) -> Iterator[str]:
         yield clean(f"  ! {key[:_SHORT]}: no longer asked, so this answer is stale.")
     for key, why in given.faults.items():
         yield clean(f"  ! {key[:_SHORT]}: {why}. Answer again.")
+    if given.read is not None:
+        yield from waiting_parts_as_text(given.read, file)
     if given.questions:
         yield left_as_text(given.left, file)
     if given.outcome is not None and (given.kept or given.known or given.unusable):

@@ -11,11 +11,11 @@ from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, Unpack
+from typing import Any, Self, Unpack
 
 from slowwave.consolidation.cycle import run_cycle
-from slowwave.consolidation.errors import ModelError
 from slowwave.consolidation.model.answer_forms import StatedGroup
+from slowwave.consolidation.model.functions import ModelLike, chosen_writer
 from slowwave.consolidation.options import CycleOptions, Review
 from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.proposals import Result
@@ -37,12 +37,14 @@ from slowwave.store.file import (
     open_reading,
     open_writing,
 )
+from slowwave.store.intake import count_waiting
 from slowwave.store.ledger import decide_pending
 from slowwave.store.memories import add_memories, find_id, tenants
 from slowwave.store.records import timestamp
 from slowwave.store.shared_tenant import refuse_unpublished
 from slowwave.store.undo.undoable import find_undoable
 
+from .conversing import ConversingMemory
 from .correcting import Correcting
 from .forgetting import Forgetting
 from .proposing import OwnProposal, Proposer, SecondReading, find_pending, find_planned, not_planned
@@ -50,11 +52,8 @@ from .reading import Stats, Trace, read_stats, read_trace
 from .recalling import Recaller, RecallOptions
 from .rounds import AgentRound, GivenAnswers, OpenQuestions
 
-if TYPE_CHECKING:
-    from slowwave.consolidation.model.functions import ModelLike
 
-
-class AgentMemory(Correcting, Forgetting):
+class AgentMemory(ConversingMemory, Correcting, Forgetting):
     """One tenant's memories in a memory file.
 
     Errors are those of the command line: `slowwave.store.errors.StoreError` and
@@ -150,12 +149,7 @@ class AgentMemory(Correcting, Forgetting):
         writer: instead of a model, such as a `ModelWriter` with limits. Raises `StoreError` and
         `ConsolidationError` if nothing was changed.
         """
-        if model is not None and writer is None:
-            from slowwave.consolidation.model.functions import writer_with
-
-            writer = writer_with(model, checker)
-        elif model is not None or checker is not None:
-            raise ModelError("Pass a model, perhaps with a checker, or a writer.")
+        writer = chosen_writer(model, checker, writer)
         # `only` marks the run as a night in the ledger, for the gates of later ones.
         outcome = self._run(CycleOptions(shown={"only": []}), dry_run, progress, writer)
         if dry_run:
@@ -312,5 +306,6 @@ class AgentMemory(Correcting, Forgetting):
         """Return options for this tenant."""
         with open_reading(self._path) as file:
             # An empty file has no tenants.
-            mine = (self._tenant,) if tenants(file) else ()
+            known = tenants(file) or count_waiting(file)
+        mine = (self._tenant,) if known else ()
         return replace(options, tenants=mine, shown={"tenant": list(mine), **options.shown})

@@ -8,18 +8,24 @@ that gave the same answers.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from slowwave.consolidation.cycle import run_cycle
+from slowwave.consolidation.ingest.read_waiting_parts import (
+    ask_about_waiting_parts,
+    read_waiting_parts,
+)
 from slowwave.consolidation.model.agent_writer import AgentWriter
 from slowwave.consolidation.model.question import Question
 from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.progress import Progress
-from slowwave.consolidation.running.outcome import Outcome
+from slowwave.consolidation.running.outcome import Outcome, WaitingPartsResult
+from slowwave.consolidation.running.run_in_file import NightInputs, Preflight
 from slowwave.consolidation.runtime.interruption import InterruptedEarly, Interruption
 from slowwave.consolidation.vectors.embedder import Embedder
 from slowwave.consolidation.writing.writer import AGENT
@@ -41,12 +47,17 @@ _ARE_KEPT = "The answers are kept, and the next round uses them."
 
 @dataclass(frozen=True)
 class OpenQuestions:
-    """What an agent is asked now: at most one question of each window."""
+    """What an agent is asked now: at most one question of each window.
+
+    Before windows, it is asked about the parts of conversations that wait.
+    """
 
     questions: tuple[Question[Any], ...] = ()
-    # The number of windows that a night is about, and of those without an open question.
+    # The number of windows that a night is about, and of those without an open question; as long
+    # as parts of conversations wait, the number of those.
     windows: int = 0
     answered: int = 0
+    about_conversations: bool = False
 
     @property
     def tokens(self) -> int:
@@ -69,6 +80,8 @@ class GivenAnswers:
     left: OpenQuestions
     # Of the night; None as long as a question is open.
     outcome: Outcome | None = None
+    # Of the conversations that these answers complete; None if there are none.
+    read: WaitingPartsResult | None = None
 
     @property
     def questions(self) -> tuple[Question[Any], ...]:
@@ -109,6 +122,7 @@ class AgentRound:
     def give(self, answers: Mapping[str, str]) -> GivenAnswers:
         """Keep answers of an agent, and run the night once no question is open.
 
+        Conversations that wait are read in runs of their own, before memories are asked about.
         answers: texts by the ids of questions, in any order; {} only runs what is answered. If all
         that is given is stale or unreadable, nothing is changed. Raises `FileHeld` if another run
         has locked the file; the answers are kept even then.
@@ -124,19 +138,27 @@ class AgentRound:
             left, writer = self._look(answers)
         known = self._known(answers.keys() - kept - writer.faults.keys())
         stale = answers.keys() - kept - known - writer.faults.keys()
-        outcome = None
-        if not left.questions and (kept or known or not answers):
+        outcome, read = None, None
+        is_complete = not left.questions and bool(kept or known or not answers)
+        if is_complete and left.about_conversations:
+            read = self._read_conversations()
+            left = self.questions()
+        if is_complete and not left.questions and (read is None or not read.interrupted):
             outcome = self._night()
             if not outcome.interrupted:
                 left = self.questions()
         kept_ids, known_ids, stale_ids = (
             tuple(each for each in answers if each in group) for group in (kept, known, stale)
         )
-        return GivenAnswers(kept_ids, known_ids, stale_ids, writer.faults, left, outcome)
+        return GivenAnswers(kept_ids, known_ids, stale_ids, writer.faults, left, outcome, read)
 
     def _look(self, answers: Mapping[str, str]) -> tuple[OpenQuestions, AgentWriter]:
         """Find the open questions in a dry run; the writer has what answers are good for."""
         writer = AgentWriter(answers)
+        parts = ask_about_waiting_parts(self._inputs(writer))
+        if parts:
+            opened = tuple(writer.open)
+            return OpenQuestions(opened, parts, parts - len(opened), True), writer
         outcome = self._run(self.path, writer, dry_run=True)
         windows = len(outcome.asked)
         answered = windows - len(writer.open)
@@ -156,10 +178,25 @@ class AgentRound:
             if outcome.interrupted:
                 raise InterruptedEarly(kept=False)
 
+    def _read_conversations(self) -> WaitingPartsResult:
+        with self._locking(), maintenance_lock(self.path):
+            preflight = Preflight(self.path, self.options.keep_backups, self.now)
+            return read_waiting_parts(self._inputs(AgentWriter()), preflight, self.interruption)
+
+    def _inputs(self, writer: AgentWriter) -> NightInputs:
+        more = self.now, self.progress or Progress()
+        return NightInputs(self.path, self.options, self.embedder, writer, *more)
+
     def _night(self) -> Outcome:
+        with self._locking():
+            return self._run(self.path, AgentWriter(), dry_run=False)
+
+    @contextmanager
+    def _locking(self) -> Iterator[None]:
+        """Let a block be interrupted, and report the lock of another run as what it means here."""
         self.interruption.open()
         try:
-            return self._run(self.path, AgentWriter(), dry_run=False)
+            yield
         except FileHeld as error:
             raise FileHeld(error.message, _ARE_KEPT) from error
         finally:

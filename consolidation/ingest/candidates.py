@@ -73,6 +73,8 @@ class PartRead:
     # An unread part waits in the file; `planned`: in a dry run, a model would be asked.
     state: Literal["read", "failed", "skipped", "planned"] = "read"
     candidates: tuple[Candidate, ...] = ()
+    # Why the model chose them; empty if it does not say.
+    reasoning: str = ""
     # An unreadable answer, which is kept.
     raw: str | None = None
     why: str | None = None

@@ -6,13 +6,14 @@ one short transaction, and no lock that agents wait for is held during a model c
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
-from slowwave.consolidation.model.writer import ModelWriter
+from slowwave.consolidation.model.agent_writer import AgentWriter
 from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.running.run_in_file import Preflight, RunInFile
 from slowwave.consolidation.runtime.interruption import Interruption, OutOfTime
@@ -36,7 +37,7 @@ from .memory_writer import MemoryWriter
 from .options import IngestOptions
 from .parts import Cut, Part, chains_of, cut
 from .questions import estimate_tokens
-from .reading import question_about, read_parts
+from .reading import Asker, question_about, read_parts
 from .secrets import mask_secrets
 from .waiting import read_parts_to_read
 
@@ -81,9 +82,9 @@ class IngestInputs:
     progress: Progress
 
     @property
-    def model(self) -> ModelWriter | None:
-        """The writer that asks a model, if any."""
-        return self.writer if isinstance(self.writer, ModelWriter) else None
+    def model(self) -> Asker | None:
+        """The writer that asks a model or an agent, if any."""
+        return self.writer if isinstance(self.writer, Asker) else None
 
     def count(self, file: MemoryFile) -> Counts:
         """Count the memories."""
@@ -114,7 +115,7 @@ def preview(inputs: IngestInputs) -> IngestOutcome:
                 outcome.unread.append(PartRead(part, "planned", tokens=tokens))
             return outcome
         for read in read_parts(intake.parts, model, intake.known, AnswerStore(file)):
-            outcome.usage += read.usage
+            outcome.add_reading(read)
             if read.state == "read":
                 outcome.remembered += intake.writer.take(file, read, None)
             else:
@@ -130,6 +131,7 @@ def ingest_while_locked(
 
     Closes the interruption. Raises as `ingest`.
     """
+    began = time.monotonic()
     with open_reading(inputs.path) as file:
         intake = _prepare(file, inputs)
     outcome = intake.outcome
@@ -165,6 +167,7 @@ def ingest_while_locked(
         outcome.after = inputs.count(file)
         outcome.waiting = _count_waiting(file, inputs.options.tenant)
     outcome.run_id = run.run_id
+    outcome.seconds = time.monotonic() - began
     with suppress(OutOfTime, StoreError), interruption.limited():
         run.end(outcome.verdict, None, outcome.report)
     return outcome
@@ -181,7 +184,7 @@ def _read_all(
         answers = AnswerStore(file, inputs.now)
         found = read_parts(intake.parts, inputs.model, intake.known, answers)
         for number, read in enumerate(found, start=1):
-            outcome.usage += read.usage
+            outcome.add_reading(read)
             if read.state == "read":
                 with file.transaction():
                     last += intake.writer.take(file, read, run_id)
@@ -200,7 +203,11 @@ def _prepare(file: MemoryFile, inputs: IngestInputs) -> _Intake:
     options, embedder = inputs.options, inputs.embedder
     tenant, now = options.tenant, timestamp(inputs.now)
     reads_waiting = inputs.model is not None or not inputs.conversations
-    parts = read_parts_to_read(file, tenant) if reads_waiting else []
+    # An agent's answers take time: they would never fit a conversation that goes on meanwhile.
+    quiet_at = inputs.now if isinstance(inputs.writer, AgentWriter) else None
+    parts = (
+        read_parts_to_read(file, tenant, options.conversation, quiet_at) if reads_waiting else []
+    )
     taken = {chain for part in parts for chain in part.chains}
     cuts: list[Cut] = []
     for number, conversation in enumerate(inputs.conversations):
@@ -209,7 +216,7 @@ def _prepare(file: MemoryFile, inputs: IngestInputs) -> _Intake:
         if not options.allow_secrets:
             conversation, masked = mask_secrets(conversation)
         read = read_chains(file, tenant, chains_of(conversation.messages)) | taken
-        cuts.append(cut(conversation, read, options, number, masked))
+        cuts.append(cut(conversation, read, options, number, masked=masked))
         parts += cuts[-1].parts
         # Messages that conversations share are read once.
         taken |= {chain for part in cuts[-1].parts for chain in part.chains}
@@ -225,7 +232,7 @@ def _prepare(file: MemoryFile, inputs: IngestInputs) -> _Intake:
         tuple(parts),
         known,
         MemoryWriter(known, tenant, embedder.name, inputs.writer.model, inputs.now),
-        IngestOutcome(tuple(cuts), before, before, waiting=waiting),
+        IngestOutcome(tuple(cuts), before, before, parts=len(parts), waiting=waiting),
     )
 
 

@@ -47,6 +47,12 @@ class IngestOutcome:
     remembered: list[IngestResult] = field(default_factory=list)
     unread: list[PartRead] = field(default_factory=list)
     usage: Usage = field(default_factory=Usage)
+    # Why a model chose what it did, by part: with `conversation`, `messages` and `reasoning`.
+    reasons: list[dict[str, Any]] = field(default_factory=list)
+    # How long it took; in a dry run 0.
+    seconds: float = 0.0
+    # The number of parts to read.
+    parts: int = 0
     # The number of waiting parts that were read.
     taken_up: int = 0
     # The number of parts that still wait.
@@ -60,9 +66,17 @@ class IngestOutcome:
         """Return the results with this state."""
         return [result for result in self.remembered if result.state == state]
 
+    def add_reading(self, read: PartRead) -> None:
+        """Add what a part cost, and why its memories were chosen."""
+        self.usage += read.usage
+        if read.reasoning:
+            places = sorted({message.place for message in read.part.new})
+            named = {"conversation": read.part.conversation, "messages": places}
+            self.reasons.append(named | {"reasoning": read.reasoning})
+
     @property
     def report(self) -> dict[str, Any]:
-        """The counts, the model's usage and the unread parts, as recorded with the run."""
+        """The counts, what the model used and said, and the unread parts, as recorded."""
         states = (result.state for result in self.remembered)
         report = run_report(self.before, self.after, states, self.usage)
         unread = [
@@ -75,7 +89,11 @@ class IngestOutcome:
             for place, kinds in cut.masked.items()
         ]
         return (
-            report | ({UNREAD: unread} if unread else {}) | ({"masked": masked} if masked else {})
+            report
+            | {"seconds": round(self.seconds, 3)}
+            | ({"reasons": self.reasons} if self.reasons else {})
+            | ({UNREAD: unread} if unread else {})
+            | ({"masked": masked} if masked else {})
         )
 
     @property

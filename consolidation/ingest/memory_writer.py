@@ -67,7 +67,8 @@ class MemoryWriter:
         if run_id is None:
             return results
         mark_as_read(file, run_id, self.tenant, part.chains)
-        if part.waiting is not None:
+        # Any other waiting part may have grown since it was read, and is closed if it has not.
+        if part.waiting is not None and part.options.again:
             close_part(file, run_id, part.waiting)
         close_parts_read_elsewhere(file, run_id, self.tenant)
         written = [replace(result, proposal=self._key(result)) for result in results]

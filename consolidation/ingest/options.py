@@ -48,6 +48,8 @@ class IngestOptions(ReadingOptions):
     """Options of an ingest."""
 
     tenant: str = "default"
+    # The conversation whose waiting parts are read; None reads those of all.
+    conversation: str | None = None
     # How many messages at the end of a new conversation are read.
     lookback: int = 8
     # Read all unread messages.

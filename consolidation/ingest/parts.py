@@ -93,13 +93,14 @@ class Cut:
     masked: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
 
 
-def chains_of(messages: Sequence[Message]) -> list[str]:
+def chains_of(messages: Sequence[Message], before: str = "") -> list[str]:
     """Return a chained hash for each message: of the conversation up to it.
 
-    So a conversation is recognized in any file, as far as it was read.
+    So a conversation is recognized in any file, as far as it was read. before: the hash of the
+    message before the first one.
     """
     texts = (json_text([message.role, message.speaker, message.text]) for message in messages)
-    return list(accumulate(texts, _chained, initial=""))[1:]
+    return list(accumulate(texts, _chained, initial=before))[1:]
 
 
 def _chained(before: str, text: str) -> str:
@@ -111,18 +112,21 @@ def cut(
     read: Set[str],
     options: IngestOptions,
     number: int = 0,
+    before: Sequence[str] = (),
     masked: Mapping[int, tuple[str, ...]] = MappingProxyType({}),
 ) -> Cut:
     """Return the parts of a conversation to read.
 
-    read: the hashes of messages that were read before. masked: the kinds of masked secrets by the
-    number of the message. All later messages are read; of a new conversation, the last `lookback`
-    ones or, depending on the options, all.
+    read: the hashes of messages that were read before. All later messages are read; of a new
+    conversation, the last `lookback` ones or, depending on the options, all. before: the hashes of
+    the messages that precede those of `conversation`. masked: the kinds of masked secrets by the
+    number of the message in `conversation`, from 1.
     """
+    chains = chains_of(conversation.messages, *before[-1:])
     messages = [
         PlacedMessage(place, chain, message)
         for place, (chain, message) in enumerate(
-            zip(chains_of(conversation.messages), conversation.messages, strict=True), start=1
+            zip(chains, conversation.messages, strict=True), start=len(before) + 1
         )
     ]
     known = {message.chain for message in messages if message.chain in read and not options.again}
@@ -142,7 +146,7 @@ def cut(
             saved_at=conversation.saved_at,
             number=number,
         )
-        for part in _parts(wanted, plain)
+        for part in pack(wanted, plain)
     )
     omitted = tuple(
         message
@@ -150,7 +154,8 @@ def cut(
         if message.place in commanding and message.chain not in known
     )
     places = {message.place for message in wanted}
-    named = {place: kinds for place, kinds in masked.items() if place in places}
+    by_place = {place + len(before): kinds for place, kinds in masked.items()}
+    named = {place: kinds for place, kinds in by_place.items() if place in places}
     return Cut(conversation, parts, len(known), len(unread) - len(wanted), omitted, named)
 
 
@@ -162,7 +167,7 @@ def _start(messages: Sequence[PlacedMessage], known: Set[str], options: IngestOp
     return max(0, len(messages) - options.lookback) if last is None else last
 
 
-def _parts(
+def pack(
     wanted: Sequence[PlacedMessage], all_messages: Sequence[PlacedMessage]
 ) -> Iterator[tuple[PlacedMessage, ...]]:
     """Cut messages into parts of a bounded size, each after the messages before it as context."""

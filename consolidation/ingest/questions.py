@@ -75,7 +75,8 @@ def part_dialogue(
     except Unanswered as error:
         yield PartRead(part, error.state, why=str(error), usage=bill.total)
         return
-    read = PartRead(part, candidates=candidates)
+    reasoning = replace_half_pairs(answer.reasoning).strip()
+    read = PartRead(part, candidates=candidates, reasoning=reasoning)
     drafts = _drafts(read)
     if checker is not None and drafts:
         try:

@@ -17,13 +17,31 @@ from slowwave.store.memories import select_consolidated_tenants, tenants
 from .options import IngestOptions
 
 if TYPE_CHECKING:
+    from .ingest import IngestInputs
     from .ingest_outcome import IngestOutcome
+
+# The names of the writers that read conversations.
+_READERS = ("model", "agent")
+
+
+def ask_about_waiting_parts(night: NightInputs) -> int:
+    """Ask the writer about the waiting parts of a night's tenants, and return their number.
+
+    The file is only read. Raises `StoreError` or `EmbedderError`.
+    """
+    from .ingest import preview
+
+    with open_reading(night.path) as file:
+        waiting = count_waiting(file, night.options.tenants)
+    return sum(
+        preview(_inputs(night, IngestOptions(tenant=tenant, ask=True))).parts for tenant in waiting
+    )
 
 
 def read_waiting_parts(
     night: NightInputs, preflight: Preflight, interruption: Interruption
 ) -> WaitingPartsResult:
-    """Read the waiting parts of a night's tenants, or count them without a served model.
+    """Read the waiting parts of a night's tenants, or count them without a model.
 
     The caller holds the maintenance lock. The writer's budget includes the night. Raises
     `StoreError`, `EmbedderError` or `ModelError` if nothing was changed.
@@ -31,10 +49,13 @@ def read_waiting_parts(
     chosen = night.options.tenants
     with open_reading(night.path) as file:
         waiting = count_waiting(file, chosen)
-        if night.writer.name != "model" or not waiting:
+        if night.writer.name not in _READERS or not waiting:
             return WaitingPartsResult(read_backlog(file, chosen))
         known = set(tenants(file)).intersection(chosen)
         counted = select_consolidated_tenants(file, sorted(known)) if known or not chosen else []
+    # Imported late: most nights find nothing that waits.
+    from .ingest import ingest_while_locked
+
     counted = list(dict.fromkeys([*counted, *waiting]))
     done: list[IngestOutcome] = []
     interrupted = False
@@ -42,7 +63,7 @@ def read_waiting_parts(
     for tenant in waiting:
         options = IngestOptions(tenant=tenant, counted=tuple(counted), shown=night.options.shown)
         try:
-            done.append(_ingest(night, options, preflight, interruption))
+            done.append(ingest_while_locked(_inputs(night, options), preflight, interruption))
             interrupted, broken_off = done[-1].interrupted, done[-1].broken_off
         except StoreError as error:
             if not done:
@@ -74,13 +95,9 @@ def read_waiting_parts(
     )
 
 
-def _ingest(
-    night: NightInputs, options: IngestOptions, preflight: Preflight, interruption: Interruption
-) -> IngestOutcome:
-    # Imported late: most nights find nothing that waits.
-    from .ingest import IngestInputs, ingest_while_locked
+def _inputs(night: NightInputs, options: IngestOptions) -> IngestInputs:
+    from .ingest import IngestInputs
 
-    inputs = IngestInputs(
+    return IngestInputs(
         night.path, (), options, night.embedder, night.writer, night.now, night.progress
     )
-    return ingest_while_locked(inputs, preflight, interruption)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 
+from slowwave.consolidation.model.agent_writer import AgentWriter
 from slowwave.consolidation.model.answer_forms import MemoriesAnswer
 from slowwave.consolidation.model.question import Question
 from slowwave.consolidation.model.writer import ModelWriter
@@ -18,12 +19,14 @@ from .known import KnownMemories
 from .parts import Part
 from .questions import conversation_question, part_dialogue
 
+# The writers that answer questions about conversations.
+Asker = ModelWriter | AgentWriter
 # The length of the part's beginning, in characters, that known memories are searched with.
 _ABOUT = 2_000
 
 
 def read_parts(
-    parts: Sequence[Part], model: ModelWriter | None, known: KnownMemories, answers: AnswerStore
+    parts: Sequence[Part], model: Asker | None, known: KnownMemories, answers: AnswerStore
 ) -> Iterator[PartRead]:
     """Yield what to remember of the parts, in order. Raises `ModelError`.
 
@@ -41,9 +44,7 @@ def read_parts(
     yield from _distilled(read, parts)
 
 
-def question_about(
-    part: Part, model: ModelWriter, known: KnownMemories
-) -> Question[MemoriesAnswer]:
+def question_about(part: Part, model: Asker, known: KnownMemories) -> Question[MemoriesAnswer]:
     """Return the question about a part."""
     about = " ".join(message.message.text for message in part.new)[:_ABOUT]
     return conversation_question(model.models.writer, part, known.near(about))

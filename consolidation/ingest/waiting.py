@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import asdict, dataclass, fields, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,10 @@ from slowwave.store.records import new_id
 from .options import ReadingOptions
 from .parts import Part, PlacedMessage
 
+# The key in a row's content of a part that gets the next messages of its conversation.
+GROWING = "growing"
+# A conversation in which nobody said anything for so long is over.
+_QUIET = timedelta(hours=1)
 # Selects all waiting parts.
 EVERYTHING = "all"
 # What a row keeps of the options of an ingest.
@@ -103,21 +107,40 @@ def waiting_part(row: WaitingPart) -> Part:
     )
 
 
-def read_parts_to_read(file: MemoryFile, tenant: str) -> list[Part]:
-    """Return the waiting parts of a tenant that a model must read.
+def read_parts_to_read(
+    file: MemoryFile,
+    tenant: str,
+    conversation: str | None = None,
+    quiet_at: datetime | None = None,
+) -> list[Part]:
+    """Return the waiting parts of a tenant, or of one of its conversations, that must be read.
+
+    quiet_at: a time at which a part may grow no longer; None if that does not matter.
 
     Their numbers are negative, and shared by the parts of a distilled conversation. Messages that
     were read since are context; rows without other messages are omitted. Raises `UnusableFile`.
     """
     numbers: dict[str, int] = {}
     parts = []
-    for row in read_queued_parts(file, [tenant]):
+    queued = read_queued_parts(file, [tenant])
+    for row in (row for row in queued if conversation in (None, row.conversation)):
+        if quiet_at is not None and grows(row, quiet_at):
+            continue
         part = waiting_part(row)
         together = part.conversation if part.options.distill else row.id
         number = numbers.setdefault(together, -1 - len(numbers))
         read = frozenset() if part.options.again else read_chains(file, tenant, part.chains)
         parts.append(replace(part, messages=tuple(_without(part, read)), number=number))
     return [part for part in parts if part.new]
+
+
+def grows(row: WaitingPart, now: datetime) -> bool:
+    """Whether a waiting part is of a conversation that goes on, and may get more messages."""
+    if row.content.get(GROWING) is not True:
+        return False
+    times = (placed.message.said_at for placed in waiting_part(row).messages)
+    last = max(filter(None, times), default=row.queued_at)
+    return datetime.fromisoformat(last) > now - _QUIET
 
 
 def _without(part: Part, read: Set[str]) -> Iterator[PlacedMessage]:

@@ -10,7 +10,7 @@ from slowwave.consolidation.writing.answer_store import AnswerStore
 from slowwave.consolidation.writing.writer import AGENT, Job
 
 from .interface import Models
-from .question import Question, Reply, resume
+from .question import Dialogue, Made, Question, Reply, resume
 from .window_dialogue import WindowDialogue
 
 # Writes and checks.
@@ -30,6 +30,7 @@ class AgentWriter:
     model = AGENT
     checker = AGENT
     refused = None
+    models = AGENTS
     key = AGENTS.key
 
     def __init__(self, given: Mapping[str, str] | None = None) -> None:
@@ -48,18 +49,26 @@ class AgentWriter:
         self, jobs: Sequence[Job], answers: AnswerStore
     ) -> Iterator[Sequence[Result | AskedWindow]]:
         """Yield the results of all windows, or each window as pending."""
-        done = [self._answered(job, answers) for job in jobs]
+        dialogues = [WindowDialogue(job, self.key, AGENTS).run() for job in jobs]
+        done = [self._answered(dialogue, answers) for dialogue in dialogues]
         if all(results is not None for results in done):
             yield from filter(None, done)
             return
         for job, results in zip(jobs, done, strict=True):
             yield [AskedWindow(job.window, "pending", _OPEN if results is None else _WAITS)]
 
-    def _answered(self, job: Job, answers: AnswerStore) -> list[Result | AskedWindow] | None:
-        """Return the results of a window; None if a question is open."""
-        dialogue = WindowDialogue(job, self.key, AGENTS).run()
-        results: list[Result | AskedWindow]
-        more: list[Result | AskedWindow]
+    def ask(
+        self, dialogues: Iterator[Dialogue[Made]], answers: AnswerStore
+    ) -> Iterator[Sequence[Made]]:
+        """Yield the results of all dialogues, or nothing if a question is open."""
+        done = [self._answered(dialogue, answers) for dialogue in dialogues]
+        if not self.open:
+            yield from filter(None, done)
+
+    def _answered(self, dialogue: Dialogue[Made], answers: AnswerStore) -> list[Made] | None:
+        """Return the results of a dialogue; None if a question is open."""
+        results: list[Made]
+        more: list[Made]
         results, question = resume(dialogue)
         while question is not None:
             text = self._answer(question, answers)

@@ -10,6 +10,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 from slowwave.consolidation.errors import ModelError
 from slowwave.consolidation.runtime.redaction import without_secrets
 from slowwave.consolidation.text.token_count import count_tokens
+from slowwave.consolidation.writing.writer import BuiltInWriter, Writer
 from slowwave.store.model_answers import Answer
 
 from .calls import Endpoint
@@ -159,6 +160,20 @@ def _completed(served: CompletesMessages, model: str, call: PendingCall) -> Answ
         token_count_of(getattr(usage, "completion_tokens", None), expected.answer),
         cost,
     )
+
+
+def chosen_writer(
+    model: ModelLike | None, checker: ModelLike | None, writer: Writer | None = None
+) -> Writer:
+    """Return the writer, or one that asks the model, or else the built-in one.
+
+    checker: who checks the drafts; by default the model, "none" for nobody. Raises `ModelError`.
+    """
+    if model is not None and writer is None:
+        return writer_with(model, checker)
+    if model is not None or checker is not None:
+        raise ModelError("Pass a model, perhaps with a checker, or a writer.")
+    return writer or BuiltInWriter()
 
 
 def writer_with(model: ModelLike, checker: ModelLike | None) -> ModelWriter:

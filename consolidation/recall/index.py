@@ -111,7 +111,9 @@ class RecallIndex:
                 recallable.vectors.refuse_other_model(embedder)
             recallable.vectors.complete(embedder, self._count, progress or Progress())
             self.vectors = recallable.vectors.of(recallable.memories)
-        self.words = WordIndex(memory.content for memory in recallable.memories)
+        self.words = WordIndex(
+            f"{memory.content}\n{memory.subject}" for memory in recallable.memories
+        )
         # Whether each memory is shared knowledge, shape (n,).
         shared = [memory.tenant in recallable.shared for memory in recallable.memories]
         self.is_shared = np.array(shared, dtype=bool)

@@ -32,7 +32,7 @@ class Writer(Protocol):
 
     @property
     def name(self) -> str:
-        """`extractive`, `model`, or `agent`; only a `model` reads conversations."""
+        """`extractive`, `model`, or `agent`; the last two read conversations."""
 
     @property
     def model(self) -> str | None:

@@ -23,7 +23,7 @@ from .messages import (
 )
 
 _TEXTS = ("text", "input_text", "output_text")
-_TIMES = ("timestamp", "created_at", "createdAt", "create_time", "time", "date", "ts")
+_TIMES = ("timestamp", "created_at", "createdAt", "create_time", "time", "date", "ts", "at")
 
 
 def _recognises(text: str) -> bool:
@@ -62,10 +62,13 @@ def _conversation(value: dict[str, Any], name: str) -> Conversation:
     messages, session = value.get("messages"), value.get("id")
     if not isinstance(messages, list):
         raise UnreadableConversation(f"The messages of {name} are not a list.")
-    return Conversation(name, tuple(_messages(messages)), None if session is None else str(session))
+    return Conversation(
+        name, tuple(messages_of(messages)), None if session is None else str(session)
+    )
 
 
-def _messages(values: Iterable[Any]) -> Iterable[Message]:
+def messages_of(values: Iterable[Any]) -> Iterable[Message]:
+    """Yield the messages of users and assistants that have a text. Raises `InvalidContent`."""
     for value in values:
         role = to_role(value.get("role")) if isinstance(value, dict) else None
         text = text_of(value.get("content"), _TEXTS) if role else ""

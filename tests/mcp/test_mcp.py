@@ -35,6 +35,7 @@ READING = {"recall", "memory_block", "trace", "memory_stats", "consolidate_pendi
 ASKING = {"consolidation_questions"}
 WRITING = {
     "remember",
+    "ingest",
     "consolidate_run",
     "consolidate_apply",
     "consolidate_decline",

@@ -308,6 +308,10 @@ TOOLS: dict[str, Callable[[dict[str, str]], dict[str, object]]] = {
     "trace": lambda places: {"memory_id": places["memory"]},
     "memory_stats": lambda _: {},
     "remember": lambda _: {"text": "The kettle is blue."},
+    "ingest": lambda _: {
+        "messages": [{"role": "user", "content": "My kettle is blue."}],
+        "conversation": "kitchen",
+    },
     "consolidate_pending": lambda _: {},
     "consolidate_run": lambda _: {},
     "consolidation_questions": lambda _: {},

@@ -15,6 +15,7 @@ import pytest
 from cli_calls import Cli, Ended
 from commands import setting
 from conversations import CHAT, COFFEE, EVERY_TABLE, LYON, OTHER, asking, batch, contents, stated
+from metrics import metrics
 from model_server import (
     Asked,
     ModelServer,
@@ -825,3 +826,38 @@ def test_a_file_without_messages_of_people_is_named(tmp_path: Path, ingest: Cli)
     path.write_text('{"role": "system", "content": "a b"}\n{"role": "tool", "content": "c"}\n')
     ended = ingest(path)
     assert (ended.code, f"{path} contains no message of a user" in ended.err) == (0, True)
+
+
+def test_why_a_model_chose_and_how_much_was_known_is_kept_with_the_run(
+    memory_file: Path, chat: Path, ask: Cli, cli: Cli, server: ModelServer, tmp_path: Path
+) -> None:
+    server.responder = remembering(LYON, COFFEE)
+    done = ask(chat)
+    (reason,) = done.json["reasons"]
+    assert reason == {"conversation": "chat.txt", "messages": [1, 2, 3, 4], "reasoning": "because"}
+    report = cli("log", memory_file, done.json["run"], "--json").json["run"]["report"]
+    assert "chat.txt: because" in cli("log", memory_file, done.json["run"]).out
+    assert (report["reasons"], report["seconds"] > 0) == ([reason], True)
+    again = ask(talk(tmp_path, "I live in Lyon, as I said."))
+    assert states(again)[0][0] == "told"
+    totals = cli("log", "--stats", memory_file, "--json").json["ingests"]
+    assert totals["texts"] == {"stored": 2, "told": 1, "rejected": 1, "raw": 0}
+    assert (totals["runs"], totals["duplicate_share"]) == (2, 1 / 3)
+    assert "2 runs of conversations" in cli("log", "--stats", memory_file).out
+    page = tmp_path / "log.prom"
+    page.write_text(cli("log", "--prometheus", memory_file).out)
+    assert metrics(page)["slowwave_ingest_texts"][("told",)] == 1
+    assert metrics(page)["slowwave_ingest_duplicate_share"][()] == 1 / 3
+    cli("undo", memory_file, again.json["run"])
+    assert cli("log", "--stats", memory_file, "--json").json["ingests"]["texts"]["told"] == 0
+
+
+def test_a_memory_is_found_by_what_it_is_about(
+    memory_file: Path, chat: Path, ask: Cli, cli: Cli, server: ModelServer
+) -> None:
+    server.responder = remembering({**LYON, "subject": "Zephyrine"}, COFFEE)
+    ask(chat)
+    (listed,) = cli("list", memory_file, "--contains", "zephyr", "--json").json["memories"]
+    assert listed["content"] == LYON["content"]
+    best = cli("recall", memory_file, "zephyrine", "--json").json["hits"][0]
+    assert best["memory"]["content"] == LYON["content"]

@@ -9,10 +9,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from answerers import Messages, answers_to
 from cli_calls import Cli
 from commands import configure, setting
 from conversations import (
@@ -40,7 +42,10 @@ from model_server import (
     refuses,
     says,
 )
-from nights import execute, fill, picture, rows
+from nights import NOW, execute, fill, picture, rows
+
+from slowwave.consolidation.agent import AgentMemory
+from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 
 BIKE = {**LYON, "content": "User owns a red Brompton.", "quotes": ["I own a red Brompton"]}
 
@@ -74,14 +79,70 @@ def test_a_night_with_a_model_reads_waiting_parts_first_in_a_run_of_their_own(
     assert (again["runs"], len(server.asked)) == ([], read["model"]["calls"])
 
 
-def test_an_agents_night_leaves_waiting_parts_to_a_served_model(
-    memory_file: Path, queue: Queue, cli: Cli
+def test_an_agent_reads_what_waits_and_then_consolidates_it_with_the_rest(
+    memory_file: Path, queue: Queue, cli: Cli, tmp_path: Path
 ) -> None:
     queue()
-    ended = cli("answer", memory_file, "--json")
-    read = ended.json["night"]["conversations"]
-    assert (ended.code, read["read"], read["waiting"]) == (0, 0, 1)
-    assert contents(memory_file) == []
+    home = "User's home is in Lyon."
+    fill(memory_file, [home, "The wiki is backed up at night.", "The wiki is backed up at night"])
+    before = picture(memory_file, EVERY_TABLE)
+    answers, kinds = tmp_path / "answers.jsonl", []
+    responder = remembering(LYON, {**COFFEE, "content": "User loves dark roast coffee."})
+
+    def stated(messages: Messages) -> str:
+        reply = responder(Asked({}, {"messages": messages})).body
+        return str(reply["choices"][0]["message"]["content"])
+
+    found: dict[str, Any] = {}
+    while not found.get("night"):
+        questions = [json.loads(line) for line in cli("questions", memory_file).out.splitlines()]
+        kinds.append([question["kind"] for question in questions])
+        answers.write_text(answers_to(questions, stated))
+        found = cli("answer", memory_file, answers, "--json").json
+        assert (found["faults"], found["stale"]) == ([], [])
+        if kinds == [["memories"]]:
+            assert (found["about_conversations"], found["conversations"]) == (True, None)
+            assert "fresh context" in found["questions"][0]["note"]
+            assert contents(memory_file)[3:] == []
+        if kinds == [["memories"], ["check"]]:
+            assert (found["conversations"]["read"], found["conversations"]["waiting"]) == (1, 0)
+            assert contents(memory_file)[3:] == [LYON["content"], "User loves dark roast coffee."]
+            (run,) = found["conversations"]["runs"]
+    assert kinds[:2] == [["memories"], ["check"]]
+    read_by = rows(memory_file, "SELECT DISTINCT model FROM memory_messages")
+    assert read_by == [{"model": "agent"}]
+    assert count_waiting(cli, memory_file) == 0
+    assert cli("undo", memory_file, "--since", run).code == 0
+    assert picture(memory_file, EVERY_TABLE) == before
+
+
+def test_an_agent_is_asked_about_its_own_conversations_once_they_are_over(
+    memory_file: Path, embedder: SentenceEmbedder
+) -> None:
+    now = [NOW]
+    agent, other = (
+        AgentMemory(memory_file, tenant, embedder, lambda: now[0]) for tenant in ("ada", "bo")
+    )
+    other.conversation("s-1").say("user", "I play the oboe on Tuesdays.")
+    talk, later = agent.conversation("s-1"), agent.conversation("s-2")
+    talk.say("user", "I live in Lyon near the river.")
+    assert agent.questions().questions == ()
+    talk.flush()
+    (first,) = agent.questions().questions
+    # What is said since does not change the question.
+    talk.say("user", "I own a red Brompton.")
+    later.say("user", "I teach Spanish in Graz.")
+    assert [each.id for each in agent.questions().questions] == [first.id]
+    now[0] += timedelta(hours=2)
+    asked = [str(each.messages[-1]["content"]) for each in agent.questions().questions]
+    words = ("Lyon", "Brompton", "Graz", "oboe")
+    assert [sum(f"{word}" in text for text in asked) for word in words] == [2, 1, 1, 0]
+    nothing = json.dumps({"memories": [], "reasoning": "Nothing lasts."})
+    given = agent.answer({each.id: nothing for each in agent.questions().questions})
+    assert given.read is not None and given.outcome is not None
+    assert (given.read.read, given.read.waiting, given.outcome.run_id) == (3, 0, None)
+    (part,) = rows(memory_file, "SELECT tenant FROM waiting_messages WHERE state = 'waiting'")
+    assert part == {"tenant": "bo"}
 
 
 def test_the_undo_of_a_nights_reading_makes_the_parts_wait_again(

@@ -1,0 +1,219 @@
+"""Conversations of an agent: read at once, or kept as they go on and read from time to time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import Any, Self
+
+from slowwave.consolidation.ingest.ingest import ingest
+from slowwave.consolidation.ingest.ingest_outcome import IngestOutcome
+from slowwave.consolidation.ingest.options import IngestOptions
+from slowwave.consolidation.ingest.talk import Kept, close, conversation_of, keep
+from slowwave.consolidation.model.functions import ModelLike, chosen_writer
+from slowwave.consolidation.progress import Progress
+from slowwave.consolidation.runtime.threads import start_in_thread
+from slowwave.consolidation.vectors.embedder import Embedder
+from slowwave.consolidation.writing.writer import Writer
+from slowwave.store.conversations.conversation_formats import read_conversations
+from slowwave.store.conversations.messages import Conversation
+from slowwave.store.errors import FileHeld, StoreError
+from slowwave.store.shared_tenant import refuse_unpublished
+
+# The number of turns after which a conversation is read.
+EVERY = 5
+
+
+@dataclass(frozen=True)
+class _Reader:
+    """Reads conversations into a file."""
+
+    path: Path
+    embedder: Embedder
+    clock: Callable[[], datetime]
+
+    def read(
+        self,
+        conversations: Sequence[Conversation],
+        options: IngestOptions,
+        writer: Writer,
+        dry_run: bool = False,
+        progress: Progress | None = None,
+    ) -> IngestOutcome:
+        """Read conversations, or else what waits. Raises as `ingest`."""
+        shown = {
+            "tenant": [options.tenant],
+            "embedder": self.embedder.name,
+            "model": writer.model,
+        }
+        options, now = replace(options, shown=shown), self.clock()
+        return ingest(
+            self.path, conversations, options, self.embedder, writer, now, dry_run, progress
+        )
+
+
+class AgentConversation:
+    """A conversation that goes on: each message is kept at once, and waits in the file to be read.
+
+    Leaving its `with` block ends it, as `flush` does. Without a model, the next night with one
+    reads it.
+    """
+
+    def __init__(
+        self,
+        reader: _Reader,
+        name: str,
+        every: int,
+        options: IngestOptions,
+        writer_of: Callable[[], Writer],
+    ) -> None:
+        """Take the name, and after how many turns it is read. Raises `StoreError`."""
+        if not name.strip():
+            raise StoreError("The name of a conversation must not be blank.")
+        if every < 1:
+            raise StoreError(f"A conversation is read after 1 turn or more, not after {every}.")
+        refuse_unpublished(options.tenant)
+        self._reader = reader
+        self._name = name
+        self._every = every
+        self._options = options
+        self._writer_of = writer_of
+        # Those in threads since the last flush; only the last can be under way.
+        self._readings: list[Future[IngestOutcome | None]] = []
+
+    def __enter__(self) -> Self:
+        """Return itself."""
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """End the conversation. Raises as `flush`."""
+        self.flush()
+
+    def say(
+        self, role: str, content: str, *, at: str | None = None, id: str | int | None = None
+    ) -> None:
+        """Keep the next message; after the last of `every` turns, start to read.
+
+        role: `user` or `assistant`; those of systems and tools are ignored. at: ISO 8601. id: a
+        message with a known one is skipped. Raises `StoreError`.
+        """
+        passed = {"role": role, "content": content, "at": at, "id": id}
+        message = {name: value for name, value in passed.items() if value is not None}
+        if self.is_due(self.keep([message])):
+            self.action_completed()
+
+    def action_completed(self) -> None:
+        """Start to read what was said, in a thread, unless a reading is under way.
+
+        Without a model, it is complete as it is: an agent may be asked about it.
+        """
+        if self._writer_of().model is None:
+            self.read()
+        elif not self._readings or self._readings[-1].done():
+            self._readings.append(start_in_thread(self.read))
+
+    def flush(self) -> list[IngestOutcome]:
+        """Wait for the reading that is under way, read what is left, and return all outcomes.
+
+        What cannot be read now waits. Raises `StoreError` and `ConsolidationError`.
+        """
+        readings, self._readings = self._readings, []
+        outcomes = [*(reading.result() for reading in readings), self.read()]
+        return [outcome for outcome in outcomes if outcome is not None]
+
+    def keep(self, messages: Sequence[Mapping[str, Any]], can_repeat: bool = False) -> Kept:
+        """Keep the next messages, and read nothing. Raises `StoreError` if nothing was kept.
+
+        can_repeat: skip those that the conversation ends with.
+        """
+        reader = self._reader
+        now = reader.clock()
+        return keep(reader.path, self._name, messages, self._options, now, can_repeat)
+
+    def is_due(self, kept: Kept) -> bool:
+        """Whether the conversation must be read after these messages."""
+        return kept.turns // self._every > kept.turns_before // self._every
+
+    def read(self, progress: Progress | None = None) -> IngestOutcome | None:
+        """Read now what was said, and return the outcome.
+
+        None if there is no model, nothing to read, or another run that has locked the file. Raises
+        `StoreError` and `ConsolidationError`.
+        """
+        writer = self._writer_of()
+        if writer.model is None:
+            close(self._reader.path, self._name, self._options.tenant)
+            return None
+        try:
+            options = replace(self._options, conversation=self._name)
+            outcome = self._reader.read((), options, writer, progress=progress)
+        except FileHeld:
+            return None
+        return outcome if outcome.run_id or outcome.unread else None
+
+
+class ConversingMemory:
+    """What an agent's memory does with conversations."""
+
+    _path: Path
+    _tenant: str
+    _embedder: Embedder
+    _clock: Callable[[], datetime]
+
+    def ingest(
+        self,
+        conversation: str | Sequence[Mapping[str, Any]],
+        name: str = "conversation",
+        options: IngestOptions | None = None,
+        writer: Writer | None = None,
+        dry_run: bool = False,
+        progress: Progress | None = None,
+        *,
+        model: ModelLike | None = None,
+        checker: ModelLike | None = None,
+    ) -> IngestOutcome:
+        """Take memories from a conversation, as `slowwave ingest` does.
+
+        conversation: all messages so far, each with a `role` and a `content`, or the text of a
+        file that the command reads. options: such as `IngestOptions(whole=True)`, for this tenant.
+        model, checker, writer: as of `consolidate`; without any, sentences of certain forms become
+        memories. Raises `StoreError` and `ConsolidationError` if nothing was changed.
+        """
+        if isinstance(conversation, str):
+            found = read_conversations(conversation.encode(errors="replace"), name)
+        else:
+            found = [conversation_of(conversation, name)]
+        refuse_unpublished(self._tenant)
+        chosen = chosen_writer(model, checker, writer)
+        return self._reader.read(found, self._of_tenant(options), chosen, dry_run, progress)
+
+    def conversation(
+        self,
+        name: str,
+        every: int = EVERY,
+        options: IngestOptions | None = None,
+        writer_of: Callable[[], Writer] | None = None,
+        *,
+        model: ModelLike | None = None,
+        checker: ModelLike | None = None,
+    ) -> AgentConversation:
+        """Return a conversation that goes on, whose messages are kept as they are said.
+
+        name: its id, which continues it later. every: the number of turns after which it is read.
+        model, checker: as of `consolidate`; without a model, the next night with one reads it.
+        writer_of: instead of a model, creates the writer of each reading. Raises `StoreError`.
+        """
+        of_model = partial(chosen_writer, model, checker, None)
+        chosen = self._of_tenant(options)
+        return AgentConversation(self._reader, name, every, chosen, writer_of or of_model)
+
+    @property
+    def _reader(self) -> _Reader:
+        return _Reader(self._path, self._embedder, self._clock)
+
+    def _of_tenant(self, options: IngestOptions | None) -> IngestOptions:
+        return replace(options or IngestOptions(), tenant=self._tenant)

@@ -1,0 +1,178 @@
+"""Keep what is said in a conversation at once, in parts that wait in the file to be read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from slowwave.store.conversations.messages import (
+    Conversation,
+    InvalidContent,
+    Message,
+    parse_time,
+    replace_half_pairs,
+)
+from slowwave.store.conversations.openai_messages import messages_of
+from slowwave.store.errors import StoreError
+from slowwave.store.file import MemoryFile, open_writing
+from slowwave.store.intake import WaitingPart, read_chains, read_parts_of, write_part
+from slowwave.store.records import new_id, timestamp
+
+from .options import IngestOptions
+from .parts import Cut, Part, chains_of, cut, pack
+from .secrets import mask_secrets
+from .waiting import GROWING, as_waiting, waiting_part
+
+# The format of messages that a program passes.
+FORMAT = "messages"
+_WHY = "nobody has read it yet"
+_HINT = 'Each has a role and a content: {"role": "user", "content": "..."}. Nothing was kept.'
+
+_Role = Literal[
+    "user", "human", "assistant", "model", "ai", "system", "developer", "tool", "function"
+]
+
+
+class _Given(msgspec.Struct):
+    """A message as a program passes it, as far as its form must be right."""
+
+    role: _Role
+    content: str | list[Any] | None
+    at: str | float | None = None
+    id: str | int | None = None
+
+
+@dataclass(frozen=True)
+class Kept:
+    """The messages that were kept, and how many complete turns are unread."""
+
+    cut: Cut
+    turns_before: int
+    turns: int
+
+
+def conversation_of(messages: Sequence[Mapping[str, Any]], name: str) -> Conversation:
+    """Return messages as a conversation. Raises `StoreError` if one is not a message."""
+    try:
+        given = msgspec.convert(messages, list[_Given])
+        found = tuple(messages_of(messages))
+    except msgspec.ValidationError as error:
+        raise StoreError(f"The messages cannot be read: {error}.", _HINT) from error
+    except InvalidContent as error:
+        raise StoreError(f"A message has {error} where its text should be.", _HINT) from None
+    for each in given:
+        if each.at is not None and parse_time(each.at) is None:
+            raise StoreError(f"'{each.at}' is not a time in ISO 8601.", _HINT)
+    whole = (replace(message, text=replace_half_pairs(message.text)) for message in found)
+    return Conversation(name, tuple(whole), name, FORMAT)
+
+
+def keep(
+    path: Path,
+    name: str,
+    messages: Sequence[Mapping[str, Any]],
+    options: IngestOptions,
+    now: datetime,
+    can_repeat: bool,
+) -> Kept:
+    """Keep the next messages of a conversation, in a transaction.
+
+    Those with a known id are skipped. can_repeat: skip those that the conversation ends with, too,
+    so that a call can be repeated. Raises `StoreError` if nothing was kept.
+    """
+    conversation_of(messages, name)
+    with open_writing(path) as file, file.transaction():
+        rows = _rows(file, options.tenant, name)
+        known = {key for row in rows for key in row.content["ids"]}
+        chains = [chain for row in rows for chain in row.content["chains"]]
+        new = [each for each in messages if str(each.get("id")) not in known]
+        # Nothing but the call tells when a message without a time was said.
+        conversation = conversation_of([{"at": timestamp(now), **each} for each in new], name)
+        masked: dict[int, tuple[str, ...]] = {}
+        if not options.allow_secrets:
+            found_secrets, masked = mask_secrets(conversation)
+            conversation = replace(conversation, messages=found_secrets.messages)
+        if can_repeat:
+            repeated = _count_repeated(conversation.messages, chains)
+            conversation = replace(conversation, messages=conversation.messages[repeated:])
+            masked = {place - repeated: kinds for place, kinds in masked.items()}
+        whole = replace(options, whole=True)
+        found = cut(conversation, frozenset(), whole, before=chains, masked=masked)
+        marks = {
+            "chains": chains_of(conversation.messages, *chains[-1:]),
+            "ids": [str(each["id"]) for each in new if each.get("id") is not None],
+        }
+        turns_before = _count_turns(file, options.tenant, rows)
+        for row in _grown(rows[-1] if rows else None, found, options, marks, timestamp(now)):
+            write_part(file, row)
+        turns = _count_turns(file, options.tenant, _rows(file, options.tenant, name))
+    return Kept(found, turns_before, turns)
+
+
+def close(path: Path, name: str, tenant: str) -> None:
+    """Let the waiting part of a conversation grow no longer. Raises `StoreError`."""
+    with open_writing(path) as file, file.transaction():
+        for row in _rows(file, tenant, name)[-1:]:
+            write_part(file, replace(row, content=row.content | {GROWING: False}))
+
+
+def _rows(file: MemoryFile, tenant: str, name: str) -> list[WaitingPart]:
+    """Return the parts that were kept here, oldest first."""
+    return [row for row in read_parts_of(file, tenant, name) if "chains" in row.content]
+
+
+def _count_repeated(messages: Sequence[Message], chains: Sequence[str]) -> int:
+    """Return how many of the messages are those that the conversation ends with."""
+    before = ["", *chains]
+    for start in range(max(0, len(chains) - len(messages)), len(chains)):
+        size = len(chains) - start
+        if chains_of(messages[:1], before[start]) == [chains[start]] and (
+            chains_of(messages[:size], before[start]) == chains[start:]
+        ):
+            return size
+    return 0
+
+
+def _grown(
+    last: WaitingPart | None,
+    found: Cut,
+    options: IngestOptions,
+    marks: Mapping[str, list[str]],
+    now: str,
+) -> Iterator[WaitingPart]:
+    """Yield the rows to write: the last one, if it still waits, with new messages, and new ones.
+
+    marks: the hashes of all new messages, and the ids of those that have one.
+    """
+    new = [message for part in found.parts for message in part.new]
+    if not new:
+        return
+    earlier = [] if last is None else list(waiting_part(last).messages)
+    wanted = [message for message in earlier if message.is_new]
+    name = found.conversation.name
+    if last is None or last.state != "waiting" or not last.content[GROWING]:
+        last, wanted = None, []
+    kept = {mark: [*(last.content[mark] if last else ()), *marks[mark]] for mark in marks}
+    for messages in pack([*wanted, *new], [*earlier, *new]):
+        row = last or WaitingPart(new_id(), options.tenant, name, {}, _WHY, now)
+        part = Part(name, FORMAT, name, options.tenant, messages, options, row.id)
+        yield replace(row, content=as_waiting(part) | kept | {GROWING: True})
+        last, kept = None, {mark: [] for mark in kept}
+
+
+def _count_turns(file: MemoryFile, tenant: str, rows: Sequence[WaitingPart]) -> int:
+    """Return how many turns are unread, without one that has no answer yet."""
+    roles = {
+        message.chain: message.message.role
+        for row in rows
+        if row.state == "waiting"
+        for message in waiting_part(row).new
+    }
+    read = read_chains(file, tenant, list(roles))
+    unread = [role for chain, role in roles.items() if chain not in read]
+    return unread.count("user") - (unread[-1:] == ["user"])
