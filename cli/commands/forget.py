@@ -71,7 +71,8 @@ def forget_(
             "--dry-run", allow_from_autoenv=False, help="Show what would go, and change nothing."
         ),
     ] = False,
-    yes: Annotated[
+    # Named so that the key `yes` of a config file, for 'undo', does not confirm.
+    confirmed: Annotated[
         bool,
         typer.Option("--yes", allow_from_autoenv=False, help="Do not ask for confirmation."),
     ] = False,
@@ -93,7 +94,7 @@ def forget_(
     _refuse_unclear(memory, matching)
     if not rehearse:
         place.refuse_changes()
-        if not yes and not sees_questions(output):
+        if not confirmed and not sees_questions(output):
             raise typer.BadParameter(f"{_IRREVERSIBLE} Pass --yes to confirm, or --dry-run first.")
 
     def find(opened: MemoryFile) -> Forgettable:
@@ -106,7 +107,7 @@ def forget_(
         return
     if not shown.is_over:
         refuse_derived(shown, derived)
-        if not yes:
+        if not confirmed:
             output.show("\n".join(_plan(shown)))
             gone = len(shown.memories) + len(shown.derived)
             these = counted(gone, "memory", "memories")
