@@ -41,7 +41,8 @@ def list_(
 
     wanted = only.chosen()
     with place.reading() as memory_file, open_reading(memory_file) as opened:
-        select_tenants(opened, wanted.tenants)
+        if wanted.tenants:
+            select_tenants(opened, wanted.tenants)
         state = None if status == "any" else status
         count, memories = list_memories(opened, wanted, state, contains, limit or -1)
     output = Output(json, quiet)
