@@ -40,6 +40,18 @@ class Budget:
 
 
 @dataclass(frozen=True)
+class Untouched:
+    """Memories that a run leaves unchanged because of what they are, and what to do about it."""
+
+    # Why, as the end of a sentence that begins with their number.
+    why: str
+    hint: str
+    names: tuple[str, ...]
+    # Whether a model may change them.
+    is_for_model: bool = False
+
+
+@dataclass(frozen=True)
 class Place:
     """A memory file as a command works on it.
 
@@ -110,6 +122,10 @@ class Place:
     def too_full(self) -> str | None:
         """Return a sentence if it holds more than its agent loads."""
         return None
+
+    def untouched(self) -> Sequence[Untouched]:
+        """Return which memories a run leaves unchanged because of what they are."""
+        return ()
 
     def dead_links(self) -> frozenset[str]:
         """Return the names that it links to and does not have."""

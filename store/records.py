@@ -20,6 +20,8 @@ LAYERS: tuple[Layer, ...] = get_args(Layer)
 # The observation time of memories without one, from other agents' files. It sorts before all
 # others, and does not order such memories among each other.
 UNDATED = "1970-01-01T00:00:00+00:00"
+# The value of `form` in the metadata of memories that an agent keeps as files of Markdown.
+MARKDOWN = "markdown"
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,11 @@ class Memory:
     def expired(self, now: str) -> bool:
         """Whether it has expired at `now`."""
         return self.expires_at is not None and self.expires_at <= now
+
+    @property
+    def is_note(self) -> bool:
+        """Whether it is Markdown of several lines, which are kept, and whose headings count."""
+        return self.metadata.get("form") == MARKDOWN and "\n" in self.content
 
 
 # In the order of the table.

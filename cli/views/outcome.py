@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from slowwave.consolidation.running.outcome import Outcome
     from slowwave.consolidation.writing.writer import Writer
     from slowwave.store.memories import Counts
-    from slowwave.store.places import Budget
+    from slowwave.store.places import Budget, Untouched
 
 # How many memories that were left out are named, and how many characters of a suspicious one.
 _MAX_NAMED = 5
@@ -161,6 +161,20 @@ def budget_as_text(before: Budget | None, after: Budget | None) -> Iterator[str]
         now = "" if after.used == before.used else f", {after.used:,} now"
         yield ""
         yield f"Its agent takes {after.most:,} {after.unit}: it had {before.used:,}{now}."
+
+
+def untouched_as_json(untouched: Sequence[Untouched]) -> list[dict[str, Any]]:
+    """Return which memories of another agent's file stay because of what they are."""
+    return list(map(vars, untouched))
+
+
+def untouched_as_text(untouched: Sequence[Untouched], has_model: bool) -> list[str]:
+    """Return the same as a paragraph; nothing if none does."""
+    lines = []
+    for kind in untouched:
+        if not (kind.is_for_model and has_model):
+            lines.append(f"  {len(kind.names):,} {kind.why} ({_named(kind.names)}). {kind.hint}")
+    return ["", "\n".join(["Left unchanged:", *map(clean, lines)])] if lines else []
 
 
 def _headline(outcome: Outcome, file: Path, dry_run: bool) -> str:

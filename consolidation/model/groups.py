@@ -40,12 +40,17 @@ class Group:
     left_out: tuple[LeftOut, ...]
 
     @classmethod
-    def of(cls, stated: StatedGroup, ids: Mapping[str, str]) -> Group:
-        """Return a stated group. ids: the memories' ids by the short ids of the prompt."""
+    def of(cls, stated: StatedGroup, ids: Mapping[str, str], notes: Collection[str]) -> Group:
+        """Return a stated group, on one line unless one of its memories is a note.
+
+        ids: the memories' ids by the short ids of the prompt. notes: the ids of notes.
+        """
+        named = tuple(dict.fromkeys(ids.get(short, short) for short in stated.ids))
+        has_lines = not set(named).isdisjoint(notes)
         return cls(
             stated.operation,
-            tuple(dict.fromkeys(ids.get(short, short) for short in stated.ids)),
-            " ".join(stated.text.split()),
+            named,
+            stated.text.strip() if has_lines else " ".join(stated.text.split()),
             tuple(
                 LeftOut(ids.get(omitted.id, omitted.id), omitted.words, omitted.why)
                 for omitted in stated.left_out

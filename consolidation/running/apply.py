@@ -16,7 +16,15 @@ from slowwave.store.kept_form import KEPT
 from slowwave.store.ledger import Decision, keep_decision
 from slowwave.store.memories import read_memories
 from slowwave.store.proposal_changes import ProposalChanges
-from slowwave.store.records import LAYERS, Memory, content_hash, json_text, timestamp, to_row
+from slowwave.store.records import (
+    LAYERS,
+    MARKDOWN,
+    Memory,
+    content_hash,
+    json_text,
+    timestamp,
+    to_row,
+)
 
 from .kept_proposal import to_json
 from .run_in_file import RunRecord
@@ -220,7 +228,7 @@ def _build_memory(run: RunRecord, proposal: Proposal, sources: Sequence[Memory])
         source=None,
         session=None,
         tags=together["tags"],
-        metadata={"sessions": _all_sessions(sources)},
+        metadata={"sessions": _all_sessions(sources)} | _form_of(sources),
         content_hash=content_hash(proposal.draft.text),
         access_count=0,
         observed_at=together["observed_at"],
@@ -231,6 +239,10 @@ def _build_memory(run: RunRecord, proposal: Proposal, sources: Sequence[Memory])
         superseded_by=None,
         superseded_at=None,
     )
+
+
+def _form_of(sources: Sequence[Memory]) -> dict[str, str]:
+    return {"form": MARKDOWN} if any("form" in memory.metadata for memory in sources) else {}
 
 
 def _derived_id(run: RunRecord, proposal: Proposal) -> str:

@@ -15,6 +15,8 @@ from slowwave.consolidation.text.injection import commands
 from slowwave.consolidation.thresholds import WIDE_SIMILARITY
 from slowwave.store.records import UNDATED
 
+from .note_form import find_form_faults
+
 _MIN_LEAVING = 2
 
 
@@ -31,7 +33,11 @@ def find_faults(proposal: Proposal, sources: Sequence[Source]) -> list[str]:
         return list(_structure_faults(proposal, sources))
     if not text.strip():
         return ["the text is empty"]
-    return [*_structure_faults(proposal, sources), *find_text_faults(text, sources)]
+    return [
+        *_structure_faults(proposal, sources),
+        *find_text_faults(text, sources),
+        *find_form_faults(proposal, sources),
+    ]
 
 
 def find_text_faults(text: str, sources: Sequence[Source]) -> list[str]:

@@ -13,7 +13,7 @@ from slowwave.store.errors import ChangedSince
 from slowwave.store.exchange import new_memory
 from slowwave.store.file import MemoryFile
 from slowwave.store.memories import add_memories, read_memories
-from slowwave.store.records import UNDATED, Memory, content_hash, json_text, timestamp
+from slowwave.store.records import MARKDOWN, UNDATED, Memory, content_hash, json_text, timestamp
 from slowwave.store.undo.undo import undo_proposal_in_savepoint
 
 from .links import link, read_links, unlink
@@ -47,6 +47,7 @@ def pull(file: MemoryFile, records: Sequence[Record], now: datetime) -> Pulled:
     _follow_rewritten(file, entries)
     pulled = Pulled()
     _archive_deleted(file, entries, now, pulled)
+    _follow_pins(file, entries)
     links = read_links(file)
     known = set(links.values())
     # Active memories without an entry: a killed run may have written them.
@@ -127,6 +128,24 @@ def _archive_deleted(
     pulled.gone = len(active)
 
 
+def _follow_pins(file: MemoryFile, entries: Mapping[str, Record]) -> None:
+    """Update whether unchanged memories are pinned, and their form: others may link to one by now.
+
+    What a run has changed stays as it left it, so that it can be undone.
+    """
+    changed = "SELECT row_key ->> '$.id' FROM journal WHERE table_name = 'memories'"
+    journaled = {memory_id for (memory_id,) in file.db.conn.execute(changed)}
+    links = read_links(file)
+    for memory in read_memories(file, sorted(links.keys() - journaled)):
+        record = entries.get(links[memory.id])
+        if record is None or memory.status != "active":
+            continue
+        wanted = int(record.pinned), json_text(memory.metadata | _form_of(record))
+        if wanted != (int(memory.pinned), json_text(memory.metadata)):
+            sql = "UPDATE memories SET pinned = ?, metadata = ? WHERE id = ?"
+            file.db.conn.execute(sql, [*wanted, memory.id])
+
+
 def _without_source(
     file: MemoryFile, gone: Sequence[str], entries: Mapping[str, Record]
 ) -> Iterator[tuple[str, str]]:
@@ -202,4 +221,9 @@ def _fields(record: Record) -> dict[str, object]:
         "pinned": record.pinned,
         "session": record.session,
         "observed_at": record.observed_at or UNDATED,
+        "metadata": _form_of(record),
     }
+
+
+def _form_of(record: Record) -> dict[str, str]:
+    return {"form": MARKDOWN} if record.is_markdown else {}
