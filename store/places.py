@@ -33,6 +33,8 @@ class Budget:
     unit: str
     # Whether its agent refuses a fuller file; else it only leaves the rest unread.
     is_hard: bool = False
+    # The tokens of it that each session of its agent loads.
+    tokens: int = 0
 
     def of(self, text: str) -> int:
         """Return how much of it a text takes."""
@@ -49,6 +51,16 @@ class Untouched:
     names: tuple[str, ...]
     # Whether a model may change them.
     is_for_model: bool = False
+
+
+@dataclass(frozen=True)
+class Repeated:
+    """A statement that is in several places."""
+
+    # As in the first place; the others say no more.
+    text: str
+    # Names of files, with the heading where there is one.
+    places: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -125,6 +137,10 @@ class Place:
 
     def untouched(self) -> Sequence[Untouched]:
         """Return which memories a run leaves unchanged because of what they are."""
+        return ()
+
+    def repeated(self) -> Sequence[Repeated]:
+        """Return what is said in several places that no run joins."""
         return ()
 
     def dead_links(self) -> frozenset[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from slowwave.consolidation.running.outcome import Outcome
     from slowwave.consolidation.writing.writer import Writer
     from slowwave.store.memories import Counts
-    from slowwave.store.places import Budget, Untouched
 
 # How many memories that were left out are named, and how many characters of a suspicious one.
 _MAX_NAMED = 5
@@ -146,35 +145,6 @@ def _last_remarks(
         *purged_as_text(outcome.purged, dry_run, path, verbose),
         *([clean(f"As it was before: {outcome.backup}")] if outcome.backup else []),
     ]
-
-
-def budget_as_json(before: Budget | None, after: Budget | None) -> dict[str, Any]:
-    """Return how full another agent's file was and is; nothing if it has no limit."""
-    if before is None or after is None:
-        return {}
-    return {"budget": asdict(after) | {"before": before.used}}
-
-
-def budget_as_text(before: Budget | None, after: Budget | None) -> Iterator[str]:
-    """Yield how full another agent's file was and is; nothing if it has no limit."""
-    if before is not None and after is not None:
-        now = "" if after.used == before.used else f", {after.used:,} now"
-        yield ""
-        yield f"Its agent takes {after.most:,} {after.unit}: it had {before.used:,}{now}."
-
-
-def untouched_as_json(untouched: Sequence[Untouched]) -> list[dict[str, Any]]:
-    """Return which memories of another agent's file stay because of what they are."""
-    return list(map(vars, untouched))
-
-
-def untouched_as_text(untouched: Sequence[Untouched], has_model: bool) -> list[str]:
-    """Return the same as a paragraph; nothing if none does."""
-    lines = []
-    for kind in untouched:
-        if not (kind.is_for_model and has_model):
-            lines.append(f"  {len(kind.names):,} {kind.why} ({_named(kind.names)}). {kind.hint}")
-    return ["", "\n".join(["Left unchanged:", *map(clean, lines)])] if lines else []
 
 
 def _headline(outcome: Outcome, file: Path, dry_run: bool) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from slowwave.store.errors import FileHeld, UnusableFile
-from slowwave.store.places import Budget, Untouched
+from slowwave.store.places import Budget, Repeated, Untouched
 
 if TYPE_CHECKING:
     from .lent_model import LentModel
@@ -186,6 +186,10 @@ class Format(ABC):
 
     def untouched(self, path: Path) -> list[Untouched]:
         """Return which memories a run leaves unchanged because of what they are."""
+        return []
+
+    def repeated(self, path: Path) -> list[Repeated]:
+        """Return what a file says in several places that no run joins."""
         return []
 
     def dead_links(self, path: Path) -> frozenset[str]:

@@ -16,8 +16,9 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
+from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.store.errors import StoreError
-from slowwave.store.places import Budget, Untouched
+from slowwave.store.places import Budget, Repeated, Untouched
 from slowwave.store.records import timestamp
 from slowwave.store.sidecar import sync_folder
 
@@ -44,6 +45,7 @@ from .claude_code_files import (
     refuse_another_version,
     with_hook,
 )
+from .claude_code_repeated import find_repeated
 from .claude_code_untouched import find_untouched
 from .text_file import decoded, lines_of, read_bytes, write_in_place
 
@@ -83,6 +85,13 @@ class ClaudeCode(Format):
         """Return which files stay because of their type, of links to them, or of their form."""
         try:
             return find_untouched(path)
+        except (OSError, Unreadable):
+            return []
+
+    def repeated(self, path: Path) -> list[Repeated]:
+        """Return what several memories, or one and the project's instructions, say."""
+        try:
+            return find_repeated(path)
         except (OSError, Unreadable):
             return []
 
@@ -301,9 +310,12 @@ def _index_line(file: File) -> str:
 
 def _budgets(index: str) -> tuple[Budget, Budget]:
     """Return how full an index is, in lines and in bytes."""
+    lines, size = lines_of(index), index.encode()
+    loaded = "".join(lines[:_MAX_LINES]).encode()[:_MAX_BYTES].decode(errors="ignore")
+    tokens = count_tokens(loaded)
     return (
-        Budget(len(lines_of(index)), _MAX_LINES, "lines"),
-        Budget(len(index.encode()), _MAX_BYTES, "bytes"),
+        Budget(len(lines), _MAX_LINES, "lines", tokens=tokens),
+        Budget(len(size), _MAX_BYTES, "bytes", tokens=tokens),
     )
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import typer
 
 from slowwave.store.errors import StoreError
-from slowwave.store.places import Address, Budget, Place, PlaceKind, Untouched, changed
+from slowwave.store.places import Address, Budget, Place, PlaceKind, Repeated, Untouched, changed
 
 if TYPE_CHECKING:
     from slowwave.store.file import MemoryFile
@@ -124,6 +124,10 @@ class MirroredPlace(Place):
     def untouched(self) -> Sequence[Untouched]:
         """Return which memories a run leaves unchanged because of what they are."""
         return self.mirror.format.untouched(self.named)
+
+    def repeated(self) -> Sequence[Repeated]:
+        """Return what is said in several places that no run joins."""
+        return self.mirror.format.repeated(self.named)
 
     def dead_links(self) -> frozenset[str]:
         """Return the names that it links to and that do not exist."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from agents_files import chosen_steps, killed
@@ -16,7 +17,9 @@ from model_server import Answer, Asked, answering, approval, group, groups
 from texts import sources
 
 from slowwave.consolidation.model import prompts
+from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.extensions.formats.claude_code_files import parsed
+from slowwave.extensions.formats.find import project_of
 
 NOTES = {
     "database-tests": """Integration tests of orders-api need a real Postgres.
@@ -90,7 +93,7 @@ def joining(text: str) -> Callable[[Asked], Answer]:
     return write
 
 
-def maintained(cli: Cli, folder: Path, text: str) -> dict[str, object]:
+def maintained(cli: Cli, folder: Path, text: str) -> dict[str, Any]:
     """Maintain a folder with a model that writes a text, and return the report."""
     with served(answering(joining(text), approval)) as options:
         ended = cli("maintain", folder, "--format", "claude-code", "--json", *options)
@@ -134,7 +137,7 @@ def test_a_text_that_loses_or_invents_a_link_a_heading_or_code_is_rejected(
 ) -> None:
     before = content(folder)["no-mocks.md"]
     report = maintained(cli, folder, text)
-    (rejected,) = [each for each in report["proposals"] if each["state"] == "rejected"]  # type: ignore[attr-defined] # JSON
+    (rejected,) = [each for each in report["proposals"] if each["state"] == "rejected"]
     assert fault in rejected["why"]
     assert content(folder)["no-mocks.md"] == before
 
@@ -218,3 +221,69 @@ def test_any_text_is_read_as_it_was_written_and_every_other_field_stays(
     assert after.body == text.strip()
     assert after.fields == {**before.fields, "description": "Short", "slowwave": "true"}
     assert after.with_text(text, "Short").encode() == after.content
+
+
+def test_the_report_names_what_stays_and_why_and_what_each_session_loads(
+    folder: Path, cli: Cli
+) -> None:
+    for name, more in {
+        "user": ("type: project", "type: user"),
+        "own": ("name: pipeline", "owner: H\nname: own"),
+    }.items():
+        text = (folder / "pipeline.md").read_text().replace(*more)
+        (folder / f"{name}.md").write_text(text.replace("CI of", f"The {name} of"))
+    (folder / "readme.md").write_text("No front matter.\n")
+    report = maintained(cli, folder, JOINED)
+    untouched = {kind["why"].split()[1]: kind["names"] for kind in report["untouched"]}
+    assert untouched == {
+        "type": ["user.md"],
+        "other": ["pipeline.md"],
+        "keys": ["own.md"],
+        "several": ["frozen-too.md", "no-mocks.md", "port-again.md", "ports.md"],
+        "the": ["readme.md"],
+    }
+    index = (folder / "MEMORY.md").read_text()
+    budget = report["budget"]
+    assert budget["tokens"] == count_tokens(index)
+    assert budget["tokens_before"] > budget["tokens"]
+    ended = cli("maintain", folder, "--dry-run")
+    assert f"Each session loads {budget['tokens']:,} tokens of it." in ended.out
+
+
+def test_what_memories_or_the_projects_instructions_say_as_well_is_named(
+    folder: Path, cli: Cli
+) -> None:
+    instructions = folder.parent / "CLAUDE.md"
+    instructions.write_text(
+        "# Rules\n\n- Integration tests of orders-api need a real Postgres.\n"
+        "- Be kind to\n  others.\n\n"
+        "```\nCI of orders-api runs these stages:\n```\n"
+    )
+    before = instructions.read_bytes()
+    report = cli("maintain", folder, "--dry-run", "--json").json
+    places = {tuple(sorted(statement["places"])) for statement in report["repeated"]}
+    assert ("CLAUDE.md (Rules)", "database-tests.md") in places
+    assert ("database-tests.md", "no-mocks.md") in places
+    assert ("port-again.md (Production)", "ports.md (Staging)") in places
+    assert not any("pipeline.md" in place for found in places for place in found)
+    assert instructions.read_bytes() == before
+
+
+def test_the_project_of_a_folder_is_found_by_its_name(tmp_path: Path) -> None:
+    project = tmp_path / "a.b" / "my-app"
+    project.mkdir(parents=True)
+    slug = "".join(letter if letter.isalnum() else "-" for letter in str(project.resolve()))
+    memory = tmp_path / "home" / ".claude" / "projects" / slug / "memory"
+    memory.mkdir(parents=True)
+    assert project_of(memory) == project.resolve()
+    assert project_of(project / ".claude" / "memory") == project.resolve()
+    assert project_of(memory.parent.with_name("-nowhere-at-all") / "memory") is None
+
+
+def test_an_index_that_a_session_does_not_load_whole_is_named(folder: Path, cli: Cli) -> None:
+    lines = "".join(f"- [N {at}](n{at}.md) — {'word ' * 60}\n" for at in range(100))
+    (folder / "MEMORY.md").write_text(lines)
+    ended = cli("maintain", folder, "--dry-run")
+    size = len(lines.encode())
+    assert f"takes 25,000 bytes: it has {size:,}." in ended.out
+    assert f"It does not read the last {size - 25_000:,}." in ended.out
