@@ -106,7 +106,11 @@ class WindowGroups:
         ids = tuple(sorted(set(group.ids).difference(staying_out)))
         sources = self.sources(ids)
         by_id = {source.id: source for source in sources}
-        lowest, mean = similarities([by_id[memory_id] for memory_id in ids])
+        if len(ids) > 1:
+            lowest, mean = similarities([by_id[memory_id] for memory_id in ids])
+            reason = f"{_REASONS[operation].format(len(ids))}, mean similarity {mean:.2f}"
+        else:
+            lowest, mean, reason = 1.0, 1.0, "a note repeats itself"
         hashes = tuple(self._hash[memory_id] for memory_id in ids)
         verbatim = any(source.text == group.text for source in sources)
         written_by, checked_by = (None, None) if verbatim else self._models.authors
@@ -123,7 +127,7 @@ class WindowGroups:
             topics=(),
             min_similarity=lowest,
             mean_similarity=mean,
-            reason=f"{_REASONS[operation].format(len(ids))}, mean similarity {mean:.2f}",
+            reason=reason,
             draft=Draft((claim,)),
             by_model=True,
             include_protected=self._window.include_protected,
@@ -139,7 +143,7 @@ class WindowGroups:
         unknown = [memory_id for memory_id in group.ids if memory_id not in self._source]
         if unknown:
             raise Unusable(f"it names an id that was not given: {unknown[0]}")
-        if len(group.ids) < _FEWEST:
+        if len(group.ids) < _FEWEST and not self._may_be_shortened(group):
             raise Unusable("it is a group of one memory")
         if len(group.ids) > MAX_SUPPORT:
             raise Unusable(f"it has more than {MAX_SUPPORT} ids")
@@ -149,6 +153,13 @@ class WindowGroups:
             if pair in self._window.apart:
                 texts = " | ".join(self._source[memory_id].text[:80] for memory_id in pair)
                 raise Unusable(f"a person took these two apart: {texts}")
+
+    def _may_be_shortened(self, group: Group) -> bool:
+        """Whether a group of one memory is a note to shorten, which is done once."""
+        return group.operation in ("merge", "synthesize") and all(
+            self._source[memory_id].is_note and memory_id not in self._window.derived
+            for memory_id in group.ids
+        )
 
     def _outcome(self, group: Group, willing: Collection[str]) -> tuple[Operation, str | None]:
         """Return the operation of a group, and the memory that stays or grows.

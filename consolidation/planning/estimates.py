@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 TOKENS_OF_WRITING = 1_173
 TOKENS_OF_CHECKING = 785
 # What is added where notes are shown.
-TOKENS_OF_NOTES = 150
+TOKENS_OF_NOTES = 168
 # Id and quotes of a memory, and its share of the line with its day.
 TOKENS_A_MEMORY = 6
 # The prompt of a repair, and the keys of one group.

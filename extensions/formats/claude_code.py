@@ -46,7 +46,7 @@ from .claude_code_files import (
     with_hook,
 )
 from .claude_code_repeated import find_repeated
-from .claude_code_untouched import find_untouched
+from .claude_code_untouched import find_untouched, long_lines
 from .text_file import decoded, lines_of, read_bytes, write_in_place
 
 # "[since 2026-02-09] " before a text that is true since then.
@@ -84,7 +84,11 @@ class ClaudeCode(Format):
     def untouched(self, path: Path) -> list[Untouched]:
         """Return which files stay because of their type, of links to them, or of their form."""
         try:
-            return find_untouched(path)
+            budget = self.budget(path)
+            too_long = None
+            if budget is not None and budget.unit == "bytes":
+                too_long = long_lines(path, budget.used - budget.most)
+            return [*find_untouched(path), *([] if too_long is None else [too_long])]
         except (OSError, Unreadable):
             return []
 

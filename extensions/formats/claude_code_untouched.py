@@ -7,7 +7,19 @@ from pathlib import Path
 
 from slowwave.store.places import Untouched
 
-from .claude_code_files import VERSION, File, linked_in, memories_in, other_files
+from .claude_code_files import (
+    INDEX,
+    VERSION,
+    File,
+    linked_in,
+    listed_name,
+    memories_in,
+    other_files,
+)
+from .text_file import decoded, read_bytes
+
+# Bytes of a line of the index that its title and a short text need.
+_SHORT_LINE = 150
 
 
 def find_untouched(folder: Path) -> list[Untouched]:
@@ -46,6 +58,27 @@ def find_untouched(folder: Path) -> list[Untouched]:
         ),
     ]
     return [untouched for untouched in found if untouched.names]
+
+
+def long_lines(folder: Path, excess: int) -> Untouched | None:
+    """Return the memories with the longest lines in the index, enough to shorten it by a number.
+
+    None if no shorter lines would do: then only fewer memories help.
+    """
+    lines = decoded(read_bytes(folder / INDEX), folder / INDEX).splitlines()
+    listed = [(len(line.encode()), name) for line in lines if (name := listed_name(line))]
+    chosen = []
+    for size, name in sorted(listed, reverse=True):
+        if excess > 0 and size > _SHORT_LINE:
+            chosen.append(name)
+            excess -= size - _SHORT_LINE
+    if excess > 0:
+        return None
+    return Untouched(
+        f"with the longest lines in {INDEX}, of which a session does not load the end",
+        "Let Claude Code shorten these lines: the files themselves keep the details.",
+        tuple(chosen),
+    )
 
 
 def _taken(

@@ -323,7 +323,7 @@ def test_an_undo_says_which_links_of_the_agent_lead_nowhere_afterwards(
     made = "ask-before-each-release"
     linking = f"See [[{made}]] and [[nowhere]].\n"
     (folder / "notes.md").write_text(linking)
-    ended = cli("undo", folder, "run-1")
+    ended = cli("undo", folder)
     assert ended.code == 0, ended.err
     assert f"is broken now: {made}\n" in ended.err
     assert "now: nowhere" not in ended.err

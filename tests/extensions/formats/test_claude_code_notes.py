@@ -157,6 +157,31 @@ def test_without_a_model_only_equal_notes_are_merged_and_the_rest_is_named(
     assert content(folder) == before
 
 
+def test_a_note_that_repeats_itself_is_shortened_once(folder: Path, cli: Cli) -> None:
+    long = (
+        "Deploys of orders-api are frozen until 12 February 2026.\n\n- They are frozen: the audit."
+    )
+    (folder / "frozen.md").write_text(
+        (folder / "frozen.md").read_text().replace(NOTES["frozen"], long)
+    )
+    before = content(folder)
+    short = "Deploys of orders-api are frozen until 12 February 2026: the audit."
+
+    def write(asked: Asked) -> Answer:
+        found = [memory for memory in asked.memories if "They are frozen" in memory.text]
+        return groups(*(group("synthesize", [memory], short) for memory in found))
+
+    with served(answering(write, approval)) as options:
+        command = ("maintain", folder, "--format", "claude-code", "--json", *options)
+        (shortened,) = cli(*command).json["proposals"]
+        assert shortened["state"] == "applied"
+        assert shortened["reason"] == "a note repeats itself"
+        assert (folder / "frozen.md").read_text().endswith(f"\n---\n\n{short}\n")
+        assert cli(*command).json["proposals"] == []
+    assert cli("undo", folder).code == 0
+    assert content(folder) == before
+
+
 def test_a_model_is_told_about_notes_only_where_it_is_shown_one(folder: Path, cli: Cli) -> None:
     told: list[str] = []
 
@@ -287,3 +312,7 @@ def test_an_index_that_a_session_does_not_load_whole_is_named(folder: Path, cli:
     size = len(lines.encode())
     assert f"takes 25,000 bytes: it has {size:,}." in ended.out
     assert f"It does not read the last {size - 25_000:,}." in ended.out
+    report = cli("maintain", folder, "--dry-run", "--json").json
+    (long,) = [kind for kind in report["untouched"] if "longest lines" in kind["why"]]
+    longest = len(lines.splitlines()[-1].encode()) - 150
+    assert (len(long["names"]) - 1) * longest < size - 25_000 <= len(long["names"]) * longest
