@@ -35,11 +35,19 @@ class Source:
     vector: NDArray[np.float32]
     # As in `Memory`.
     is_note: bool = False
+    is_linked: bool = False
 
     @classmethod
     def of(cls, memory: Memory, vector: NDArray[np.float32]) -> Source:
         """Return a memory with its vector."""
-        return cls(memory.id, memory.content, memory.observed_at, vector, memory.is_note)
+        return cls(
+            memory.id,
+            memory.content,
+            memory.observed_at,
+            vector,
+            memory.is_note,
+            memory.is_linked,
+        )
 
 
 @dataclass(frozen=True)

@@ -67,6 +67,14 @@ class Memory:
         """Whether it is Markdown of several lines, which are kept, and whose headings count."""
         return self.metadata.get("form") == MARKDOWN and "\n" in self.content
 
+    @property
+    def is_linked(self) -> bool:
+        """Whether it is only pinned because others link to its place in another agent's file.
+
+        A new text may be written there, but the place must not be given up.
+        """
+        return self.pinned and self.metadata.get("linked") is True
+
 
 # In the order of the table.
 COLUMNS = tuple(field.name for field in fields(Memory))

@@ -92,6 +92,8 @@ class WindowGroups:
         self._refuse(group)
         willing = self._window.may_leave.difference(staying)
         operation, survivor = self._outcome(group, willing)
+        if survivor is None:
+            willing = willing.union(self._replaceable(set(group.ids).difference(staying)))
         leaving = tuple(
             sorted(
                 memory_id
@@ -153,6 +155,11 @@ class WindowGroups:
             if pair in self._window.apart:
                 texts = " | ".join(self._source[memory_id].text[:80] for memory_id in pair)
                 raise Unusable(f"a person took these two apart: {texts}")
+
+    def _replaceable(self, ids: Collection[str]) -> set[str]:
+        """Return the linked memory among these, if there is one: a new text takes its place."""
+        linked = {memory_id for memory_id in ids if self._source[memory_id].is_linked}
+        return linked if len(linked) == 1 else set()
 
     def _may_be_shortened(self, group: Group) -> bool:
         """Whether a group of one memory is a note to shorten, which is done once."""

@@ -131,6 +131,10 @@ def find_stale(result: Result, memories: Mapping[str, Memory]) -> str | None:
     if result.fault is not None:
         return result.fault
     proposal = result.proposal
+    leaving = [memories[memory_id] for memory_id in proposal.leaving if memory_id in memories]
+    linked = [memory.id for memory in leaving if memory.is_linked]
+    # A new text takes its place.
+    replaced = linked if proposal.survivor is None and len(linked) == 1 else []
     for memory_id, planned in zip(proposal.sources, proposal.source_hashes, strict=True):
         memory = memories.get(memory_id)
         if memory is None:
@@ -141,7 +145,12 @@ def find_stale(result: Result, memories: Mapping[str, Memory]) -> str | None:
             change = f"is {memory.status}"
         elif memory.tenant != proposal.tenant:
             change = "moved to another tenant"
-        elif memory_id in proposal.leaving and memory.protected and not proposal.include_protected:
+        elif (
+            memory_id in proposal.leaving
+            and memory.protected
+            and memory_id not in replaced
+            and not proposal.include_protected
+        ):
             change = "became human, pinned or core"
         else:
             continue
@@ -223,12 +232,12 @@ def _build_memory(run: RunRecord, proposal: Proposal, sources: Sequence[Memory])
         origin="human" if proposal.by_person else "consolidation",
         trust=derived_trust(memory.trust for memory in sources),
         importance=together["importance"],
-        pinned=False,
+        pinned=any(memory.is_linked for memory in sources if memory.id in proposal.leaving),
         generation=1 + max(memory.generation for memory in sources),
         source=None,
         session=None,
         tags=together["tags"],
-        metadata={"sessions": _all_sessions(sources)} | _form_of(sources),
+        metadata={"sessions": _all_sessions(sources)} | _marks_of(sources),
         content_hash=content_hash(proposal.draft.text),
         access_count=0,
         observed_at=together["observed_at"],
@@ -241,8 +250,10 @@ def _build_memory(run: RunRecord, proposal: Proposal, sources: Sequence[Memory])
     )
 
 
-def _form_of(sources: Sequence[Memory]) -> dict[str, str]:
-    return {"form": MARKDOWN} if any("form" in memory.metadata for memory in sources) else {}
+def _marks_of(sources: Sequence[Memory]) -> dict[str, Any]:
+    """Return what another agent's file needs to know of a text: its form, and links to it."""
+    form = {"form": MARKDOWN} if any("form" in memory.metadata for memory in sources) else {}
+    return form | ({"linked": True} if any(memory.is_linked for memory in sources) else {})
 
 
 def _derived_id(run: RunRecord, proposal: Proposal) -> str:

@@ -66,6 +66,8 @@ class Record:
     pinned: bool = False
     # Whether its lines and marks are Markdown.
     is_markdown: bool = False
+    # Whether it is only pinned because others link to it.
+    is_linked: bool = False
 
 
 @dataclass(frozen=True)

@@ -2,9 +2,9 @@
 
 Claude Code 2.1.330. A memory is a .md file whose front matter has a name, a description and a type;
 MEMORY.md has a line for each, which a session loads first. A text that replaces memories is written
-into the newest one's file, which keeps its name, its front matter and its line of the index, but
-for the description. New files are written first, then the index, then changed files; then files
-are deleted: an interruption loses nothing.
+into one's file, that which others link to or the newest. The file keeps its name, its front matter
+but for description and time, and its line of the index. New files are written first, then the
+index, then changed files; then files are deleted: an interruption loses nothing.
 """
 
 from __future__ import annotations
@@ -128,8 +128,8 @@ class _OpenFolder(OpenFile):
         self._index = read_bytes(index) if index.exists() else None
         self._lines = lines_of(decoded(self._index or b"", index))
         refuse_another_version(path, list(self._files.values()), self._lines)
-        linked = linked_in(path)
-        self.records = [file.record(linked) for file in self._files.values()]
+        self._linked = linked_in(path)
+        self.records = [file.record(self._linked) for file in self._files.values()]
         listed = set(map(listed_name, self._lines))
         self._unlisted = [
             file for file in self._files.values() if MARK in file.fields and file.name not in listed
@@ -232,7 +232,9 @@ class _OpenFolder(OpenFile):
         free = [file for file in replaced if file.name not in self._new]
         if not free:
             return self._create(new, lines)
-        return self._rewrite(max(free, key=lambda file: file.observed_at), new, replaced, lines)
+        # Links to a file keep their target.
+        kept = max(free, key=lambda file: (file.is_linked(self._linked), file.observed_at))
+        return self._rewrite(kept, new, replaced, lines)
 
     def _restore(self, image: Image, lines: list[str]) -> File:
         """Restore a file, and its line where it was, or after those that were above it."""
@@ -268,9 +270,9 @@ class _OpenFolder(OpenFile):
 
     def _rewrite(self, file: File, new: New, replaced: Sequence[File], lines: list[str]) -> File:
         """Replace the text of a file, and its line; its time stays if only that tells the day."""
-        hook = _hook(new.text)
+        hook, newest = _hook(new.text), max(source.observed_at for source in replaced)
         modified_ns = None if "modified" in file.fields else file.modified_ns
-        written = self._add(file.name, file.with_text(new.text, hook), modified_ns)
+        written = self._add(file.name, file.with_text(new.text, hook, newest), modified_ns)
         names = [listed_name(line) for line in lines]
         if file.name in names:
             lines[:] = [

@@ -23,6 +23,7 @@ _FRONT = re.compile(r"---\n(.*?)\n---\n(.*)", re.DOTALL)
 _FIELD = re.compile(r"[ \t]*([A-Za-z_]+):[ \t]*(.*?)[ \t]*$", re.MULTILINE)
 # A field with its further lines, which YAML indents.
 _DESCRIPTION = re.compile(r"^description:.*(?:\n[ \t]+.*)*$", re.MULTILINE)
+_MODIFIED = re.compile(r"^([ \t]*modified:[ \t]*).*$", re.MULTILINE)
 _LINK = re.compile(r"\[\[([^\]]+)\]\]")
 # The name of a file, with or without a path before it.
 _PATH = re.compile(r"[^\s/()\[\]<>`'\"]+\.md\b")
@@ -76,6 +77,7 @@ class File:
 
     def record(self, linked: set[str]) -> Record:
         """Return it as a memory. Links must keep their targets, so a linked file stays."""
+        is_linked = self.is_linked(linked)
         return Record(
             self.key,
             self.fields["type"],
@@ -83,14 +85,20 @@ class File:
             self.observed_at,
             self.fields.get("originSessionId"),
             "human" if self.is_users else "agent",
-            pinned=self.is_linked(linked) or self.has_unknown_keys,
+            pinned=is_linked or self.has_unknown_keys,
             is_markdown=True,
+            is_linked=is_linked and not self.has_unknown_keys,
         )
 
-    def with_text(self, text: str, description: str) -> str:
-        """Return its content with another text and description, marked as written by slowwave."""
+    def with_text(self, text: str, description: str, modified: str) -> str:
+        """Return its content with another text and description, marked as written by slowwave.
+
+        modified: when the text was observed, for a file that has such a time.
+        """
         front = self.content.decode()[len("---\n") :].partition("\n---\n")[0]
         front = _DESCRIPTION.sub(lambda _: f"description: {description}", front)
+        if self.observed_at != modified:
+            front = _MODIFIED.sub(lambda found: f"{found[1]}{modified}", front)
         if MARK not in self.fields:
             last = front.rpartition("\n")[2]
             front += f"\n{last[: len(last) - len(last.lstrip())]}{MARK}: true"

@@ -36,7 +36,7 @@ def find_untouched(folder: Path) -> list[Untouched]:
             files,
             lambda file: file.is_linked(linked),
             "that other files link to, and that are not removed",
-            "Duplicates may be merged into them. Remove a link to free its target.",
+            "Duplicates may be merged into them, and a model may rewrite one where it is.",
         ),
         _taken(
             files,

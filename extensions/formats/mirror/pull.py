@@ -23,6 +23,9 @@ from .push import read_successors
 # run after it use the same ids.
 _NAMESPACE = uuid.UUID("5e5c2a3e-7b1c-5d52-9f2a-1c6f6b0d8a41")
 
+# Keys of a memory's metadata that depend on the file.
+_MARKS = ("form", "linked")
+
 
 @dataclass
 class Pulled:
@@ -140,7 +143,8 @@ def _follow_pins(file: MemoryFile, entries: Mapping[str, Record]) -> None:
         record = entries.get(links[memory.id])
         if record is None or memory.status != "active":
             continue
-        wanted = int(record.pinned), json_text(memory.metadata | _form_of(record))
+        own = {key: value for key, value in memory.metadata.items() if key not in _MARKS}
+        wanted = int(record.pinned), json_text(own | _marks_of(record))
         if wanted != (int(memory.pinned), json_text(memory.metadata)):
             sql = "UPDATE memories SET pinned = ?, metadata = ? WHERE id = ?"
             file.db.conn.execute(sql, [*wanted, memory.id])
@@ -221,9 +225,10 @@ def _fields(record: Record) -> dict[str, object]:
         "pinned": record.pinned,
         "session": record.session,
         "observed_at": record.observed_at or UNDATED,
-        "metadata": _form_of(record),
+        "metadata": _marks_of(record),
     }
 
 
-def _form_of(record: Record) -> dict[str, str]:
-    return {"form": MARKDOWN} if record.is_markdown else {}
+def _marks_of(record: Record) -> dict[str, object]:
+    form: dict[str, object] = {"form": MARKDOWN} if record.is_markdown else {}
+    return form | ({"linked": True} if record.is_linked else {})

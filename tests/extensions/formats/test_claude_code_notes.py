@@ -205,6 +205,19 @@ def test_a_file_that_is_linked_since_the_last_run_stays(folder: Path, cli: Cli) 
     assert content(folder) == before
 
 
+def test_a_text_takes_the_place_of_the_note_that_others_link_to(folder: Path, cli: Cli) -> None:
+    (folder / "readme.md").write_text("See [[database-tests]].\n")
+    before = content(folder)
+    run = maintained(cli, folder, JOINED)["run"]
+    assert not (folder / "no-mocks.md").exists()
+    text = (folder / "database-tests.md").read_text()
+    assert text.endswith(
+        f"  modified: 2026-02-02T09:00:00+00:00\n  slowwave: true\n---\n\n{JOINED}\n"
+    )
+    assert cli("undo", folder, run).code == 0
+    assert content(folder) == before
+
+
 @pytest.mark.usefixtures("long_only")
 def test_a_kill_at_any_step_loses_no_note(
     folder: Path, cli: Cli, rounds: Callable[[int, int], int]
@@ -242,10 +255,11 @@ def test_any_text_is_read_as_it_was_written_and_every_other_field_stays(
     before = parsed("n.md", f"{front}\nText.\n".encode(), 0)
     if not text.strip():
         return
-    after = parsed("n.md", before.with_text(text, "Short").encode(), 0)
+    now = before.observed_at
+    after = parsed("n.md", before.with_text(text, "Short", now).encode(), 0)
     assert after.body == text.strip()
     assert after.fields == {**before.fields, "description": "Short", "slowwave": "true"}
-    assert after.with_text(text, "Short").encode() == after.content
+    assert after.with_text(text, "Short", now).encode() == after.content
 
 
 def test_the_report_names_what_stays_and_why_and_what_each_session_loads(
