@@ -22,6 +22,8 @@ LAYERS: tuple[Layer, ...] = get_args(Layer)
 UNDATED = "1970-01-01T00:00:00+00:00"
 # The value of `form` in the metadata of memories that an agent keeps as files of Markdown.
 MARKDOWN = "markdown"
+# The key in the metadata of a memory that others link to, in a mirror of an agent's files.
+LINKED = "slowwave_linked"
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,7 @@ class Memory:
 
         A new text may be written there, but the place must not be given up.
         """
-        return self.pinned and self.metadata.get("linked") is True
+        return self.pinned and self.metadata.get(LINKED) is True
 
 
 # In the order of the table.

@@ -18,6 +18,7 @@ from slowwave.store.memories import read_memories
 from slowwave.store.proposal_changes import ProposalChanges
 from slowwave.store.records import (
     LAYERS,
+    LINKED,
     MARKDOWN,
     Memory,
     content_hash,
@@ -221,7 +222,7 @@ def _build_memory(run: RunRecord, proposal: Proposal, sources: Sequence[Memory])
     kind = min(kinds, key=lambda name: (-kinds[name], name))
     if proposal.operation == "extract" and kind != "preference":
         kind = "instruction"
-    now, together = timestamp(run.now), _together(sources)
+    now, together, marks = timestamp(run.now), _together(sources), _marks_of(proposal, sources)
     return Memory(
         id=_derived_id(run, proposal),
         tenant=proposal.tenant,
@@ -232,12 +233,12 @@ def _build_memory(run: RunRecord, proposal: Proposal, sources: Sequence[Memory])
         origin="human" if proposal.by_person else "consolidation",
         trust=derived_trust(memory.trust for memory in sources),
         importance=together["importance"],
-        pinned=any(memory.is_linked for memory in sources if memory.id in proposal.leaving),
+        pinned=LINKED in marks,
         generation=1 + max(memory.generation for memory in sources),
         source=None,
         session=None,
         tags=together["tags"],
-        metadata={"sessions": _all_sessions(sources)} | _marks_of(sources),
+        metadata={"sessions": _all_sessions(sources)} | marks,
         content_hash=content_hash(proposal.draft.text),
         access_count=0,
         observed_at=together["observed_at"],
@@ -250,10 +251,11 @@ def _build_memory(run: RunRecord, proposal: Proposal, sources: Sequence[Memory])
     )
 
 
-def _marks_of(sources: Sequence[Memory]) -> dict[str, Any]:
+def _marks_of(proposal: Proposal, sources: Sequence[Memory]) -> dict[str, Any]:
     """Return what another agent's file needs to know of a text: its form, and links to it."""
-    form = {"form": MARKDOWN} if any("form" in memory.metadata for memory in sources) else {}
-    return form | ({"linked": True} if any(memory.is_linked for memory in sources) else {})
+    is_markdown = any(memory.metadata.get("form") == MARKDOWN for memory in sources)
+    is_linked = any(memory.is_linked for memory in sources if memory.id in proposal.leaving)
+    return ({"form": MARKDOWN} if is_markdown else {}) | ({LINKED: True} if is_linked else {})
 
 
 def _derived_id(run: RunRecord, proposal: Proposal) -> str:

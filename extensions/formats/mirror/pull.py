@@ -13,7 +13,15 @@ from slowwave.store.errors import ChangedSince
 from slowwave.store.exchange import new_memory
 from slowwave.store.file import MemoryFile
 from slowwave.store.memories import add_memories, read_memories
-from slowwave.store.records import MARKDOWN, UNDATED, Memory, content_hash, json_text, timestamp
+from slowwave.store.records import (
+    LINKED,
+    MARKDOWN,
+    UNDATED,
+    Memory,
+    content_hash,
+    json_text,
+    timestamp,
+)
 from slowwave.store.undo.undo import undo_proposal_in_savepoint
 
 from .links import link, read_links, unlink
@@ -24,7 +32,7 @@ from .push import read_successors
 _NAMESPACE = uuid.UUID("5e5c2a3e-7b1c-5d52-9f2a-1c6f6b0d8a41")
 
 # Keys of a memory's metadata that depend on the file.
-_MARKS = ("form", "linked")
+_MARKS = ("form", LINKED)
 
 
 @dataclass
@@ -231,4 +239,4 @@ def _fields(record: Record) -> dict[str, object]:
 
 def _marks_of(record: Record) -> dict[str, object]:
     form: dict[str, object] = {"form": MARKDOWN} if record.is_markdown else {}
-    return form | ({"linked": True} if record.is_linked else {})
+    return form | ({LINKED: True} if record.is_linked else {})
