@@ -57,7 +57,7 @@ class Untouched:
 class Repeated:
     """A statement that is in several places."""
 
-    # As in the first place; the others say no more.
+    # As in the first place; it contains what the others say.
     text: str
     # Names of files, with the heading where there is one.
     places: tuple[str, ...]

@@ -337,7 +337,7 @@ def _hook(text: str) -> str:
     That is its first line that is not a heading.
     """
     lines = [line for line in map(str.strip, text.splitlines()) if line]
-    told = next((line for line in lines if not line.startswith(("#", "```"))), lines[0])
-    line = _MARKS.sub("", " ".join(told.split())).replace("**", "")
+    first = next((line for line in lines if not line.startswith(("#", "```"))), lines[0])
+    line = _MARKS.sub("", " ".join(first.split())).replace("**", "")
     short = line if len(line) <= _MAX_HOOK else f"{line[: _MAX_HOOK - 1]}…"
     return short.replace(": ", " - ").replace(" #", " ").strip("-'\"[]{}&*!|>%@` ")
