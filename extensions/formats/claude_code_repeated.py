@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import combinations
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,7 +15,7 @@ from slowwave.consolidation.comparison.coverage import Coverage
 from slowwave.consolidation.comparison.normal_form import normal_form
 from slowwave.consolidation.facts.reading import read
 from slowwave.consolidation.text.density import without_fences
-from slowwave.consolidation.thresholds import MIN_WORDS, SHARED_WORDS
+from slowwave.consolidation.thresholds import COMMON_WORD, MIN_WORDS, SHARED_WORDS
 from slowwave.store.places import Repeated
 
 from .claude_code_files import memories_in
@@ -99,13 +98,17 @@ def repeated_in(statements: Sequence[Statement]) -> list[Repeated]:
 def _near(groups: Sequence[list[Statement]]) -> list[tuple[list[Statement], list[Statement]]]:
     """Return the pairs of groups of which the second may say what the first does."""
     stems = [read(group[0].text).stem_set for group in groups]
-    pairs = [
-        (groups[less], groups[more])
-        for pair in combinations(range(len(groups)), 2)
-        for less, more in (pair, pair[::-1])
-        if len(stems[less] & stems[more]) >= SHARED_WORDS * len(stems[less])
-        and groups[less][0].file != groups[more][0].file
-    ]
+    places_of: dict[str, list[int]] = {}
+    for place, found in enumerate(stems):
+        for stem in found:
+            places_of.setdefault(stem, []).append(place)
+    pairs = []
+    for less, found in enumerate(stems):
+        rare = [places_of[stem] for stem in found if len(places_of[stem]) <= COMMON_WORD]
+        for more in sorted({place for places in rare for place in places}):
+            is_near = len(found & stems[more]) >= SHARED_WORDS * len(found)
+            if is_near and groups[less][0].file != groups[more][0].file:
+                pairs.append((groups[less], groups[more]))
     return pairs[:_MAX_ASKED]
 
 
