@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from slowwave.store.records import Memory
+
 Operation = Literal["merge", "synthesize", "extract", "update"]
 OPERATIONS: tuple[Operation, ...] = ("merge", "synthesize", "extract", "update")
 # `Claim.written_by` of a claim that a person wrote.
@@ -31,6 +33,21 @@ class Source:
     text: str
     observed_at: str
     vector: NDArray[np.float32]
+    # As in `Memory`.
+    is_note: bool = False
+    is_linked: bool = False
+
+    @classmethod
+    def of(cls, memory: Memory, vector: NDArray[np.float32]) -> Source:
+        """Return a memory with its vector."""
+        return cls(
+            memory.id,
+            memory.content,
+            memory.observed_at,
+            vector,
+            memory.is_note,
+            memory.is_linked,
+        )
 
 
 @dataclass(frozen=True)

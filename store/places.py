@@ -33,10 +33,34 @@ class Budget:
     unit: str
     # Whether its agent refuses a fuller file; else it only leaves the rest unread.
     is_hard: bool = False
+    # The tokens of it that each session of its agent loads.
+    tokens: int = 0
 
     def of(self, text: str) -> int:
         """Return how much of it a text takes."""
         return len(text) if self.unit == "characters" else len(text.splitlines())
+
+
+@dataclass(frozen=True)
+class Untouched:
+    """Memories that a run leaves unchanged because of what they are, and what to do about it."""
+
+    # Why, as the end of a sentence that begins with their number.
+    why: str
+    hint: str
+    names: tuple[str, ...]
+    # Whether a model may change them.
+    is_for_model: bool = False
+
+
+@dataclass(frozen=True)
+class Repeated:
+    """A statement that is in several places."""
+
+    # As in the first place; it contains what the others say.
+    text: str
+    # Names of files, with the heading where there is one.
+    places: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -116,6 +140,14 @@ class Place:
     def too_full(self) -> str | None:
         """Return a sentence if it holds more than its agent loads."""
         return None
+
+    def untouched(self) -> Sequence[Untouched]:
+        """Return which memories a run leaves unchanged because of what they are."""
+        return ()
+
+    def repeated(self) -> Sequence[Repeated]:
+        """Return what is said in several places that no run joins."""
+        return ()
 
     def dead_links(self) -> frozenset[str]:
         """Return the names that it links to and does not have."""

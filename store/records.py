@@ -20,6 +20,10 @@ LAYERS: tuple[Layer, ...] = get_args(Layer)
 # The observation time of memories without one, from other agents' files. It sorts before all
 # others, and does not order such memories among each other.
 UNDATED = "1970-01-01T00:00:00+00:00"
+# The value of `form` in the metadata of memories that an agent keeps as files of Markdown.
+MARKDOWN = "markdown"
+# The key in the metadata of a memory that others link to, in a mirror of an agent's files.
+LINKED = "slowwave_linked"
 
 
 @dataclass(frozen=True)
@@ -65,6 +69,19 @@ class Memory:
     def expired(self, now: str) -> bool:
         """Whether it has expired at `now`."""
         return self.expires_at is not None and self.expires_at <= now
+
+    @property
+    def is_note(self) -> bool:
+        """Whether it is Markdown of several lines, which are kept, and whose headings count."""
+        return self.metadata.get("form") == MARKDOWN and "\n" in self.content
+
+    @property
+    def is_linked(self) -> bool:
+        """Whether it is only pinned because others link to its place in another agent's file.
+
+        A new text may be written there, but the place must not be given up.
+        """
+        return self.pinned and self.metadata.get(LINKED) is True
 
 
 # In the order of the table.

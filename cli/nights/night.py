@@ -19,7 +19,8 @@ from slowwave.cli.terminal.signals import signals_of_this_command
 from slowwave.cli.views.asked import routes_as_json
 from slowwave.cli.views.costs import cost_as_json, cost_as_text, estimate_cost
 from slowwave.cli.views.memory import ids_in, read_views
-from slowwave.cli.views.outcome import as_json, as_text, budget_as_json, budget_as_text
+from slowwave.cli.views.outcome import as_json, as_text
+from slowwave.cli.views.place import place_as_json, place_as_text
 from slowwave.cli.views.problems import (
     model_failure,
     tell_problems,
@@ -251,12 +252,12 @@ class Night:
             }
             found |= cost_as_json(cost)
             found["ways"] = routes_as_json(outcome, memory_file)
-            found |= budget_as_json(budget, place.budget())
+            found |= place_as_json(place, budget)
             return found | pages.as_json()
         if not self.output.quiet:
             shown = as_text(outcome, place.named, self.dry_run, writer, memory_file, self.verbose)
-            budgets = budget_as_text(budget, place.budget())
-            self.output.show(*shown, *budgets)
+            shown += place_as_text(place, budget, writer.model is not None)
+            self.output.show(*shown)
             if self.dry_run:
                 self.output.show(*cost_as_text(cost, self.concurrency))
             if failure is not None:

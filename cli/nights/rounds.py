@@ -27,7 +27,8 @@ from slowwave.cli.terminal.output import Output, clean, harmless_json, writing_t
 from slowwave.cli.terminal.progress_bars import shown_progress
 from slowwave.cli.terminal.signals import signals_of_this_command
 from slowwave.cli.views.asked import routes_as_json
-from slowwave.cli.views.outcome import as_json, as_text, budget_as_json, budget_as_text
+from slowwave.cli.views.outcome import as_json, as_text
+from slowwave.cli.views.place import place_as_json, place_as_text
 from slowwave.cli.views.problems import tell_problems, what_went_wrong
 from slowwave.cli.views.questions import given_as_json, given_as_text
 from slowwave.cli.views.wiki import refuse_unwritable_wiki, write_after_change
@@ -163,12 +164,11 @@ class Rounds:
         shown: list[RenderableType] = [*given_as_text(given, named)]
         code: int = Code.DONE
         if outcome is not None:
-            left = self._place.budget()
             night = as_json(outcome, str(named), False, writer)
             night["ways"] = routes_as_json(outcome, memory_file)
-            found["night"] = night | budget_as_json(budget, left)
+            found["night"] = night | place_as_json(self._place, budget)
             shown += as_text(outcome, named, False, writer, memory_file)
-            shown += budget_as_text(budget, left)
+            shown += place_as_text(self._place, budget, has_model=True)
             code = signals_of_this_command().code or OF_VERDICT[outcome.verdict]
             if unwritten is None:
                 failed = what_went_wrong(named, outcome)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from slowwave.consolidation.running.outcome import Outcome
     from slowwave.consolidation.writing.writer import Writer
     from slowwave.store.memories import Counts
-    from slowwave.store.places import Budget
 
 # How many memories that were left out are named, and how many characters of a suspicious one.
 _MAX_NAMED = 5
@@ -146,21 +145,6 @@ def _last_remarks(
         *purged_as_text(outcome.purged, dry_run, path, verbose),
         *([clean(f"As it was before: {outcome.backup}")] if outcome.backup else []),
     ]
-
-
-def budget_as_json(before: Budget | None, after: Budget | None) -> dict[str, Any]:
-    """Return how full another agent's file was and is; nothing if it has no limit."""
-    if before is None or after is None:
-        return {}
-    return {"budget": asdict(after) | {"before": before.used}}
-
-
-def budget_as_text(before: Budget | None, after: Budget | None) -> Iterator[str]:
-    """Yield how full another agent's file was and is; nothing if it has no limit."""
-    if before is not None and after is not None:
-        now = "" if after.used == before.used else f", {after.used:,} now"
-        yield ""
-        yield f"Its agent takes {after.most:,} {after.unit}: it had {before.used:,}{now}."
 
 
 def _headline(outcome: Outcome, file: Path, dry_run: bool) -> str:

@@ -40,12 +40,17 @@ class Group:
     left_out: tuple[LeftOut, ...]
 
     @classmethod
-    def of(cls, stated: StatedGroup, ids: Mapping[str, str]) -> Group:
-        """Return a stated group. ids: the memories' ids by the short ids of the prompt."""
+    def of(cls, stated: StatedGroup, ids: Mapping[str, str], notes: Collection[str]) -> Group:
+        """Return a stated group, on one line unless one of its memories is a note.
+
+        ids: the memories' ids by the short ids of the prompt. notes: the ids of notes.
+        """
+        named = tuple(dict.fromkeys(ids.get(short, short) for short in stated.ids))
+        has_lines = not set(named).isdisjoint(notes)
         return cls(
             stated.operation,
-            tuple(dict.fromkeys(ids.get(short, short) for short in stated.ids)),
-            " ".join(stated.text.split()),
+            named,
+            stated.text.strip() if has_lines else " ".join(stated.text.split()),
             tuple(
                 LeftOut(ids.get(omitted.id, omitted.id), omitted.words, omitted.why)
                 for omitted in stated.left_out
@@ -87,6 +92,8 @@ class WindowGroups:
         self._refuse(group)
         willing = self._window.may_leave.difference(staying)
         operation, survivor = self._outcome(group, willing)
+        if survivor is None:
+            willing = willing.union(self._replaceable(set(group.ids).difference(staying)))
         leaving = tuple(
             sorted(
                 memory_id
@@ -101,7 +108,11 @@ class WindowGroups:
         ids = tuple(sorted(set(group.ids).difference(staying_out)))
         sources = self.sources(ids)
         by_id = {source.id: source for source in sources}
-        lowest, mean = similarities([by_id[memory_id] for memory_id in ids])
+        if len(ids) > 1:
+            lowest, mean = similarities([by_id[memory_id] for memory_id in ids])
+            reason = _REASONS[operation].format(len(ids))
+        else:
+            lowest, mean, reason = 1.0, 1.0, "a note repeats itself"
         hashes = tuple(self._hash[memory_id] for memory_id in ids)
         verbatim = any(source.text == group.text for source in sources)
         written_by, checked_by = (None, None) if verbatim else self._models.authors
@@ -118,7 +129,7 @@ class WindowGroups:
             topics=(),
             min_similarity=lowest,
             mean_similarity=mean,
-            reason=_REASONS[operation].format(len(ids)),
+            reason=reason,
             draft=Draft((claim,)),
             by_model=True,
             include_protected=self._window.include_protected,
@@ -134,7 +145,7 @@ class WindowGroups:
         unknown = [memory_id for memory_id in group.ids if memory_id not in self._source]
         if unknown:
             raise Unusable(f"it names an id that was not given: {unknown[0]}")
-        if len(group.ids) < _FEWEST:
+        if len(group.ids) < _FEWEST and not self._may_be_shortened(group):
             raise Unusable("it is a group of one memory")
         if len(group.ids) > MAX_SUPPORT:
             raise Unusable(f"it has more than {MAX_SUPPORT} ids")
@@ -144,6 +155,18 @@ class WindowGroups:
             if pair in self._window.apart:
                 texts = " | ".join(self._source[memory_id].text[:80] for memory_id in pair)
                 raise Unusable(f"a person took these two apart: {texts}")
+
+    def _replaceable(self, ids: Collection[str]) -> set[str]:
+        """Return the linked memory among these, if there is one: a new text takes its place."""
+        linked = {memory_id for memory_id in ids if self._source[memory_id].is_linked}
+        return linked if len(linked) == 1 else set()
+
+    def _may_be_shortened(self, group: Group) -> bool:
+        """Whether a group of one memory is a note to shorten, which is done once."""
+        return group.operation in ("merge", "synthesize") and all(
+            self._source[memory_id].is_note and memory_id not in self._window.derived
+            for memory_id in group.ids
+        )
 
     def _outcome(self, group: Group, willing: Collection[str]) -> tuple[Operation, str | None]:
         """Return the operation of a group, and the memory that stays or grows.

@@ -164,8 +164,9 @@ class WindowDialogue:
         candidates: list[CheckedGroup] = []
         unproposed: list[Unproposed] = []
         taken: set[str] = set()
+        notes = [source.id for source in self._job.sources if source.is_note]
         for each in stated:
-            group = Group.of(each, ids)
+            group = Group.of(each, ids, notes)
             try:
                 if not taken.isdisjoint(group.ids):
                     raise Unusable("one of its ids is in another group already")

@@ -212,6 +212,8 @@ def _may_leave(view: TenantView, leaving: _Group, staying: _Group) -> bool:
         and view.is_fresh(leaving.rows[0])
         and view.is_fresh(staying.rows[0])
         and leaving.memory.trust <= staying.memory.trust
+        # A sentence of a note may hold only below its heading.
+        and not (leaving.memory.is_note or staying.memory.is_note)
         and leaving.sameness.names == staying.sameness.names
         and leaving.sameness.day in ("", staying.sameness.day)
         and not _are_separated(view, leaving, staying)

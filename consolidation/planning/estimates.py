@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 # schema, and the roles of the messages.
 TOKENS_OF_WRITING = 1_173
 TOKENS_OF_CHECKING = 785
+# What is added where notes are shown.
+TOKENS_OF_NOTES = 168
 # Id and quotes of a memory, and its share of the line with its day.
 TOKENS_A_MEMORY = 6
 # The prompt of a repair, and the keys of one group.
@@ -54,6 +56,8 @@ def estimate_window(sources: Sequence[Source]) -> Estimate:
     texts = sum(count_tokens(source.text) for source in sources)
     shown = texts + TOKENS_A_MEMORY * len(sources)
     answer = round(ANSWERED_SHARE * texts) + _TOKENS_AN_ID * len(sources)
+    if any(source.is_note for source in sources):
+        shown += TOKENS_OF_NOTES
     return Estimate(TOKENS_OF_WRITING + shown, answer + _TOKENS_AROUND_AN_ANSWER)
 
 

@@ -16,7 +16,16 @@ from slowwave.store.kept_form import KEPT
 from slowwave.store.ledger import Decision, keep_decision
 from slowwave.store.memories import read_memories
 from slowwave.store.proposal_changes import ProposalChanges
-from slowwave.store.records import LAYERS, Memory, content_hash, json_text, timestamp, to_row
+from slowwave.store.records import (
+    LAYERS,
+    LINKED,
+    MARKDOWN,
+    Memory,
+    content_hash,
+    json_text,
+    timestamp,
+    to_row,
+)
 
 from .kept_proposal import to_json
 from .run_in_file import RunRecord
@@ -123,6 +132,10 @@ def find_stale(result: Result, memories: Mapping[str, Memory]) -> str | None:
     if result.fault is not None:
         return result.fault
     proposal = result.proposal
+    leaving = [memories[memory_id] for memory_id in proposal.leaving if memory_id in memories]
+    linked = [memory.id for memory in leaving if memory.is_linked]
+    # A new text takes its place.
+    replaced = linked if proposal.survivor is None and len(linked) == 1 else []
     for memory_id, planned in zip(proposal.sources, proposal.source_hashes, strict=True):
         memory = memories.get(memory_id)
         if memory is None:
@@ -133,7 +146,12 @@ def find_stale(result: Result, memories: Mapping[str, Memory]) -> str | None:
             change = f"is {memory.status}"
         elif memory.tenant != proposal.tenant:
             change = "moved to another tenant"
-        elif memory_id in proposal.leaving and memory.protected and not proposal.include_protected:
+        elif (
+            memory_id in proposal.leaving
+            and memory.protected
+            and memory_id not in replaced
+            and not proposal.include_protected
+        ):
             change = "became human, pinned or core"
         else:
             continue
@@ -204,7 +222,7 @@ def _build_memory(run: RunRecord, proposal: Proposal, sources: Sequence[Memory])
     kind = min(kinds, key=lambda name: (-kinds[name], name))
     if proposal.operation == "extract" and kind != "preference":
         kind = "instruction"
-    now, joined = timestamp(run.now), joined_columns(sources)
+    now, joined, marks = timestamp(run.now), joined_columns(sources), _marks_of(proposal, sources)
     return Memory(
         id=_derived_id(run, proposal),
         tenant=proposal.tenant,
@@ -215,12 +233,12 @@ def _build_memory(run: RunRecord, proposal: Proposal, sources: Sequence[Memory])
         origin="human" if proposal.by_person else "consolidation",
         trust=derived_trust(memory.trust for memory in sources),
         importance=joined["importance"],
-        pinned=False,
+        pinned=LINKED in marks,
         generation=1 + max(memory.generation for memory in sources),
         source=None,
         session=None,
         tags=joined["tags"],
-        metadata={"sessions": all_sessions(sources)},
+        metadata={"sessions": all_sessions(sources)} | marks,
         content_hash=content_hash(proposal.draft.text),
         access_count=0,
         observed_at=joined["observed_at"],
@@ -231,6 +249,13 @@ def _build_memory(run: RunRecord, proposal: Proposal, sources: Sequence[Memory])
         superseded_by=None,
         superseded_at=None,
     )
+
+
+def _marks_of(proposal: Proposal, sources: Sequence[Memory]) -> dict[str, Any]:
+    """Return what another agent's file needs to know of a text: its form, and links to it."""
+    is_markdown = any(memory.metadata.get("form") == MARKDOWN for memory in sources)
+    is_linked = any(memory.is_linked for memory in sources if memory.id in proposal.leaving)
+    return ({"form": MARKDOWN} if is_markdown else {}) | ({LINKED: True} if is_linked else {})
 
 
 def _derived_id(run: RunRecord, proposal: Proposal) -> str:

@@ -119,7 +119,8 @@ def with_text(kept: Result, text: str, memories: Sequence[Memory]) -> Result:
             f"Proposal {proposal.id[:8]} writes no text: it keeps one of its memories unchanged.",
             "Approve or decline it.",
         )
-    wording = " ".join(text.split())
+    has_lines = any(memory.is_note for memory in memories)
+    wording = text.strip() if has_lines else " ".join(text.split())
     if len(wording) > MAX_CHARACTERS:
         raise StoreError(
             f"The text has {len(wording):,} characters; a memory has at most {MAX_CHARACTERS:,}.",

@@ -86,7 +86,7 @@ def _read_vectors(
     def sources_of(proposal: Proposal) -> list[Source]:
         found = [memories[memory_id] for memory_id in sorted(proposal.sources)]
         return [
-            Source(memory.id, memory.content, memory.observed_at, vector)
+            Source.of(memory, vector)
             for memory, vector in zip(found, vectors.of(found), strict=True)
         ]
 

@@ -12,6 +12,7 @@ from slowwave.consolidation.clustering.neighbours import Neighbours
 from slowwave.consolidation.clustering.stored_graph import StoredGraph, sign_of
 from slowwave.consolidation.facts.reading import Reading, read
 from slowwave.consolidation.proposals import Source
+from slowwave.consolidation.text.density import density_of, without_fences
 from slowwave.consolidation.thresholds import DUPLICATE_SIMILARITY
 from slowwave.consolidation.vectors.matrix import TextVectors
 from slowwave.store.lineage import Edge
@@ -70,10 +71,16 @@ class TenantView:
     def dense(self) -> frozenset[str]:
         """The ids of memories that stay verbatim: code, data, identifiers.
 
-        No model sees them, and no derived memory quotes a part of them.
+        No model sees them, and no derived memory quotes a part of them. The fenced code of notes
+        does not count: it is copied, and checked by a program.
         """
         memories = (*self.memories, *self.derived)
-        return frozenset(memory.id for memory in memories if self.features(memory).density.is_dense)
+        return frozenset(
+            memory.id
+            for memory in memories
+            if self.features(memory).density.is_dense
+            and not (memory.is_note and not density_of(without_fences(memory.content)).is_dense)
+        )
 
     @cached_property
     def verbatim_only(self) -> frozenset[str]:
@@ -186,7 +193,7 @@ class TenantView:
         """Return observed or derived memories as a writer sees them."""
         memories = [self.memory(memory_id) for memory_id in ids]
         return [
-            Source(memory.id, memory.content, memory.observed_at, vector)
+            Source.of(memory, vector)
             for memory, vector in zip(memories, self.vectors.of(memories), strict=True)
         ]
 

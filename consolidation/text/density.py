@@ -116,6 +116,17 @@ def density_of(text: str) -> Density:
     )
 
 
+def without_fences(text: str) -> str:
+    """Return the lines of a text outside its fenced code."""
+    kept, is_fenced = [], False
+    for line in text.splitlines():
+        is_mark = _FENCE.match(line) is not None
+        if not (is_fenced or is_mark):
+            kept.append(line)
+        is_fenced ^= is_mark
+    return "\n".join(kept)
+
+
 def _share(part: int, whole: int) -> float:
     return round(part / whole, 2)
 

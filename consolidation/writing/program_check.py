@@ -6,7 +6,8 @@ span of the text (`facts/`). A model checks the rest. The model is shown the fau
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from itertools import combinations
 
 from slowwave.consolidation.facts.lookup import find_missing, find_unsupported, names_of
@@ -16,6 +17,13 @@ from slowwave.consolidation.thresholds import WIDE_SIMILARITY
 from slowwave.store.records import UNDATED
 
 _MIN_LEAVING = 2
+# What is copied from a note in Markdown, never written.
+_PART = re.compile(
+    r"^(?P<fence>`{3,}|~{3,})[^\n]*\n.*?^(?P=fence)[ \t]*$"
+    r"|(?P<link>\[\[[^\]\n]+\]\]|\[[^\]\n]*\]\([^)\s]+\))"
+    r"|^(?P<heading>#{1,6}[ \t]+\S[^\n]*)$",
+    re.MULTILINE | re.DOTALL,
+)
 
 
 def find_faults(proposal: Proposal, sources: Sequence[Source]) -> list[str]:
@@ -31,7 +39,11 @@ def find_faults(proposal: Proposal, sources: Sequence[Source]) -> list[str]:
         return list(_structure_faults(proposal, sources))
     if not text.strip():
         return ["the text is empty"]
-    return [*_structure_faults(proposal, sources), *find_text_faults(text, sources)]
+    return [
+        *_structure_faults(proposal, sources),
+        *find_text_faults(text, sources),
+        *find_form_faults(proposal, sources),
+    ]
 
 
 def find_text_faults(text: str, sources: Sequence[Source]) -> list[str]:
@@ -43,6 +55,28 @@ def find_text_faults(text: str, sources: Sequence[Source]) -> list[str]:
     if commands(text):
         faults.append("it gives orders to its reader")
     return faults
+
+
+def find_form_faults(proposal: Proposal, sources: Sequence[Source]) -> Iterator[str]:
+    """Yield the faults of a draft's form, as sentences; none without a note among its sources.
+
+    A text has only headings, links and fenced code of its sources. It has all links and fenced code
+    of the notes that it replaces, unless the model lists them as left out.
+    """
+    notes = [source for source in sources if source.is_note]
+    if not notes:
+        return
+    text = proposal.draft.text
+    written = dict(_parts(text))
+    for part, kind in written.items():
+        if not any(part in _plain(source.text) for source in sources):
+            yield f'"{part}" ({kind}) is in none of the cited memories'
+    omitted = _plain(" ".join(left_out.words for left_out in proposal.left_out))
+    for note in notes:
+        for part, kind in _parts(note.text):
+            is_kept = part in written or kind == "heading" or part in omitted
+            if note.id in proposal.leaving and not is_kept:
+                yield f'the text lacks "{part}" ({kind}) of a memory that it replaces'
 
 
 def find_hints(proposal: Proposal, sources: Sequence[Source]) -> list[tuple[str, str]]:
@@ -105,3 +139,14 @@ def _are_connected(sources: Sequence[Source]) -> bool:
     for _ in sources:
         reached |= {end for pair in pairs if not reached.isdisjoint(pair) for end in pair}
     return len(reached) == len(sources)
+
+
+def _parts(text: str) -> Iterator[tuple[str, str]]:
+    """Yield the links, headings and fenced blocks of a text, each with its kind."""
+    for found in _PART.finditer(text):
+        # The last group that took part; within a fence that is its mark.
+        yield _plain(found[0]).lstrip("# "), found.lastgroup or ""
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split())

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from slowwave.store.errors import FileHeld, UnusableFile
-from slowwave.store.places import Budget
+from slowwave.store.places import Budget, Repeated, Untouched
 
 if TYPE_CHECKING:
     from .lent_model import LentModel
@@ -64,6 +64,10 @@ class Record:
     session: str | None = None
     origin: str = "agent"
     pinned: bool = False
+    # Whether its lines and marks are Markdown.
+    is_markdown: bool = False
+    # Whether it is only pinned because others link to it.
+    is_linked: bool = False
 
 
 @dataclass(frozen=True)
@@ -189,6 +193,14 @@ class Format(ABC):
     def remark(self, path: Path) -> str | None:
         """Return what a user should know about a file before it is used, or None."""
         return None
+
+    def untouched(self, path: Path) -> list[Untouched]:
+        """Return which memories a run leaves unchanged because of what they are."""
+        return []
+
+    def repeated(self, path: Path) -> list[Repeated]:
+        """Return what a file says in several places that no run joins."""
+        return []
 
     def dead_links(self, path: Path) -> frozenset[str]:
         """Return the names that entries link to and that do not exist."""

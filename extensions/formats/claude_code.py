@@ -1,23 +1,24 @@
 """Claude Code's memory folder: a file per memory, and MEMORY.md as their index.
 
 Claude Code 2.1.330. A memory is a .md file whose front matter has a name, a description and a type;
-MEMORY.md has a line for each, which a session loads first. A fact may be followed by its reasons,
-which the memory that replaces it inherits. New files are written first, then the index, then files
-are deleted: an interruption loses nothing. A file of slowwave whose text grows keeps its name.
+MEMORY.md has a line for each, which a session loads first. A text that replaces memories is written
+into one's file, that which others link to or the newest. The file keeps its name, its front matter
+but for description and time, and its line of the index. New files are written first, then the
+index, then changed files; then files are deleted: an interruption loses nothing.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.store.errors import StoreError
-from slowwave.store.places import Budget
+from slowwave.store.places import Budget, Repeated, Untouched
 from slowwave.store.records import timestamp
 from slowwave.store.sidecar import sync_folder
 
@@ -29,32 +30,29 @@ from .base import (
     Image,
     New,
     OpenFile,
-    Successor,
     Unreadable,
     Written,
-    inherit_marks,
     refuse_too_full,
 )
 from .claude_code_files import (
     INDEX,
     MARK,
-    VERSION,
     File,
     linked_in,
     listed_name,
     memories_in,
     parsed,
     refuse_another_version,
-    shorten,
-    unknown,
-    with_reasons,
+    with_hook,
 )
+from .claude_code_repeated import find_repeated
+from .claude_code_untouched import find_untouched, long_lines
 from .text_file import decoded, lines_of, read_bytes, write_in_place
 
 # "[since 2026-02-09] " before a text that is true since then.
 _MARKS = re.compile(r"\[[^\]]*\d{4}-\d{2}-\d{2}\] ")
-# Lines of the index that a session loads.
-_MAX_LINES = 200
+# Lines and bytes of the index that a session loads.
+_MAX_LINES, _MAX_BYTES = 200, 25_000
 # Characters of a fact in the index, and words of it in a file name.
 _MAX_HOOK = 100
 _NAME_WORDS = 6
@@ -78,31 +76,28 @@ class ClaudeCode(Format):
             return False
 
     def budget(self, path: Path) -> Budget | None:
-        """Count the lines of the index that a session loads."""
+        """Count the lines or the bytes of the index, of which a session loads a maximum."""
         index = path / INDEX
-        lines = lines_of(decoded(read_bytes(index), index)) if index.exists() else []
-        return Budget(len(lines), _MAX_LINES, "lines")
+        text = decoded(read_bytes(index), index) if index.exists() else ""
+        return max(_budgets(text), key=lambda budget: budget.used / budget.most)
 
-    def remark(self, path: Path) -> str | None:
-        """Return which files stay because others link to them, or because they are unknown."""
+    def untouched(self, path: Path) -> list[Untouched]:
+        """Return which files stay because of their type, of links to them, or of their form."""
         try:
-            linked = linked_in(path)
-            names = [file.name for file in memories_in(path) if file.is_linked(linked)]
-            strange = unknown(path)
+            budget = self.budget(path)
+            too_long = None
+            if budget is not None and budget.unit == "bytes":
+                too_long = long_lines(path, budget.used - budget.most)
+            return [*find_untouched(path), *([] if too_long is None else [too_long])]
         except (OSError, Unreadable):
-            return None
-        remarks = []
-        if names:
-            remarks.append(
-                f"Memories that others link to are not removed: {shorten(names)}. "
-                "Duplicates may be merged into them."
-            )
-        if strange:
-            remarks.append(
-                f"Files whose front matter Claude Code {VERSION} does not write are not changed: "
-                f"{shorten(strange)}."
-            )
-        return "\n".join(remarks) or None
+            return []
+
+    def repeated(self, path: Path) -> list[Repeated]:
+        """Return what several memories, or one and the project's instructions, say."""
+        try:
+            return find_repeated(path)
+        except (OSError, Unreadable):
+            return []
 
     def dead_links(self, path: Path) -> frozenset[str]:
         """Return the targets of links that are not the name of a file or memory."""
@@ -133,8 +128,8 @@ class _OpenFolder(OpenFile):
         self._index = read_bytes(index) if index.exists() else None
         self._lines = lines_of(decoded(self._index or b"", index))
         refuse_another_version(path, list(self._files.values()), self._lines)
-        linked = linked_in(path)
-        self.records = [file.record(linked) for file in self._files.values()]
+        self._linked = linked_in(path)
+        self.records = [file.record(self._linked) for file in self._files.values()]
         listed = set(map(listed_name, self._lines))
         self._unlisted = [
             file for file in self._files.values() if MARK in file.fields and file.name not in listed
@@ -144,6 +139,7 @@ class _OpenFolder(OpenFile):
         # Contents by name, with the time of a file that is restored; None for the current time.
         self._new: dict[str, tuple[bytes, int | None]] = {}
         self._gone: list[File] = []
+        self._renamed: dict[str, str] = {}
         # Whether slowwave had created the index, which is empty now.
         self._removes_index = False
 
@@ -151,10 +147,7 @@ class _OpenFolder(OpenFile):
         """Compute the new files and the new index."""
         images = {memory: self._image(key) for key, memory in change.retire.items()}
         self._gone = [self._files[key] for key in change.retire]
-        lines = list(self._lines)
-        if (self._unlisted or change.put) and lines and not lines[-1].endswith("\n"):
-            lines[-1] += "\n"
-        lines += [_index_line(file) for file in self._unlisted]
+        lines = [*self._lines, *map(_index_line, self._unlisted)]
         made: dict[str, File] = {}
         coming = sorted(change.put, key=lambda new: int((new.image or {"place": -1})["place"]))
         coming_back = ComingBack()
@@ -162,19 +155,16 @@ class _OpenFolder(OpenFile):
             with coming_back.collecting(new):
                 made[new.memory] = self._insert(new, change, lines)
         coming_back.refuse()
-        own = {
-            successor.memory: self._inherit_marks(successor, images, made)
-            for successor in change.taking_over
-        }
         gone = {file.name for file in self._gone} - self._new.keys()
-        used = len(self._lines)
-        self._lines = [line for line in lines if listed_name(line) not in gone]
+        budgets = _budgets("".join(self._lines))
+        self._lines = _ended(line for line in lines if listed_name(line) not in gone)
         self._removes_index = not self._lines and any(
             new.image is not None and new.image.get("has_index") is False for new in coming
         )
-        budget = Budget(used, _MAX_LINES, "lines")
-        refuse_too_full(self._path / INDEX, budget, len(self._lines), change)
-        return Written({memory: file.key for memory, file in made.items()}, images, own=own)
+        for before, after in zip(budgets, _budgets("".join(self._lines)), strict=True):
+            refuse_too_full(self._path / INDEX, before, after.used, change)
+        keys = {memory: file.key for memory, file in made.items()}
+        return Written(keys, images, self._renamed)
 
     def commit(self) -> None:
         """Write new files, the index and changed files, then delete the removed ones."""
@@ -182,18 +172,12 @@ class _OpenFolder(OpenFile):
         self._refuse_changes(expected)
         like = self._path / next(iter(self._before))
         try:
-            # Files that only get reasons keep their time; those that get another fact are written
-            # after the index.
-            kept = [
-                name for name, (_, modified) in self._new.items() if self._keeps(name, modified)
-            ]
-            added = [name for name in self._new if name not in self._before]
-            rest = [name for name in self._new if name in self._before and name not in kept]
-            for name in (*kept, *added):
+            changed = [name for name in self._new if name in self._before]
+            for name in self._new.keys() - self._before.keys():
                 self._write(name, expected, like)
             self._refuse_changes(expected)
             self._write_index(like)
-            for name in rest:
+            for name in changed:
                 self._write(name, expected, like)
             # The agent may have changed a file that replaces another: then none is deleted.
             self._refuse_changes(expected)
@@ -209,10 +193,6 @@ class _OpenFolder(OpenFile):
     def _refuse_changes(self, expected: Mapping[str, bytes]) -> None:
         if {file.name: file.content for file in memories_in(self._path)} != expected:
             raise ChangedMeanwhile(self._path)
-
-    def _keeps(self, name: str, modified_ns: int | None) -> bool:
-        before = self._before.get(name)
-        return before is not None and before not in self._gone and modified_ns is not None
 
     def _write(self, name: str, expected: dict[str, bytes], like: Path) -> None:
         content, modified_ns = self._new[name]
@@ -230,30 +210,6 @@ class _OpenFolder(OpenFile):
         if self._removes_index and read_bytes(path) == b"":
             path.unlink()
 
-    def _inherit_marks(
-        self, successor: Successor, images: Mapping[str, Image], made: Mapping[str, File]
-    ) -> Image | None:
-        """Let a file inherit the reasons of those that it replaces."""
-        before = self._files.get(successor.key or "")
-        file = made.get(successor.memory, before)
-        if file is None:
-            raise Unreadable(f'The memory that should inherit "Why" is no longer in {self._path}.')
-        left = {
-            memory: str((image or images[memory])["content"])
-            for memory, image in successor.stands_for.items()
-        }
-        content, modified_ns = self._new.get(file.name, (file.content, file.modified_ns))
-        text = content.decode()
-        if before is not None and before is not file:
-            # It gets another text; reasons that its agent added to the old one stay.
-            if successor.own is None or before.content.decode() not in successor.own["as"]:
-                text = with_reasons(text, [before.content.decode()])
-            successor = replace(successor, own=None)
-        spelled, own = inherit_marks(successor, text, left, with_reasons)
-        if file is not before or spelled != text:
-            self._new[file.name] = spelled.encode(), modified_ns
-        return own
-
     def _image(self, key: str) -> Image:
         file = self._files[key]
         names = [listed_name(line) for line in self._lines]
@@ -269,57 +225,81 @@ class _OpenFolder(OpenFile):
         }
 
     def _insert(self, new: New, change: Change, lines: list[str]) -> File:
-        """Add a file and its line of the index; reasons are added to it later."""
+        """Write a text into a file, and its line of the index."""
         if new.image is not None:
             return self._restore(new.image, lines)
-        for key in new.replaces:
-            if change.retire.get(key) == new.memory and MARK in self._files[key].fields:
-                return self._grow(self._files[key], new, lines)
-        return self._create(new, lines)
+        replaced = [self._files[key] for key in new.replaces if key in self._files]
+        free = [file for file in replaced if file.name not in self._new]
+        if not free:
+            return self._create(new, lines)
+        # Links to a file keep their target.
+        kept = max(free, key=lambda file: (file.is_linked(self._linked), file.observed_at))
+        return self._rewrite(kept, new, replaced, lines)
 
     def _restore(self, image: Image, lines: list[str]) -> File:
-        """Restore a file, and its line after those that were above it."""
+        """Restore a file, and its line where it was, or after those that were above it."""
         name, content = str(image["name"]), str(image["content"]).encode()
         modified_ns = int(image["modified_ns"])
         if name in self._before and self._before[name] not in self._gone:
-            raise Unreadable(f"{self._path / name} now contains another memory.")
+            self._move(self._before[name], lines)
         self._new[name] = content, modified_ns
+        here = [at for at, line in enumerate(lines) if listed_name(line) == name]
+        if here:
+            del lines[here[0]]
         if image["line"] is not None:
             above = [at for at, line in enumerate(lines, start=1) if line in image["above"]]
             place = int(image["place"])
             at = max(above, default=0 if place <= _NEAR else place)
-            lines.insert(at, str(image["line"]))
+            lines.insert(here[0] if here else at, str(image["line"]))
         return parsed(name, content, modified_ns)
 
-    def _grow(self, before: File, new: New, lines: list[str]) -> File:
-        """Replace the text of a file of slowwave, and its line."""
-        text = before.content.decode()
-        front = text[: text.index("\n---\n") + len("\n---\n")].replace(
-            f"\ndescription: {_hook(before.fact)}\n", f"\ndescription: {_hook(new.text)}\n"
-        )
-        file = self._add(before.name, f"{front}\n{new.text.strip()}\n")
-        lines[:] = [_index_line(file) if line == _index_line(before) else line for line in lines]
-        return file
+    def _move(self, file: File, lines: list[str]) -> None:
+        """Make room for the memory whose file got another text. Raises `Unreadable`."""
+        if MARK not in file.fields:
+            raise Unreadable(f"{self._path / file.name} now contains another memory.")
+        name = self._free_name(file.body)
+        moved = self._add(name, file.content.decode(), file.modified_ns)
+        self._gone.append(file)
+        self._renamed[file.key] = moved.key
+        lines[:] = [
+            line.replace(f"({file.name})", f"({name})", 1)
+            if listed_name(line) == file.name
+            else line
+            for line in lines
+        ]
+
+    def _rewrite(self, file: File, new: New, replaced: Sequence[File], lines: list[str]) -> File:
+        """Replace the text of a file, and its line; its time stays if only that tells the day."""
+        hook, newest = _hook(new.text), max(source.observed_at for source in replaced)
+        modified_ns = None if "modified" in file.fields else file.modified_ns
+        written = self._add(file.name, file.with_text(new.text, hook, newest), modified_ns)
+        names = [listed_name(line) for line in lines]
+        if file.name in names:
+            lines[:] = [
+                with_hook(line, hook) if listed_name(line) == file.name else line for line in lines
+            ]
+        else:
+            places = [names.index(gone.name) for gone in replaced if gone.name in names]
+            lines.insert(max(places, default=len(lines) - 1) + 1, _index_line(written))
+        return written
 
     def _create(self, new: New, lines: list[str]) -> File:
-        sources = [self._files[key] for key in new.replaces if key in self._files]
+        """Add a file, and its line at the end of the index."""
         name = self._free_name(new.text)
-        now = timestamp(datetime.now(UTC))
-        modified = max((file.observed_at for file in sources), default=now)
         file = self._add(
             name,
             f"---\nname: {name.removesuffix('.md')}\ndescription: {_hook(new.text)}\nmetadata:\n"
-            f"  node_type: memory\n  type: {new.tenant}\n  modified: {modified}\n  {MARK}: true\n"
+            f"  node_type: memory\n  type: {new.tenant}\n"
+            f"  modified: {timestamp(datetime.now(UTC))}\n  {MARK}: true\n"
             f"---\n\n{new.text.strip()}\n",
+            None,
         )
-        names = {source.name for source in sources}
-        at = [number for number, line in enumerate(lines, start=1) if listed_name(line) in names]
-        lines.insert(at[-1] if at else len(lines), _index_line(file))
+        lines.append(_index_line(file))
         return file
 
-    def _add(self, name: str, text: str) -> File:
-        self._new[name] = text.encode(), None
-        return parsed(name, text.encode(), 0)
+    def _add(self, name: str, text: str, modified_ns: int | None) -> File:
+        self._new[name] = text.encode(), modified_ns
+        return parsed(name, text.encode(), modified_ns or 0)
 
     def _free_name(self, text: str) -> str:
         words = re.findall(r"[a-z0-9]+", _MARKS.sub("", text).lower())[:_NAME_WORDS] or ["memory"]
@@ -331,11 +311,33 @@ class _OpenFolder(OpenFile):
 
 def _index_line(file: File) -> str:
     title = file.name.removesuffix(".md").replace("-", " ").capitalize()
-    return f"- [{title}]({file.name}) — {_hook(file.fact)}\n"
+    return f"- [{title}]({file.name}) — {_hook(file.body)}\n"
+
+
+def _budgets(index: str) -> tuple[Budget, Budget]:
+    """Return how full an index is, in lines and in bytes."""
+    lines, size = lines_of(index), index.encode()
+    loaded = "".join(lines[:_MAX_LINES]).encode()[:_MAX_BYTES].decode(errors="ignore")
+    tokens = count_tokens(loaded)
+    return (
+        Budget(len(lines), _MAX_LINES, "lines", tokens=tokens),
+        Budget(len(size), _MAX_BYTES, "bytes", tokens=tokens),
+    )
+
+
+def _ended(lines: Iterable[str]) -> list[str]:
+    """Return lines of which only the last may lack its end."""
+    ended = list(lines)
+    return [line if line.endswith("\n") else f"{line}\n" for line in ended[:-1]] + ended[-1:]
 
 
 def _hook(text: str) -> str:
-    """Return a text on one line of limited length, without characters that YAML interprets."""
-    line = _MARKS.sub("", " ".join(text.split()))
+    """Return what a text is about on one line, without characters that YAML interprets.
+
+    That is its first line that is not a heading.
+    """
+    lines = [line for line in map(str.strip, text.splitlines()) if line]
+    first = next((line for line in lines if not line.startswith(("#", "```"))), lines[0])
+    line = _MARKS.sub("", " ".join(first.split())).replace("**", "")
     short = line if len(line) <= _MAX_HOOK else f"{line[: _MAX_HOOK - 1]}…"
     return short.replace(": ", " - ").replace(" #", " ").strip("-'\"[]{}&*!|>%@` ")

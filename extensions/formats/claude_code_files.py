@@ -21,8 +21,9 @@ _TYPES = frozenset({"user", "feedback", "project", "reference"})
 _LISTED = re.compile(r"[-*] \[[^\]]*\]\(([^)]+\.md)\)")
 _FRONT = re.compile(r"---\n(.*?)\n---\n(.*)", re.DOTALL)
 _FIELD = re.compile(r"[ \t]*([A-Za-z_]+):[ \t]*(.*?)[ \t]*$", re.MULTILINE)
-# Lines after the fact with its reasons.
-_REASONS = re.compile(r"(?:\n+\*\*(?:Why|How to apply):\*\*[^\n]*)+\Z")
+# A field with its further lines, which YAML indents.
+_DESCRIPTION = re.compile(r"^description:.*(?:\n[ \t]+.*)*$", re.MULTILINE)
+_MODIFIED = re.compile(r"^([ \t]*modified:[ \t]*).*$", re.MULTILINE)
 _LINK = re.compile(r"\[\[([^\]]+)\]\]")
 # The name of a file, with or without a path before it.
 _PATH = re.compile(r"[^\s/()\[\]<>`'\"]+\.md\b")
@@ -47,19 +48,9 @@ class File:
     body: str
 
     @property
-    def fact(self) -> str:
-        """Its text without reasons."""
-        return _REASONS.sub("", self.body)
-
-    @property
-    def reasons(self) -> list[str]:
-        """The lines "Why" and "How to apply"."""
-        return [line for line in self.body[len(self.fact) :].split("\n") if line]
-
-    @property
     def key(self) -> str:
-        """Its name, and a hash of its type and fact."""
-        text = f"{self.fields['type']}\0{self.fact}"
+        """Its name, and a hash of its type and text."""
+        text = f"{self.fields['type']}\0{self.body}"
         return f"{self.name} {sha256(text.encode()).hexdigest()[:16]}"
 
     @property
@@ -70,29 +61,61 @@ class File:
         except (KeyError, ValueError):
             return timestamp(datetime.fromtimestamp(self.modified_ns / 1e9, UTC))
 
+    @property
+    def is_users(self) -> bool:
+        """Whether it says what the user is like."""
+        return self.fields["type"] == "user"
+
+    @property
+    def has_unknown_keys(self) -> bool:
+        """Whether its front matter has keys that Claude Code does not write."""
+        return bool(self.fields.keys() - _FIELDS)
+
     def is_linked(self, linked: set[str]) -> bool:
         """Whether `linked_in` found it."""
         return not linked.isdisjoint({self.fields["name"], self.name.removesuffix(".md")})
 
     def record(self, linked: set[str]) -> Record:
         """Return it as a memory. Links must keep their targets, so a linked file stays."""
-        # Nor is it known what further lines or keys mean.
-        stays = "\n" in self.fact or self.is_linked(linked) or self.fields.keys() - _FIELDS
+        is_linked = self.is_linked(linked)
         return Record(
             self.key,
             self.fields["type"],
-            self.fact,
+            self.body,
             self.observed_at,
             self.fields.get("originSessionId"),
-            "human" if self.fields["type"] == "user" else "agent",
-            pinned=bool(stays),
+            "human" if self.is_users else "agent",
+            pinned=is_linked or self.has_unknown_keys,
+            is_markdown=True,
+            is_linked=is_linked and not self.has_unknown_keys,
         )
+
+    def with_text(self, text: str, description: str, modified: str) -> str:
+        """Return its content with another text and description, marked as written by slowwave.
+
+        modified: when the text was observed, for a file that has such a time.
+        """
+        front = self.content.decode()[len("---\n") :].partition("\n---\n")[0]
+        front = _DESCRIPTION.sub(lambda _: f"description: {description}", front)
+        if self.observed_at != modified:
+            front = _MODIFIED.sub(lambda found: f"{found[1]}{modified}", front)
+        if MARK not in self.fields:
+            last = front.rpartition("\n")[2]
+            front += f"\n{last[: len(last) - len(last.lstrip())]}{MARK}: true"
+        return f"---\n{front}\n---\n\n{text.strip()}\n"
 
 
 def listed_name(line: str) -> str | None:
     """Return the file that a line of the index lists."""
     found = _LISTED.match(line)
     return None if found is None else found[1]
+
+
+def with_hook(line: str, hook: str) -> str:
+    """Return a line of the index with another text after its link."""
+    found = _LISTED.match(line)
+    end = line[len(line.rstrip("\r\n")) :]
+    return line if found is None else f"{found[0]} — {hook}{end}"
 
 
 def linked_in(folder: Path) -> set[str]:
@@ -118,16 +141,10 @@ def memories_in(folder: Path) -> Iterator[File]:
             yield parsed(path.name, content, path.stat().st_mtime_ns)
 
 
-def unknown(folder: Path) -> list[str]:
-    """Return the names of files with front matter that Claude Code does not write for memories."""
-    found = []
-    for path in _paths(folder):
-        content = read_bytes(path)
-        if content.startswith((b"---\n", b"---\r\n")):
-            known = _fields(decoded(content, path))
-            if known is None or known.keys() - _FIELDS:
-                found.append(path.name)
-    return found
+def other_files(folder: Path) -> list[str]:
+    """Return the names of files that are not memories as Claude Code writes them."""
+    memories = {file.name for file in memories_in(folder)}
+    return [path.name for path in _paths(folder) if path.name not in memories]
 
 
 def _paths(folder: Path, with_index: bool = False) -> Iterator[Path]:
@@ -155,25 +172,13 @@ def parsed(name: str, content: bytes, modified_ns: int) -> File:
     return File(name, content, modified_ns, fields, front[2].strip())
 
 
-def with_reasons(content: str, replaced: Sequence[str]) -> str:
-    """Return a file's text with the reasons of other files after its own."""
-    here = parsed("", content.encode(), 0)
-    lines = [line for text in replaced for line in parsed("", text.encode(), 0).reasons]
-    more = [line for line in dict.fromkeys(lines) if line not in here.reasons]
-    if not more:
-        return content
-    text = content.rstrip()
-    gap = "\n" if here.reasons else "\n\n"
-    return text + gap + "\n".join(more) + content[len(text) :]
-
-
 def refuse_another_version(folder: Path, files: Sequence[File], lines: Sequence[str]) -> None:
     """Refuse a folder whose files, or lines of the index, are all unknown. Raises `Unreadable`.
 
     files, lines: its memories, and the lines of its index.
     """
     hint = "Nothing was changed. Another version, or a person, may have written it."
-    if not files and (names := unknown(folder)):
+    if not files and (names := other_files(folder)):
         raise Unreadable(
             f"No file in {folder} is a memory as Claude Code {VERSION} writes it: "
             f"{shorten(names)}.",

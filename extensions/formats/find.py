@@ -83,6 +83,29 @@ def _places(folder: Path, transcript: Path | None) -> Iterator[tuple[str, Path]]
     yield _OWN, home / ".slowwave.db"
 
 
+def project_of(memory: Path) -> Path | None:
+    """Return the project of a memory folder of Claude Code; None if it cannot be found."""
+    folder = memory.resolve().parent
+    if folder.parent.name != "projects":
+        return folder.parent if folder.name == ".claude" else folder
+    return next(_with_slug(Path(folder.anchor), folder.name), None)
+
+
+def _with_slug(folder: Path, slug: str) -> Iterator[Path]:
+    """Yield the folders below one whose path has a slug."""
+    if not slug:
+        yield folder
+        return
+    try:
+        below = sorted(path for path in folder.iterdir() if path.is_dir())
+    except OSError:
+        return
+    for path in below:
+        named = f"-{_NOT_IN_A_SLUG.sub('-', path.name)}"
+        if slug == named or slug.startswith(f"{named}-"):
+            yield from _with_slug(path, slug.removeprefix(named))
+
+
 def _folder_of(variable: str, default: Path) -> Path:
     """Return what an agent's own variable names, or its default."""
     named = os.environ.get(variable)

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.store.errors import FileHeld, StoreError
 from slowwave.store.places import Budget
 
@@ -65,7 +66,8 @@ class Hermes(TextFormat):
         limit = _BUDGETS.get(path.name)
         if limit is None:
             return None
-        return Budget(len(text_of(path) or ""), limit, "characters", is_hard=True)
+        text = text_of(path) or ""
+        return Budget(len(text), limit, "characters", True, count_tokens(text))
 
     @contextmanager
     def locked(self, path: Path) -> Iterator[None]:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
 
+from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.store.places import Budget
 
 from .base import New, Unreadable
@@ -81,14 +82,15 @@ class Markdown(TextFormat):
     def budget(self, path: Path) -> Budget | None:
         """Count what is loaded: characters of OpenClaw's files, lines of another MEMORY.md."""
         text = text_of(path) or ""
+        tokens = count_tokens(text)
         if path.name == "USER.md":
-            return Budget(len(text), _MAX_USER, "characters", is_hard=True)
+            return Budget(len(text), _MAX_USER, "characters", True, tokens)
         if path.name != "MEMORY.md":
             return None
         folder = path.resolve().parent
         if _OPENCLAW in text or any((folder / name).exists() for name in _WORKSPACE):
-            return Budget(len(text), _MAX_OPENCLAW, "characters")
-        return Budget(len(text.splitlines()), _MAX_LINES, "lines")
+            return Budget(len(text), _MAX_OPENCLAW, "characters", tokens=tokens)
+        return Budget(len(text.splitlines()), _MAX_LINES, "lines", tokens=tokens)
 
     def spell(self, new: New, document: Document) -> str:
         """Return a bullet like the first one of the file."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import typer
 
 from slowwave.store.errors import StoreError
-from slowwave.store.places import Address, Budget, Place, PlaceKind, changed
+from slowwave.store.places import Address, Budget, Place, PlaceKind, Repeated, Untouched, changed
 
 if TYPE_CHECKING:
     from slowwave.store.file import MemoryFile
@@ -125,6 +125,14 @@ class MirroredPlace(Place):
             f"{self.named} has {budget.used:,} {budget.unit} now, and its agent reads "
             f"{budget.most:,}: it does not see the rest."
         )
+
+    def untouched(self) -> Sequence[Untouched]:
+        """Return which memories a run leaves unchanged because of what they are."""
+        return self.mirror.format.untouched(self.named)
+
+    def repeated(self) -> Sequence[Repeated]:
+        """Return what is said in several places that no run joins."""
+        return self.mirror.format.repeated(self.named)
 
     def dead_links(self) -> frozenset[str]:
         """Return the names that it links to and that do not exist."""

@@ -16,7 +16,7 @@ from slowwave.consolidation.proposals import LeftOut, Operation, Source
 from slowwave.store.records import UNDATED
 
 Messages = list[dict[str, str]]
-Prompt = Literal["write", "check", "repair", "conversation"]
+Prompt = Literal["write", "check", "repair", "notes", "conversation"]
 
 
 @cache
@@ -45,6 +45,8 @@ def short_ids(sources: Sequence[Source]) -> dict[str, str]:
 def ask_to_write(sources: Sequence[Source], derived: frozenset[str]) -> Messages:
     """Return the messages that ask to write. derived: ids of derived memories."""
     shown = fenced("memories", list(_memory_lines(sources, derived)))
+    if any(source.is_note for source in sources):
+        shown += f"\n{prompt('notes')}"
     return [
         {"role": "system", "content": prompt("write")},
         {"role": "user", "content": shown},

@@ -14,7 +14,15 @@ from slowwave.store.exchange import new_memory
 from slowwave.store.file import MemoryFile
 from slowwave.store.memories import add_memories, read_memories
 from slowwave.store.purge import read_forgotten
-from slowwave.store.records import UNDATED, Memory, content_hash, json_text, timestamp
+from slowwave.store.records import (
+    LINKED,
+    MARKDOWN,
+    UNDATED,
+    Memory,
+    content_hash,
+    json_text,
+    timestamp,
+)
 from slowwave.store.undo.undo import undo_proposal_in_savepoint
 
 from .links import link, read_links, unlink
@@ -23,6 +31,9 @@ from .push import read_successors
 # Ids are computed from a memory's text and its number among equal texts, so that a dry run and the
 # run after it use the same ids.
 _NAMESPACE = uuid.UUID("5e5c2a3e-7b1c-5d52-9f2a-1c6f6b0d8a41")
+
+# Keys of a memory's metadata that depend on the file.
+_MARKS = ("form", LINKED)
 
 
 @dataclass
@@ -48,6 +59,7 @@ def pull(file: MemoryFile, records: Sequence[Record], now: datetime) -> Pulled:
     _follow_rewritten(file, entries)
     pulled = Pulled()
     _archive_deleted(file, entries, now, pulled)
+    _follow_pins(file, entries)
     links = read_links(file)
     known = set(links.values())
     # Active memories without an entry: a killed run may have written them.
@@ -132,6 +144,25 @@ def _archive_deleted(
     pulled.gone = len(active)
 
 
+def _follow_pins(file: MemoryFile, entries: Mapping[str, Record]) -> None:
+    """Update whether unchanged memories are pinned, and their form: others may link to one by now.
+
+    What a run has changed stays as it left it, so that it can be undone.
+    """
+    changed = "SELECT row_key ->> '$.id' FROM journal WHERE table_name = 'memories'"
+    journaled = {memory_id for (memory_id,) in file.db.conn.execute(changed)}
+    links = read_links(file)
+    for memory in read_memories(file, sorted(links.keys() - journaled)):
+        record = entries.get(links[memory.id])
+        if record is None or memory.status != "active":
+            continue
+        own = {key: value for key, value in memory.metadata.items() if key not in _MARKS}
+        wanted = int(record.pinned), json_text(own | _marks_of(record))
+        if wanted != (int(memory.pinned), json_text(memory.metadata)):
+            sql = "UPDATE memories SET pinned = ?, metadata = ? WHERE id = ?"
+            file.db.conn.execute(sql, [*wanted, memory.id])
+
+
 def _without_source(
     file: MemoryFile, gone: Sequence[str], entries: Mapping[str, Record]
 ) -> Iterator[tuple[str, str]]:
@@ -207,4 +238,10 @@ def _fields(record: Record) -> dict[str, object]:
         "pinned": record.pinned,
         "session": record.session,
         "observed_at": record.observed_at or UNDATED,
+        "metadata": _marks_of(record),
     }
+
+
+def _marks_of(record: Record) -> dict[str, object]:
+    form: dict[str, object] = {"form": MARKDOWN} if record.is_markdown else {}
+    return form | ({LINKED: True} if record.is_linked else {})

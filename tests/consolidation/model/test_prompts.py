@@ -41,6 +41,7 @@ from slowwave.consolidation.model.usage_limits import PendingCall
 from slowwave.consolidation.model.writer import ModelWriter
 from slowwave.consolidation.planning.estimates import (
     TOKENS_OF_CHECKING,
+    TOKENS_OF_NOTES,
     TOKENS_OF_WRITING,
     Estimate,
 )
@@ -162,6 +163,10 @@ def test_all_but_the_memories_takes_what_is_estimated(form: AnswerForm) -> None:
     messages, estimated = INSTRUCTIONS[form]
     sent = compact(response_format("json_schema", form)["response_format"])
     assert count_messages(messages) + count(sent) == pytest.approx(estimated, abs=2)
+
+
+def test_what_is_said_of_notes_takes_what_is_estimated() -> None:
+    assert count(prompts.prompt("notes")) == pytest.approx(TOKENS_OF_NOTES, abs=2)
 
 
 @pytest.mark.parametrize("form", INSTRUCTIONS, ids=lambda form: form.name)

@@ -1,0 +1,78 @@
+"""What a report tells about another agent's file itself, in JSON and text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from slowwave.cli.terminal.output import clean
+from slowwave.cli.terminal.wording import counted, shortened_for_stdout
+
+if TYPE_CHECKING:
+    from slowwave.store.places import Budget, Place, Repeated, Untouched
+
+# How many files of a kind, and how many repeated statements, are shown.
+_MAX_NAMED = 5
+_MAX_REPEATED = 10
+_MAX_CHARACTERS = 100
+
+
+def place_as_json(place: Place, before: Budget | None) -> dict[str, Any]:
+    """Return what stays, what is said twice and how full a place is. before: as it was."""
+    found: dict[str, Any] = {
+        "untouched": list(map(vars, place.untouched())),
+        "repeated": list(map(vars, place.repeated())),
+    }
+    after = place.budget()
+    if before is not None and after is not None:
+        kept = {"before": before.used, "tokens_before": before.tokens}
+        found["budget"] = asdict(after) | kept
+    return found
+
+
+def place_as_text(place: Place, before: Budget | None, has_model: bool) -> list[str]:
+    """Return the same as lines, with a blank line before each part."""
+    parts = [
+        *_untouched(place.untouched(), has_model),
+        *_repeated(place.repeated()),
+        *_budget(before, place.budget()),
+    ]
+    return [line for part in parts for line in ("", part)]
+
+
+def _untouched(untouched: Sequence[Untouched], has_model: bool) -> Iterator[str]:
+    lines = []
+    for kind in untouched:
+        if not (kind.is_for_model and has_model):
+            more = " and others" if len(kind.names) > _MAX_NAMED else ""
+            named = ", ".join(kind.names[:_MAX_NAMED]) + more
+            lines.append(f"  {len(kind.names):,} {kind.why} ({named}). {kind.hint}")
+    if lines:
+        yield "\n".join(["Left unchanged:", *map(clean, lines)])
+
+
+def _repeated(repeated: Sequence[Repeated]) -> Iterator[str]:
+    if not repeated:
+        return
+    lines = [f"{counted(len(repeated), 'statement', 'statements')} in more than one place:"]
+    for statement in repeated[:_MAX_REPEATED]:
+        text = shortened_for_stdout(statement.text, _MAX_CHARACTERS)
+        lines.append(f"  {text} ({clean(', '.join(statement.places))})")
+    if len(repeated) > _MAX_REPEATED:
+        lines.append("  ... all of them with --json")
+    yield "\n".join(lines)
+
+
+def _budget(before: Budget | None, after: Budget | None) -> Iterator[str]:
+    if before is None or after is None:
+        return
+    changed = before.unit == after.unit and before.used != after.used
+    now = f"had {before.used:,}, {after.used:,} now" if changed else f"has {after.used:,}"
+    saved = before.tokens - after.tokens
+    fewer = f", {abs(saved):,} {'fewer' if saved > 0 else 'more'} than before" if saved else ""
+    lines = [f"Its agent takes {after.most:,} {after.unit}: it {now}."]
+    if after.used > after.most:
+        lines.append(f"  ! It does not read the last {after.used - after.most:,}.")
+    lines.append(f"Each session loads {after.tokens:,} tokens of it{fewer}.")
+    yield "\n".join(lines)

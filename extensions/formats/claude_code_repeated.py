@@ -1,0 +1,122 @@
+"""What several memories of Claude Code say, or a memory and the instructions of its project.
+
+Instructions (CLAUDE.md, AGENTS.md) are written by people, for each session to load: they are only
+read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from slowwave.consolidation.comparison.coverage import Coverage
+from slowwave.consolidation.comparison.normal_form import normal_form
+from slowwave.consolidation.facts.reading import read
+from slowwave.consolidation.text.density import without_fences
+from slowwave.consolidation.thresholds import COMMON_WORD, MIN_WORDS, SHARED_WORDS
+from slowwave.store.places import Repeated
+
+from .claude_code_files import memories_in
+from .find import project_of
+from .text_file import text_of
+
+_INSTRUCTIONS = ("CLAUDE.md", "CLAUDE.local.md", "AGENTS.md", ".claude/CLAUDE.md")
+_HEADING = re.compile(r"#{1,6}[ \t]+(.*?)[ \t]*#*[ \t]*$")
+# The mark of a line that begins a statement.
+_MARK = re.compile(r"[ \t]*(?:[-*+]|\d+[.)])[ \t]+|[ \t]*(?=\*\*)")
+# How many pairs the network is asked about: a question takes ten milliseconds.
+_MAX_ASKED = 100
+
+
+class Statement(NamedTuple):
+    """A bullet or a paragraph, on one line, and where it is."""
+
+    text: str
+    file: str
+    heading: str
+    # Whether people wrote it.
+    is_instruction: bool = False
+
+    @property
+    def place(self) -> str:
+        """Its file, with its heading."""
+        return f"{self.file} ({self.heading})" if self.heading else self.file
+
+
+def find_repeated(folder: Path) -> list[Repeated]:
+    """Return the statements of a folder's memories that another place makes, too."""
+    statements = [
+        statement
+        for file in memories_in(folder)
+        for statement in statements_of(file.body, file.name)
+    ]
+    for path in _instructions(folder):
+        statements += statements_of(text_of(path) or "", path.name, is_instruction=True)
+    return repeated_in(statements)
+
+
+def statements_of(text: str, file: str, is_instruction: bool = False) -> Iterator[Statement]:
+    """Yield the statements of a text in Markdown, without its code."""
+    heading = ""
+    for block in re.split(r"\n[ \t]*\n", without_fences(text)):
+        parts: list[str] = []
+        for line in block.splitlines():
+            if found := _HEADING.match(line):
+                heading = found[1]
+            elif parts and not _MARK.match(line):
+                parts[-1] += f" {line.strip()}"
+            else:
+                parts.append(_MARK.sub("", line, count=1).strip())
+        for part in parts:
+            if len(read(part).stem_set) >= MIN_WORDS:
+                yield Statement(part, file, heading, is_instruction)
+
+
+def repeated_in(statements: Sequence[Statement]) -> list[Repeated]:
+    """Return what several statements say, as the fullest of them says it."""
+    equal: dict[str, list[Statement]] = {}
+    for statement in statements:
+        equal.setdefault(normal_form(statement.text), []).append(statement)
+    groups = [group for group in equal.values() if any(not each.is_instruction for each in group)]
+    groups += [group for group in equal.values() if group not in groups]
+    asked = _near(groups)
+    covered = Coverage().covered([(less[0].text, more[0].text) for less, more in asked])
+    for (less, more), is_covered in zip(asked, covered, strict=True):
+        if is_covered and less in groups and more in groups:
+            more += less
+            groups.remove(less)
+    return [
+        Repeated(group[0].text, tuple(dict.fromkeys(each.place for each in group)))
+        for group in groups
+        if len({each.place for each in group}) > 1
+        and any(not each.is_instruction for each in group)
+    ]
+
+
+def _near(groups: Sequence[list[Statement]]) -> list[tuple[list[Statement], list[Statement]]]:
+    """Return the pairs of groups of which the second may say what the first does."""
+    stems = [read(group[0].text).stem_set for group in groups]
+    places_of: dict[str, list[int]] = {}
+    for place, found in enumerate(stems):
+        for stem in found:
+            places_of.setdefault(stem, []).append(place)
+    pairs = []
+    for less, found in enumerate(stems):
+        rare = [places_of[stem] for stem in found if len(places_of[stem]) <= COMMON_WORD]
+        for more in sorted({place for places in rare for place in places}):
+            is_near = len(found & stems[more]) >= SHARED_WORDS * len(found)
+            if is_near and groups[less][0].file != groups[more][0].file:
+                pairs.append((groups[less], groups[more]))
+    return pairs[:_MAX_ASKED]
+
+
+def _instructions(folder: Path) -> Iterator[Path]:
+    """Yield the instructions of the project, and those for all projects of the user."""
+    project = project_of(folder)
+    if project is not None:
+        yield from (path for name in _INSTRUCTIONS if (path := project / name).is_file())
+    if folder.resolve().parents[1].name == "projects":
+        everywhere = folder.resolve().parents[2] / "CLAUDE.md"
+        yield from (path for path in (everywhere,) if path.is_file())
