@@ -33,7 +33,7 @@ _OPTIONS = {
     "tree": "--lineage",
 }
 # Hidden options that are neither old nor settings.
-_CURRENT = frozenset({"consolidate", "format", "hook", "state"})
+_CURRENT = frozenset({"consolidate", "format", "hook", "state", "table"})
 
 
 def current_command(args: list[str]) -> tuple[list[str], str | None]:

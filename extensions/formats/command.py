@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -55,9 +56,13 @@ def formats(
         return
     from slowwave.extensions.postgres.place import database_formats
 
+    from .base import Format
     from .known_formats import all_formats, recognised
+    from .table import Table
 
-    known = [kind() for kind in all_formats().values()] if path is None else recognised(path)
+    known: Sequence[Format | type[Format]] = (
+        [*all_formats().values(), Table] if path is None else recognised(path)
+    )
     databases = [kind() for kind in database_formats().values()] if path is None else []
     output.result(
         {

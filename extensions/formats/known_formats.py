@@ -9,6 +9,7 @@ from pathlib import Path
 from slowwave.store.errors import NotFound
 
 from .base import Format
+from .table import PREFIX, Table
 
 GROUP = "slowwave.formats"
 
@@ -36,7 +37,9 @@ def all_formats() -> dict[str, type[Format]]:
 
 
 def format_named(name: str) -> Format:
-    """Return the format of this name. Raises `NotFound`."""
+    """Return the format of this name. Raises `NotFound`, and wrong usage for a bad table:..."""
+    if name.startswith(PREFIX):
+        return Table(name.removeprefix(PREFIX))
     if (found := own_formats().get(name)) is not None:
         return found()
     points = {point.name: point for point in entry_points(group=GROUP)}
