@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from slowwave.cli.arguments.options import ConfigOption, JsonOption, QuietOption
 from slowwave.cli.terminal.output import Output, clean
+
+if TYPE_CHECKING:
+    from .base import Format
 
 
 def formats(
@@ -56,7 +59,6 @@ def formats(
         return
     from slowwave.extensions.postgres.place import database_formats
 
-    from .base import Format
     from .known_formats import all_formats, recognised
     from .table import Table
 

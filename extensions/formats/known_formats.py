@@ -9,9 +9,10 @@ from pathlib import Path
 from slowwave.store.errors import NotFound
 
 from .base import Format
-from .table import PREFIX, Table
 
 GROUP = "slowwave.formats"
+# The prefix of the format of a table that the user describes.
+_TABLE = "table:"
 
 
 @cache
@@ -38,8 +39,10 @@ def all_formats() -> dict[str, type[Format]]:
 
 def format_named(name: str) -> Format:
     """Return the format of this name. Raises `NotFound`, and wrong usage for a bad table:..."""
-    if name.startswith(PREFIX):
-        return Table(name.removeprefix(PREFIX))
+    if name.startswith(_TABLE):
+        from .table import Table
+
+        return Table(name.removeprefix(_TABLE))
     if (found := own_formats().get(name)) is not None:
         return found()
     points = {point.name: point for point in entry_points(group=GROUP)}

@@ -245,6 +245,7 @@ def _why_read_only(format: Format, file: Path) -> str | None:
     if not format.is_only_read:
         return None
     return (
-        f"{file} is read-only, because it is {format.about}. Preview with --dry-run, or import it into a memory file: "
-        f"slowwave import OWN.db {shlex.quote(str(file))} --from {format.name}"
+        f"{file} is read-only, because it is {format.about}. Preview with --dry-run, or "
+        f"import it into a memory file: slowwave import OWN.db {shlex.quote(str(file))} "
+        f"--from {format.name}"
     )
