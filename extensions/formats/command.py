@@ -60,10 +60,10 @@ def formats(
     from slowwave.extensions.postgres.place import database_formats
 
     from .known_formats import all_formats, recognised
-    from .table import Table
+    from .table import UserTable
 
     known: Sequence[Format | type[Format]] = (
-        [*all_formats().values(), Table] if path is None else recognised(path)
+        [*all_formats().values(), UserTable] if path is None else recognised(path)
     )
     databases = [kind() for kind in database_formats().values()] if path is None else []
     output.result(

@@ -40,9 +40,9 @@ def all_formats() -> dict[str, type[Format]]:
 def format_named(name: str) -> Format:
     """Return the format of this name. Raises `NotFound`, and wrong usage for a bad table:..."""
     if name.startswith(_TABLE):
-        from .table import Table
+        from .table import UserTable
 
-        return Table(name.removeprefix(_TABLE))
+        return UserTable(name.removeprefix(_TABLE))
     if (found := own_formats().get(name)) is not None:
         return found()
     points = {point.name: point for point in entry_points(group=GROUP)}

@@ -16,7 +16,7 @@ from .table_columns import columns_of, tables_of
 from .table_rows import Named, OpenTable
 
 
-class Table(SqliteFormat):
+class UserTable(SqliteFormat):
     """A table of texts, as the user describes it."""
 
     name = "table"
@@ -38,8 +38,8 @@ class Table(SqliteFormat):
     def why_unfit(self, path: Path) -> str | None:
         """Return which table or column does not exist."""
         if not is_database(path):
-            return f"{path} is not a SQLite database."
-        with looking(path) as db:
+            return f"{path} is not a SQLite database." if path.exists() else None
+        with translate_errors(path), looking(path) as db:
             tables, columns = tables_of(db), columns_of(db, self._named.table)
         if self._named.table not in tables:
             return (

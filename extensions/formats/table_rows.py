@@ -143,13 +143,13 @@ class OpenTable(OpenSqlite):
         near = [record.key for record in self.records if record.tenant == new.tenant]
         latest = max(new.replaces or near, key=lambda key: self._rows[key].record.observed_at or "")
         values = self._whole_row(latest)
-        others = [self._whole_row(key) for key in new.replaces if key != latest]
+        older = [self._whole_row(key) for key in new.replaces if key != latest]
         named = self._named
         kept = {
             name: value
             for name, value in values.items()
             if name in (named.date, named.tenant, named.deleted)
-            or (others and all(row[name] == value for row in others))
+            or (older and all(row[name] == value for row in older))
         }
         name = self._insert({**kept, named.text: new.text, **self._new_id()})
         return key_of(new.tenant, name, new.text)
