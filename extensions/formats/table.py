@@ -10,6 +10,7 @@ from pathlib import Path
 
 from slowwave.store.connection import translate_errors
 from slowwave.store.opening import is_database
+from slowwave.store.validate import is_foreign_file
 
 from .sqlite_file import SqliteFormat, looking
 from .table_columns import columns_of, tables_of
@@ -39,6 +40,8 @@ class UserTable(SqliteFormat):
         """Return which table or column does not exist."""
         if not is_database(path):
             return f"{path} is not a SQLite database." if path.exists() else None
+        if not is_foreign_file(path):
+            return f"{path} is a memory file of slowwave's own: omit --table."
         with translate_errors(path), looking(path) as db:
             tables, columns = tables_of(db), columns_of(db, self._named.table)
         if self._named.table not in tables:
@@ -53,8 +56,10 @@ class UserTable(SqliteFormat):
                     f"The table {self._named.table} has no column '{name}'. Specify one of its "
                     f"columns: {', '.join(known)}."
                 )
-        if self._named.deleted is not None and known[self._named.deleted].is_generated:
-            return f"The column {self._named.deleted} is computed: specify another for deleted=."
+        deleted = known.get(self._named.deleted or "")
+        if deleted is not None and (deleted.is_generated or deleted.key):
+            why = "is computed" if deleted.is_generated else "identifies a row"
+            return f"The column {deleted.name} {why}: specify another for deleted=."
         return None
 
     def why_no_texts(self, path: Path) -> str | None:

@@ -95,7 +95,7 @@ def _described(db: sqlite3.Connection, table: str) -> tuple[int, str, str] | Non
     short = sample if len(sample) <= _MAX_SHOWN else f"{sample[: _MAX_SHOWN - 1]}…"
     (count,) = db.execute(f"SELECT count(*) FROM {quoted(table)}").fetchone()
     spec = f"{table}:{text}" + (f",date={dates[0]}" if dates else "")
-    return texts[text], spec, f"{table} ({count:,} rows, such as '{' '.join(short.split())}')"
+    return texts[text], spec, f"{table} (rows: {count:,}, such as '{' '.join(short.split())}')"
 
 
 def _are_moments(values: tuple[object, ...]) -> bool:

@@ -52,7 +52,10 @@ class Named:
         if not all((table, text, *keys.values())) or keys.keys() - {"date", "tenant", "deleted"}:
             raise typer.BadParameter(f"'{spec}' does not name the columns of a table. {_FORM}")
         deleted, _, mark = keys.pop("deleted", "").partition(":")
-        return cls(table, text, **keys, deleted=deleted or None, mark=_value(mark))
+        named = cls(table, text, **keys, deleted=deleted or None, mark=_value(mark))
+        if len(set(named.columns)) < len(named.columns):
+            raise typer.BadParameter(f"'{spec}' names a column twice. {_FORM}")
+        return named
 
     @property
     def columns(self) -> list[str]:
@@ -141,7 +144,10 @@ class OpenTable(OpenSqlite):
         if (why := self.why_no_texts()) is not None:
             raise Unreadable(why)
         near = [record.key for record in self.records if record.tenant == new.tenant]
-        latest = max(new.replaces or near, key=lambda key: self._rows[key].record.observed_at or "")
+        models = new.replaces or near
+        if not models:
+            raise TooFull(f"{self._path} has no row of {new.tenant} any longer.")
+        latest = max(models, key=lambda key: self._rows[key].record.observed_at or "")
         values = self._whole_row(latest)
         older = [self._whole_row(key) for key in new.replaces if key != latest]
         named = self._named

@@ -181,7 +181,7 @@ def test_a_database_of_texts_is_described_with_the_command_that_previews_it(
     execute(path, "INSERT INTO things VALUES ('api', ?, '2026-02-03 09:00:00')", SAME[0])
     refused = cli("maintain", path)
     assert refused.code == 10
-    assert f"things (1 rows, such as '{SAME[0]}')" in refused.err
+    assert f"things (rows: 1, such as '{SAME[0]}')" in refused.err
     command = f"slowwave maintain {path} --table things:said,date=at --dry-run"
     assert command in refused.err
     assert cli(*command.split()[1:]).code == 0
@@ -195,21 +195,42 @@ def test_a_database_of_texts_is_described_with_the_command_that_previews_it(
         ("things:said,deleted=", "TABLE:COLUMN"),
         ("thing:said", "no table 'thing'. Specify one of its tables: things."),
         ("seen:said", "no table 'seen'"),
-        ("things:text", "no column 'text'. Specify one of its columns: said, n"),
+        ("things:text", "no column 'text'. Specify one of its columns: id, said, n"),
         ("things:said,date=when", "no column 'when'"),
         ("things:said,deleted=n", "n is computed"),
+        ("things:said,deleted=id", "id identifies a row"),
+        ("things:said,deleted=said", "names a column twice"),
     ],
 )
 def test_a_table_or_column_that_does_not_exist_is_named_and_nothing_is_made(
     spec: str, part: str, tmp_path: Path, cli: Cli
 ) -> None:
     path = tmp_path / "my.db"
-    execute(path, "CREATE TABLE things (said TEXT, n AS (length(said)))")
+    execute(path, "CREATE TABLE things (id TEXT PRIMARY KEY, said TEXT, n AS (length(said)))")
     execute(path, "CREATE VIEW seen AS SELECT said FROM things")
     refused = cli("maintain", path, "--table", spec)
     assert refused.code == 2
     assert part in refused.err
     assert sorted(tmp_path.iterdir()) == [path]
+
+
+def test_a_memory_file_is_not_a_table_of_ones_own(memory_file: Path, cli: Cli) -> None:
+    before = memory_file.read_bytes()
+    refused = cli("maintain", memory_file, "--table", "memories:content,deleted=status:expired")
+    assert refused.code == 2
+    assert "omit --table" in refused.err
+    assert memory_file.read_bytes() == before
+
+
+def test_a_table_is_described_once_and_another_description_is_refused(
+    tmp_path: Path, cli: Cli
+) -> None:
+    path = tmp_path / "my.db"
+    consolidated(cli, made(path, "without a key", SAME), path)
+    refused = cli("maintain", path, "--table", "my notes:said,date=_date,deleted=gone")
+    assert refused.code == 2
+    assert "was mirrored as table:my notes:said,deleted=gone before" in refused.err
+    assert cli("maintain", path, "--table", "my notes:said", "--format", "langgraph").code == 2
 
 
 @pytest.mark.parametrize(
