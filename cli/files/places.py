@@ -15,12 +15,19 @@ from slowwave.store.validate import is_foreign_file
 
 
 def _options(hidden: bool) -> dict[str, Any]:
-    """Return --format and --state; hidden options are only in --help-all."""
+    """Return --format, --table and --state; hidden options are only in --help-all."""
     format_option = typer.Option(
         "--format",
         metavar="NAME",
         hidden=hidden,
         help="The format of another agent's FILE: see 'slowwave formats'.",
+    )
+    table_option = typer.Option(
+        "--table",
+        metavar="TABLE:COLUMN[,...]",
+        hidden=hidden,
+        help="The table of FILE with texts of your own, and its columns: TABLE:COLUMN, then "
+        "date=COLUMN, tenant=COLUMN, deleted=COLUMN.",
     )
     state_option = typer.Option(
         "--state",
@@ -30,6 +37,7 @@ def _options(hidden: bool) -> dict[str, Any]:
     )
     return {
         "format": Annotated[str | None, format_option],
+        "table": Annotated[str | None, table_option],
         "state": Annotated[Path | None, state_option],
     }
 
@@ -37,8 +45,8 @@ def _options(hidden: bool) -> dict[str, Any]:
 def on_place(command: Callable[..., None]) -> Callable[..., None]:
     """Pass a command that takes `file` its `place`, and one that takes `files` their `places`.
 
-    Adds --format and --state before --config; only the help of `maintain`, which takes `files`,
-    shows them.
+    Adds --format, --table and --state before --config; only the help of `maintain`, which takes
+    `files`, shows them.
     """
     signature = inspect.signature(command, eval_str=True)
     parameters: list[inspect.Parameter] = []
@@ -50,7 +58,13 @@ def on_place(command: Callable[..., None]) -> Callable[..., None]:
             parameters.append(parameter)
 
     @functools.wraps(command)
-    def wrapped(*, format: str | None, state: Path | None, **values: Any) -> None:
+    def wrapped(
+        *, format: str | None, table: str | None, state: Path | None, **values: Any
+    ) -> None:
+        if table is not None:
+            if format is not None:
+                raise typer.BadParameter("--table specifies the format: omit --format.")
+            format = f"table:{table}"
         if "files" in values:
             files: list[Path] = values["files"] or []
             values["places"] = [place_of(file, format, state) for file in files]

@@ -157,14 +157,14 @@ class Format(ABC):
     """A kind of file."""
 
     # The value of --format.
-    name: ClassVar[str]
+    name: str
     # The program whose files these are, and what a memory is, in a line each.
-    about: ClassVar[str]
+    about: str
     holds: ClassVar[str]
     # Whether the file contains the times of its memories.
     is_dated: ClassVar[bool] = False
     # Whether files are never written.
-    is_only_read: ClassVar[bool] = False
+    is_only_read: bool = False
     # Whether a new text may need a vector.
     may_need_vectors: ClassVar[bool] = False
     # Computes vectors, if the caller has lent it; only some formats need it.
@@ -173,6 +173,10 @@ class Format(ABC):
     @abstractmethod
     def recognises(self, path: Path) -> bool:
         """Whether a file has this format, by its content."""
+
+    def why_unfit(self, path: Path) -> str | None:
+        """Return why a file is not one that the user specified this format for, or None."""
+        return None
 
     def budget(self, path: Path) -> Budget | None:
         """Return how full a file is and how much its agent reads; None without a limit."""

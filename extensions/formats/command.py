@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from slowwave.cli.arguments.options import ConfigOption, JsonOption, QuietOption
 from slowwave.cli.terminal.output import Output, clean
+
+if TYPE_CHECKING:
+    from .base import Format
 
 
 def formats(
@@ -56,8 +60,11 @@ def formats(
     from slowwave.extensions.postgres.place import database_formats
 
     from .known_formats import all_formats, recognised
+    from .table import UserTable
 
-    known = [kind() for kind in all_formats().values()] if path is None else recognised(path)
+    known: Sequence[Format | type[Format]] = (
+        [*all_formats().values(), UserTable] if path is None else recognised(path)
+    )
     databases = [kind() for kind in database_formats().values()] if path is None else []
     output.result(
         {

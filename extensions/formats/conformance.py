@@ -165,4 +165,4 @@ def _content(path: Path) -> object:
             # The layout of a virtual table's own data may change.
             if kind == "table" and not name.startswith("sqlite_")
         ]
-        return {name: sorted(map(repr, db.execute(f"SELECT * FROM {name}"))) for name in tables}
+        return {name: sorted(map(repr, db.execute(f'SELECT * FROM "{name}"'))) for name in tables}

@@ -11,6 +11,8 @@ from slowwave.store.errors import NotFound
 from .base import Format
 
 GROUP = "slowwave.formats"
+# The prefix of the format of a table that the user describes.
+_TABLE = "table:"
 
 
 @cache
@@ -36,7 +38,11 @@ def all_formats() -> dict[str, type[Format]]:
 
 
 def format_named(name: str) -> Format:
-    """Return the format of this name. Raises `NotFound`."""
+    """Return the format of this name. Raises `NotFound`, and wrong usage for a bad table:..."""
+    if name.startswith(_TABLE):
+        from .table import UserTable
+
+        return UserTable(name.removeprefix(_TABLE))
     if (found := own_formats().get(name)) is not None:
         return found()
     points = {point.name: point for point in entry_points(group=GROUP)}

@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import typer
 
-from slowwave.store.errors import StoreError
+from slowwave.store.connection import translate_errors
+from slowwave.store.errors import StoreError, UnusableFile
+from slowwave.store.opening import is_database
 from slowwave.store.places import Address, Budget, Place, PlaceKind, Repeated, Untouched, changed
 
 if TYPE_CHECKING:
@@ -212,6 +214,7 @@ def _recognise(file: Path, state: Path) -> Place | None:
             raise typer.BadParameter(
                 f"{file} is a part of {folder[0].about}. Specify the folder: {file.parent}"
             )
+        _offer_tables(file)
         return None
     if len(found) > 1:
         names = " or ".join(format.name for format in found)
@@ -221,10 +224,26 @@ def _recognise(file: Path, state: Path) -> Place | None:
     return mirrored_place(file, Mirror(file, format, state), read_only)
 
 
+def _offer_tables(file: Path) -> None:
+    """Raise `UnusableFile` with the tables of texts that a database has, if any."""
+    from .sqlite_file import looking
+    from .table_columns import offer
+
+    if not is_database(file):
+        return
+    with translate_errors(file), looking(file) as db:
+        found = offer(db, file)
+    if found is not None:
+        seen, hint = found
+        raise UnusableFile(f"{file} is a SQLite database, but not a memory file. {seen}", hint)
+
+
 def _refuse_another_format(named: Format, file: Path) -> None:
     """Raise wrong usage for a file that is recognized as other formats than the specified one."""
     from .known_formats import recognised
 
+    if (why := named.why_unfit(file)) is not None:
+        raise typer.BadParameter(why)
     found = recognised(file)
     if found and not named.recognises(file):
         raise typer.BadParameter(f"{_looks(file, found[0])}, and not like {named.name}.")
@@ -239,6 +258,7 @@ def _why_read_only(format: Format, file: Path) -> str | None:
     if not format.is_only_read:
         return None
     return (
-        f"{format.about} is read-only. Preview with --dry-run, or import it into a memory file: "
-        f"slowwave import OWN.db {shlex.quote(str(file))} --from {format.name}"
+        f"{file} is read-only, because it is {format.about}. Preview with --dry-run, or "
+        f"import it into a memory file: slowwave import OWN.db {shlex.quote(str(file))} "
+        f"--from {format.name}"
     )

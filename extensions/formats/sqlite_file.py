@@ -103,10 +103,8 @@ class SqliteFormat(DatabaseFormat):
         """Whether it has the tables."""
         if not is_database(path):
             return False
-        # Without a log the file alone is complete, and reading it creates no log.
-        has_log = any(Path(f"{path.resolve()}{end}").exists() for end in ("-wal", "-journal"))
         try:
-            with open_database(path, "ro" if has_log else "immutable", _SECONDS) as db:
+            with looking(path) as db:
                 return self._has_tables(db)
         except sqlite3.DatabaseError:
             return False
@@ -126,6 +124,9 @@ class SqliteFormat(DatabaseFormat):
             return
         with translate_errors(path), open_database(path, "rw", _SECONDS) as db:
             clean_database(db, path)
+
+    def _open(self, db: sqlite3.Connection, path: Path, writes: bool) -> OpenDatabase:
+        return self.rows(db, path, self.model)
 
     def _has_tables(self, db: sqlite3.Connection) -> bool:
         return all(
@@ -147,10 +148,19 @@ class SqliteFormat(DatabaseFormat):
             if not self._has_tables(db):
                 raise Unreadable(f"{path} is not {self.about}.")
             try:
-                yield self.rows(db, path, self.model)
+                yield self._open(db, path, writes)
             finally:
                 if db.in_transaction:
                     db.execute("ROLLBACK")
+
+
+@contextmanager
+def looking(path: Path) -> Iterator[sqlite3.Connection]:
+    """Connect to a database, creating nothing next to it."""
+    # Without a log the file alone is complete, and reading it creates no log.
+    has_log = any(Path(f"{path.resolve()}{end}").exists() for end in ("-wal", "-journal"))
+    with open_database(path, "ro" if has_log else "immutable", _SECONDS) as db:
+        yield db
 
 
 def _identity(path: Path) -> tuple[int, int] | None:

@@ -1,0 +1,85 @@
+"""A table of texts in a SQLite database of the user's own: table:TABLE:COLUMN,KEY=COLUMN,...
+
+Without a column for deleted rows it is read-only.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+from slowwave.store.connection import translate_errors
+from slowwave.store.opening import is_database
+from slowwave.store.validate import is_foreign_file
+
+from .sqlite_file import SqliteFormat, looking
+from .table_columns import columns_of, tables_of
+from .table_rows import Named, OpenTable
+
+
+class UserTable(SqliteFormat):
+    """A table of texts, as the user describes it."""
+
+    name = "table"
+    about = "a table of texts of your own, with --table"
+    holds = "a row"
+    may_need_vectors = False
+
+    def __init__(self, spec: str) -> None:
+        """spec: TABLE:COLUMN, and the other columns. Raises wrong usage."""
+        self._named = Named.from_spec(spec)
+        self.name = f"{self.name}:{spec}"
+        self.is_only_read = self._named.deleted is None
+        self.about = (
+            "a table without deleted=COLUMN"
+            if self.is_only_read
+            else f"a database with {self._named.table}({', '.join(self._named.columns)})"
+        )
+
+    def why_unfit(self, path: Path) -> str | None:
+        """Return which table or column does not exist."""
+        if not is_database(path):
+            return f"{path} is not a SQLite database." if path.exists() else None
+        if not is_foreign_file(path):
+            return f"{path} is a memory file of slowwave's own: omit --table."
+        with translate_errors(path), looking(path) as db:
+            tables, columns = tables_of(db), columns_of(db, self._named.table)
+        if self._named.table not in tables:
+            return (
+                f"{path} has no table '{self._named.table}'. Specify one of its tables: "
+                f"{', '.join(tables) or 'it has none'}."
+            )
+        known = {column.name: column for column in columns}
+        for name in self._named.columns:
+            if name not in known:
+                return (
+                    f"The table {self._named.table} has no column '{name}'. Specify one of its "
+                    f"columns: {', '.join(known)}."
+                )
+        deleted = known.get(self._named.deleted or "")
+        if deleted is not None and (deleted.is_generated or deleted.key):
+            why = "is computed" if deleted.is_generated else "identifies a row"
+            return f"The column {deleted.name} {why}: specify another for deleted=."
+        return None
+
+    def why_no_texts(self, path: Path) -> str | None:
+        """Return why no row can be added."""
+        if self.is_only_read:
+            return None  # a dry run shows what a memory file with its memories would get
+        with translate_errors(path), looking(path) as db:
+            return OpenTable(db, path, self._named).why_no_texts()
+
+    def schema_number(self, path: Path) -> int | None:
+        """Return None: the schema is the user's."""
+        return None
+
+    def _open(self, db: sqlite3.Connection, path: Path, writes: bool) -> OpenTable:
+        """Return an open table; if `writes`, try first whether a row can be marked as deleted."""
+        table = OpenTable(db, path, self._named)
+        if writes:
+            table.try_to_mark()
+        return table
+
+    def _has_tables(self, db: sqlite3.Connection) -> bool:
+        known = {column.name for column in columns_of(db, self._named.table)}
+        return self._named.table in tables_of(db) and known.issuperset(self._named.columns)

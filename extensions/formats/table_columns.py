@@ -1,0 +1,104 @@
+"""The tables and columns of a SQLite database, and which of them contain texts."""
+
+from __future__ import annotations
+
+import shlex
+import sqlite3
+from dataclasses import dataclass
+from pathlib import Path
+
+from .database import moment_of
+
+# How many rows are looked at to find out what a column contains.
+_ROWS = 200
+# How many tables are offered, and how many characters of a text are shown.
+_MAX_TABLES, _MAX_SHOWN = 5, 60
+# What SQLite returns as `hidden` for a column that is not computed.
+_STORED = 0
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table."""
+
+    name: str
+    type: str
+    is_generated: bool
+    # Whether a row without a value of it is refused.
+    must_be_given: bool
+    # Its place in the primary key, from 1; 0 if it is not in it.
+    key: int
+
+    @property
+    def is_number(self) -> bool:
+        """Whether it is declared for integers."""
+        return any(word in self.type.upper() for word in ("INT", "BOOL"))
+
+
+def quoted(name: str) -> str:
+    """Return a name as SQL."""
+    doubled = name.replace('"', '""')
+    return f'"{doubled}"'
+
+
+def tables_of(db: sqlite3.Connection) -> list[str]:
+    """Return the tables that store rows, without SQLite's own."""
+    rows = db.execute(
+        "SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table' "
+        "AND name NOT LIKE 'sqlite|_%' ESCAPE '|' ORDER BY 1"
+    )
+    return [name for (name,) in rows]
+
+
+def columns_of(db: sqlite3.Connection, table: str) -> list[Column]:
+    """Return the columns of a table; none if there is no such table."""
+    rows = db.execute(
+        'SELECT name, type, "notnull", dflt_value, pk, hidden FROM pragma_table_xinfo(?)', [table]
+    )
+    return [
+        Column(name, type, hidden != _STORED, bool(needs and default is None and not key), key)
+        for name, type, needs, default, key, hidden in rows
+    ]
+
+
+def offer(db: sqlite3.Connection, path: Path) -> tuple[str, str] | None:
+    """Return which tables have texts, and the command that previews the one with most of them.
+
+    None if none has.
+    """
+    db.text_factory = lambda raw: raw.decode(errors="replace")
+    found = [table for name in tables_of(db) if (table := _described(db, name)) is not None]
+    if not found:
+        return None
+    found.sort(reverse=True)
+    seen = "; ".join(line for _, _, line in found[:_MAX_TABLES])
+    spec = found[0][1]
+    command = f"slowwave maintain {shlex.quote(str(path))} --table {shlex.quote(spec)} --dry-run"
+    return f"It has texts in {seen}.", f"Preview a table of texts of your own with: {command}"
+
+
+def _described(db: sqlite3.Connection, table: str) -> tuple[int, str, str] | None:
+    """Return how long the texts of a table are, its --table, and what a user reads about it."""
+    names = [column.name for column in columns_of(db, table)]
+    rows = db.execute(f"SELECT {', '.join(map(quoted, names))} FROM {quoted(table)} LIMIT {_ROWS}")
+    columns = dict(zip(names, zip(*rows.fetchall(), strict=True), strict=False))
+    lengths = {
+        name: sum(len(text) for text in values if isinstance(text, str) and " " in text.strip())
+        for name, values in columns.items()
+    }
+    dates = [name for name, values in columns.items() if _are_moments(values)]
+    texts = {name: length for name, length in lengths.items() if length and name not in dates}
+    if not texts:
+        return None
+    text = max(texts, key=lambda name: texts[name])
+    sample = next(value for value in columns[text] if isinstance(value, str) and " " in value)
+    short = sample if len(sample) <= _MAX_SHOWN else f"{sample[: _MAX_SHOWN - 1]}…"
+    (count,) = db.execute(f"SELECT count(*) FROM {quoted(table)}").fetchone()
+    spec = f"{table}:{text}" + (f",date={dates[0]}" if dates else "")
+    return texts[text], spec, f"{table} (rows: {count:,}, such as '{' '.join(short.split())}')"
+
+
+def _are_moments(values: tuple[object, ...]) -> bool:
+    """Whether all values of a column that has some are times."""
+    found = [value for value in values if value is not None]
+    return bool(found) and all(isinstance(value, str) and moment_of(value) for value in found)

@@ -1,0 +1,317 @@
+"""The rows of a table that the user described, within a transaction.
+
+A removed row is only marked in the column for deleted rows. Rows that slowwave adds have ids that
+nobody else gives, and are deleted again.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, cast
+
+import typer
+
+from slowwave.store.records import timestamp
+
+from .base import Image, New, Record, TooFull, Unreadable
+from .database import OURS, Leaving, key_of, moment_of, place_of
+from .sqlite_file import OpenSqlite
+from .table_columns import Column, columns_of, quoted
+
+# The integer ids of rows that slowwave adds: JSON keeps them exact, and counters never reach them.
+_OUR_IDS = range(-(2**53) + 1, -(2**53) + 2**20)
+# Larger numbers are times in milliseconds: in seconds they would be after the year 5000.
+_MAX_SECONDS = 100_000_000_000
+_FORM = "Specify TABLE:COLUMN[,date=COLUMN][,tenant=COLUMN][,deleted=COLUMN[:VALUE]]."
+
+
+@dataclass(frozen=True)
+class Named:
+    """The table, and the columns that the user named."""
+
+    table: str
+    text: str
+    date: str | None = None
+    tenant: str | None = None
+    # The column that marks deleted rows, and the value that it then has; None for any value but
+    # NULL, 0 and an empty text.
+    deleted: str | None = None
+    mark: str | float | None = None
+
+    @classmethod
+    def from_spec(cls, spec: str) -> Named:
+        """Parse what the user specified. Raises wrong usage."""
+        first, *pairs = spec.split(",")
+        table, _, text = first.partition(":")
+        keys = dict(pair.partition("=")[::2] for pair in pairs)
+        if not all((table, text, *keys.values())) or keys.keys() - {"date", "tenant", "deleted"}:
+            raise typer.BadParameter(f"'{spec}' does not name the columns of a table. {_FORM}")
+        deleted, _, mark = keys.pop("deleted", "").partition(":")
+        named = cls(table, text, **keys, deleted=deleted or None, mark=_value(mark))
+        if len(set(named.columns)) < len(named.columns):
+            raise typer.BadParameter(f"'{spec}' names a column twice. {_FORM}")
+        return named
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns that the user named."""
+        named = (self.text, self.date, self.tenant, self.deleted)
+        return [column for column in named if column is not None]
+
+
+@dataclass(frozen=True)
+class _Row:
+    """A row, as it was read."""
+
+    record: Record
+    # The values that find it.
+    at: tuple[Any, ...]
+    # The value of the column for deleted rows; None without one.
+    state: Any
+    is_deleted: bool
+
+
+class OpenTable(OpenSqlite):
+    """A table within a transaction."""
+
+    def __init__(self, db: sqlite3.Connection, path: Path, named: Named) -> None:
+        """Set the database and the columns."""
+        super().__init__(db, path, None)
+        db.text_factory = lambda raw: raw.decode(errors="replace")
+        self._named = named
+        self._table = quoted(named.table)
+        self._columns = columns_of(db, named.table)
+        self._id = sorted((c for c in self._columns if c.key), key=lambda column: column.key)
+        at = [quoted(column.name) for column in self._id] or ["_rowid_"]
+        self._at, self._here = ", ".join(at), " AND ".join(f"{name} IS ?" for name in at)
+        # As SQL literals, so that ids of all types differ.
+        self._name = " || ',' || ".join(f"quote({name})" for name in at)
+        self._rows: dict[str, _Row] = {}
+
+    def read(self) -> Iterator[Record]:
+        """Yield the rows that are not deleted, ordered by their ids."""
+        named = self._named
+        values = [quoted(c) if c else "NULL" for c in (named.tenant, named.date, named.deleted)]
+        # A primary key may contain NULL, which does not identify a row.
+        has_id = " AND ".join(f"{quoted(column.name)} IS NOT NULL" for column in self._id) or "1"
+        rows = self.db.execute(
+            f"SELECT {self._name}, {quoted(named.text)}, {', '.join(values)}, "
+            f"{self._is_deleted}, {self._at} FROM {self._table} "
+            f"WHERE typeof({quoted(named.text)}) = 'text' AND {has_id} ORDER BY {self._at}"
+        )
+        for name, text, tenant, date, state, is_deleted, *at in rows:
+            of = "default" if tenant is None else str(tenant)
+            record = Record(key_of(of, name, text), of, text, _moment(date))
+            self._rows[record.key] = _Row(record, tuple(at), state, bool(is_deleted))
+            if not is_deleted:
+                yield record
+
+    def try_to_mark(self) -> None:
+        """Mark a row and roll that back, so that a table that refuses it is refused before a run.
+
+        Raises `Unreadable`.
+        """
+        if not self.records:
+            return
+        self.db.execute("SAVEPOINT trial")
+        try:
+            self._mark(self.records[0].key)
+        finally:
+            self.db.execute("ROLLBACK TO trial")
+            self.db.execute("RELEASE trial")
+
+    def why_no_texts(self) -> str | None:
+        """Return why no row can be added; None if rows can."""
+        if len(self._id) > 1:
+            return f"The key of {self._named.table} has more than one column."
+        for column in self._columns:
+            if column.name in self._named.columns:
+                if column.is_generated:
+                    return f"{self._named.table}.{column.name} is computed."
+            elif column.must_be_given:
+                return f"A new row of {self._named.table} would need a value of {column.name}."
+            elif not column.key and self._has_bytes(column):
+                return f"A new row of {self._named.table} would have no {column.name}."
+        return None
+
+    def put(self, new: New) -> str:
+        """Add a row with what all the rows that it replaces have in common, and the latest date."""
+        if (why := self.why_no_texts()) is not None:
+            raise Unreadable(why)
+        near = [record.key for record in self.records if record.tenant == new.tenant]
+        models = new.replaces or near
+        if not models:
+            raise TooFull(f"{self._path} has no row of {new.tenant} any longer.")
+        latest = max(models, key=lambda key: self._rows[key].record.observed_at or "")
+        values = self._whole_row(latest)
+        older = [self._whole_row(key) for key in new.replaces if key != latest]
+        named = self._named
+        kept = {
+            name: value
+            for name, value in values.items()
+            if name in (named.date, named.tenant, named.deleted)
+            or (older and all(row[name] == value for row in older))
+        }
+        name = self._insert({**kept, named.text: new.text, **self._new_id()})
+        return key_of(new.tenant, name, new.text)
+
+    def can_rewrite(self, key: str, new: New) -> bool:
+        """Whether slowwave added it."""
+        return _is_ours(place_of(key)[1])
+
+    def rewrite(self, key: str, new: New, former: Image | None) -> tuple[str, Image]:
+        """Keep the row except its text."""
+        tenant, name = place_of(key)
+        self._write(
+            f"UPDATE {self._table} SET {quoted(self._named.text)} = ? WHERE {self._here}",
+            [new.text, *self._rows[key].at],
+        )
+        return key_of(tenant, name, new.text), {}
+
+    def retire(self, leaving: Leaving) -> Image:
+        """Mark it; delete what slowwave added."""
+        if not _is_ours(place_of(leaving.key)[1]):
+            self._mark(leaving.key)
+            return {"key": leaving.key, "state": self._rows[leaving.key].state}
+        row = {
+            name: {"hex": value.hex()} if isinstance(value, bytes) else value
+            for name, value in self._whole_row(leaving.key).items()
+        }
+        self.db.execute(f"DELETE FROM {self._table} WHERE {self._here}", self._rows[leaving.key].at)
+        return {"key": leaving.key, "row": row}
+
+    def bring_back(self, image: Image) -> str:
+        """Give it the value again that it had in the column for deleted rows."""
+        key = str(image["key"])
+        if "row" in image:
+            self._insert(
+                {
+                    name: bytes.fromhex(value["hex"]) if isinstance(value, dict) else value
+                    for name, value in image["row"].items()
+                }
+            )
+        elif key not in self._rows:
+            raise Unreadable("Its row has been changed or deleted since.")
+        else:
+            self._set_state(key, image["state"])
+        return key
+
+    @property
+    def _is_deleted(self) -> str:
+        """SQL: whether a row is deleted."""
+        if self._named.deleted is None:
+            return "0"
+        column, mark = quoted(self._named.deleted), self._named.mark
+        if mark is None:
+            return f"coalesce({column}, 0) NOT IN (0, '', '0')"
+        literal = self.db.execute("SELECT quote(?)", [mark]).fetchone()[0]
+        # An image keeps the value as JSON, which has no bytes.
+        return f"({column} IS {literal} OR typeof({column}) = 'blob')"
+
+    def _mark(self, key: str) -> None:
+        """Mark a row as deleted. Raises `Unreadable`."""
+        mark = self._named.mark
+        if mark is None:
+            column = next(c for c in self._columns if c.name == self._named.deleted)
+            mark = self._flag_or_time() if column.is_number else timestamp(datetime.now(UTC))
+        self._set_state(key, mark)
+        marked = self.db.execute(
+            f"SELECT {self._is_deleted} FROM {self._table} WHERE {self._here}", self._rows[key].at
+        ).fetchone()
+        if marked != (1,):
+            raise Unreadable(f"{self._named.deleted} of {self._named.table} does not keep {mark}.")
+
+    def _flag_or_time(self) -> int:
+        """Return 1, or the time in the unit of the column for deleted rows if it has times."""
+        column = quoted(cast(str, self._named.deleted))
+        (latest,) = self.db.execute(f"SELECT max({column}) FROM {self._table}").fetchone()
+        if not isinstance(latest, int) or latest <= 1:
+            return 1
+        seconds = datetime.now(UTC).timestamp()
+        return int(seconds * 1000 if latest > _MAX_SECONDS else seconds)
+
+    def _set_state(self, key: str, state: Any) -> None:
+        try:
+            self.db.execute(
+                f"UPDATE {self._table} SET {quoted(cast(str, self._named.deleted))} = ? "
+                f"WHERE {self._here}",
+                [state, *self._rows[key].at],
+            )
+        except sqlite3.IntegrityError as error:
+            raise Unreadable(
+                f"{self._path} does not let {self._named.deleted} become {state}: {error}.",
+                "Specify the value that marks a deleted row: deleted=COLUMN:VALUE.",
+            ) from error
+
+    def _new_id(self) -> dict[str, Any]:
+        """Return an id that nobody else gives."""
+        if self._id and not self._id[0].is_number:
+            return {self._id[0].name: f"{OURS}{uuid.uuid4()}"}
+        (latest,) = self.db.execute(
+            f"SELECT max({self._at}) FROM {self._table} WHERE {self._at} BETWEEN ? AND ?",
+            [_OUR_IDS.start, _OUR_IDS.stop],
+        ).fetchone()
+        free = _OUR_IDS.start if latest is None else latest + 1
+        return {self._id[0].name if self._id else "_rowid_": free}
+
+    def _has_bytes(self, column: Column) -> bool:
+        """Whether some row has bytes in a column, such as the vector of its text."""
+        found = self.db.execute(
+            f"SELECT 1 FROM {self._table} WHERE typeof({quoted(column.name)}) = 'blob' LIMIT 1"
+        )
+        return found.fetchone() is not None
+
+    def _whole_row(self, key: str) -> dict[str, Any]:
+        """Return the values of a row that can be written, by column."""
+        names = [column.name for column in self._columns if not column.is_generated]
+        (row,) = self.db.execute(
+            f"SELECT {', '.join(map(quoted, names))} FROM {self._table} WHERE {self._here}",
+            self._rows[key].at,
+        )
+        found = dict(zip(names, row, strict=True))
+        return found if self._id else {**found, "_rowid_": self._rows[key].at[0]}
+
+    def _insert(self, row: Mapping[str, Any]) -> str:
+        """Add a row, and return its name. Raises `TooFull` if the table refuses it."""
+        names, places = ", ".join(map(quoted, row)), ", ".join("?" * len(row))
+        sql = f"INSERT INTO {self._table} ({names}) VALUES ({places}) RETURNING {self._name}"
+        ((name,),) = self._write(sql, list(row.values()))
+        return str(name)
+
+    def _write(self, sql: str, values: Sequence[Any]) -> list[Any]:
+        """Run a statement; raise `TooFull` if a rule of the table refuses the row."""
+        try:
+            return self.db.execute(sql, values).fetchall()
+        except sqlite3.IntegrityError as error:
+            raise TooFull(f"{self._path} does not take a new text: {error}.") from error
+
+
+def _is_ours(name: str) -> bool:
+    """Whether slowwave gave an id, which is an SQL literal."""
+    if name.startswith(f"'{OURS}"):
+        return True
+    return name.startswith("-") and name[1:].isdigit() and int(name) in _OUR_IDS
+
+
+def _value(text: str) -> str | float | None:
+    """Return a number or a text; None if it is empty."""
+    try:
+        return float(text) if "." in text else int(text)
+    except ValueError:
+        return text or None
+
+
+def _moment(value: object) -> str | None:
+    """Return a time; None if a value is not a time."""
+    try:
+        if isinstance(value, int | float):
+            seconds = value / 1000 if abs(value) > _MAX_SECONDS else value
+            return timestamp(datetime.fromtimestamp(seconds, UTC))
+        return moment_of(value) if isinstance(value, str) else None
+    except (OverflowError, OSError, ValueError):
+        return None

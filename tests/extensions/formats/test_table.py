@@ -1,0 +1,330 @@
+"""Tables of the user's own: rows are only marked, undo restores them, odd tables are refused."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from agents_files import chosen_steps, consolidated, killed
+from cli_calls import Cli
+from model_nights import served, told_once
+from model_server import Answer, Asked, answering, approval
+from nights import each_adding_something, execute, more_of_it, rows
+
+from slowwave.extensions.formats.conformance import faults
+from slowwave.extensions.formats.known_formats import format_named
+
+SAME = ("The api listens on port 8080.", "The api listens on port 8080!")
+# What a column for deleted rows, and the key of a table, may look like.
+SHAPES = {
+    "integers": ("id INTEGER PRIMARY KEY, said TEXT NOT NULL, gone INTEGER DEFAULT 0", "gone"),
+    "counted": (
+        "id INTEGER PRIMARY KEY AUTOINCREMENT, said TEXT, gone TEXT, n AS (length(said))",
+        "gone",
+    ),
+    "texts": ("id TEXT PRIMARY KEY, said TEXT, state TEXT NOT NULL DEFAULT 'on'", "state:off"),
+    "without rowid": ("said TEXT, 'the id' INTEGER PRIMARY KEY, active INT DEFAULT 1", "active:0"),
+    "without a key": ("said TEXT, gone DATETIME, _date TEXT", "gone"),
+    "of two columns": ("a TEXT, b BLOB, said TEXT, gone BOOLEAN, PRIMARY KEY (a, b)", "gone"),
+}
+TABLE = 'FROM "my notes"'
+
+
+def made(path: Path, shape: str, texts: tuple[str, ...]) -> str:
+    """Create a table of a shape with some texts; return the name of its format."""
+    columns, deleted = SHAPES[shape]
+    ending = " WITHOUT ROWID" if shape == "without rowid" else ""
+    execute(path, f'CREATE TABLE "my notes" ({columns}){ending}')
+    names = {"texts": "id, said", "of two columns": "a, b, said", "without rowid": "'the id', said"}
+    for at, text in enumerate(texts):
+        values = {"texts": (f"m{at}", text), "of two columns": ("x", bytes([at]), text)}
+        given = values.get(shape, (at + 7, text) if shape == "without rowid" else (text,))
+        execute(
+            path,
+            f'INSERT INTO "my notes" ({names.get(shape, "said")}) '
+            f"VALUES ({', '.join('?' * len(given))})",
+            *given,
+        )
+    return f"table:my notes:said,deleted={deleted}"
+
+
+@pytest.fixture(params=SHAPES)
+def sample(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, Path]:
+    """Provide the name of a format, and a database with a table that says something twice."""
+    path = tmp_path / "my.db"
+    return made(path, str(request.param), (*SAME, "The bakery opens at seven.")), path
+
+
+def table(path: Path) -> list[str]:
+    return sorted(repr(sorted(row.items())) for row in rows(path, f"SELECT * {TABLE}"))
+
+
+def test_a_table_of_any_shape_stands_the_trial_of_a_format(sample: tuple[str, Path]) -> None:
+    name, path = sample
+    assert list(faults(format_named(name), path)) == []
+
+
+def test_a_duplicate_is_marked_and_later_commands_need_no_option(
+    sample: tuple[str, Path], cli: Cli
+) -> None:
+    name, path = sample
+    before = table(path)
+    assert cli("maintain", path, "--table", name.removeprefix("table:")).code == 0
+    changed = table(path)
+    assert len(changed) == len(before)
+    assert len(set(before) - set(changed)) == 1
+    assert len(cli("list", path, "--json").json["memories"]) == 2
+    assert cli("maintain", path, "--json").json["proposals"] == []
+    for command in (("recall", path, "port"), ("log", path), ("check", path), ("review", path)):
+        assert cli(*command).code == 0
+    assert table(path) == changed
+    assert cli("undo", path).code == 0
+    assert table(path) == before
+
+
+@pytest.mark.parametrize("shape", [shape for shape in SHAPES if shape != "of two columns"])
+def test_a_text_of_a_model_gets_a_row_that_an_undo_deletes(
+    shape: str, tmp_path: Path, cli: Cli, scripted: tuple[str, ...]
+) -> None:
+    path = tmp_path / "my.db"
+    name = made(path, shape, tuple(each_adding_something()))
+    before = table(path)
+    runs = [consolidated(cli, name, path, *scripted)]
+    assert len(table(path)) == len(before) + 1
+    assert len(cli("list", path, "--json").json["memories"]) == 1
+    assert cli("maintain", path, "--json", *scripted).json["proposals"] == []
+    made_once = table(path)
+    ids = {"texts": "(id, said) VALUES ('new', ?)", "without rowid": "VALUES (?, 99, 1)"}
+    columns = ids.get(shape, "(said) VALUES (?)")
+    execute(path, f'INSERT INTO "my notes" {columns}', more_of_it()[0])
+    grown = table(path)
+    runs.append(consolidated(cli, name, path, *scripted))
+    assert cli("undo", path, runs[1]).code == 0
+    assert table(path) == grown
+    assert set(made_once) < set(grown)
+    assert cli("undo", path, runs[0]).code == 0
+    assert set(before) < set(table(path))
+    assert len(table(path)) == len(before) + 1
+
+
+@pytest.mark.parametrize("change", ["UPDATE {} SET said = 'Nobody is on call.'", "DELETE FROM {}"])
+def test_what_the_owner_changes_while_a_model_thinks_makes_the_proposal_stale(
+    change: str, tmp_path: Path, cli: Cli
+) -> None:
+    path = tmp_path / "my.db"
+    name = made(path, "integers", tuple(each_adding_something()))
+
+    def answer(asked: Asked) -> Answer:
+        execute(path, f"{change.format(chr(34) + 'my notes' + chr(34))} WHERE id = 1")
+        return told_once(asked)
+
+    with served(answering(answer, approval)) as options:
+        done = cli("maintain", path, "--format", name, "--json", *options)
+    assert [proposal["state"] for proposal in done.json["proposals"]] == ["stale"]
+    assert not rows(path, f"SELECT * {TABLE} WHERE gone")
+    assert not rows(path, f"SELECT * {TABLE} WHERE id < 0")
+
+
+def test_a_kill_while_rows_are_marked_leaves_all_or_nothing_and_the_next_run_finishes(
+    tmp_path: Path, cli: Cli, rounds: Callable[[int, int], int]
+) -> None:
+    path = tmp_path / "my.db"
+    name = made(path, "integers", SAME)
+    fresh, before = path.read_bytes(), table(path)
+    command = ["maintain", str(path), "--format", name, "--json"]
+    steps = int(killed(0, command).stderr.split()[-1])
+    after = table(path)
+    assert after != before
+    for at in chosen_steps(steps, rounds):
+        for file in path.parent.glob("my.db*"):
+            file.unlink()
+        path.write_bytes(fresh)
+        assert killed(at, command).returncode == 9
+        assert table(path) in (before, after)
+        assert cli(*command).code == 0
+        assert table(path) == after
+        assert cli("undo", path).code == 0
+        assert table(path) == before
+
+
+def test_without_a_column_for_deleted_rows_the_table_is_only_read_and_may_be_imported(
+    tmp_path: Path, cli: Cli
+) -> None:
+    path = tmp_path / "my.db"
+    execute(path, "CREATE TABLE notes (said TEXT, day TEXT, whose INTEGER)")
+    for text in SAME:
+        execute(path, "INSERT INTO notes VALUES (?, '2026-02-03', 4)", text)
+    before = path.read_bytes()
+    spec = "notes:said,date=day,tenant=whose"
+    assert len(cli("maintain", path, "--table", spec, "--dry-run", "--json").json["proposals"]) == 1
+    refused = cli("maintain", path, "--table", spec)
+    assert refused.code == 2
+    assert f"import OWN.db {path} --from table:{spec}" in refused.err
+    assert cli("import", tmp_path / "own.db", path, "--from", f"table:{spec}").code == 0
+    memories = cli("list", tmp_path / "own.db", "--json").json["memories"]
+    assert {(memory["tenant"], memory["observed_at"][:10]) for memory in memories} == {
+        ("4", "2026-02-03")
+    }
+    assert path.read_bytes() == before
+    assert not Path(f"{path}.slowwave.db").exists()
+
+
+def test_a_database_of_texts_is_described_with_the_command_that_previews_it(
+    tmp_path: Path, cli: Cli
+) -> None:
+    path = tmp_path / "my.db"
+    execute(path, "CREATE TABLE numbers (id INTEGER PRIMARY KEY)")
+    execute(path, "CREATE TABLE things (name TEXT, said TEXT, at DATETIME)")
+    execute(path, "INSERT INTO things VALUES ('api', ?, '2026-02-03 09:00:00')", SAME[0])
+    refused = cli("maintain", path)
+    assert refused.code == 10
+    assert f"things (rows: 1, such as '{SAME[0]}')" in refused.err
+    command = f"slowwave maintain {path} --table things:said,date=at --dry-run"
+    assert command in refused.err
+    assert cli(*command.split()[1:]).code == 0
+
+
+@pytest.mark.parametrize(
+    ("spec", "part"),
+    [
+        ("things", "TABLE:COLUMN"),
+        ("things:said,colour=x", "TABLE:COLUMN"),
+        ("things:said,deleted=", "TABLE:COLUMN"),
+        ("thing:said", "no table 'thing'. Specify one of its tables: things."),
+        ("seen:said", "no table 'seen'"),
+        ("things:text", "no column 'text'. Specify one of its columns: id, said, n"),
+        ("things:said,date=when", "no column 'when'"),
+        ("things:said,deleted=n", "n is computed"),
+        ("things:said,deleted=id", "id identifies a row"),
+        ("things:said,deleted=said", "names a column twice"),
+    ],
+)
+def test_a_table_or_column_that_does_not_exist_is_named_and_nothing_is_made(
+    spec: str, part: str, tmp_path: Path, cli: Cli
+) -> None:
+    path = tmp_path / "my.db"
+    execute(path, "CREATE TABLE things (id TEXT PRIMARY KEY, said TEXT, n AS (length(said)))")
+    execute(path, "CREATE VIEW seen AS SELECT said FROM things")
+    refused = cli("maintain", path, "--table", spec)
+    assert refused.code == 2
+    assert part in refused.err
+    assert sorted(tmp_path.iterdir()) == [path]
+
+
+def test_a_memory_file_is_not_a_table_of_ones_own(memory_file: Path, cli: Cli) -> None:
+    before = memory_file.read_bytes()
+    refused = cli("maintain", memory_file, "--table", "memories:content,deleted=status:expired")
+    assert refused.code == 2
+    assert "omit --table" in refused.err
+    assert memory_file.read_bytes() == before
+
+
+def test_a_table_is_described_once_and_another_description_is_refused(
+    tmp_path: Path, cli: Cli
+) -> None:
+    path = tmp_path / "my.db"
+    consolidated(cli, made(path, "without a key", SAME), path)
+    refused = cli("maintain", path, "--table", "my notes:said,date=_date,deleted=gone")
+    assert refused.code == 2
+    assert "was mirrored as table:my notes:said,deleted=gone before" in refused.err
+    assert cli("maintain", path, "--table", "my notes:said", "--format", "langgraph").code == 2
+
+
+@pytest.mark.parametrize(
+    ("column", "more"),
+    [
+        ("gone INTEGER CHECK (gone IS NULL)", ""),
+        (
+            "gone INTEGER",
+            "CREATE TRIGGER t AFTER UPDATE ON notes BEGIN UPDATE notes SET gone = 0; END",
+        ),
+    ],
+)
+def test_a_table_that_does_not_keep_the_mark_is_refused_before_the_run(
+    column: str, more: str, tmp_path: Path, cli: Cli
+) -> None:
+    path = tmp_path / "my.db"
+    execute(path, f"CREATE TABLE notes (said TEXT, {column})")
+    for text in SAME:
+        execute(path, "INSERT INTO notes (said) VALUES (?)", text)
+    if more:
+        execute(path, more)
+    before = rows(path, "SELECT * FROM notes")
+    refused = cli("maintain", path, "--table", "notes:said,deleted=gone")
+    assert refused.code == 10
+    assert "gone" in refused.err
+    assert rows(path, "SELECT * FROM notes") == before
+    assert cli("log", path, "--table", "notes:said,deleted=gone", "--json").json["runs"] == []
+
+
+@pytest.mark.parametrize("column", ["vector BLOB DEFAULT x'00'", "label TEXT NOT NULL"])
+def test_a_row_that_needs_more_than_a_text_is_never_added(
+    column: str, tmp_path: Path, cli: Cli, scripted: tuple[str, ...]
+) -> None:
+    path = tmp_path / "my.db"
+    execute(path, f"CREATE TABLE notes (said TEXT, gone INT, {column})")
+    for text in each_adding_something():
+        execute(path, "INSERT INTO notes VALUES (?, 0, x'01')", text)
+    before = rows(path, "SELECT * FROM notes")
+    ended = cli("maintain", path, "--table", "notes:said,deleted=gone", *scripted)
+    assert ended.code == 0
+    assert column.split()[0] in ended.err + ended.out
+    assert rows(path, "SELECT * FROM notes") == before
+
+
+def test_a_new_row_that_the_table_refuses_makes_its_proposal_stale_not_the_file_stuck(
+    tmp_path: Path, cli: Cli, scripted: tuple[str, ...]
+) -> None:
+    path = tmp_path / "my.db"
+    execute(path, "CREATE TABLE notes (id INTEGER PRIMARY KEY CHECK (id > 0), said TEXT, gone INT)")
+    for text in each_adding_something():
+        execute(path, "INSERT INTO notes (said) VALUES (?)", text)
+    before = rows(path, "SELECT * FROM notes")
+    command = ("maintain", path, "--table", "notes:said,deleted=gone", "--json", *scripted)
+    assert [proposal["state"] for proposal in cli(*command).json["proposals"]] == ["stale"]
+    assert rows(path, "SELECT * FROM notes") == before
+    assert cli("maintain", path).code == 0
+
+
+def test_a_new_row_keeps_what_all_its_sources_share_and_the_latest_date(
+    tmp_path: Path, cli: Cli, scripted: tuple[str, ...]
+) -> None:
+    path = tmp_path / "my.db"
+    execute(path, "CREATE TABLE notes (said TEXT, gone INT, at REAL, kind TEXT, n INT)")
+    for at, text in enumerate(each_adding_something(), 1):
+        execute(path, "INSERT INTO notes VALUES (?, 0, ?, 'pager', ?)", text, at * 86400.5, at)
+    # Odd times are not dates, and bytes are not a text.
+    execute(path, "INSERT INTO notes VALUES ('The bakery opens at seven.', 0, 1e300, '', 0)")
+    execute(path, "INSERT INTO notes VALUES (x'ff', 0, 'yesterday', '', 0)")
+    consolidated(cli, "table:notes:said,date=at,deleted=gone", path, *scripted)
+    (new,) = rows(path, "SELECT kind, n, at, gone FROM notes WHERE rowid < 0")
+    assert new == {"kind": "pager", "n": None, "at": 2 * 86400.5, "gone": 0}
+
+
+def test_a_column_of_times_gets_a_time_in_its_unit(tmp_path: Path, cli: Cli) -> None:
+    path = tmp_path / "my.db"
+    execute(path, "CREATE TABLE notes (said TEXT, deleted_at INTEGER)")
+    execute(path, "INSERT INTO notes VALUES ('The boat is green.', 1750000000000)")
+    for text in SAME:
+        execute(path, "INSERT INTO notes VALUES (?, NULL)", text)
+    consolidated(cli, "table:notes:said,deleted=deleted_at", path)
+    (latest,) = rows(path, "SELECT max(deleted_at) AS at FROM notes")
+    assert latest["at"] > 1_750_000_000_000
+    assert len(cli("list", path, "--json").json["memories"]) == 1
+
+
+def test_a_database_that_is_being_written_is_held_and_not_changed(
+    tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "my.db"
+    name = made(path, "integers", SAME)
+    monkeypatch.setattr("slowwave.store.connection.BUSY_TIMEOUT_MS", 300)
+    before = table(path)
+    with closing(sqlite3.connect(path, isolation_level=None)) as owner:
+        owner.execute("BEGIN IMMEDIATE")
+        assert cli("maintain", path, "--format", name).code == 11
+        owner.execute("ROLLBACK")
+    assert table(path) == before
