@@ -11,6 +11,7 @@ import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
 
@@ -88,7 +89,7 @@ class OpenTable(OpenSqlite):
         self._columns = columns_of(db, named.table)
         self._id = sorted((c for c in self._columns if c.key), key=lambda column: column.key)
         at = [quoted(column.name) for column in self._id] or ["_rowid_"]
-        self._at, self._here = ", ".join(at), " AND ".join(f"{name} IS ?" for name in at)
+        self._at, self._here = ", ".join(at), " AND ".join(f"{name} = ?" for name in at)
         # As SQL literals, so that ids of all types differ.
         self._name = " || ',' || ".join(f"quote({name})" for name in at)
         self._rows: dict[str, _Row] = {}
@@ -215,25 +216,31 @@ class OpenTable(OpenSqlite):
 
     def _mark(self, key: str) -> None:
         """Mark a row as deleted. Raises `Unreadable`."""
-        mark = self._named.mark
-        if mark is None:
-            column = next(c for c in self._columns if c.name == self._named.deleted)
-            mark = self._flag_or_time() if column.is_number else timestamp(datetime.now(UTC))
-        self._set_state(key, mark)
+        self._set_state(key, self._new_state)
         marked = self.db.execute(
             f"SELECT {self._is_deleted} FROM {self._table} WHERE {self._here}", self._rows[key].at
         ).fetchone()
         if marked != (1,):
-            raise Unreadable(f"{self._named.deleted} of {self._named.table} does not keep {mark}.")
+            raise Unreadable(
+                f"{self._named.deleted} of {self._named.table} does not keep {self._new_state}."
+            )
 
-    def _flag_or_time(self) -> int:
-        """Return 1, or the time in the unit of the column for deleted rows if it has times."""
-        column = quoted(cast(str, self._named.deleted))
-        (latest,) = self.db.execute(f"SELECT max({column}) FROM {self._table}").fetchone()
+    # Looks at the whole column, so that it is computed once.
+    @cached_property
+    def _new_state(self) -> str | float:
+        """What is written into the column for deleted rows: a mark, or the time as it has it."""
+        if self._named.mark is not None:
+            return self._named.mark
+        now = datetime.now(UTC)
+        column = next(c for c in self._columns if c.name == self._named.deleted)
+        if not column.is_number:
+            return timestamp(now)
+        (latest,) = self.db.execute(
+            f"SELECT max({quoted(column.name)}) FROM {self._table}"
+        ).fetchone()
         if not isinstance(latest, int) or latest <= 1:
             return 1
-        seconds = datetime.now(UTC).timestamp()
-        return int(seconds * 1000 if latest > _MAX_SECONDS else seconds)
+        return int(now.timestamp() * (1000 if latest > _MAX_SECONDS else 1))
 
     def _set_state(self, key: str, state: Any) -> None:
         try:
