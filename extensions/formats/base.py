@@ -197,15 +197,21 @@ class Format(ABC):
 def refuse_too_full(path: Path, budget: Budget, after: int, change: Change) -> None:
     """Refuse a change that would exceed the limit of a file. Raises `TooFull`.
 
-    A soft limit does not prevent an undo from restoring what was there before.
+    An undo may make it as full as it was before; a soft limit does not prevent an undo at all.
     """
-    if after <= max(budget.most, budget.used):
+    former = max((int((new.image or {}).get("used", 0)) for new in change.put), default=0)
+    if after <= max(budget.most, budget.used, former):
         return
     if budget.is_hard or any(new.image is None for new in change.put):
         raise TooFull(
             f"{path} would have {after} {budget.unit}; its agent reads {budget.most}.",
             "Remove something from it first, or let its agent do so.",
         )
+
+
+def shortened(text: str) -> str:
+    """Return a text as an error or a remark shows it."""
+    return text if len(text) <= _MAX_SHOWN else f"{text[: _MAX_SHOWN - 1]}…"
 
 
 class ComingBack:
@@ -223,8 +229,7 @@ class ComingBack:
         except Unreadable as error:
             if new.image is None:
                 raise
-            short = new.text if len(new.text) <= _MAX_SHOWN else f"{new.text[: _MAX_SHOWN - 1]}…"
-            self._whys[new.memory] = f"'{short}' cannot come back. {error.message}"
+            self._whys[new.memory] = f"'{shortened(new.text)}' cannot come back. {error.message}"
 
     def refuse(self) -> None:
         """Raise `CannotComeBack` if there are any."""

@@ -207,9 +207,17 @@ def moment_of(text: str | None) -> str | None:
     """Return a time as slowwave spells it; None if the text is not a time."""
     try:
         moment = datetime.fromisoformat(text or "")
-    except (TypeError, ValueError):
+        return timestamp(moment if moment.tzinfo else moment.replace(tzinfo=UTC))
+    except (TypeError, ValueError, OverflowError):
         return None
-    return timestamp(moment if moment.tzinfo else moment.replace(tzinfo=UTC))
+
+
+def moment_since_epoch(value: object, per_second: int = 1) -> str | None:
+    """Return a count since 1970 as slowwave spells a time; None if it is not one until 9999."""
+    try:
+        return timestamp(datetime.fromtimestamp(value / per_second, UTC))  # type: ignore[operator]  # any SQLite value
+    except (TypeError, ValueError, OverflowError, OSError):
+        return None
 
 
 def _successors(change: Change, keys: Mapping[str, str]) -> dict[str, str]:

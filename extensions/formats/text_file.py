@@ -82,6 +82,8 @@ class OpenText(OpenFile):
         budget = self._format.budget(self._path)
         if budget is not None:
             refuse_too_full(self._path, budget, budget.of(text), change)
+            for image in written.images.values():
+                image["used"] = budget.used
         self._wanted = text.encode()
         return written
 
@@ -143,6 +145,12 @@ def decoded(content: bytes, path: Path) -> str:
         return content.decode()
     except UnicodeDecodeError:
         raise Unreadable(f"{path} is not valid UTF-8.") from None
+
+
+def split_byte_order_mark(text: str) -> tuple[str, str]:
+    """Return the mark at the start of a text, which is empty if there is none, and the rest."""
+    rest = text.removeprefix("\ufeff")
+    return text[: len(text) - len(rest)], rest
 
 
 def lines_of(text: str) -> list[str]:
