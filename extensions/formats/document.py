@@ -169,6 +169,7 @@ class Editor:
             "place": self._order.index(key),
             "title": block.title,
             "gap": block.gap,
+            "separator": block.separator,
             "number": self._blocks_like(block.tenant, block.title, block.gap).index(block),
         }
 
@@ -195,6 +196,8 @@ class Editor:
         if new.image is not None:
             # Entries that are restored after it find their place by it.
             self._entries[new.memory] = entry
+            if len(block.entries) == 2:  # a single entry does not show its separator
+                block.separator = str(new.image.get("separator", block.separator))
         return entry
 
     def _place_for(self, new: New) -> tuple[Block, int]:

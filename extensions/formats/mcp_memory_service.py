@@ -56,7 +56,8 @@ class _Memories(OpenSqlite):
             row
             for order in ("ASC", "DESC")
             for row in self.db.execute(
-                f"SELECT id, content FROM memories WHERE deleted_at IS NULL {self._has_vector}"
+                "SELECT id, content FROM memories WHERE deleted_at IS NULL "
+                f"AND typeof(content) = 'text' {self._has_vector}"
                 f"AND length(content) <= ? ORDER BY id {order} LIMIT ?",
                 [MAX_SAMPLE, SAMPLES_AT_EITHER_END],
             ).fetchall()

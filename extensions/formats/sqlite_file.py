@@ -157,8 +157,8 @@ class SqliteFormat(DatabaseFormat):
         if writes and self.is_only_read:
             raise Unreadable(f"{path} is read-only, because it is {self.about}.")
         with translate_errors(path), open_database(path, "rw" if writes else "ro", _SECONDS) as db:
-            # A text that is not UTF-8 is not a memory, and must not end a run.
-            db.text_factory = partial(str, encoding="utf-8", errors="surrogateescape")
+            # A row that is not UTF-8 must not end a run.
+            db.text_factory = partial(str, encoding="utf-8", errors="replace")
             retry_while_busy(lambda: db.execute("BEGIN IMMEDIATE" if writes else "BEGIN"))
             if not self._has_tables(db):
                 raise Unreadable(f"{path} is not {self.about}.")
