@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -212,6 +212,26 @@ def refuse_too_full(path: Path, budget: Budget, after: int, change: Change) -> N
 def shortened(text: str) -> str:
     """Return a text as an error or a remark shows it."""
     return text if len(text) <= _MAX_SHOWN else f"{text[: _MAX_SHOWN - 1]}…"
+
+
+def refuse_losses(
+    records: Sequence[Record], change: Change, written: Written, now: Iterable[str]
+) -> None:
+    """Refuse a write after which memories would be missing that the change does not remove.
+
+    records: the memories before it. now: the keys after it. Raises `Unreadable`.
+    """
+    keys = {record.key: written.renamed.get(record.key, record.key) for record in records}
+    kept = {keys[record.key] for record in records if record.key not in change.retire}
+    missing = (kept | set(written.keys.values())) - set(now)
+    if missing:
+        texts = {keys[record.key]: record.text for record in records}
+        texts |= {written.keys[new.memory]: new.text for new in change.put}
+        raise Unreadable(
+            f"The write would lose {len(missing)} of its memories, such as "
+            f"'{shortened(texts[min(missing)])}'.",
+            "Nothing was written. Report it, with the format of the file.",
+        )
 
 
 class ComingBack:

@@ -33,6 +33,7 @@ from .base import (
     Unreadable,
     Written,
     inherit_marks,
+    refuse_losses,
     refuse_too_full,
 )
 from .claude_code_files import (
@@ -174,7 +175,11 @@ class _OpenFolder(OpenFile):
         )
         budget = Budget(used, _MAX_LINES, "lines")
         refuse_too_full(self._path / INDEX, budget, len(self._lines), change)
-        return Written({memory: file.key for memory, file in made.items()}, images, own=own)
+        written = Written({memory: file.key for memory, file in made.items()}, images, own=own)
+        now = {name: file.key for name, file in self._before.items() if name not in gone}
+        now |= {name: parsed(name, text, 0).key for name, (text, _) in self._new.items()}
+        refuse_losses(self.records, change, written, now.values())
+        return written
 
     def commit(self) -> None:
         """Write new files, the index and changed files, then delete the removed ones."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -19,7 +19,18 @@ from typing import ClassVar
 
 from slowwave.store.records import content_hash, timestamp
 
-from .base import Change, ComingBack, Format, Image, New, OpenFile, Unreadable, Written
+from .base import (
+    Change,
+    ComingBack,
+    Format,
+    Image,
+    New,
+    OpenFile,
+    Record,
+    Unreadable,
+    Written,
+    refuse_losses,
+)
 from .lent_model import LentModel
 
 # The prefix of the ids of rows that slowwave added: these are deleted when they are removed.
@@ -51,6 +62,10 @@ class OpenDatabase(OpenFile):
     """The memories of an open database, within a transaction."""
 
     model: LentModel | None
+
+    @abstractmethod
+    def read(self) -> Iterable[Record]:
+        """Return the memories that its agent would find now. Raises `Unreadable`."""
 
     @abstractmethod
     def samples(self) -> list[tuple[str, bytes]] | None:
@@ -120,7 +135,9 @@ class OpenDatabase(OpenFile):
             for key, memory in change.retire.items()
             if memory not in own
         }
-        return Written(keys, images, own=own)
+        written = Written(keys, images, own=own)
+        refuse_losses(self.records, change, written, [record.key for record in self.read()])
+        return written
 
     def _rewrite_rows(self, change: Change) -> tuple[dict[str, str], dict[str, Image | None]]:
         """Change the texts of rows that slowwave added; the agent's rows are replaced instead.

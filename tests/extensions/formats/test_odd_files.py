@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from agents_files import made, told_in
+from agents_files import held, made, told_in
 from cli_calls import Cli
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -194,3 +194,26 @@ def test_crlf_and_a_byte_order_mark_are_read_as_agents_read_them(name: str, tmp_
         several.replace("\r\n", "\n"),
         _TEXTS[4],
     ]
+
+
+@pytest.mark.parametrize(
+    ("name", "loses"),
+    {
+        "langgraph": "UPDATE OF prefix ON store BEGIN DELETE FROM store WHERE key = 'm4'; END",
+        "mcp-memory-service": "UPDATE OF superseded_by ON memories "
+        "BEGIN UPDATE memories SET deleted_at = 1 WHERE content LIKE 'The attic%'; END",
+    }.items(),
+)
+def test_a_write_that_would_lose_a_memory_is_refused(
+    name: str, loses: str, tmp_path: Path, cli: Cli
+) -> None:
+    path = made(name, tmp_path / "agent", _TEXTS)
+    execute(path, f"CREATE TRIGGER loses AFTER {loses}")
+    before = held(path)
+    ended = cli("maintain", path, "--format", name)
+    assert ended.code != 0
+    assert f"lose 1 of its memories, such as '{_TEXTS[4]}'" in " ".join(ended.err.split())
+    assert held(path) == before
+    execute(path, "DROP TRIGGER loses")
+    assert cli("maintain", path, "--format", name).code == 0
+    assert len(told_in(name, path)) == len(_TEXTS) - 1
