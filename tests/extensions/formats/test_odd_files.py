@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from agents_files import held, made, told_in
 from cli_calls import Cli
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from nights import execute
 
@@ -74,6 +74,7 @@ def test_an_undo_restores_any_file_to_the_byte(
         has_end=st.booleans(),
         is_full=st.booleans(),
     )
+    @example([list(_TWINS), list(_TWINS)], "\n", False, False, False, False, False)
     def undone(
         parts: list[list[str]],
         ending: str,
