@@ -193,11 +193,11 @@ class Editor:
         entry = Entry(new.text, raw if new.image is None else str(new.image["raw"]))
         block.entries.insert(at, entry)
         self._block_of[entry] = block
-        if new.image is not None:
-            # Entries that are restored after it find their place by it.
-            self._entries[new.memory] = entry
-            if len(block.entries) == 2:  # a single entry does not show its separator
-                block.separator = str(new.image.get("separator", block.separator))
+        # Entries that are restored after it find their place by it.
+        self._entries[new.memory] = entry
+        if new.image is not None and len(block.entries) == 2:
+            # A single entry does not show its separator.
+            block.separator = str(new.image.get("separator", block.separator))
         return entry
 
     def _place_for(self, new: New) -> tuple[Block, int]:

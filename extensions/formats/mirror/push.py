@@ -61,13 +61,14 @@ def due(file: MemoryFile, records: Sequence[Record]) -> Change:
         New(memory, active[memory].tenant, active[memory].content, (key,))
         for memory, key in changed.items()
     ]
+    unchanged = {memory: key for memory, key in links.items() if memory not in changed}
     coming = [
         New(
             memory.id,
             memory.tenant,
             memory.content,
             places[memory.id],
-            _with_keys(images[memory.id], links) if memory.id in images else None,
+            _with_keys(images[memory.id], unchanged) if memory.id in images else None,
         )
         for memory in put
     ]
