@@ -9,9 +9,10 @@ from functools import lru_cache
 
 from slowwave.consolidation.facts.reading import Reading, read
 from slowwave.consolidation.facts.values import TextValue
+from slowwave.consolidation.text.invisible import is_unseen
 
 # The end of a text that does not change its meaning.
-_ENDING = " .,;:!"
+_ENDING = " .,;:!\u3002\u06d4\u0964"
 _ARTICLES = frozenset(("a", "an", "the"))
 # Follows an article, but not the "a" of "cp a b".
 _LEADS = re.compile(r" [\w\"'`]{2}")
@@ -43,7 +44,10 @@ def readable(text: str) -> str:
 
 
 def _plain(letter: str) -> str:
-    return "" if unicodedata.category(letter) == "Cf" else unicodedata.normalize("NFKC", letter)
+    category = unicodedata.category(letter)
+    # Other invisible characters separate words, or are those of an icon font.
+    is_mark = category == "Cf" or (category == "Mn" and is_unseen(letter))
+    return "" if is_mark else unicodedata.normalize("NFKC", letter)
 
 
 def _is_exponent(letter: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -221,14 +221,40 @@ class Format(ABC):
 def refuse_too_full(path: Path, budget: Budget, after: int, change: Change) -> None:
     """Refuse a change that would exceed the limit of a file. Raises `TooFull`.
 
-    A soft limit does not prevent an undo from restoring what was there before.
+    An undo may make it as full as it was before; a soft limit does not prevent an undo at all.
     """
-    if after <= max(budget.most, budget.used):
+    former = max((int((new.image or {}).get("used", 0)) for new in change.put), default=0)
+    if after <= max(budget.most, budget.used, former):
         return
     if budget.is_hard or any(new.image is None for new in change.put):
         raise TooFull(
             f"{path} would have {after} {budget.unit}; its agent reads {budget.most}.",
             "Remove something from it first, or let its agent do so.",
+        )
+
+
+def shortened(text: str) -> str:
+    """Return a text as an error or a remark shows it."""
+    return text if len(text) <= _MAX_SHOWN else f"{text[: _MAX_SHOWN - 1]}…"
+
+
+def refuse_losses(
+    records: Sequence[Record], change: Change, written: Written, now: Iterable[str]
+) -> None:
+    """Refuse a write after which memories would be missing that the change does not remove.
+
+    records: the memories before it. now: the keys after it. Raises `Unreadable`.
+    """
+    keys = {record.key: written.renamed.get(record.key, record.key) for record in records}
+    kept = {keys[record.key] for record in records if record.key not in change.retire}
+    missing = (kept | set(written.keys.values())) - set(now)
+    if missing:
+        texts = {keys[record.key]: record.text for record in records}
+        texts |= {written.keys[new.memory]: new.text for new in change.put}
+        raise Unreadable(
+            f"The write would lose {len(missing)} of its memories, such as "
+            f"'{shortened(texts[min(missing)])}'.",
+            "Nothing was written. Report it, with the format of the file.",
         )
 
 
@@ -247,8 +273,7 @@ class ComingBack:
         except Unreadable as error:
             if new.image is None:
                 raise
-            short = new.text if len(new.text) <= _MAX_SHOWN else f"{new.text[: _MAX_SHOWN - 1]}…"
-            self._whys[new.memory] = f"'{short}' cannot come back. {error.message}"
+            self._whys[new.memory] = f"'{shortened(new.text)}' cannot come back. {error.message}"
 
     def refuse(self) -> None:
         """Raise `CannotComeBack` if there are any."""

@@ -32,6 +32,7 @@ from .base import (
     OpenFile,
     Unreadable,
     Written,
+    refuse_losses,
     refuse_too_full,
 )
 from .claude_code_files import (
@@ -164,7 +165,11 @@ class _OpenFolder(OpenFile):
         for before, after in zip(budgets, _budgets("".join(self._lines)), strict=True):
             refuse_too_full(self._path / INDEX, before, after.used, change)
         keys = {memory: file.key for memory, file in made.items()}
-        return Written(keys, images, self._renamed)
+        written = Written(keys, images, self._renamed)
+        now = {name: file.key for name, file in self._before.items() if name not in gone}
+        now |= {name: parsed(name, text, 0).key for name, (text, _) in self._new.items()}
+        refuse_losses(self.records, change, written, now.values())
+        return written
 
     def commit(self) -> None:
         """Write new files, the index and changed files, then delete the removed ones."""

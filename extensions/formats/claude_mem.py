@@ -9,14 +9,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, ClassVar
 
-from slowwave.store.records import timestamp
-
 from .base import Record
-from .database import TriedSchema
+from .database import TriedSchema, moment_since_epoch
 from .sqlite_file import OpenSqlite, SqliteFormat
 
 
@@ -32,7 +29,7 @@ class _Observations(OpenSqlite):
             number, session, project, milliseconds, title, facts, narrative = row
             texts = _texts(facts) or [text for text in (narrative or title,) if text]
             for at, text in enumerate(texts):
-                moment = timestamp(datetime.fromtimestamp(milliseconds / 1000, UTC))
+                moment = moment_since_epoch(milliseconds, per_second=1000)
                 yield Record(f"{number}-{at}", project or "default", text, moment, session)
 
 

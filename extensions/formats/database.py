@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -19,7 +19,18 @@ from typing import ClassVar
 
 from slowwave.store.records import content_hash, timestamp
 
-from .base import Change, ComingBack, Format, Image, New, OpenFile, Unreadable, Written
+from .base import (
+    Change,
+    ComingBack,
+    Format,
+    Image,
+    New,
+    OpenFile,
+    Record,
+    Unreadable,
+    Written,
+    refuse_losses,
+)
 from .lent_model import LentModel
 
 # The prefix of the ids of rows that slowwave added: these are deleted when they are removed.
@@ -51,6 +62,10 @@ class OpenDatabase(OpenFile):
     """The memories of an open database, within a transaction."""
 
     model: LentModel | None
+
+    @abstractmethod
+    def read(self) -> Iterable[Record]:
+        """Return the memories that its agent would find now. Raises `Unreadable`."""
 
     @abstractmethod
     def samples(self) -> list[tuple[str, bytes]] | None:
@@ -127,7 +142,9 @@ class OpenDatabase(OpenFile):
         erased = [images[change.retire[key]] for key in change.forgotten]
         for image in (*erased, *change.hidden.values()):
             self.erase(image)
-        return Written(keys, images, own=own)
+        written = Written(keys, images, own=own)
+        refuse_losses(self.records, change, written, [record.key for record in self.read()])
+        return written
 
     def _rewrite_rows(self, change: Change) -> tuple[dict[str, str], dict[str, Image | None]]:
         """Change the texts of rows that slowwave added; the agent's rows are replaced instead.
@@ -214,9 +231,17 @@ def moment_of(text: str | None) -> str | None:
     """Return a time as slowwave spells it; None if the text is not a time."""
     try:
         moment = datetime.fromisoformat(text or "")
-    except (TypeError, ValueError):
+        return timestamp(moment if moment.tzinfo else moment.replace(tzinfo=UTC))
+    except (TypeError, ValueError, OverflowError):
         return None
-    return timestamp(moment if moment.tzinfo else moment.replace(tzinfo=UTC))
+
+
+def moment_since_epoch(value: object, per_second: int = 1) -> str | None:
+    """Return a count since 1970 as slowwave spells a time; None if it is not one until 9999."""
+    try:
+        return timestamp(datetime.fromtimestamp(value / per_second, UTC))  # type: ignore[operator]  # any SQLite value
+    except (TypeError, ValueError, OverflowError, OSError):
+        return None
 
 
 def _successors(change: Change, keys: Mapping[str, str]) -> dict[str, str]:

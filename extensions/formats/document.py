@@ -111,6 +111,7 @@ class Editor:
         for one, or if an entry to remove does not exist.
         """
         images = {memory: self._image(key) for key, memory in change.retire.items()}
+        near = {memory: self._near(key) for key, memory in change.retire.items()}
         put: dict[str, Entry] = {}
         coming = sorted(zip(change.put, spelled, strict=True), key=lambda pair: _place(pair[0]))
         coming_back = ComingBack()
@@ -126,6 +127,12 @@ class Editor:
             entry = self._entries[key]
             self._block_of.pop(entry).entries.remove(entry)
         after = self._document.keys()
+        # Equal texts have other numbers after the change, and removed entries have no key.
+        names = {self._entries[key]: memory for key, memory in change.retire.items()} | after
+        for memory, sides in near.items():
+            images[memory] |= {
+                side: [names[entry] for entry in entries] for side, entries in sides.items()
+            }
         renamed = {
             key: after[entry]
             for entry, key in self._before.items()
@@ -157,27 +164,40 @@ class Editor:
         if entry is None:
             raise Unreadable("A memory to remove is no longer in the file.")
         block = self._block_of[entry]
-        keys = [self._before[neighbor] for neighbor in block.entries]
-        at = keys.index(key)
         return {
             "raw": entry.raw,
-            "key": key,
             "place": self._order.index(key),
             "title": block.title,
             "gap": block.gap,
-            # The nearest first: some of them may be gone, too, when it is restored.
-            "above": keys[max(0, at - _NEAR) : at][::-1],
-            "below": keys[at + 1 : at + 1 + _NEAR],
+            "separator": block.separator,
+            "number": self._blocks_like(block.tenant, block.title, block.gap).index(block),
         }
+
+    def _near(self, key: str) -> dict[str, list[Entry]]:
+        """Return the neighbors of an entry, the nearest first: some may be removed later."""
+        entry = self._entries[key]
+        entries = self._block_of[entry].entries
+        at = entries.index(entry)
+        above, below = entries[max(0, at - _NEAR) : at][::-1], entries[at + 1 : at + 1 + _NEAR]
+        return {"above": above, "below": below}
+
+    def _blocks_like(self, tenant: str, title: str, gap: int) -> list[Block]:
+        return [
+            block
+            for block in self._document.blocks
+            if (block.tenant, block.title, block.gap) == (tenant, title, gap)
+        ]
 
     def _insert(self, new: New, raw: str) -> Entry:
         block, at = self._place_for(new)
         entry = Entry(new.text, raw if new.image is None else str(new.image["raw"]))
         block.entries.insert(at, entry)
         self._block_of[entry] = block
-        if new.image is not None:
-            # Entries that are restored after it find their place by it.
-            self._entries.setdefault(str(new.image["key"]), entry)
+        # Entries that are restored after it find their place by it.
+        self._entries[new.memory] = entry
+        if new.image is not None and len(block.entries) == 2:
+            # A single entry does not show its separator.
+            block.separator = str(new.image.get("separator", block.separator))
         return entry
 
     def _place_for(self, new: New) -> tuple[Block, int]:
@@ -196,11 +216,13 @@ class Editor:
             if neighbor is not None and found is not None and found.tenant == new.tenant:
                 return found, found.entries.index(neighbor) + step
         blocks = [block for block in self._document.blocks if block.tenant == new.tenant]
-        titled = [block for block in blocks if image and block.title == image.get("title")]
-        titled = [block for block in titled if block.gap == image.get("gap")] or titled
         if not blocks:
             raise Unreadable(f"The file has no place for a memory of '{new.tenant}' any longer.")
+        titled = [block for block in blocks if image and block.title == image["title"]]
         block = (titled or blocks)[-1]
+        if image:
+            like = self._blocks_like(new.tenant, image["title"], image["gap"])
+            block = like[min(image.get("number", len(like)), len(like) - 1)] if like else block
         return block, 0 if image and not image["above"] else len(block.entries)
 
 

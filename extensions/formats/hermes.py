@@ -1,7 +1,7 @@
 """Hermes Agent's MEMORY.md and USER.md: entries with a line of "§" between them.
 
 hermes-agent 0.19.0. The file must equal its entries joined, without a line feed at the end;
-otherwise its tool detects "external drift" and refuses changes.
+otherwise its tool detects "external drift" and refuses changes. It reads CRLF as a line feed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from slowwave.store.places import Budget
 
 from .base import New, Unreadable
 from .document import Block, Document, Entry
-from .text_file import TextFormat, text_of
+from .text_file import TextFormat, split_byte_order_mark, text_of
 
 _SEPARATOR = "\n§\n"
 # Characters, as the agent limits them by default; users can configure more.
@@ -39,27 +39,30 @@ class Hermes(TextFormat):
         text = text_of(path)
         if text is None or not text.strip():
             return False
-        if _SEPARATOR in text:
+        if _SEPARATOR in text.replace("\r\n", "\n"):
             return True
         is_plain = not any(line.startswith(("#", "- ", "* ")) for line in text.splitlines())
         return is_plain and path.resolve().parent.name == "memories"
 
     def parse(self, text: str, path: Path) -> Document:
         """Split the entries; refuse what the agent would not write."""
-        texts = text.split(_SEPARATOR) if text else []
+        mark, text = split_byte_order_mark(text)
+        end = _line_end(text)
+        separator = _SEPARATOR.replace("\n", end)
+        texts = text.split(separator) if text else []
         if any(entry != entry.strip() or not entry for entry in texts):
             raise Unreadable(
                 f"{path} is not as Hermes writes it: an entry is empty or has spaces around it.",
                 "Let the agent change an entry, or remove the spaces.",
             )
-        entries = [Entry(entry, entry) for entry in texts]
-        return Document([Block(path.resolve().name, _SEPARATOR, entries)])
+        entries = [Entry(entry.replace(end, "\n"), entry) for entry in texts]
+        return Document([mark, Block(path.resolve().name, separator, entries)])
 
     def spell(self, new: New, document: Document) -> str:
         """Return the text; a line of § alone would split it in two."""
         if _SEPARATOR in f"\n{new.text}\n":
             raise Unreadable("An entry cannot contain a line of § alone.")
-        return new.text.strip()
+        return new.text.strip().replace("\n", _line_end(document.text))
 
     def budget(self, path: Path) -> Budget | None:
         """Count characters, as the agent's tool does."""
@@ -86,3 +89,8 @@ class Hermes(TextFormat):
             ) from None
         with acquired:
             yield
+
+
+def _line_end(text: str) -> str:
+    """Return what ends the lines of a text: CRLF if it ends all of them."""
+    return "\r\n" if 0 < text.count("\n") == text.count("\r\n") else "\n"

@@ -19,7 +19,7 @@ from slowwave.store.places import Budget
 
 from .base import New, Unreadable
 from .document import Block, Document, Entry
-from .text_file import TextFormat, lines_of, text_of
+from .text_file import TextFormat, lines_of, split_byte_order_mark, text_of
 
 _KNOWN = frozenset({"MEMORY.md", "USER.md", "GEMINI.md"})
 # Characters that OpenClaw reads of USER.md and of MEMORY.md: above the latter its dreaming drops
@@ -64,7 +64,7 @@ class Markdown(TextFormat):
         if path.name not in _KNOWN and _DAILY.fullmatch(path.name) is None:
             return False
         text = text_of(path)
-        if text is None or "\n§\n" in text:
+        if text is None or "\n§\n" in text.replace("\r\n", "\n"):
             return False
         return any(block.entries for block in self.parse(text, path).blocks)
 
@@ -77,7 +77,8 @@ class Markdown(TextFormat):
         daily = _DAILY.fullmatch(path.name)
         # The file's own name, through any link.
         reader = _Reader(path.resolve().name, _start_of(daily[1]) if daily else None)
-        return Document(reader.parts(lines_of(text)))
+        mark, text = split_byte_order_mark(text)
+        return Document([mark, *reader.parts(lines_of(text))])
 
     def budget(self, path: Path) -> Budget | None:
         """Count what is loaded: characters of OpenClaw's files, lines of another MEMORY.md."""

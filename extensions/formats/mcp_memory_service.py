@@ -11,15 +11,12 @@ from __future__ import annotations
 import json
 from base64 import b64decode, b64encode
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
 from functools import cached_property
 from hashlib import sha256
 from typing import Any, ClassVar
 
-from slowwave.store.records import timestamp
-
 from .base import Image, New, Record, Unreadable
-from .database import Leaving, TriedSchema
+from .database import Leaving, TriedSchema, moment_since_epoch
 from .lent_model import MAX_SAMPLE, SAMPLES_AT_EITHER_END
 from .sqlite_file import OpenSqlite, SqliteFormat
 from .vec0 import Vec0Table, vec0_table
@@ -42,14 +39,14 @@ class _Memories(OpenSqlite):
         for row in self.db.execute(
             "SELECT content_hash, content, tags, memory_type, store, created_at FROM memories "
             "WHERE deleted_at IS NULL AND coalesce(superseded_by, '') = '' "
-            f"{self._has_vector}ORDER BY id"
+            f"AND typeof(content) = 'text' {self._has_vector}ORDER BY id"
         ):
             key, content, tags, kind, store, created = row
             yield Record(
                 key,
-                " ".join(filter(None, (store, kind))) or "default",
+                " ".join(map(str, filter(None, (store, kind)))) or "default",
                 content,
-                timestamp(datetime.fromtimestamp(created or 0, UTC)),
+                moment_since_epoch(created),
                 pinned=not _PROTECTED.isdisjoint(_tags(tags)),
             )
 
@@ -59,7 +56,8 @@ class _Memories(OpenSqlite):
             row
             for order in ("ASC", "DESC")
             for row in self.db.execute(
-                f"SELECT id, content FROM memories WHERE deleted_at IS NULL {self._has_vector}"
+                "SELECT id, content FROM memories WHERE deleted_at IS NULL "
+                f"AND typeof(content) = 'text' {self._has_vector}"
                 f"AND length(content) <= ? ORDER BY id {order} LIMIT ?",
                 [MAX_SAMPLE, SAMPLES_AT_EITHER_END],
             ).fetchall()
@@ -296,7 +294,7 @@ def _hash(text: str) -> str:
 
 
 def _tags(tags: str | None) -> list[str]:
-    return [tag.strip() for tag in (tags or "").split(",") if tag.strip()]
+    return [tag.strip() for tag in str(tags or "").split(",") if tag.strip()]
 
 
 def _is_ours(metadata: str | None) -> bool:

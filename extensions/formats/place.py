@@ -220,6 +220,8 @@ def _recognise(file: Path, state: Path) -> Place | None:
         names = " or ".join(format.name for format in found)
         raise typer.BadParameter(f"{file} may be {names}: specify which with --format.")
     (format,) = found
+    with format.opened(file, writes=False):
+        pass  # a broken file is refused with its reason
     read_only = _why_read_only(format, file) or unconfirmed(_looks(file, format), format.name)
     return mirrored_place(file, Mirror(file, format, state), read_only)
 

@@ -8,15 +8,18 @@ often only the entity's name has the subject ("Prefers morning meetings").
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from .base import New, Unreadable
 from .document import Block, Document, Entry
-from .text_file import TextFormat, lines_of, text_of
+from .text_file import TextFormat, lines_of, split_byte_order_mark, text_of
 
 _SPACES = " \t\r\n"
+# The start of an entity as the server writes it; the rest of the line may be broken.
+_ENTITY = re.compile(r'^\ufeff?\s*\{[^\n]*"type"\s*:\s*"entity"', re.MULTILINE)
 _DECODER = json.JSONDecoder()
 
 
@@ -28,17 +31,17 @@ class ServerMemory(TextFormat):
     holds = "an observation of an entity; different entities are never merged"
 
     def recognises(self, path: Path) -> bool:
-        """Whether each line is an entity or a relation, and there is an entity."""
+        """Whether a line is an entity, even if others are broken."""
         text = text_of(path)
-        if text is None or not text.lstrip().startswith("{"):
-            return False
-        try:
-            return any(self.parse(text, path).blocks)
-        except Unreadable:
-            return False
+        return text is not None and _ENTITY.search(text) is not None
 
     def parse(self, text: str, path: Path) -> Document:
         """Split the lines, and the observations of entities."""
+        if split_byte_order_mark(text)[0]:
+            raise Unreadable(
+                f"{path} begins with a byte order mark, with which its agent cannot read it.",
+                "Save it as UTF-8 without the mark.",
+            )
         parts: list[str | Block] = []
         for number, line in enumerate(lines_of(text), start=1):
             if line.strip():

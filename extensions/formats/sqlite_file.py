@@ -10,7 +10,7 @@ import sqlite3
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import ClassVar
 
@@ -18,12 +18,23 @@ from slowwave.store.connection import retry_while_busy, translate_errors
 from slowwave.store.erasing import clean_database
 from slowwave.store.opening import is_database, open_database
 
-from .base import Change, ChangedMeanwhile, Image, New, Record, Unreadable, Written
+from .base import (
+    Change,
+    ChangedMeanwhile,
+    Image,
+    New,
+    Record,
+    Unreadable,
+    Written,
+    shortened,
+)
 from .database import DatabaseFormat, Leaving, OpenDatabase
 from .lent_model import LentModel
 
 # How long we wait for the agent's writes, in seconds at a time; `retry_while_busy` tries again.
 _SECONDS = 0.2
+# How many undated memories a remark names.
+_MAX_NAMED = 3
 
 
 class OpenSqlite(OpenDatabase):
@@ -128,6 +139,17 @@ class SqliteFormat(DatabaseFormat):
     def _open(self, db: sqlite3.Connection, path: Path, writes: bool) -> OpenDatabase:
         return self.rows(db, path, self.model)
 
+    def remark(self, path: Path) -> str | None:
+        """Return also which memories count as undated."""
+        with self.opened(path, writes=False) as database:
+            undated = [record.text for record in database.records if record.observed_at is None]
+        remarks = [super().remark(path)]
+        if undated:
+            named = ", ".join(f"'{shortened(text)}'" for text in undated[:_MAX_NAMED])
+            more = f" and {len(undated) - _MAX_NAMED} more" if len(undated) > _MAX_NAMED else ""
+            remarks.append(f"Memories without a valid time count as undated: {named}{more}.")
+        return "\n".join(filter(None, remarks)) or None
+
     def _has_tables(self, db: sqlite3.Connection) -> bool:
         return all(
             columns <= {row[1] for row in db.execute(f"PRAGMA table_info({table})")}
@@ -144,6 +166,8 @@ class SqliteFormat(DatabaseFormat):
         if writes and self.is_only_read:
             raise Unreadable(f"{path} is read-only, because it is {self.about}.")
         with translate_errors(path), open_database(path, "rw" if writes else "ro", _SECONDS) as db:
+            # A row that is not UTF-8 must not end a run.
+            db.text_factory = partial(str, encoding="utf-8", errors="replace")
             retry_while_busy(lambda: db.execute("BEGIN IMMEDIATE" if writes else "BEGIN"))
             if not self._has_tables(db):
                 raise Unreadable(f"{path} is not {self.about}.")

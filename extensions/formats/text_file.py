@@ -21,6 +21,7 @@ from .base import (
     OpenFile,
     Unreadable,
     Written,
+    refuse_losses,
     refuse_too_full,
 )
 from .document import Document, Editor
@@ -77,11 +78,15 @@ class OpenText(OpenFile):
         written = Editor(self._document, self._format.inherit).apply(change, spelled)
         text = self._document.text
         reparsed = self._format.parse(text, self._path)
-        if sorted(record.text for record in reparsed.records()) != sorted(texts):
+        now = reparsed.records()
+        if sorted(record.text for record in now) != sorted(texts):
             raise Unreadable(f"{self._path} cannot store this text in its format.")
+        refuse_losses(self.records, change, written, [record.key for record in now])
         budget = self._format.budget(self._path)
         if budget is not None:
             refuse_too_full(self._path, budget, budget.of(text), change)
+            for image in written.images.values():
+                image["used"] = budget.used
         self._wanted = text.encode()
         return written
 
@@ -106,6 +111,8 @@ def write_in_place(path: Path, content: bytes, expected: bytes | None, like: Pat
             stream.write(content)
             stream.flush()
             os.fsync(stream.fileno())
+        if read_bytes(made) != content:
+            raise StoreError(f"{made} is not what was written.", f"{path} was not changed.")
         if (read_bytes(path) if path.exists() else None) != expected:
             raise ChangedMeanwhile(path)
         made.replace(real)
@@ -143,6 +150,12 @@ def decoded(content: bytes, path: Path) -> str:
         return content.decode()
     except UnicodeDecodeError:
         raise Unreadable(f"{path} is not valid UTF-8.") from None
+
+
+def split_byte_order_mark(text: str) -> tuple[str, str]:
+    """Return the mark at the start of a text, which is empty if there is none, and the rest."""
+    rest = text.removeprefix("\ufeff")
+    return text[: len(text) - len(rest)], rest
 
 
 def lines_of(text: str) -> list[str]:

@@ -9,12 +9,10 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from slowwave.extensions.formats.base import Image, New, Record
-from slowwave.extensions.formats.database import OURS, TriedSchema, place_of
-from slowwave.store.records import timestamp
+from slowwave.extensions.formats.database import OURS, TriedSchema, moment_since_epoch, place_of
 
 from .format import PostgresFormat
 from .table import MemoryTable, columns_of, escaped, full_name, may_read
@@ -47,7 +45,7 @@ class UserMemories(WholeRows):
 
     def record_of(self, key: str, row: Row) -> Record:
         """Return a row as a memory with the time of its last change."""
-        observed_at = _moment_of(row["updated_at"] or row["created_at"])
+        observed_at = moment_since_epoch(row["updated_at"] or row["created_at"])
         return Record(key, self._tenant, row["memory"], observed_at)
 
     def text_of(self, row: Row) -> str:
@@ -127,14 +125,6 @@ class Agno(PostgresFormat):
             [_TABLE],
         ).fetchone()
         return row[0] if row else None
-
-
-def _moment_of(seconds: int) -> str | None:
-    """Return a time as slowwave spells it; None if it is out of range."""
-    try:
-        return timestamp(datetime.fromtimestamp(seconds, UTC))
-    except (OverflowError, ValueError):
-        return None
 
 
 def _common(column: str, rows: Sequence[Row]) -> str | None:

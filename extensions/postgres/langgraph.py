@@ -58,14 +58,11 @@ class Namespace(OpenTenant, StoreRows):
     def read(self) -> list[Record]:
         """Return the values that are memories and have no end, as they are now."""
         rows = self._conn.execute(
-            "SELECT key, value::text, created_at FROM store WHERE prefix = %s "
+            "SELECT key, value::text, to_json(created_at) #>> '{}' FROM store WHERE prefix = %s "
             'AND expires_at IS NULL ORDER BY key COLLATE "C"',
             [self._tenant],
         )
-        records = (
-            record_of(self._tenant, name, value, None if created is None else created.isoformat())
-            for name, value, created in rows
-        )
+        records = (record_of(self._tenant, name, value, created) for name, value, created in rows)
         return [record for record in records if record is not None]
 
     def samples(self) -> list[tuple[str, bytes]] | None:

@@ -28,6 +28,9 @@ from .links import (
     unlink,
 )
 
+# The lists of neighbors in an image.
+_SIDES = ("above", "below")
+
 
 def due(file: MemoryFile, records: Sequence[Record]) -> Change:
     """Return the difference between the mirror and the other file."""
@@ -60,8 +63,15 @@ def due(file: MemoryFile, records: Sequence[Record]) -> Change:
         New(memory, active[memory].tenant, active[memory].content, (key,))
         for memory, key in changed.items()
     ]
+    unchanged = {memory: key for memory, key in links.items() if memory not in changed}
     coming = [
-        New(memory.id, memory.tenant, memory.content, places[memory.id], images.get(memory.id))
+        New(
+            memory.id,
+            memory.tenant,
+            memory.content,
+            places[memory.id],
+            _with_keys(images[memory.id], unchanged) if memory.id in images else None,
+        )
         for memory in put
     ]
     taking_over = _successors(file, links, retire.values(), [new.memory for new in coming], changed)
@@ -79,6 +89,12 @@ def due(file: MemoryFile, records: Sequence[Record]) -> Change:
         frozenset(key for key, memory in retire.items() if memory in forgotten),
         read_hidden(file),
     )
+
+
+def _with_keys(image: Image, links: Mapping[str, str]) -> Image:
+    """Return an image with the keys of neighbors that were removed with it and restored since."""
+    sides = {side: [links.get(name, name) for name in image.get(side, ())] for side in _SIDES}
+    return image | {side: names for side, names in sides.items() if names}
 
 
 def _outdated(file: MemoryFile, retire: Mapping[str, str]) -> frozenset[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import unicodedata
 from pathlib import Path
 
 import pytest
@@ -36,10 +37,17 @@ def coverage() -> Coverage:
         "The standup of the data team starts at 09:30 on March 4th.",
         "The standup of the data team starts at 9:30\u00a0am on 4\u200b March.",
         "The standup of the \uff44\uff41\uff54\uff41 team starts at \uff19:30 am on 4 March.",
+        "The standup of the data team starts at 9:30 am on 4 March\u3002",
+        "\u200eThe stand\u034fup of the da\ufe0fta team starts at 9:30 am on 4 March\u202c",
     ],
 )
 def test_texts_that_differ_in_spelling_alone_have_one_form(second: str) -> None:
     assert normal_form(second) == normal_form(PLAIN)
+
+
+def test_composed_and_decomposed_letters_have_one_form() -> None:
+    text = "Zoë opens the café at nine"
+    assert normal_form(unicodedata.normalize("NFD", text)) == normal_form(f"{text}\uff0e")
 
 
 @pytest.mark.parametrize(
@@ -51,6 +59,7 @@ def test_texts_that_differ_in_spelling_alone_have_one_form(second: str) -> None:
         ("Run `make Test`.", "Run `make test`."),
         ("Is the port open?", "The port is open."),
         ("IT is down.", "It is down."),
+        ("The icon is \ue001.", "The icon is \ue002."),
     ],
 )
 def test_texts_that_differ_in_more_have_two_forms(first: str, second: str) -> None:

@@ -1,0 +1,220 @@
+"""Files that are not as usual: undone to the byte, read as their agents read them, or refused."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from itertools import count
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+from agents_files import held, made, told_in
+from cli_calls import Cli
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+from nights import execute
+
+from slowwave.extensions.formats.known_formats import format_named, recognised
+
+_TWINS = ("The pantry key hangs on the left hook.", "The pantry key hangs on the left hook")
+_TEXTS = (*_TWINS, "Ravi waters the ferns.", "Lena bakes rye bread.", "The attic smells of tar.")
+_MARK = "\ufeff"
+# Characters that Hermes takes in MEMORY.md.
+_HERMES_LIMIT = 2_200
+
+
+def entity(texts: list[str], spaced: bool, is_reversed: bool) -> str:
+    value = {"type": "entity", "name": "Ravi", "entityType": "person", "observations": texts}
+    items = reversed(value.items()) if is_reversed else value.items()
+    separators = (" , ", " : ") if spaced else (",", ":")
+    return json.dumps(dict(items), separators=separators, ensure_ascii=False)
+
+
+def server_memory(parts: list[list[str]], ending: str, spaced: bool, is_reversed: bool) -> str:
+    return ending.join(entity(part, spaced, is_reversed) for part in parts)
+
+
+def hermes(parts: list[list[str]], ending: str, spaced: bool, is_reversed: bool) -> str:
+    return f"{ending}§{ending}".join(text for part in parts for text in part)
+
+
+def markdown(parts: list[list[str]], ending: str, spaced: bool, is_reversed: bool) -> str:
+    gap, mark = ending if spaced else "", "*" if is_reversed else "-"
+    return "".join(
+        f"## Shed{ending}{gap}" + "".join(f"{mark} {text}{ending}" for text in part)
+        for part in parts
+    )
+
+
+_MAKERS: dict[str, tuple[str, Callable[[list[list[str]], str, bool, bool], str]]] = {
+    "mcp-server-memory": ("memory.jsonl", server_memory),
+    "hermes": ("MEMORY.md", hermes),
+    "markdown": ("MEMORY.md", markdown),
+}
+_PARTS = st.lists(st.lists(st.sampled_from(_TEXTS), min_size=1, max_size=6), min_size=1, max_size=3)
+
+
+@pytest.mark.parametrize("name", _MAKERS)
+def test_an_undo_restores_any_file_to_the_byte(
+    name: str, cli: Cli, rounds: Callable[[int, int], int]
+) -> None:
+    file, spell = _MAKERS[name]
+
+    @settings(max_examples=rounds(8, 60), suppress_health_check=list(HealthCheck), database=None)
+    @given(
+        parts=_PARTS,
+        ending=st.sampled_from(["\n", "\r\n"]),
+        spaced=st.booleans(),
+        is_reversed=st.booleans(),
+        has_mark=st.booleans(),
+        has_end=st.booleans(),
+        is_full=st.booleans(),
+    )
+    @example([list(_TWINS), list(_TWINS)], "\n", False, False, False, False, False)
+    def undone(
+        parts: list[list[str]],
+        ending: str,
+        spaced: bool,
+        is_reversed: bool,
+        has_mark: bool,
+        has_end: bool,
+        is_full: bool,
+    ) -> None:
+        numbers = count()
+        if is_full and name == "hermes":
+            parts = [*parts, [f"Crate {next(numbers)} holds {'x' * 70}." for _ in range(30)]]
+        text = spell(parts, ending, spaced, is_reversed)
+        mark = _MARK if has_mark and name != "mcp-server-memory" else ""
+        before = f"{mark}{text}{ending if has_end and name != 'hermes' else ''}".encode()
+        with TemporaryDirectory() as folder:
+            path = Path(folder) / file
+            path.write_bytes(before)
+            ended = cli("maintain", path, "--format", name, "--json")
+            assert ended.code == 0, ended.err
+            run = ended.json
+            texts = told_in(name, path)
+            assert set(texts) <= {text for part in parts for text in part}
+            if name == "hermes" and sum(part.count(_TWINS[0]) for part in parts) > 1:
+                assert len(texts) < sum(map(len, parts))
+            if run["proposals"]:
+                assert path.read_bytes() != before
+                assert cli("undo", path, run["run"]).code == 0
+            assert path.read_bytes() == before
+
+    undone()
+
+
+def test_a_file_above_its_limit_is_undone_but_not_made_fuller_than_it_was(
+    tmp_path: Path, cli: Cli
+) -> None:
+    path = tmp_path / "MEMORY.md"
+    before = "\n§\n".join([*_TWINS, *(f"Crate {at} holds {'x' * 70}." for at in range(30))])
+    assert len(before) > _HERMES_LIMIT
+    path.write_text(before)
+    run = cli("maintain", path, "--format", "hermes", "--json").json["run"]
+    shorter = path.read_text()
+    path.write_text(f"{shorter}\n§\nIts agent added this, which takes the room.")
+    ended = cli("undo", path, run)
+    assert (ended.code, "2200" in ended.err) == (10, True)
+    path.write_text(shorter)
+    assert cli("undo", path, run).code == 0
+    assert path.read_text() == before
+
+
+# In seconds: what its agent never writes.
+_TIMES = {
+    "milliseconds": 1_772_355_600_000,
+    "a text": "last spring",
+    "the year 58133": 1_772_355_600_000.5,
+    "infinite": float("inf"),
+    "bytes": b"\xff",
+}
+
+
+@pytest.mark.parametrize("time", _TIMES.values(), ids=_TIMES)
+def test_a_row_with_an_odd_time_is_undated_and_named(
+    time: object, tmp_path: Path, cli: Cli
+) -> None:
+    path = made("mcp-memory-service", tmp_path / "agent", _TEXTS)
+    odd = "UPDATE memories SET created_at = ? WHERE content = ?"
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute(odd, [time, _TEXTS[2]])
+    ended = cli("maintain", path, "--format", "mcp-memory-service", "--json")
+    assert ended.code == 0, ended.err
+    assert f"undated: '{_TEXTS[2]}'" in ended.err
+    assert [each["operation"] for each in ended.json["proposals"]] == ["merge"]
+    dates = {
+        memory["content"]: memory["observed_at"][:4]
+        for memory in cli("list", path, "--json").json["memories"]
+    }
+    assert (dates[_TEXTS[2]], dates[_TEXTS[3]]) == ("1970", "2026")
+
+
+def test_a_row_whose_text_is_none_does_not_end_a_night(tmp_path: Path, cli: Cli) -> None:
+    path = made("mcp-memory-service", tmp_path / "agent", _TEXTS)
+    execute(path, "UPDATE memories SET content = x'00ff', tags = 7 WHERE content LIKE 'Ravi%'")
+    execute(path, "UPDATE memories SET content = CAST(x'41ff' AS text) WHERE content LIKE 'Lena%'")
+    ended = cli("maintain", path, "--format", "mcp-memory-service", "--json")
+    assert ended.code == 0, ended.err
+    assert [each["operation"] for each in ended.json["proposals"]] == ["merge"]
+
+
+def test_a_broken_memory_jsonl_is_named_as_that(tmp_path: Path, cli: Cli) -> None:
+    path = tmp_path / "memory.jsonl"
+    whole = entity(list(_TEXTS), spaced=False, is_reversed=False)
+    for content, why in {
+        f"{whole}\n{whole[:60]}\n": f"Line 2 of {path} is not JSON.",
+        whole[:90]: f"Line 1 of {path} is not JSON.",
+        f"{_MARK}{whole}\n": "byte order mark",
+        f"{whole}\n[]\n": f"Line 2 of {path} is neither an entity nor a relation.",
+    }.items():
+        path.write_text(content, "utf-8")
+        assert [format.name for format in recognised(path)] == ["mcp-server-memory"]
+        for more in ((), ("--format", "mcp-server-memory")):
+            ended = cli("maintain", path, *more)
+            assert (ended.code, why in " ".join(ended.err.split())) == (10, True), ended.err
+    assert path.read_text("utf-8") == f"{whole}\n[]\n"
+
+
+@pytest.mark.parametrize("name", ["hermes", "markdown"])
+def test_crlf_and_a_byte_order_mark_are_read_as_agents_read_them(name: str, tmp_path: Path) -> None:
+    file, spell = _MAKERS[name]
+    path = tmp_path / file
+    several = "Lena bakes rye bread.\r\nRavi slices it." if name == "hermes" else _TEXTS[3]
+    text = spell([[_TEXTS[2], several, _TEXTS[4]]], "\r\n", False, False)
+    path.write_bytes(f"{_MARK}{text}".encode())
+    assert [format.name for format in recognised(path)] == [name]
+    with format_named(name).opened(path, writes=False) as opened:
+        records: Any = opened.records
+    assert [record.text for record in records] == [
+        _TEXTS[2],
+        several.replace("\r\n", "\n"),
+        _TEXTS[4],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "loses"),
+    {
+        "langgraph": "UPDATE OF prefix ON store BEGIN DELETE FROM store WHERE key = 'm4'; END",
+        "mcp-memory-service": "UPDATE OF superseded_by ON memories "
+        "BEGIN UPDATE memories SET deleted_at = 1 WHERE content LIKE 'The attic%'; END",
+    }.items(),
+)
+def test_a_write_that_would_lose_a_memory_is_refused(
+    name: str, loses: str, tmp_path: Path, cli: Cli
+) -> None:
+    path = made(name, tmp_path / "agent", _TEXTS)
+    execute(path, f"CREATE TRIGGER loses AFTER {loses}")
+    before = held(path)
+    ended = cli("maintain", path, "--format", name)
+    assert ended.code != 0
+    assert f"lose 1 of its memories, such as '{_TEXTS[4]}'" in " ".join(ended.err.split())
+    assert held(path) == before
+    execute(path, "DROP TRIGGER loses")
+    assert cli("maintain", path, "--format", name).code == 0
+    assert len(told_in(name, path)) == len(_TEXTS) - 1

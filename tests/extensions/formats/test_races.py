@@ -1,0 +1,271 @@
+"""An agent that writes at any step of a run loses nothing, and what it deleted stays deleted."""
+
+from __future__ import annotations
+
+import json
+import re
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+from agents_files import edit_text, format_of, made, told_in
+from builders import NOW, a_run
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from benchmarks.quality.formats import WRITERS
+from slowwave.consolidation.proposals import Claim, Draft, Proposal, Result
+from slowwave.consolidation.running.apply import apply_proposal
+from slowwave.consolidation.running.run_in_file import RunRecord
+from slowwave.consolidation.vectors.embedder import SentenceEmbedder
+from slowwave.extensions.formats.base import Change, Format, OpenFile, Written
+from slowwave.extensions.formats.known_formats import format_named
+from slowwave.extensions.formats.lent_model import LentModel
+from slowwave.extensions.formats.mirror.mirror import Mirror
+from slowwave.store.file import open_reading, open_writing
+from slowwave.store.memories import read_memories
+from slowwave.store.opening import is_database
+from slowwave.store.records import Memory
+from slowwave.store.vectors import to_blob
+
+_FACT = re.compile(r"Shed (\d+)")
+_SEPARATOR = "\n§\n"
+# Where an agent may write, for each of two nights.
+_STEPS = ("pulled", "planned", "applied", "opening", "prepared", "written")
+
+
+def telling(fact: int, note: int) -> str:
+    return f"Shed {fact} stores a tuba, as note {note:03} says."
+
+
+def facts_in(texts: list[str]) -> set[str]:
+    return {fact for text in texts for fact in _FACT.findall(text)}
+
+
+def rewritten(name: str, path: Path, change: Callable[[list[str]], list[str]]) -> None:
+    """Rewrite a text file completely, as its agent does."""
+    text = path.read_text("utf-8")
+    if name == "mcp-server-memory":
+        entity = json.loads(text)
+        path.write_text(
+            json.dumps(entity | {"observations": change(entity["observations"])}), "utf-8"
+        )
+    elif name == "hermes":
+        path.write_text(_SEPARATOR.join(change(text.split(_SEPARATOR) if text else [])), "utf-8")
+    else:
+        head, _, bullets = text.partition("\n\n")
+        left = change([line.removeprefix("- ") for line in bullets.splitlines()])
+        path.write_text(f"{head}\n\n{''.join(f'- {line}' + chr(10) for line in left)}", "utf-8")
+
+
+def executed(path: Path, sql: str, *values: object) -> None:
+    with closing(sqlite3.connect(path, timeout=0)) as db, db:
+        db.execute(sql, values)
+
+
+def add(name: str, path: Path, text: str) -> None:
+    digest = sha256(text.lower().encode()).hexdigest()
+    if path.is_dir():
+        front = f"name: {digest}\ndescription: a shed\nmetadata:\n  type: project"
+        (path / f"{digest[:12]}.md").write_text(f"---\n{front}\n---\n\n{text}\n", "utf-8")
+    elif name == "mcp-memory-service":
+        columns = "content_hash, content, created_at"
+        executed(path, f"INSERT INTO memories ({columns}) VALUES (?, ?, 1)", digest, text)
+    elif is_database(path):
+        columns, value = "prefix, key, value, created_at", json.dumps({"content": text}).encode()
+        sql = f"INSERT INTO store ({columns}) VALUES ('memories', ?, ?, '2026-02-20')"
+        executed(path, sql, digest, value)
+    else:
+        rewritten(name, path, lambda texts: [*texts, text])
+
+
+def delete(name: str, path: Path, text: str) -> None:
+    if path.is_dir():
+        for part in path.glob("*.md"):
+            if text in part.read_text("utf-8") and part.name != "MEMORY.md":
+                part.unlink()
+    elif name == "mcp-memory-service":
+        executed(path, "UPDATE memories SET deleted_at = 1 WHERE content = ?", text)
+    elif is_database(path):
+        sql = "DELETE FROM store WHERE prefix = 'memories' AND instr(CAST(value AS text), ?)"
+        executed(path, sql, text)
+    else:
+        rewritten(name, path, lambda texts: [each for each in texts if each != text])
+
+
+@dataclass
+class Agent:
+    """Writes into its file as planned, and knows which facts the file must have."""
+
+    name: str
+    path: Path
+    # What it does at each step of each night: an action and a number that chooses the memory.
+    plan: dict[tuple[int, str], tuple[str, int]]
+    night: int = 0
+    facts: set[str] = field(default_factory=set)
+    former: list[str] = field(default_factory=list)
+    written: int = 100
+
+    def reach(self, step: str) -> None:
+        """Do what is planned for a step, once."""
+        action, number = self.plan.get((self.night, step), ("", 0))
+        if not action:
+            return
+        del self.plan[self.night, step]
+        before = told_in(self.name, self.path)
+        self.former = sorted({*self.former, *before})
+        self.written += 1
+        self._act(action, number, before)
+        now = facts_in(told_in(self.name, self.path))
+        self.facts = (self.facts - (facts_in(before) - now)) | now
+
+    def _act(self, action: str, number: int, before: list[str]) -> None:
+        gone = [text for text in self.former if text not in before]
+        if action == "retell" and gone and self.name != "mcp-memory-service":
+            add(self.name, self.path, gone[number % len(gone)])
+        elif action in ("delete", "edit") and before:
+            text, new = before[number % len(before)], telling(self.written, self.written)
+            if action == "edit" and self.name not in ("mcp-memory-service", "langgraph, vectors"):
+                edit_text(self.path, text, new)
+            else:
+                delete(self.name, self.path, text)
+                if action == "edit":
+                    add(self.name, self.path, new)
+        else:
+            add(self.name, self.path, telling(self.written, self.written))
+
+
+class _Interrupted(OpenFile):
+    """An open file before whose commit the agent writes."""
+
+    def __init__(self, inner: OpenFile, agent: Agent) -> None:
+        self._inner, self._agent = inner, agent
+        self.records, self.is_unfinished = inner.records, inner.is_unfinished
+
+    def prepare(self, change: Change) -> Written:
+        return self._inner.prepare(change)
+
+    def commit(self) -> None:
+        self._agent.reach("prepared")
+        self._inner.commit()
+
+
+def interrupted(format: Format, agent: Agent) -> Format:
+    """Return a format like another, whose agent writes while its files are open."""
+    kind: Any = type(format)
+
+    @contextmanager
+    def opened(self: Any, path: Path, writes: bool) -> Iterator[OpenFile]:
+        if writes:
+            agent.reach("opening")
+        with kind.opened(self, path, writes) as file:
+            # Nobody else writes to a database before the commit.
+            yield _Interrupted(file, agent) if writes and not is_database(path) else file
+
+    made: Format = type(kind.__name__, (kind,), {"opened": opened})()
+    return made
+
+
+def proposed(number: int, memories: list[Memory], is_merge: bool) -> Result:
+    """Return a checked proposal that joins memories: into one of them, or into a new text."""
+    facts = sorted(facts_in([memory.content for memory in memories]))
+    text = f"{', '.join(f'Shed {fact}' for fact in facts)}: a tuba each, as night {number} says."
+    ids = tuple(memory.id for memory in memories)
+    proposal = Proposal(
+        id=f"proposal-{number}",
+        operation="merge" if is_merge else "synthesize",
+        tenant=memories[0].tenant,
+        sources=ids,
+        source_hashes=tuple(memory.content_hash for memory in memories),
+        leaving=ids[1:] if is_merge else ids,
+        survivor=ids[0] if is_merge else None,
+        topics=(),
+        min_similarity=1,
+        mean_similarity=1,
+        reason="",
+        draft=Draft((Claim(memories[0].content if is_merge else text, ids),)),
+        by_model=not is_merge,
+    )
+    return Result(proposal, "checked", vector=("none", to_blob(_encode()([text])[0])))
+
+
+@cache
+def _encode() -> Callable[[list[str]], Any]:
+    embedder = SentenceEmbedder()
+    known: dict[str, Any] = {}
+
+    def encode(texts: list[str]) -> Any:
+        (text,) = texts
+        if text not in known:
+            known[text] = embedder.encode(texts)
+        return known[text]
+
+    return encode
+
+
+def a_night(mirror: Mirror, agent: Agent, groups: list[tuple[bool, int, int]]) -> None:
+    """Let a run go over the file: each group is (merge, where it begins, how many memories)."""
+    with mirror.held(NOW):
+        agent.reach("pulled")
+        run = RunRecord(a_run(mirror.state, f"run-{agent.night}", NOW), NOW)
+        with open_reading(mirror.state) as file:
+            memories = list(read_memories(file, status="active"))
+        results = []
+        for number, (is_merge, start, size) in enumerate(groups):
+            chosen = [memories.pop(start % len(memories)) for _ in range(size) if memories]
+            same = facts_in([chosen[0].content]) if chosen else set()
+            if is_merge:  # of other facts nothing would be left
+                chosen = [each for each in chosen if facts_in([each.content]) <= same]
+            if len({each.tenant for each in chosen}) == 1 and len(chosen) > 1:
+                results.append(proposed(100 * agent.night + number, chosen, is_merge))
+        agent.reach("planned")
+        for result in results:
+            with open_writing(mirror.state) as file, file.transaction():
+                apply_proposal(file, run, result, {})
+            agent.reach("applied")
+        mirror.settle(NOW)
+        agent.reach("written")
+
+
+_ACTIONS = st.tuples(st.sampled_from(["delete", "edit", "add", "retell"]), st.integers(0, 9))
+_GROUPS = st.lists(st.tuples(st.booleans(), st.integers(0, 9), st.integers(2, 4)), max_size=4)
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_an_agent_that_writes_at_any_step_loses_nothing_and_its_deletions_stand(
+    name: str, rounds: Callable[[int, int], int]
+) -> None:
+    @settings(max_examples=rounds(12, 300), suppress_health_check=list(HealthCheck), database=None)
+    @given(
+        tellings=st.lists(st.integers(1, 4), min_size=2, max_size=8),
+        plan=st.dictionaries(
+            st.tuples(st.integers(0, 1), st.sampled_from(_STEPS)), _ACTIONS, max_size=4
+        ),
+        nights=st.tuples(_GROUPS, _GROUPS),
+    )
+    def race(
+        tellings: list[int],
+        plan: dict[tuple[int, str], tuple[str, int]],
+        nights: tuple[list[tuple[bool, int, int]], ...],
+    ) -> None:
+        with TemporaryDirectory() as folder:
+            texts = tuple(telling(fact, at) for at, fact in enumerate(tellings))
+            path = made(name, Path(folder) / "memories", texts)
+            agent = Agent(name, path, dict(plan), facts=facts_in(list(texts)))
+            format = interrupted(format_named(format_of(name)), agent)
+            format.model = LentModel("gte", _encode())
+            mirror = Mirror(path, format, Path(folder) / "mirror.db")
+            for agent.night, groups in enumerate(nights):
+                a_night(mirror, agent, groups)
+                assert facts_in(told_in(name, path)) == agent.facts
+            mirror.settle(NOW)
+            assert facts_in(told_in(name, path)) == agent.facts
+
+    race()
