@@ -163,4 +163,4 @@ def _read_parts(parts: WaitingPartsResult, file: Path) -> Iterator[str]:
         yield f"  ! {counted(parts.unread, *_WAIT)} on {since(parts.backlog)}: {parts.why}"
         yield f"  List or throw away what waits: slowwave ingest {named} --waiting"
     for run in parts.runs if parts.read else ():
-        yield f"Take it back with: slowwave undo {named} {run}"
+        yield f"Undo it with: slowwave undo {named} {run}"

@@ -173,7 +173,7 @@ def _nearest_pairs(undecided: Sequence[Undecided]) -> list[tuple[str, str, float
 
 def apart_as_text(apart: Sequence[Refusal], path: Path) -> str:
     """Return the pairs that look alike and were kept apart, each with what keeps it apart."""
-    lines = [f"Kept apart, though they look alike: {counted(len(apart), 'pair', 'pairs')}."]
+    lines = [f"Similar, but kept apart: {counted(len(apart), 'pair', 'pairs')}."]
     memories = read_views(path, ids_in(pair.sources for pair in apart))
     for pair in apart:
         lines.append(f"  {shortened_for_stdout(_reason_of(pair))}")

@@ -130,5 +130,5 @@ def writer_of(run: Run) -> str:
         return f"none: {options[PHASE]}"
     if DROPPED in options:
         return "none: thrown away"
-    writer = str(options.get("model") or "extractive")
+    writer = str(options.get("model") or "no model")
     return f"{writer}, of conversations" if INGESTED in options else writer

@@ -334,7 +334,7 @@ def test_only_a_verbose_report_names_pairs_kept_apart_and_none_of_which_one_went
     result = a_result("applied")
     merged = Refusal("merge", (result.proposal.leaving[0], "b1"), "name", "Tuva", "default")
     outcome = an_outcome([result], refused=(*refused, merged))
-    assert "Kept apart" not in text_of(memory_file, outcome)
+    assert "kept apart" not in text_of(memory_file, outcome)
     said = text_of(memory_file, outcome, verbose=True)
     assert "look alike: 2 pairs." in said
     lines = said.splitlines()
