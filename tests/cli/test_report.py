@@ -336,7 +336,7 @@ def test_only_a_verbose_report_names_pairs_kept_apart_and_none_of_which_one_went
     outcome = an_outcome([result], refused=(*refused, merged))
     assert "kept apart" not in text_of(memory_file, outcome)
     said = text_of(memory_file, outcome, verbose=True)
-    assert "look alike: 2 pairs." in said
+    assert "kept apart: 2 pairs." in said
     lines = said.splitlines()
     at = lines.index("  values differ: a0 against b0")
     assert lines[at + 1 : at + 3] == ["    a0 listens.", "    b0 listens."]
