@@ -36,7 +36,7 @@ def as_markdown(night: NightView) -> str:
         *_numbers(night),
         *(_fenced("text", map(_cut, remark.split("\n"))) for remark in night.remarks),
         *_proposals(night),
-        *_pairs("Conflicts, left as they are", night.conflicts),
+        *_pairs("Conflicts, left unchanged", night.conflicts),
         *_pairs("Similar, but kept apart", night.apart),
     ]
     return f"{MARK}\n" + "\n\n".join(parts) + "\n"

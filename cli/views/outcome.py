@@ -160,7 +160,7 @@ def budget_as_text(before: Budget | None, after: Budget | None) -> Iterator[str]
     if before is not None and after is not None:
         now = "" if after.used == before.used else f", {after.used:,} now"
         yield ""
-        yield f"Its agent takes {after.most:,} {after.unit}: it had {before.used:,}{now}."
+        yield f"Its agent loads at most {after.most:,} {after.unit}; it had {before.used:,}{now}."
 
 
 def _headline(outcome: Outcome, file: Path, dry_run: bool) -> str:

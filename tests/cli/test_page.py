@@ -196,7 +196,7 @@ def test_markdown_of_a_model_tells_what_it_took(tmp_path: Path, cli: Cli) -> Non
     assert cli(*night).code == 0
     said = text.read_text("utf-8")
     assert "answered from the file" in said or "calls" in said
-    assert "### Conflicts, left as they are: 1" in said
+    assert "### Conflicts, left unchanged: 1" in said
     assert "written by recorded/claude" in said
     (run,) = rows(file, "SELECT id FROM runs")
     assert "written by recorded/claude" in cli("log", file, run["id"]).out

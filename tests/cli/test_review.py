@@ -674,7 +674,7 @@ def test_what_names_nothing_that_waits_ends_with_1(
     ended = cli("review", "approve", waiting, *which)
     assert (ended.code, "waits for review" in ended.err) == (1, True)
     cli("review", "decline", waiting, "--all")
-    assert "nothing waits" in cli("review", waiting).out
+    assert "no pending proposals" in cli("review", waiting).out
 
 
 # ---- what cannot be applied any more ----
