@@ -1,4 +1,4 @@
-# make demo            watch a night on 1,000 memories, from the import to the undo
+# make demo            watch a night on 27 memories, from the import to the undo; installs no torch
 # make test-fast       the core alone, no other processes: two minutes; pick by tests/conftest.py
 # make test            lint, types, layers, tests
 # make test-long       kills, faults, damaged files, hostile texts, many of each: three quarters of an hour
@@ -14,7 +14,7 @@
 # make bench-quality   measure how good the decisions are
 # make trial-model     a night with a real, very small model on this machine; MEMORIES=200 of them
 # make audit           is a version known to be vulnerable, is one installed that is not locked?
-# All set up .venv with the versions and hashes in locks/ first; nothing else is needed.
+# All first set up .venv with the versions and hashes in locks/; nothing else is needed.
 
 PYTHON ?= python3
 VENV   := .venv
@@ -26,27 +26,38 @@ LOCKS  := locks/base.txt locks/dev.txt locks/mcp.txt locks/tui.txt locks/fleet.t
 
 .PHONY: demo test test-fast test-long test-formats test-agents test-fleet lint bench bench-fleet bench-year bench-peers bench-million bench-quality bench-recall trial-model audit setup clean
 
+# What slowwave runs with; what the tests and the extensions need as well.
 setup: $(VENV)/ready
 
-# Every file that is installed has a hash in locks/. --no-deps: what else is needed stands there too,
-# and pip check says so if it does not. torch by itself: first the small build for the processor
-# alone, which is not on the public index; where it is not to be had (another Python or platform, no
-# index with it), the public index's, with cuda.txt if it needs that. The project last, with the
-# setuptools of the lock.
-PIP = $(BIN)/python -m pip --quiet --disable-pip-version-check
+# Every file that is installed has a hash in locks/. --no-deps: all that is needed is listed there,
+# and pip check fails if it is not. --no-compile: half the time. The demo needs no torch.
+PIP     = $(BIN)/python -m pip -qq --disable-pip-version-check
+INSTALL = $(PIP) install --no-compile --require-hashes --no-deps
+STEP    = @printf '%s\n'
 
-$(VENV)/ready: pyproject.toml $(LOCKS) locks/cpu.txt
-	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "slowwave needs Python 3.11 or newer")'
-	$(PYTHON) -m venv --clear $(VENV)
-	$(PIP) install --require-hashes --no-deps $(addprefix --requirement locks/,base.txt dev.txt mcp.txt tui.txt fleet.txt postgres.txt)
-	$(PIP) install --require-hashes --no-deps --requirement locks/cpu.txt 2>/dev/null || $(PIP) install --require-hashes --no-deps --requirement locks/torch.txt
-	$(BIN)/python locks/cuda.py || $(PIP) install --require-hashes --no-deps --requirement locks/cuda.txt
-	$(PIP) install --no-deps --no-build-isolation --editable .
-	$(PIP) check
-	touch $@
+$(VENV)/base: pyproject.toml locks/base.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "slowwave needs Python 3.11 or newer")'
+	$(STEP) '1/3  Creating $(VENV).'
+	@$(PYTHON) -m venv --clear $(VENV)
+	$(STEP) "2/3  Installing the $$(grep -c == locks/base.txt) packages of locks/base.txt (750 MB on disk). This takes about a minute."
+	@$(INSTALL) --requirement locks/base.txt
+	$(STEP) '3/3  Installing slowwave.'
+	@$(PIP) install --no-deps --no-build-isolation --editable .
+	@touch $@
 
-demo: setup
-	PATH="$(CURDIR)/$(BIN):$$PATH" sh fixtures/demo.sh build/demo
+# The CPU build of torch is not on the public index. Where it is not available (another Python or
+# platform, no index that has it), the build of the public index, with cuda.txt if it needs that.
+$(VENV)/ready: $(VENV)/base $(LOCKS) locks/cpu.txt
+	$(STEP) '1/2  Installing what the tests and the extensions need.'
+	@$(INSTALL) $(addprefix --requirement locks/,base.txt dev.txt mcp.txt tui.txt fleet.txt postgres.txt)
+	$(STEP) '2/2  Installing torch: 1 GB, or 5 GB if only the build for graphics cards is available.'
+	@$(INSTALL) --requirement locks/cpu.txt 2>/dev/null || $(INSTALL) --requirement locks/torch.txt
+	@$(BIN)/python locks/cuda.py || $(INSTALL) --requirement locks/cuda.txt
+	@$(PIP) check
+	@touch $@
+
+demo: $(VENV)/base
+	@PATH="$(CURDIR)/$(BIN):$$PATH" sh fixtures/demo.sh build/demo
 
 lint: setup
 	$(BIN)/ruff check .

@@ -60,6 +60,7 @@ from .terminal.output import Output, escape_what_stdout_cannot_spell, shortened,
 _MAX_MESSAGE = 1_000
 # Phrases of libraries in error messages, and clearer ones.
 _PHRASES = {
+    "Invalid value: ": "",
     "Value error, ": "",
     "Input should be a valid integer, unable to parse string as an integer": "It is not an integer",
     "Input should be a valid number, unable to parse string as a number": "It is not a number",

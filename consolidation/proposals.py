@@ -170,6 +170,10 @@ class Refusal:
     tenant: str
 
 
+# The slots of conflicts whose values are the texts themselves.
+SLOTS_OF_TEXTS = ("denial", "order", "statement")
+
+
 @dataclass(frozen=True)
 class Conflict:
     """Two memories with conflicting values of one property, and why neither replaces the other."""
@@ -182,6 +186,14 @@ class Conflict:
     # The earlier and the later value.
     values: tuple[str, str]
     why: str
+
+    @property
+    def disagreement(self) -> str:
+        """What differs: both values, unless they are the texts themselves, and why."""
+        values = (
+            "" if self.slot in SLOTS_OF_TEXTS else f"{self.values[0]} against {self.values[1]}; "
+        )
+        return f"{values}{self.why}"
 
 
 @dataclass(frozen=True)

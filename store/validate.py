@@ -98,7 +98,7 @@ def refuse_non_database(path: Path) -> None:
         raise UnusableFile(f"{path} is damaged: its header is missing.", SAVE)
     raise UnusableFile(
         f"{path} is not a memory file: it is not a SQLite database.",
-        "Specify a file made by 'slowwave import', or another agent's memory file: see "
+        "Specify a file made by 'slowwave import', or the --format of another agent's file: see "
         "'slowwave formats'.",
     )
 

@@ -39,7 +39,7 @@ def audit(
     json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """List what rots in the file, each with the command that cleans it up. Only reads.
+    """List what needs cleaning up in the file, each with the command for it. Only reads.
 
     Memories that give orders, say nothing, are doubtful, unused, expired or near a limit;
     contradictions and pending proposals. See also 'slowwave check', whether the file is intact.

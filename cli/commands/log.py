@@ -162,7 +162,7 @@ def _what_it_did(run: Run, proposals: int) -> Iterator[str]:
     elif DROPPED in run.options:
         parts = counted(report.get(DROPPED, 0), "part", "parts")
         named = clean(", ".join(map(str, run.options[DROPPED])))
-        yield f"{parts} of conversations that waited for a model, thrown away: {named}."
+        yield f"{parts} of conversations queued for a model, dropped: {named}."
     else:
         yield from _what_it_read(report)
         yield f"{counted(proposals, 'proposal', 'proposals')}. {LEGEND}"

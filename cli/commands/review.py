@@ -190,7 +190,8 @@ def decline(
     output.show(f"Declined {counted(len(declined), 'proposal', 'proposals')}.")
     they = "It" if len(declined) == 1 else "They"
     output.note(
-        f"{they} will not be proposed again, unless with: slowwave maintain FILE --reconsider"
+        f"{they} will not be proposed again, unless you run: slowwave maintain "
+        f"{shlex.quote(str(place.named))} --reconsider"
     )
     raise typer.Exit(pages.tell(output, Code.DONE))
 
@@ -256,7 +257,7 @@ def _show(place: Place, choice: Choice, action: str, output: Output) -> None:
         ids = ids_in(waiting.kept.proposal.sources for waiting in chosen)
         memories = read_views(memory_file, ids)
     if not chosen:
-        output.show(clean(f"{place.named}: nothing waits for review."))
+        output.show(clean(f"{place.named}: no pending proposals."))
         return
     lines: list[str | Text] = [f"{counted(len(chosen), 'proposal', 'proposals')}. {LEGEND}"]
     for waiting in chosen:

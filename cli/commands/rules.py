@@ -59,9 +59,9 @@ def rules(
     else:
         output.note(
             clean(
-                f"{file}: no rule: no active memory of layer core. A run with a model makes one of "
-                f"what recurs: slowwave maintain {named} --model NAME. To state one: slowwave add "
-                f"{named} TEXT --layer core"
+                f"{file} contains no rules: no active memory is of layer core. A run with a model "
+                f"derives them from what recurs: slowwave maintain {named} --model NAME. To add "
+                f"one yourself: slowwave add {named} TEXT --layer core"
             )
         )
     if suspicious:

@@ -216,8 +216,8 @@ def _what_follows(done: _Undone, file: Path) -> Iterator[str]:
         yield "The next ingest of these conversations reads them again."
     if any({"taken_up", DROPPED} & run.options.keys() for run in chosen.runs):
         yield (
-            "What had waited for a model waits again: the next night with one reads it, unless it "
-            f"is thrown away: slowwave ingest {named} --drop PART"
+            "Parts of conversations are queued for a model again. To drop them instead: "
+            f"slowwave ingest {named} --drop PART"
         )
     if any("experience" in run.options for run in chosen.runs):
         yield "What was learned is not made again of the same traces."
@@ -225,7 +225,10 @@ def _what_follows(done: _Undone, file: Path) -> Iterator[str]:
         they = "The rest" if waiting else "They"
         # The key of a proposal is of the model that was asked.
         by = f" by {', '.join(done.models)}" if done.models else ""
-        yield f"{they} will not be proposed again{by}, unless with: maintain --reconsider"
+        yield (
+            f"{they} will not be proposed again{by}, unless you run: "
+            f"slowwave maintain {named} --reconsider"
+        )
     if chosen.aged:
         yield (
             "The next run with the same rules takes them out again, except memories that are "

@@ -222,7 +222,7 @@ class Night:
             return None
         from slowwave.cli.views.night import view_night
 
-        model = writer.model or writer.name
+        model = writer.model or "none"
         try:
             night = view_night(outcome, memory_file, named, self.dry_run, model)
             write_report(self.report, report_of(night, self.report), named)

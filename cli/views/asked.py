@@ -56,7 +56,7 @@ def questions_as_text(asked: Sequence[AskedWindow]) -> list[str]:
     if is_planned:
         tokens = sum(question.window.tokens for question in asked)
         return [
-            f"Left to the model: {memories} that lie near others, in {questions}, about "
+            f"Left to the model: {memories} in {questions}, about "
             f"{tokens:,} tokens; with checking and repairs up to {round(FOLLOW_UPS * tokens):,}."
         ]
     lines = [f"The model was shown {memories} in {questions}."] if shown else []
@@ -163,4 +163,4 @@ def _read_parts(parts: WaitingPartsResult, file: Path) -> Iterator[str]:
         yield f"  ! {counted(parts.unread, *_WAIT)} on {since(parts.backlog)}: {parts.why}"
         yield f"  List or throw away what waits: slowwave ingest {named} --waiting"
     for run in parts.runs if parts.read else ():
-        yield f"Take it back with: slowwave undo {named} {run}"
+        yield f"Undo it with: slowwave undo {named} {run}"

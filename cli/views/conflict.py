@@ -9,15 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from slowwave.cli.terminal.output import clean, with_file
 from slowwave.cli.terminal.wording import counted, shortened_for_stdout
-from slowwave.consolidation.proposals import Conflict, Refusal, group_conflicts
+from slowwave.consolidation.proposals import SLOTS_OF_TEXTS, Conflict, Refusal, group_conflicts
 
 from .memory import MemoryView, dated, ids_in, missing, read_views, sort_by_time, text_of
 
 if TYPE_CHECKING:
     from slowwave.consolidation.proposals import Undecided
 
-# The slots of conflicts whose values are the texts themselves.
-_ABOUT_TEXTS = ("denial", "order", "statement")
 # How many of each kind a report shows, unless it shows all.
 MAX_SHOWN = 10
 # What keeps a pair apart, by guard: what differs, before both sides; or all of it, where the sides
@@ -69,7 +67,7 @@ def view_pairs(found: Sequence[Conflict | Refusal], path: Path, limit: int) -> P
 def _reason_of(pair: Conflict | Refusal) -> str:
     if isinstance(pair, Refusal):
         return _APART.get(pair.guard) or f"{_DIFFERS.get(pair.guard, pair.guard)}: {pair.why}"
-    return f"{pair.slot}: {pair.values[0]} against {pair.values[1]}; {pair.why}"
+    return f"{pair.slot}: {pair.disagreement}"
 
 
 def conflicts_as_json(conflicts: Sequence[Conflict]) -> list[dict[str, Any]]:
@@ -90,7 +88,7 @@ def conflicts_as_text(conflicts: Sequence[Conflict], path: Path, limit: int | No
     groups = group_conflicts(conflicts)
     count = len(ids_in(conflict.sources for conflict in conflicts))
     things = counted(len(groups), "thing", "things")
-    lines = [f"In conflict, and left as they are: {count:,} memories about {things}."]
+    lines = [f"In conflict, left unchanged: {count:,} memories about {things}."]
     shown = groups[:limit]
     memories = read_views(path, ids_in(group.memories for group in shown))
     for group in shown:
@@ -120,7 +118,7 @@ def _differences(group: Sequence[Conflict]) -> list[str]:
             earlier, later = conflict.values
             against.setdefault((conflict.slot, earlier, conflict.why), {})[later] = None
     lines = (
-        why if slot in _ABOUT_TEXTS else f"{value} against {', '.join(values)}; {why}"
+        why if slot in SLOTS_OF_TEXTS else f"{value} against {', '.join(values)}; {why}"
         for (slot, value, why), values in against.items()
     )
     return list(dict.fromkeys(map(clean, lines)))
@@ -152,11 +150,11 @@ def undecided_as_json(undecided: Sequence[Undecided]) -> dict[str, Any]:
 def undecided_as_text(undecided: Sequence[Undecided], path: Path) -> str:
     """Return what a model would be asked, what that would take, and the nearest pairs."""
     found = undecided_as_json(undecided)
-    shown = counted(found["memories"], "memory", "memories")
+    shown = counted(found["memories"], "similar memory", "similar memories")
     lines = [
-        f"A model would be shown {shown} that lie near others, in "
-        f"{counted(len(undecided), 'question', 'questions')}; with checking that takes about "
-        f"{found['tokens']:,} tokens (--model NAME). The nearest pairs:"
+        f"A model would be shown {shown} in "
+        f"{counted(len(undecided), 'question', 'questions')}; with checking, that takes about "
+        f"{found['tokens']:,} tokens (--model NAME). The most similar pairs:"
     ]
     memories = read_views(path, ids_in(pair["sources"] for pair in found["likeliest"]))
     for pair in found["likeliest"]:
@@ -173,7 +171,7 @@ def _nearest_pairs(undecided: Sequence[Undecided]) -> list[tuple[str, str, float
 
 def apart_as_text(apart: Sequence[Refusal], path: Path) -> str:
     """Return the pairs that look alike and were kept apart, each with what keeps it apart."""
-    lines = [f"Kept apart, though they look alike: {counted(len(apart), 'pair', 'pairs')}."]
+    lines = [f"Similar, but kept apart: {counted(len(apart), 'pair', 'pairs')}."]
     memories = read_views(path, ids_in(pair.sources for pair in apart))
     for pair in apart:
         lines.append(f"  {shortened_for_stdout(_reason_of(pair))}")

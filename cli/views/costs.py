@@ -83,7 +83,9 @@ def cost_as_text(cost: CostEstimate | None, concurrency: int) -> list[str]:
         f"{counted(concurrency, 'call', 'calls')} at a time."
     ]
     if known:
-        lines.append(f"Price: up to {', '.join(known)}. All are estimates, without reasoning.")
+        lines.append(
+            f"Price: up to {', '.join(known)}. All are estimates, without reasoning tokens."
+        )
     elif unknown:
         lines.append(f"Price: unknown for {', '.join(unknown)}. The rest are estimates.")
     return ["", *map(clean, lines)]

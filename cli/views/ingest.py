@@ -173,7 +173,7 @@ def as_text(
         lines.append(f"{wait} for a model: {reading_what_waits(file, tenant)}")
     has_changes = any(result.state != "rejected" for result in outcome.remembered)
     if outcome.run_id is not None and has_changes:
-        lines.append(f"Take it back: slowwave undo {shlex.quote(str(file))} {outcome.run_id}")
+        lines.append(f"Undo it with: slowwave undo {shlex.quote(str(file))} {outcome.run_id}")
     if dry_run:
         lines.append("Dry run: nothing was written.")
     return list(map(clean, lines))

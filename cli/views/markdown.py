@@ -36,25 +36,25 @@ def as_markdown(night: NightView) -> str:
         *_numbers(night),
         *(_fenced("text", map(_cut, remark.split("\n"))) for remark in night.remarks),
         *_proposals(night),
-        *_pairs("Conflicts, left as they are", night.conflicts),
-        *_pairs("Kept apart, though they look alike", night.apart),
+        *_pairs("Conflicts, left unchanged", night.conflicts),
+        *_pairs("Similar, but kept apart", night.apart),
     ]
     return f"{MARK}\n" + "\n\n".join(parts) + "\n"
 
 
 def _head(night: NightView) -> Iterator[str]:
-    yield f"## {'What a night would do' if night.dry_run else 'What the night did'}"
+    yield f"## {'What a run would do' if night.dry_run else 'What the run did'}"
     if night.run is None:
         read = "; the file was only read" if night.is_whole else ""
         yield f"{_code(night.file)}: {night.outcome}{read}."
     else:
         yield (
             f"{_code(night.file)}: run {_code(night.run.id)} of {_code(night.started)}, "
-            f"{night.outcome}, written by {_code(night.writer)}."
+            f"{night.outcome}, model: {_code(night.writer)}."
         )
         if night.has_applied:
-            what = "all of it" if night.is_whole else "what the proposals did"
-            yield f"Take {what} back with {_command('undo', night, night.run.id)}"
+            what = "all of it" if night.is_whole else "the proposals"
+            yield f"Undo {what} with {_command('undo', night, night.run.id)}"
 
 
 def _numbers(night: NightView) -> Iterator[str]:
@@ -62,7 +62,7 @@ def _numbers(night: NightView) -> Iterator[str]:
     if before and after:
         rows = [
             f"| {noun} | {before[name]:,} | {after[name]:,} |"
-            for name, noun in (("active", "active memories"), ("tokens", "tokens in them"))
+            for name, noun in (("active", "active memories"), ("tokens", "tokens"))
         ]
         yield "\n".join(["| | before | after |", "|---|---:|---:|", *rows])
     usage = night.usage
@@ -70,7 +70,7 @@ def _numbers(night: NightView) -> Iterator[str]:
         cost = usage["cost_usd"]
         price = "unknown" if cost is None else f"{cost:.4f} USD"
         calls = counted(usage["calls"], "call", "calls")
-        yield f"The model: {calls}, {usage['cached']} answered from the file, cost {price}."
+        yield f"The model: {calls}, {usage['cached']} answers from the cache, cost {price}."
 
 
 def _proposals(night: NightView) -> Iterator[str]:
@@ -84,7 +84,7 @@ def _proposals(night: NightView) -> Iterator[str]:
         if proposal.effect == "pending":
             block += f"\n\nApprove it with {_command('review approve', night, key)}"
         if proposal.is_applied:
-            block += f"\n\nTake it back with {_command('undo', night, key)}"
+            block += f"\n\nUndo it with {_command('undo', night, key)}"
         written += len(block)
         if written > _MAX_CHARACTERS:
             break

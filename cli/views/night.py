@@ -105,7 +105,7 @@ def read_night(path: Path, named: Path, prefix: str | None) -> NightView:
         run=run,
         dry_run=False,
         outcome=run.outcome,
-        writer=str(run.options.get("model") or "extractive"),
+        writer=str(run.options.get("model") or "none"),
         before=_counts(report.get("before")),
         after=_counts(report.get("after")),
         usage=_usage(report.get("model")),

@@ -254,7 +254,7 @@ def _ending(outcome: Outcome, file: Path, dry_run: bool) -> str:
             f"{usage.calls} calls, {usage.cached} from the file, {tokens} tokens, cost {cost}."
         ]
     if states["applied"]:
-        ended += [f"Take it back with: slowwave undo {named} {outcome.run_id}"]
+        ended += [f"Undo it with: slowwave undo {named} {outcome.run_id}"]
     lines = [" ".join(ended)] if ended else []
     if pending:
         waits = f"{pending.total():,} pending: {_counted(pending)}"

@@ -30,6 +30,7 @@ def as_page(night: NightView) -> str:
     return render(
         "report.html",
         {
+            "file": night.file,
             "night": night,
             "layers": LAYERS,
             "items": list(map(_with_differences, night.proposals[:_MAX_PROPOSALS])),

@@ -91,7 +91,7 @@ def aged_as_text(
         lines.append(f"Some were left out: {aged.why.rstrip('.')}.")
     if aged.run_id is not None and aged.leaving:
         undo = f"slowwave undo {shlex.quote(str(file))} {aged.run_id}"
-        lines.append(f"Take it back with: {undo}")
+        lines.append(f"Undo it with: {undo}")
     return ["\n".join(map(clean, lines))]
 
 

@@ -120,7 +120,7 @@ def decided_as_text(file: Path, decided: ReviewResult) -> str:
         is_single = states["applied"] == 1
         which = results[0].proposal.id[:8] if is_single else decided.run_id
         undo = f"slowwave undo {shlex.quote(str(file))} {which}"
-        lines.append(f"{counts}. Take it back with: {undo}")
+        lines.append(f"{counts}. Undo it with: {undo}")
     return "\n".join(map(clean, lines))
 
 

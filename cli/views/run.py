@@ -129,6 +129,6 @@ def writer_of(run: Run) -> str:
     if PHASE in options:
         return f"none: {options[PHASE]}"
     if DROPPED in options:
-        return "none: thrown away"
-    writer = str(options.get("model") or "extractive")
+        return "none: dropped"
+    writer = str(options.get("model") or "no model")
     return f"{writer}, of conversations" if INGESTED in options else writer

@@ -138,7 +138,7 @@ def _contents(file: MemoryFile, tenants: Sequence[str], now: str) -> Iterator[Fi
             yield Finding("too long", tenant, (long.id,), f"{long.characters:,} characters")
         settled = read_settled(file, tenant)
         for conflict in find_conflicts(memories, read_disputes(file, tenant), settled, cache):
-            yield Finding("conflict", tenant, conflict.sources, conflict.why)
+            yield Finding("conflict", tenant, conflict.sources, conflict.disagreement)
 
 
 def _of_text(memory: Memory, cache: Cache) -> Iterator[Finding]:

@@ -91,7 +91,7 @@ def formats(
         lines.append("\nIn PostgreSQL, by the URL of the database:")
         lines += [_describe(format.name, format.about, format.holds) for format in databases]
     if path is not None and not known:
-        lines = [clean(f"{path} does not have a format that slowwave knows.")]
+        lines = [clean(f"{path} does not have a format that slowwave recognizes.")]
     output.show("\n".join(lines))
 
 

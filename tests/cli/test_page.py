@@ -115,13 +115,13 @@ def test_the_undo_command_of_a_page_takes_its_proposal_back(
     odd = after_a_night.with_name("it's a memory.db")
     after_a_night.rename(odd)
     text = cli("log", odd, "--md", "-").out
-    command = re.findall(r"^Take it back with `(.*)`$", text, re.MULTILINE)[-1]
+    command = re.findall(r"^Undo it with `(.*)`$", text, re.MULTILINE)[-1]
     assert cli(*shlex.split(command)[1:]).code == 0
     assert "undone" in cli("log", odd, "--md", "-").out
     (run,) = rows(odd, "SELECT id FROM runs")
     assert cli("undo", odd, run["id"]).code == 0
     page = cli("log", odd, "--html", "-").out
-    assert "The result, undone since" in page
+    assert "Result, undone since" in page
     assert "slowwave undo" not in page
     assert '<article class="item effective">' not in page
 
@@ -152,10 +152,10 @@ def test_a_night_writes_its_report_and_a_dry_run_what_it_would_do(
         planned = page.read_text("utf-8")
         assert cli(*maintain, page).code == 0
         assert cli(*maintain, text).code == 0
-    assert "What a night would do" in planned
+    assert "What a run would do" in planned
     assert "slowwave undo" not in planned
     done = page.read_text("utf-8")
-    assert "What the night did" in done
+    assert "What the run did" in done
     drafts = rows(memory_file, "SELECT draft FROM proposals WHERE operation = 'synthesize'")
     (draft,) = (row["draft"] for row in drafts)
     for item in (planned, done):
@@ -183,7 +183,7 @@ def test_a_night_tells_its_conflicts_and_what_it_kept_apart(
     ended = cli("maintain", memory_file, "--consolidate", setting("report", page), "--json")
     text = page.read_text("utf-8")
     assert ended.json["refused"]
-    apart = text[text.index("Kept apart") :]
+    apart = text[text.index("kept apart") :]
     for item in ended.json["refused"]:
         assert all(memory in apart for memory in item["sources"])
 
@@ -196,7 +196,7 @@ def test_markdown_of_a_model_tells_what_it_took(tmp_path: Path, cli: Cli) -> Non
     assert cli(*night).code == 0
     said = text.read_text("utf-8")
     assert "answered from the file" in said or "calls" in said
-    assert "### Conflicts, left as they are: 1" in said
+    assert "### Conflicts, left unchanged: 1" in said
     assert "written by recorded/claude" in said
     (run,) = rows(file, "SELECT id FROM runs")
     assert "written by recorded/claude" in cli("log", file, run["id"]).out

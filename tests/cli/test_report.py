@@ -178,7 +178,7 @@ def test_a_dry_run_with_a_model_says_what_asking_it_would_take(
     said = printed(as_text(planned, memory_file, True, writer, memory_file))
     assert "besides what a model finds" in said
     tokens = f"about {question['estimated_tokens']:,} tokens"
-    assert f"{len(shown)} memories that lie near others, in 1 question, {tokens}" in said
+    assert f"{len(shown)} memories in 1 question, {tokens}" in said
 
 
 def test_a_proposal_is_shown_with_what_goes_and_what_stays_and_nothing_is_cut(
@@ -257,8 +257,8 @@ def test_what_is_left_to_a_model_is_said_with_what_asking_would_cost(memory_file
         window.similarity for window in reversed(windows[2:])
     ]
     said = text_of(memory_file, outcome)
-    asked = "A model would be shown 24 memories that lie near others, in 12 questions; "
-    assert f"{asked}with checking that takes about {found['tokens']:,} tokens" in said
+    asked = "A model would be shown 24 similar memories in 12 questions; "
+    assert f"{asked}with checking, that takes about {found['tokens']:,} tokens" in said
     shown = [text for text in texts if text in said]
     assert shown == texts[4:]
     assert "similarity 0.72:" in said
@@ -288,7 +288,7 @@ def test_a_long_text_is_shortened_for_a_terminal_only(
     text = " ".join(["gateway"] * 100)
     put(memory_file, a_memory("a", text), a_memory("b", "The gateway."))
     said = text_of(memory_file, an_outcome(undecided=(an_undecided("a", "b"),)))
-    assert "A model would be shown 2 memories that lie near others, in 1 question;" in said
+    assert "A model would be shown 2 similar memories in 1 question;" in said
     (line,) = (line for line in said.splitlines() if "gateway gateway" in line)
     assert line.endswith("…") == is_terminal
     assert (text in line) != is_terminal
@@ -334,9 +334,9 @@ def test_only_a_verbose_report_names_pairs_kept_apart_and_none_of_which_one_went
     result = a_result("applied")
     merged = Refusal("merge", (result.proposal.leaving[0], "b1"), "name", "Tuva", "default")
     outcome = an_outcome([result], refused=(*refused, merged))
-    assert "Kept apart" not in text_of(memory_file, outcome)
+    assert "kept apart" not in text_of(memory_file, outcome)
     said = text_of(memory_file, outcome, verbose=True)
-    assert "look alike: 2 pairs." in said
+    assert "kept apart: 2 pairs." in said
     lines = said.splitlines()
     at = lines.index("  values differ: a0 against b0")
     assert lines[at + 1 : at + 3] == ["    a0 listens.", "    b0 listens."]
@@ -369,7 +369,7 @@ def test_verbose_may_be_set_in_every_way(
     count = len(refused)
     assert count > 10
     said = cli(*run, *asked).out
-    assert f"look alike: {count} pairs." in said
+    assert f"kept apart: {count} pairs." in said
     assert sum(line.startswith("  values differ: ") for line in said.splitlines()) == count
 
 
@@ -403,7 +403,7 @@ def test_each_memory_in_conflict_is_shown_once_with_its_text_and_date(memory_fil
     first, second = dict.fromkeys(match["id"] for match in found)
     said = conflicts_as_text(CONFLICTS, memory_file)
     assert said.splitlines() == [
-        "In conflict, and left as they are: 6 memories about 2 things.",
+        "In conflict, left unchanged: 6 memories about 2 things.",
         f"  {first}",
         "    2026-02-17  d says so. (d)",
         "    2026-02-18  c says so. (c)",

@@ -127,7 +127,7 @@ def test_with_risky_what_says_the_same_is_applied_and_a_models_words_wait(
     assert states(smoke) == {MERGE: "applied", SYNTHESIS: "pending", UPDATE: "pending"}
     assert "The backup of the wiki runs at 02:30 every night." in active(smoke)
     assert f"Decide with: slowwave review {smoke}\n" in report
-    assert "Take it back with: slowwave undo" in report
+    assert "Undo it with: slowwave undo" in report
 
 
 @pytest.mark.parametrize("field", [{"origin": "human"}, {"pinned": True}])
@@ -355,7 +355,7 @@ def test_one_is_approved_by_the_start_of_its_id_and_undone_to_the_bit(
     (shown,) = cli("review", "show", waiting, UPDATE[:4], "--json").json["proposals"]
     ended = cli("review", "approve", waiting, UPDATE[:4])
     assert ended.code == 0
-    assert f"Take it back with: slowwave undo {waiting} {UPDATE}" in ended.out
+    assert f"Undo it with: slowwave undo {waiting} {UPDATE}" in ended.out
     assert shown["draft"] in active(waiting)
     assert states(waiting) == {MERGE: "pending", SYNTHESIS: "pending", UPDATE: "applied"}
     assert cli("undo", waiting, UPDATE).code == 0
@@ -674,7 +674,7 @@ def test_what_names_nothing_that_waits_ends_with_1(
     ended = cli("review", "approve", waiting, *which)
     assert (ended.code, "waits for review" in ended.err) == (1, True)
     cli("review", "decline", waiting, "--all")
-    assert "nothing waits" in cli("review", waiting).out
+    assert "no pending proposals" in cli("review", waiting).out
 
 
 # ---- what cannot be applied any more ----

@@ -603,7 +603,7 @@ def _check_report_of_all(page: str, night: dict[str, Any]) -> None:
     assert f'<p class="big">{before} → {after}</p>' in page
     for item in ("Expired: ", "what scratch says", "Archived: ", "what old 3 says", "what purged"):
         assert item in page
-    assert "Take all of it back" not in page
+    assert "Undo all of it" not in page
 
 
 def test_a_conflict_with_an_archived_memory_is_not_reported(

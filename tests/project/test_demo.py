@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,7 @@ from places import ROOT
 
 
 @pytest.mark.usefixtures("long_only")
-def test_the_demo_takes_each_night_back_to_the_byte(tmp_path: Path) -> None:
+def test_the_demo_makes_a_rule_and_nothing_longer_and_undoes_the_night(tmp_path: Path) -> None:
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     ended = subprocess.run(
         ["/bin/sh", ROOT / "fixtures" / "demo.sh", tmp_path / "demo"],
@@ -22,5 +23,10 @@ def test_the_demo_takes_each_night_back_to_the_byte(tmp_path: Path) -> None:
         check=False,
     )
     assert ended.returncode == 0, ended.stderr
-    assert ended.stdout.count("The memories are those of before the night, byte for byte.") == 2
-    assert "7 proposals: 4 merge, 1 update, 1 extract, 1 synthesize." in ended.stdout
+    assert "The memories are the same as before the night, byte for byte." in ended.stdout
+    assert "8 proposals: 5 merge, 1 update, 1 extract, 1 synthesize." in ended.stdout
+    assert "extract c9a78a72 (applied): 6 memories support one rule or pattern; " in ended.stdout
+    assert "nothing to do." in ended.stdout
+    sizes = re.findall(r"; (\d+) -> (\d+) tokens", ended.stdout)
+    assert all(int(after) < int(before) for before, after in sizes)
+    assert len(sizes) == 2 + 8, "those of the dry run and of the night"

@@ -153,7 +153,7 @@ def test_the_undo_of_a_nights_reading_makes_the_parts_wait_again(
     server.responder = remembering(LYON)
     (run,) = night().json["conversations"]["runs"]
     undone = cli("undo", memory_file, run)
-    assert (undone.code, "What had waited for a model waits again" in undone.err) == (0, True)
+    assert (undone.code, "queued for a model again" in undone.err) == (0, True)
     assert picture(memory_file, EVERY_TABLE) == before
     assert count_waiting(cli, memory_file) == 1
 

@@ -97,9 +97,9 @@ def test_a_dropped_part_is_not_read_and_waits_again_after_an_undo(
     assert (server.asked, contents(memory_file)) == ([], [])
     run = done.json["run"]
     logged = cli("log", memory_file, run).out
-    assert "1 part of conversations that waited for a model, thrown away: chat.txt" in logged
+    assert "1 part of conversations queued for a model, dropped: chat.txt" in logged
     undone = cli("undo", memory_file, run)
-    assert (undone.code, "What had waited for a model waits again" in undone.err) == (0, True)
+    assert (undone.code, "queued for a model again" in undone.err) == (0, True)
     assert picture(memory_file, EVERY_TABLE) == before
     assert night().code == 0
     assert contents(memory_file) == [LYON["content"]]

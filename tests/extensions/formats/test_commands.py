@@ -75,7 +75,7 @@ def test_the_night_of_another_agents_file_has_a_report_too(tmp_path: Path, cli: 
     shutil.copy(RECORDED, file)
     maintain = ("maintain", file, "--consolidate", "--report", page)
     assert cli(*maintain, "--dry-run").code == 0
-    assert "What a night would do" in page.read_text("utf-8")
+    assert "What a run would do" in page.read_text("utf-8")
     assert cli(*maintain, "--format", "mcp-server-memory").code == 0
     assert shlex.join(["slowwave", "undo", str(file)]) in page.read_text("utf-8")
     assert cli("report", file, "--md", "-").code == 0

@@ -485,7 +485,7 @@ def test_a_run_says_how_full_the_file_was_and_is(sample: tuple[str, Path], cli: 
     assert budget["used"] < budget["before"] < budget["most"]
     unit, most = {"hermes": ("characters", 2_200), "markdown": ("lines", 200)}[name]
     assert (budget["unit"], budget["most"]) == (unit, most)
-    assert f"Its agent takes {most:,} {unit}" in cli("maintain", path, "--consolidate").out
+    assert f"Its agent loads at most {most:,} {unit}" in cli("maintain", path, "--consolidate").out
 
 
 def test_an_undo_that_would_fill_the_file_above_its_limit_is_refused(
