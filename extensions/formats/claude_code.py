@@ -46,7 +46,6 @@ from .claude_code_files import (
     refuse_another_version,
     with_hook,
 )
-from .claude_code_repeated import find_repeated
 from .claude_code_untouched import find_untouched, long_lines
 from .text_file import decoded, lines_of, read_bytes, write_in_place
 
@@ -95,6 +94,8 @@ class ClaudeCode(Format):
 
     def repeated(self, path: Path) -> list[Repeated]:
         """Return what several memories, or one and the project's instructions, say."""
+        from .claude_code_repeated import find_repeated
+
         try:
             return find_repeated(path)
         except (OSError, Unreadable):

@@ -374,6 +374,9 @@ def test_no_call_of_an_agents_own_program_opens_a_database_by_hand(tmp_path: Pat
         call("questions")
         call("answer", {})
         call("propose", StatedGroup(operation="merge", ids=[added], text="No."))
+        call("ingest", [{"role": "user", "content": "The kettle is green."}])
+        with call("conversation", "s-1") as talk:
+            talk.say("user", "The kettle is loud.")
         call("stats")
         if ran.run_id is not None:
             call("undo", ran.run_id)

@@ -408,9 +408,9 @@ def test_the_product_unpickles_nothing_evaluates_nothing_and_starts_nothing() ->
                 found += [f"{path.name}: {name}"] if name in calls else []
                 found += [f"{path.name}: shell" for item in node.keywords if item.arg == "shell"]
     assert len(sources) > 60
-    # A person's own editor, at a terminal, when they ask for it; a child that reads the bytes of
-    # what SQLite refuses, so that no descriptor of this process is closed; and a `cli:` model.
-    programs = ["command_line.py", "editor.py", "opening.py", "programs.py"]
+    # A child that reads the bytes of what SQLite refuses, so that no descriptor of this process is
+    # closed, and a `cli:` model.
+    programs = ["command_line.py", "opening.py", "programs.py"]
     assert sorted(found) == [f"{name}: subprocess" for name in programs]
 
 
