@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass, fields
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from functools import lru_cache
 from typing import Any, Literal, get_args
 
@@ -141,6 +141,18 @@ def new_id() -> str:
 def timestamp(moment: datetime) -> str:
     """Return a time with an offset in the format of the file: ISO 8601 in UTC."""
     return moment.astimezone(UTC).isoformat()
+
+
+def timestamp_of(text: str, time_of_day: time) -> str:
+    """Return a day or a time that a user wrote, in the format of the file.
+
+    time_of_day: what a day means, its start or its end. Without an offset it is UTC. Raises
+    ValueError and OverflowError.
+    """
+    moment = datetime.fromisoformat(text)
+    if len(text.strip()) <= len("2026-01-01"):
+        moment = datetime.combine(moment.date(), time_of_day)
+    return timestamp(moment if moment.tzinfo else moment.replace(tzinfo=UTC))
 
 
 def next_moment(moment: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, time
+from datetime import time
 
 import typer
 
@@ -18,15 +18,10 @@ def end_of(text: str | None, option: str) -> str | None:
 
 
 def _moment(text: str | None, option: str, time_of_day: time) -> str | None:
-    from slowwave.store.records import timestamp
+    from slowwave.store.records import timestamp_of
 
-    if text is None:
-        return None
     try:
-        moment = datetime.fromisoformat(text)
-        if len(text.strip()) <= len("2026-01-01"):
-            moment = datetime.combine(moment.date(), time_of_day)
-        return timestamp(moment if moment.tzinfo else moment.replace(tzinfo=UTC))
+        return None if text is None else timestamp_of(text, time_of_day)
     except (ValueError, OverflowError):
         raise typer.BadParameter(
             f"{option} takes a day or a time (2026-03-31, 2026-03-31T18:00+02:00), not '{text}'."

@@ -9,7 +9,6 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any, ParamSpec
 
-import typer
 from mcp.server.elicitation import AcceptedElicitation, ElicitationResult
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
@@ -171,8 +170,6 @@ def _with_readable_errors(
             return tool(*args, **kwargs)
         except (StoreError, ConsolidationError) as error:
             return _refusal(sentences(error))
-        except typer.BadParameter as error:
-            return _refusal(error.message)
         except Exception as error:  # noqa: BLE001 - the last line of defence
             if SHOWS_TRACEBACKS.get():
                 sys.stderr.write(without_secrets(traceback.format_exc()))

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
-from datetime import datetime
 from threading import Lock
 from typing import Annotated, Any
 
 from mcp.server.mcpserver.exceptions import ResourceError
 from pydantic import Field
 
-from slowwave.cli.arguments.moments import end_of, start_of
 from slowwave.cli.views.correction import similar_as_json
 from slowwave.cli.views.lineage import trace_as_json
 from slowwave.consolidation.agent import AgentMemory
@@ -72,7 +70,8 @@ class Tools:
 
         since, until: when it was observed. as_of: the memories as they were at that time. A hit
         with later has an outdated value; later is the id of the memory that replaces it, and newer
-        has its text. words_only: why only words were searched, if embedding failed.
+        has its text. contradicts: a later hit with another value; which is right is undecided.
+        words_only: why only words were searched, if embedding failed.
         """
         options = _options(kind, layer, tags, session, since, until, as_of, min_relevance, shared)
         with self._searching:
@@ -215,13 +214,9 @@ def _options(
         "layer": layer,
         "tags": tags or (),
         "session": session,
-        "since": _moment(start_of(since, "since")),
-        "until": _moment(end_of(until, "until")),
-        "as_of": _moment(end_of(as_of, "as_of")),
+        "since": since,
+        "until": until,
+        "as_of": as_of,
         "min_relevance": min_relevance,
         "shared": shared,
     }
-
-
-def _moment(text: str | None) -> datetime | None:
-    return None if text is None else datetime.fromisoformat(text)

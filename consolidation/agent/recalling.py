@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime, time
 from pathlib import Path
 from typing import TypedDict, Unpack, get_args
 
@@ -24,7 +24,7 @@ from slowwave.store.errors import StoreError
 from slowwave.store.file import open_reading
 from slowwave.store.memories import tenants
 from slowwave.store.memory_filter import Filter
-from slowwave.store.records import LAYERS, Kind, timestamp
+from slowwave.store.records import LAYERS, Kind, timestamp, timestamp_of
 from slowwave.store.shared_tenant import shared_tenants
 
 
@@ -36,11 +36,11 @@ class RecallOptions(TypedDict, total=False):
     # At least one of these.
     tags: Sequence[str]
     session: str | Sequence[str] | None
-    # Bounds of `observed_at`; times without an offset are UTC.
-    since: datetime | None
-    until: datetime | None
+    # Bounds of `observed_at`: a time, or a day or a time in ISO 8601; without an offset it is UTC.
+    since: datetime | str | None
+    until: datetime | str | None
     # Search what was valid then.
-    as_of: datetime | None
+    as_of: datetime | str | None
     # The decay of old memories, exp(-recency x hours), 0 or more.
     recency: float | None
     # Demote hits that repeat better ones.
@@ -96,6 +96,8 @@ class Recaller:
         """Return a checked query. Raises `StoreError`, and TypeError for an unknown option."""
         if unknown := sorted(options.keys() - RecallOptions.__annotations__.keys()):
             raise TypeError(f"unexpected keyword argument '{unknown[0]}'")
+        if not isinstance(query, str) or not query.strip():
+            raise StoreError("The question is blank.", "Pass a question, or words.")
         kinds, layers = _texts(options.get("kind")), _texts(options.get("layer"))
         for kind in kinds:
             refuse_unknown("kind", kind, get_args(Kind))
@@ -115,10 +117,11 @@ class Recaller:
             layers,
             tuple(tags),
             _texts(options.get("session")),
-            to_timestamp(options.get("since")),
-            to_timestamp(options.get("until")),
+            _timestamp("since", options.get("since"), time.min),
+            _timestamp("until", options.get("until"), time.max),
         )
-        as_of, diverse = to_timestamp(options.get("as_of")), options.get("diverse", False)
+        as_of = _timestamp("as_of", options.get("as_of"), time.max)
+        diverse = options.get("diverse", False)
         return SearchQuery(query, limit, chosen, as_of, recency, diverse, least)
 
     def _current_index(self) -> RecallIndex:
@@ -143,11 +146,15 @@ def _texts(given: str | Sequence[str] | None) -> tuple[str, ...]:
     return (given,) if isinstance(given, str) else tuple(given or ())
 
 
-def to_timestamp(moment: datetime | None) -> str | None:
-    """Return a time as the file stores it; without an offset it is UTC."""
-    if moment is None:
-        return None
-    return timestamp(moment if moment.tzinfo else moment.replace(tzinfo=UTC))
+def _timestamp(option: str, moment: datetime | str | None, time_of_day: time) -> str | None:
+    """Return a bound as the file stores it. Raises `StoreError` for what is not a time."""
+    try:
+        text = moment.isoformat() if isinstance(moment, datetime) else moment
+        return None if text is None else timestamp_of(text, time_of_day)
+    except (TypeError, ValueError, OverflowError):
+        raise StoreError(
+            f"{option} takes a day or a time (2026-03-31, 2026-03-31T18:00+02:00), not '{moment}'."
+        ) from None
 
 
 def refuse_unknown(what: str, name: str, known: Sequence[str]) -> None:

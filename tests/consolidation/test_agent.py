@@ -79,12 +79,17 @@ def test_an_agent_sees_only_its_own_tenant(
         ("recall", "plants", {"tags": "deploy"}),
         ("recall", "plants", {"recency": -1.0}),
         ("recall", "plants", {"min_relevance": 7}),
+        ("recall", " ", {}),
+        ("recall", None, {}),
+        ("recall", "plants", {"since": "yesterday"}),
+        ("recall", "plants", {"until": 2026}),
+        ("block", "", {}),
         ("block", "plants", {"worths": {"gold": 1.0}}),
         ("block", "plants", {"fragments": {"playbook": "one text"}}),
     ],
 )
 def test_wrong_arguments_are_refused(
-    method: str, text: str, options: dict[str, Any], memory: AgentMemory
+    method: str, text: str | None, options: dict[str, Any], memory: AgentMemory
 ) -> None:
     with memory, pytest.raises(StoreError):
         getattr(memory, method)(text, **options)
@@ -113,6 +118,17 @@ def test_filters_may_name_several_values_and_an_unknown_one_is_a_type_error(
         assert [hit.memory.kind for hit in found] == ["context"]
         with pytest.raises(TypeError, match="colour"):
             memory.recall("plants", colour="green")  # type: ignore[call-arg]  # what is tested
+
+
+def test_a_bound_is_a_time_or_the_text_of_a_day_or_a_time(memory: AgentMemory) -> None:
+    with memory:
+        memory.add("Ines waters the plants.")
+        day, morning = f"{NOW:%Y-%m-%d}", f"{NOW:%Y-%m-%d}T00:00"
+        assert len(memory.recall("plants", since=day, until=day, as_of=day)) == 1
+        assert (
+            memory.recall("plants", until=morning) == memory.recall("plants", as_of=morning) == []
+        )
+        assert len(memory.recall("plants", since=NOW, until=NOW.replace(tzinfo=None))) == 1
 
 
 class Flaky(SentenceEmbedder):
