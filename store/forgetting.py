@@ -18,7 +18,7 @@ from .erasing import ERASED, Eraser, erased, find_left, holds
 from .errors import StoreError
 from .extension_points import extension_tables
 from .file import MemoryFile
-from .forgettable import KNOWN, Forgettable, KnownText
+from .forgettable import KNOWN, UNFINISHED, Forgettable, KnownText
 from .journal_form import FORGOTTEN
 from .records import content_hash, json_text, new_id
 from .rows import json_field
@@ -93,6 +93,15 @@ def forget(file: MemoryFile, found: Forgettable, now: str, reason: str | None = 
         tuple(find_left(file)),
         tuple(list_backups(file.path)),
     )
+
+
+def finish(file: MemoryFile) -> None:
+    """Record that nothing is left to do for what was forgotten; the caller has called `clean`."""
+    with file.transaction():
+        file.db.conn.execute(
+            "UPDATE runs SET report = json_set(report, '$.finished', json('true')) "
+            f"WHERE {UNFINISHED}"
+        )
 
 
 def _texts_of(file: MemoryFile, ids: Sequence[str]) -> set[str]:

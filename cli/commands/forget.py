@@ -87,7 +87,7 @@ def forget_(
     byte of the text is in the file or its log; backups are named.
     """
     from slowwave.store.forgettable import find_forgettable, refuse_derived
-    from slowwave.store.forgetting import forget
+    from slowwave.store.forgetting import finish, forget
     from slowwave.store.records import timestamp
 
     output = Output(json, quiet)
@@ -123,6 +123,8 @@ def forget_(
     done = place.change(do)
     try:
         place.clean()
+        if done is None or not done.left:
+            place.change(finish)
     except StoreError as error:
         raise typer.Exit(_report(done, shown, file, output, error)) from error
     raise typer.Exit(_report(done, shown, file, output))
@@ -146,7 +148,12 @@ def _plan(found: Forgettable) -> Iterator[str]:
         for known in memories:
             text = shortened_for_stdout(known.content)
             yield clean(f"{title}: {known.id} ({known.status}) {text}")
-    if found.over_since is not None:
+    if found.over_since is not None and found.text is not None:
+        yield (
+            "Nothing contains this text. What may be left in the free space of the file since "
+            f"{found.over_since[:10]} goes."
+        )
+    elif found.over_since is not None:
         yield f"It was forgotten on {found.over_since[:10]}."
     elif found.text is not None and not found.memories:
         yield "No memory contains the text; what runs recorded about it goes."
@@ -193,7 +200,7 @@ def _report(
         output.error(message, f"{unclean.hint} Then run this again.", Code.PARTLY)
     if done is None:
         output.result({**result, "run": None, "forgotten": [], "forgotten_at": found.over_since})
-        output.show(clean(f"It was forgotten on {str(found.over_since)[:10]}."))
+        output.show("\n".join(_plan(found)))
         return Code.DONE if unclean is None else Code.PARTLY
     output.result(
         {

@@ -239,6 +239,20 @@ def test_a_text_of_the_agents_own_tables_is_reported(path: Path, cli: Cli) -> No
     assert NAME.encode() not in bytes_of(path)
 
 
+def test_a_text_that_nothing_contains_is_not_forgotten_after_another_was(
+    path: Path, cli: Cli
+) -> None:
+    assert cli("forget", path, DUPLICATE, "--yes").code == 0
+    before = everything(path)
+    done = cli("forget", path, "--matching", f"{NAME}x", "--yes")
+    assert (done.code, done.out) == (1, "")
+    assert "contains this text" in done.err
+    assert cli("forget", path, "--matching", f"{NAME}x", "--dry-run").code == 1
+    assert everything(path) == before
+    with AgentMemory(path) as memory, pytest.raises(StoreError, match="contains this text"):
+        memory.forget(matching=f"{NAME}x")
+
+
 def test_backups_are_named_and_can_forget_too(path: Path, cli: Cli) -> None:
     assert cli("maintain", path, "--backup", "--reconsider", "--quiet").code == 0
     cli("add", path, "The user prefers tea.")
