@@ -8,7 +8,7 @@ runs can still be undone.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 
@@ -58,6 +58,8 @@ class Forgotten:
     left: tuple[str, ...]
     # Backups of the file, which still have it.
     backups: tuple[Path, ...]
+    # Finds the texts elsewhere.
+    eraser: Eraser = field(repr=False, compare=False)
 
 
 def forget(file: MemoryFile, found: Forgettable, now: str, reason: str | None = None) -> Forgotten:
@@ -84,6 +86,8 @@ def forget(file: MemoryFile, found: Forgettable, now: str, reason: str | None = 
             [ERASED],
         )
         _leave_tombstones(file, run_id, ids, runs, now, reason)
+    eraser = eraser.sparing_nothing()
+    eraser.offer_to(file)
     return Forgotten(
         run_id,
         tuple(ids),
@@ -92,6 +96,7 @@ def forget(file: MemoryFile, found: Forgettable, now: str, reason: str | None = 
         rows,
         tuple(find_left(file)),
         tuple(list_backups(file.path)),
+        eraser,
     )
 
 
