@@ -138,7 +138,10 @@ def _eraser_of(file: MemoryFile, found: Forgettable, ids: Sequence[str], texts: 
 
 
 def _erase_messages(file: MemoryFile, ids: Sequence[str]) -> int:
-    """Erase the messages behind memories, also behind others of the same tenants."""
+    """Erase the messages behind memories, also behind others of the same tenants.
+
+    Also deletes why a model chose what it did in the runs that wrote the memories.
+    """
     conn, chosen = file.db.conn, json_text(ids)
     tenants = "SELECT tenant FROM memories WHERE id IN (SELECT value FROM json_each(?1))"
     messages = conn.execute(
@@ -157,7 +160,13 @@ def _erase_messages(file: MemoryFile, ids: Sequence[str]) -> int:
         f"WHERE {holds('content')} AND tenant IN ({tenants})",
         [chosen],
     )
-    return changed.rowcount + waiting.rowcount
+    reasons = conn.execute(
+        "UPDATE runs SET report = json_remove(report, '$.reasons') "
+        "WHERE json_type(report, '$.reasons') IS NOT NULL AND id IN (SELECT run_id FROM journal "
+        "WHERE table_name = 'memories' AND row_key ->> 'id' IN (SELECT value FROM json_each(?1)))",
+        [chosen],
+    )
+    return changed.rowcount + waiting.rowcount + reasons.rowcount
 
 
 def _delete_decisions(file: MemoryFile, ids: Sequence[str]) -> tuple[list[str], int]:

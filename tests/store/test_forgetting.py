@@ -306,6 +306,29 @@ def test_messages_behind_a_forgotten_memory_are_erased(memory_file: Path, cli: C
     assert whole(memory_file)
 
 
+def test_why_a_model_chose_a_forgotten_memory_is_erased(memory_file: Path) -> None:
+    fact = {
+        "content": "Petra Zwiebel lives in Graz.",
+        "kind": "fact",
+        "importance": 4,
+        "subject": "Petra Zwiebel",
+        "tags": [],
+        "quotes": ["Petra Zwiebel lives in Graz"],
+    }
+    answer = {"memories": [fact], "reasoning": "She was named, with the Hinterhof address."}
+    messages = [
+        {"role": "user", "content": "Note: Petra Zwiebel lives in Graz, and I like apples."},
+        {"role": "assistant", "content": "Noted."},
+    ]
+    with AgentMemory(memory_file) as memory:
+        (found,) = memory.ingest(
+            messages, model=lambda *_: json.dumps(answer), checker="none"
+        ).remembered
+        assert b"Hinterhof" in bytes_of(memory_file)
+        memory.forget(found.memory)
+    assert b"Hinterhof" not in bytes_of(memory_file)
+
+
 def test_a_published_fact_is_retracted_before_it_is_forgotten(memory_file: Path, cli: Cli) -> None:
     shared = ("shared", memory_file)
     assert cli(*shared, "admit", "Ines", "--human", "--author", "Ines").code == 0
