@@ -36,9 +36,10 @@ class Eraser:
         parts: erased wherever they are, ignoring case. wholes: only where they are a value. spared:
         values that stay, such as the ids of memories.
         """
-        longest_first = sorted(set(parts), key=len, reverse=True)
-        self._parts = re.compile("|".join(map(re.escape, longest_first)) or "(?!)", re.IGNORECASE)
-        self._wholes = {*wholes, *longest_first}
+        self._longest_first = sorted(set(parts), key=len, reverse=True)
+        alternatives = "|".join(map(re.escape, self._longest_first))
+        self._parts = re.compile(alternatives or "(?!)", re.IGNORECASE)
+        self._wholes = {*wholes, *self._longest_first}
         self._spared = frozenset(spared)
 
     def erase(self, value: Any) -> Any:
@@ -64,6 +65,15 @@ class Eraser:
         if isinstance(value, list):
             return [self._erase_within(inner) for inner in value]
         return self.erase(value)
+
+    def sparing_nothing(self) -> Eraser:
+        """Return what finds the texts also in the values that stay."""
+        return Eraser(self._longest_first, self._wholes)
+
+    def lines_of(self, text: str) -> list[int]:
+        """Return the numbers of the lines of a file in which a text begins."""
+        starts = {match.start() for match in self._parts.finditer(text)}
+        return sorted({text.count("\n", 0, start) + 1 for start in starts})
 
     def offer_to(self, file: MemoryFile) -> None:
         """Provide it to the SQL of a file's connection, as `holds` and `erased` call it."""

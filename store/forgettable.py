@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from .erasing import Eraser, find_left
 from .errors import NotFound, StoreError
 from .file import MemoryFile
+from .journal_form import FORGOTTEN
 from .memories import find_id
-from .purge import find_removed, read_forgotten
+from .purge import find_removed
 from .records import json_text
 from .rows import json_field
 
@@ -24,6 +25,12 @@ KNOWN = (
     "FROM synthesized_from e LEFT JOIN witnesses w ON w.id = source_id "
     "LEFT JOIN memories d ON d.id = derived_id WHERE source_content IS NOT NULL "
     "AND source_id NOT IN (SELECT id FROM memories) GROUP BY source_id ORDER BY 1"
+)
+
+# The runs that forgot something of which bytes, or columns of an agent's own, may be left.
+UNFINISHED = (
+    f"json_extract(options, '$.{FORGOTTEN}') IS NOT NULL "
+    "AND json_extract(report, '$.finished') IS NULL"
 )
 
 
@@ -105,9 +112,9 @@ def find_forgettable(
 
 
 def _over_since(file: MemoryFile, memory: str | None, text: str | None) -> str | None:
-    """Return when a memory was forgotten, or anything if no column has the text; None if not.
+    """Return when a memory was forgotten, or a text whose bytes may be left; None if not.
 
-    Raises `NotFound` if there is no such text, and nothing was ever forgotten.
+    Raises `NotFound` if nothing has the text, and nothing is left to do for another.
     """
     if memory is not None:
         with suppress(NotFound):
@@ -118,10 +125,10 @@ def _over_since(file: MemoryFile, memory: str | None, text: str | None) -> str |
     Eraser([text or ""]).offer_to(file)
     if find_left(file):
         return None
-    at = max(read_forgotten(file).values(), default=None)
+    at = file.value(f"SELECT max(started_at) FROM runs WHERE {UNFINISHED}")
     if at is None:
         raise NotFound(f"Nothing in {file.path} contains this text.")
-    return at
+    return str(at)
 
 
 def _find(file: MemoryFile, prefix: str, mine: Sequence[KnownText]) -> set[str]:

@@ -8,7 +8,7 @@ runs can still be undone.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from .erasing import ERASED, Eraser, erased, find_left, holds
 from .errors import StoreError
 from .extension_points import extension_tables
 from .file import MemoryFile
-from .forgettable import KNOWN, Forgettable, KnownText
+from .forgettable import KNOWN, UNFINISHED, Forgettable, KnownText
 from .journal_form import FORGOTTEN
 from .records import content_hash, json_text, new_id
 from .rows import json_field
@@ -58,6 +58,8 @@ class Forgotten:
     left: tuple[str, ...]
     # Backups of the file, which still have it.
     backups: tuple[Path, ...]
+    # Finds the texts elsewhere.
+    eraser: Eraser = field(repr=False, compare=False)
 
 
 def forget(file: MemoryFile, found: Forgettable, now: str, reason: str | None = None) -> Forgotten:
@@ -84,6 +86,8 @@ def forget(file: MemoryFile, found: Forgettable, now: str, reason: str | None = 
             [ERASED],
         )
         _leave_tombstones(file, run_id, ids, runs, now, reason)
+    eraser = eraser.sparing_nothing()
+    eraser.offer_to(file)
     return Forgotten(
         run_id,
         tuple(ids),
@@ -92,7 +96,17 @@ def forget(file: MemoryFile, found: Forgettable, now: str, reason: str | None = 
         rows,
         tuple(find_left(file)),
         tuple(list_backups(file.path)),
+        eraser,
     )
+
+
+def finish(file: MemoryFile) -> None:
+    """Record that nothing is left to do for what was forgotten; the caller has called `clean`."""
+    with file.transaction():
+        file.db.conn.execute(
+            "UPDATE runs SET report = json_set(report, '$.finished', json('true')) "
+            f"WHERE {UNFINISHED}"
+        )
 
 
 def _texts_of(file: MemoryFile, ids: Sequence[str]) -> set[str]:
@@ -124,7 +138,10 @@ def _eraser_of(file: MemoryFile, found: Forgettable, ids: Sequence[str], texts: 
 
 
 def _erase_messages(file: MemoryFile, ids: Sequence[str]) -> int:
-    """Erase the messages behind memories, also behind others of the same tenants."""
+    """Erase the messages behind memories, also behind others of the same tenants.
+
+    Also deletes why a model chose what it did in the runs that wrote the memories.
+    """
     conn, chosen = file.db.conn, json_text(ids)
     tenants = "SELECT tenant FROM memories WHERE id IN (SELECT value FROM json_each(?1))"
     messages = conn.execute(
@@ -143,7 +160,13 @@ def _erase_messages(file: MemoryFile, ids: Sequence[str]) -> int:
         f"WHERE {holds('content')} AND tenant IN ({tenants})",
         [chosen],
     )
-    return changed.rowcount + waiting.rowcount
+    reasons = conn.execute(
+        "UPDATE runs SET report = json_remove(report, '$.reasons') "
+        "WHERE json_type(report, '$.reasons') IS NOT NULL AND id IN (SELECT run_id FROM journal "
+        "WHERE table_name = 'memories' AND row_key ->> 'id' IN (SELECT value FROM json_each(?1)))",
+        [chosen],
+    )
+    return changed.rowcount + waiting.rowcount + reasons.rowcount
 
 
 def _delete_decisions(file: MemoryFile, ids: Sequence[str]) -> tuple[list[str], int]:

@@ -10,6 +10,7 @@ from .errors import NotFound
 from .file import MemoryFile
 from .memories import match_prefix, read_memory
 from .records import Memory, content_hash, json_text, parse_claims
+from .rows import json_field
 
 _EDGES_WITH_TENANTS = (
     "(SELECT source_id, tenant FROM synthesized_from JOIN memories ON id = derived_id)"
@@ -154,6 +155,18 @@ def read_support(file: MemoryFile, tenants: Sequence[str]) -> list[Support]:
         Support(derived, tenant, source, used, of or (text and content_hash(text)), *state)
         for derived, tenant, source, used, of, text, *state in rows
     ]
+
+
+def read_written_trusts(file: MemoryFile) -> dict[str, float]:
+    """Return the trust that each observed memory written by a run had at first, by id."""
+    trust = json_field("after", "trust")
+    return dict(
+        file.tuples(
+            f"SELECT {json_field('row_key', 'id')}, {trust} FROM journal WHERE before IS NULL "
+            f"AND table_name = 'memories' AND typeof({trust}) IN ('real', 'integer') "
+            f"AND {json_field('after', 'generation')} = 0"
+        )
+    )
 
 
 def read_derivations(file: MemoryFile, memory_id: str) -> list[Derivation]:

@@ -12,6 +12,7 @@ from .errors import NotFound
 from .extension_points import registered
 
 if TYPE_CHECKING:
+    from .erasing import Eraser
     from .file import MemoryFile
 
 Done = TypeVar("Done")
@@ -112,6 +113,10 @@ class Place:
         from .erasing import clean
 
         self.change(clean)
+
+    def lines_with(self, eraser: Eraser) -> tuple[str, ...]:
+        """Return the lines outside of the memory file that have an erased text, as `path:line`."""
+        return ()
 
     def rehearse(self, do: Callable[[MemoryFile], Done]) -> Done:
         """Change a copy of the memory file; return what `do` does. Raises `StoreError`."""

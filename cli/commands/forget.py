@@ -21,11 +21,12 @@ from slowwave.cli.files.places import on_place
 from slowwave.cli.terminal.exits import Code
 from slowwave.cli.terminal.output import Output, clean, sees_questions
 from slowwave.cli.terminal.wording import counted, shortened_for_stdout
-from slowwave.store.errors import StoreError
+from slowwave.store.errors import NotFound, StoreError
 from slowwave.store.file import open_reading
 from slowwave.store.places import Place
 
 if TYPE_CHECKING:
+    from slowwave.store.erasing import Eraser
     from slowwave.store.file import MemoryFile
     from slowwave.store.forgettable import Forgettable, KnownText
     from slowwave.store.forgetting import Forgotten
@@ -86,6 +87,7 @@ def forget_(
     Also erases its duplicates and what it superseded. Asks for confirmation first. Afterwards no
     byte of the text is in the file or its log; backups are named.
     """
+    from slowwave.store.erasing import Eraser
     from slowwave.store.forgettable import find_forgettable, refuse_derived
     from slowwave.store.forgetting import forget
     from slowwave.store.records import timestamp
@@ -97,8 +99,13 @@ def forget_(
         if not confirmed and not sees_questions(output):
             raise typer.BadParameter(f"{_IRREVERSIBLE} Pass --yes to confirm, or --dry-run first.")
 
+    eraser = Eraser([matching or ""])
+
     def find(opened: MemoryFile) -> Forgettable:
-        return find_forgettable(opened, memory, matching, tenant or ())
+        try:
+            return find_forgettable(opened, memory, matching, tenant or ())
+        except NotFound as error:
+            raise _also_in_lines(error, place.lines_with(eraser)) from None
 
     with place.reading() as memory_file, open_reading(memory_file) as opened:
         shown = find(opened)
@@ -108,10 +115,7 @@ def forget_(
     if not shown.is_over:
         refuse_derived(shown, derived)
         if not confirmed:
-            output.show("\n".join(_plan(shown)))
-            gone = len(shown.memories) + len(shown.derived)
-            these = counted(gone, "memory", "memories")
-            typer.confirm(f"Forget {these}? {_IRREVERSIBLE}", abort=True, err=True)
+            _confirm(shown, output)
 
     def do(opened: MemoryFile) -> Forgotten | None:
         found = find(opened)
@@ -121,11 +125,45 @@ def forget_(
         return None if found.is_over else forget(opened, found, now, reason)
 
     done = place.change(do)
+    left = _left_of(done, place, eraser)
+    unclean = _clean(place, is_finished=not left)
+    raise typer.Exit(_report(done, shown, left, file, output, unclean))
+
+
+def _also_in_lines(error: NotFound, lines: Sequence[str]) -> StoreError:
+    """Return the error with the lines of an agent's file that have the text, if any do."""
+    if not lines:
+        return error
+    return StoreError(
+        f"No memory contains this text, but {', '.join(lines)}.",
+        "Nothing was changed. Slowwave does not change such a line: erase it yourself.",
+    )
+
+
+def _left_of(done: Forgotten | None, place: Place, eraser: Eraser) -> tuple[str, ...]:
+    """Return the columns and lines that still have the text. eraser: of a text forgotten before."""
+    if done is None:
+        return place.lines_with(eraser)
+    return *done.left, *place.lines_with(done.eraser)
+
+
+def _clean(place: Place, is_finished: bool) -> StoreError | None:
+    """Remove the bytes of what was forgotten; return why they may be left."""
+    from slowwave.store.forgetting import finish
+
     try:
         place.clean()
+        if is_finished:
+            place.change(finish)
     except StoreError as error:
-        raise typer.Exit(_report(done, shown, file, output, error)) from error
-    raise typer.Exit(_report(done, shown, file, output))
+        return error
+    return None
+
+
+def _confirm(found: Forgettable, output: Output) -> None:
+    output.show("\n".join(_plan(found)))
+    these = counted(len(found.memories) + len(found.derived), "memory", "memories")
+    typer.confirm(f"Forget {these}? {_IRREVERSIBLE}", abort=True, err=True)
 
 
 def _refuse_unclear(memory: str | None, matching: str | None) -> None:
@@ -146,7 +184,12 @@ def _plan(found: Forgettable) -> Iterator[str]:
         for known in memories:
             text = shortened_for_stdout(known.content)
             yield clean(f"{title}: {known.id} ({known.status}) {text}")
-    if found.over_since is not None:
+    if found.over_since is not None and found.text is not None:
+        yield (
+            "No memory contains this text. What may be left in the free space of the file since "
+            f"{found.over_since[:10]} goes."
+        )
+    elif found.over_since is not None:
         yield f"It was forgotten on {found.over_since[:10]}."
     elif found.text is not None and not found.memories:
         yield "No memory contains the text; what runs recorded about it goes."
@@ -178,23 +221,27 @@ def _as_json(memories: Sequence[KnownText]) -> list[dict[str, Any]]:
 def _report(
     done: Forgotten | None,
     found: Forgettable,
+    left: Sequence[str],
     file: Path,
     output: Output,
-    unclean: StoreError | None = None,
+    unclean: StoreError | None,
 ) -> Code:
     """Report what was forgotten, without its text, and return the exit code.
 
-    unclean: why bytes of the text may be left.
+    left: the columns and lines that still have it. unclean: why bytes of it may be left.
     """
+    code = Code.PARTLY if left or unclean else Code.DONE
     result: dict[str, Any] = {"command": "forget", "file": str(file), "dry_run": False}
-    result["clean"] = unclean is None
+    result |= {"clean": unclean is None, "left": list(left)}
     if unclean is not None:
         message = f"It is forgotten, but bytes of it may be left. {unclean.message}"
         output.error(message, f"{unclean.hint} Then run this again.", Code.PARTLY)
     if done is None:
         output.result({**result, "run": None, "forgotten": [], "forgotten_at": found.over_since})
-        output.show(clean(f"It was forgotten on {str(found.over_since)[:10]}."))
-        return Code.DONE if unclean is None else Code.PARTLY
+        output.show("\n".join(_plan(found)))
+        for note in _left(left):
+            output.note(clean(note))
+        return code
     output.result(
         {
             **result,
@@ -204,18 +251,17 @@ def _report(
             "related": [known.id for known in found.staying],
             "rows": done.rows,
             "runs": list(done.runs),
-            "left": list(done.left),
             "backups": list(map(str, done.backups)),
         }
     )
     memories, rows = counted(len(done.ids), "memory", "memories"), counted(done.rows, "row", "rows")
     output.show(f"Forgot {memories}, and {rows} about it.")
-    for note in _notes(done, found, file):
+    for note in (*_notes(done, found), *_left(left), *_backups(done)):
         output.note(clean(note))
-    return Code.PARTLY if done.left or unclean else Code.DONE
+    return code
 
 
-def _notes(done: Forgotten, found: Forgettable, file: Path) -> Iterator[str]:
+def _notes(done: Forgotten, found: Forgettable) -> Iterator[str]:
     """Yield what is left to do."""
     if done.released:
         yield f"Active again, for the next night to write from: {', '.join(done.released)}"
@@ -223,8 +269,14 @@ def _notes(done: Forgotten, found: Forgettable, file: Path) -> Iterator[str]:
         yield f"Related, and still there: {', '.join(known.id for known in found.staying)}"
     for run in done.runs:
         yield f"Run {run} can be undone only without what was forgotten."
-    for column in done.left:
-        yield f"{column} still has the text, and slowwave does not change it: erase it yourself."
+
+
+def _left(left: Sequence[str]) -> Iterator[str]:
+    for place in left:
+        yield f"{place} still has the text, and slowwave does not change it: erase it yourself."
+
+
+def _backups(done: Forgotten) -> Iterator[str]:
     for backup in done.backups:
         named = shlex.quote(str(backup))
         yield f"A backup may still have it: delete {named}, or forget it there, too."

@@ -125,6 +125,8 @@ def _commands(found: Audit, file: Path) -> Callable[[Finding], str]:
             rest = max(1, found.active[tenant] - faded[tenant])
             limit = f"slowwave maintain {named} --phase limit --tenant {shlex.quote(tenant)}"
             return f"SLOWWAVE_MAX_ACTIVE={rest} {limit}"
+        if finding.kind in ("orders", "distrusted"):
+            return f"slowwave correct {named} {shlex.quote(finding.memories[0])} --retract"
         if finding.proposal is None:
             return f"slowwave forget {named} {shlex.quote(finding.memories[0])}"
         return f"slowwave undo {named} {finding.proposal[:8]}"

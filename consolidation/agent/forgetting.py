@@ -11,7 +11,7 @@ from slowwave.store.erasing import clean
 from slowwave.store.errors import StoreError
 from slowwave.store.file import MemoryFile
 from slowwave.store.forgettable import Forgettable, find_forgettable, refuse_derived
-from slowwave.store.forgetting import Forgotten, forget
+from slowwave.store.forgetting import Forgotten, finish, forget
 from slowwave.store.records import timestamp
 
 
@@ -53,6 +53,8 @@ class Forgetting:
                 refuse_derived(found, derived)
                 done = forget(file, found, timestamp(self._clock()), reason)
             clean(file)
+            if done is None or not done.left:
+                finish(file)
         return done
 
     def _find(self, file: MemoryFile, memory_id: str | None, matching: str | None) -> Forgettable:

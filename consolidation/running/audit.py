@@ -25,7 +25,7 @@ from slowwave.store.ageing import MemoryAge, read_ages, read_last_said, to_epoch
 from slowwave.store.cache import read_cached
 from slowwave.store.file import MemoryFile, open_reading
 from slowwave.store.ledger import read_pending
-from slowwave.store.lineage import Support, read_support
+from slowwave.store.lineage import Support, read_support, read_written_trusts
 from slowwave.store.memories import read_active, read_too_long, select_tenants
 from slowwave.store.records import Memory, timestamp
 from slowwave.store.shown_to_model import read_disputes, read_settled
@@ -108,9 +108,10 @@ def audit(path: Path, options: AuditOptions, now: datetime) -> Audit:
         tenants = select_tenants(file, options.tenants)
         ages = list(read_ages(file, tenants))
         seconds = to_epoch_seconds(file, moment)
+        distrust = _Distrust(read_written_trusts(file))
         found = [
-            *_contents(file, tenants, moment),
-            *_doubtful(read_support(file, tenants)),
+            *_contents(file, tenants, moment, distrust),
+            *_doubtful(read_support(file, tenants), distrust),
             *_leaving(ages, options, seconds),
             *_faded(ages, seconds),
             *_pending(file, tenants),
@@ -124,14 +125,16 @@ def _by_tenant(ages: Iterable[MemoryAge]) -> Counter[str]:
     return Counter(age.tenant for age in ages)
 
 
-def _contents(file: MemoryFile, tenants: Sequence[str], now: str) -> Iterator[Finding]:
+def _contents(
+    file: MemoryFile, tenants: Sequence[str], now: str, distrust: _Distrust
+) -> Iterator[Finding]:
     """Yield what is wrong with single texts, and between two."""
     cache = Cache(read_cached(file))
     for tenant in tenants:
         memories = read_active(file, tenant, now)
         for memory in memories:
             yield from _of_text(memory, cache)
-            if _is_distrusted(memory.trust, memory.generation):
+            if distrust.applies(memory.id, memory.trust, memory.generation):
                 why = f"trust {memory.trust:g}"
                 yield Finding("distrusted", tenant, (memory.id,), why)
         for long in read_too_long(file, tenant, now):
@@ -151,31 +154,39 @@ def _of_text(memory: Memory, cache: Cache) -> Iterator[Finding]:
         yield Finding("blank", memory.tenant, (memory.id,), "it has no letter and no digit")
 
 
-def _doubtful(support: Iterable[Support]) -> Iterator[Finding]:
+def _doubtful(support: Iterable[Support], distrust: _Distrust) -> Iterator[Finding]:
     """Yield the derived memories with a source that no longer supports them."""
     for source in support:
-        if (why := _doubt(source)) is not None:
+        if (why := _doubt(source, distrust)) is not None:
             ids = source.derived_id, source.source_id
             # No undo brings back what an agent deleted.
             proposal = None if source.status is None else source.proposal
             yield Finding("doubtful source", source.tenant, ids, why, proposal)
 
 
-def _doubt(source: Support) -> str | None:
+def _doubt(source: Support, distrust: _Distrust) -> str | None:
     if source.status is None or source.trust is None or source.generation is None:
         return "a source was deleted"
     if source.content_hash != source.source_hash:
         return "a source was changed since"
     if source.status in ("expired", "archived"):
         return f"a source is {source.status}"
-    if _is_distrusted(source.trust, source.generation):
+    if distrust.applies(source.source_id, source.trust, source.generation):
         return f"a source has trust {source.trust:g}"
     return None
 
 
-def _is_distrusted(trust: float, generation: int) -> bool:
-    """Whether a trust is lower than each derivation makes it."""
-    return trust < _TRUSTED - TRUST_LOSS * generation
+@dataclass(frozen=True)
+class _Distrust:
+    """Which memories have lost trust since they were written."""
+
+    # The trust that runs gave to the observed memories they wrote, such as corrections, by id.
+    written: Mapping[str, float]
+
+    def applies(self, memory_id: str, trust: float, generation: int) -> bool:
+        """Whether a trust is lower than each derivation, or an agent's correction, makes it."""
+        usual = _TRUSTED - TRUST_LOSS * generation
+        return trust < min(usual, self.written.get(memory_id, usual))
 
 
 def _leaving(ages: Sequence[MemoryAge], options: AuditOptions, now: int) -> Iterator[Finding]:

@@ -19,6 +19,7 @@ from slowwave.store.opening import is_database
 from slowwave.store.places import Address, Budget, Place, PlaceKind, Repeated, Untouched, changed
 
 if TYPE_CHECKING:
+    from slowwave.store.erasing import Eraser
     from slowwave.store.file import MemoryFile
 
     from .base import Format
@@ -92,6 +93,15 @@ class MirroredPlace(Place):
         """Remove the bytes of deleted rows from the mirror and the other file."""
         super().clean()
         self.mirror.format.clean(self.named)
+
+    def lines_with(self, eraser: Eraser) -> tuple[str, ...]:
+        """Return the lines of the agent's text files that have an erased text, as `path:line`."""
+        from .text_file import text_of
+
+        files = sorted(self.named.rglob("*")) if self.named.is_dir() else [self.named]
+        return tuple(
+            f"{file}:{line}" for file in files for line in eraser.lines_of(text_of(file) or "")
+        )
 
     def rehearse(self, do: Callable[[MemoryFile], Done]) -> Done:
         """Change a copy of the mirror; return what `do` does. Raises `StoreError`."""

@@ -239,6 +239,20 @@ def test_a_text_of_the_agents_own_tables_is_reported(path: Path, cli: Cli) -> No
     assert NAME.encode() not in bytes_of(path)
 
 
+def test_a_text_that_nothing_contains_is_not_forgotten_after_another_was(
+    path: Path, cli: Cli
+) -> None:
+    assert cli("forget", path, DUPLICATE, "--yes").code == 0
+    before = everything(path)
+    done = cli("forget", path, "--matching", f"{NAME}x", "--yes")
+    assert (done.code, done.out) == (1, "")
+    assert "contains this text" in done.err
+    assert cli("forget", path, "--matching", f"{NAME}x", "--dry-run").code == 1
+    assert everything(path) == before
+    with AgentMemory(path) as memory, pytest.raises(StoreError, match="contains this text"):
+        memory.forget(matching=f"{NAME}x")
+
+
 def test_backups_are_named_and_can_forget_too(path: Path, cli: Cli) -> None:
     assert cli("maintain", path, "--backup", "--reconsider", "--quiet").code == 0
     cli("add", path, "The user prefers tea.")
@@ -290,6 +304,29 @@ def test_messages_behind_a_forgotten_memory_are_erased(memory_file: Path, cli: C
     assert cli("forget", memory_file, "--matching", "Porto", "--yes").code == 0
     assert b"porto" not in bytes_of(memory_file).lower()
     assert whole(memory_file)
+
+
+def test_why_a_model_chose_a_forgotten_memory_is_erased(memory_file: Path) -> None:
+    fact = {
+        "content": "Petra Zwiebel lives in Graz.",
+        "kind": "fact",
+        "importance": 4,
+        "subject": "Petra Zwiebel",
+        "tags": [],
+        "quotes": ["Petra Zwiebel lives in Graz"],
+    }
+    answer = {"memories": [fact], "reasoning": "She was named, with the Hinterhof address."}
+    messages = [
+        {"role": "user", "content": "Note: Petra Zwiebel lives in Graz, and I like apples."},
+        {"role": "assistant", "content": "Noted."},
+    ]
+    with AgentMemory(memory_file) as memory:
+        (found,) = memory.ingest(
+            messages, model=lambda *_: json.dumps(answer), checker="none"
+        ).remembered
+        assert b"Hinterhof" in bytes_of(memory_file)
+        memory.forget(found.memory)
+    assert b"Hinterhof" not in bytes_of(memory_file)
 
 
 def test_a_published_fact_is_retracted_before_it_is_forgotten(memory_file: Path, cli: Cli) -> None:

@@ -56,3 +56,29 @@ def test_a_forgotten_text_that_its_agent_writes_again_is_left_to_it(
     assert cli("maintain", path, "--json").code == 0
     assert SAFE in path.read_text("utf-8")
     assert left_of(path.parent, SAFE) == [str(path)]
+
+
+def test_what_is_left_in_headings_and_prose_is_named(tmp_path: Path, cli: Cli) -> None:
+    path = tmp_path / "MEMORY.md"
+    lines = [
+        "# Memory of Maria Keller",
+        "",
+        "Maria Keller is prose.",
+        "",
+        "- Maria Keller lives at Birkenweg 7.",
+        f"- {KEPT}",
+        "- A bullet of two lines",
+        "  about Maria Keller.",
+    ]
+    path.write_text("\n".join(lines), "utf-8")
+    forget = ("forget", path, "--format", "markdown", "--yes", "--json", "--matching")
+    done = cli(*forget, "maria keller")
+    assert done.code == 3
+    assert {f"{path}:{line}" for line in (1, 3, 7)} < {*done.json["left"]}
+    assert {"memories.tenant", "changes.tenant"} < {*done.json["left"]}
+    assert "Birkenweg" not in path.read_text("utf-8")
+    assert cli(*forget, "maria keller").code == 3
+    other = Path(path.with_name("USER.md")).resolve()
+    other.write_text("\n".join(lines), "utf-8")
+    prose = cli("forget", other, "--format", "markdown", "--yes", "--matching", "is prose")
+    assert (prose.code, f"{other}:3" in prose.err) == (1, True)
