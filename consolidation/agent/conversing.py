@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
@@ -70,8 +71,12 @@ class AgentConversation:
         every: int,
         options: IngestOptions,
         writer_of: Callable[[], Writer],
+        secrets: dict[str, str],
     ) -> None:
-        """Take the name, and after how many turns it is read. Raises `StoreError`."""
+        """Take the name, and after how many turns it is read. Raises `StoreError`.
+
+        secrets: what was masked in it so far, which is kept nowhere else.
+        """
         if not name.strip():
             raise StoreError("The name of a conversation must not be blank.")
         if every < 1:
@@ -82,6 +87,7 @@ class AgentConversation:
         self._every = every
         self._options = options
         self._writer_of = writer_of
+        self._secrets = secrets
         # Those in threads since the last flush; only the last can be under way.
         self._readings: list[Future[IngestOutcome | None]] = []
 
@@ -130,9 +136,9 @@ class AgentConversation:
 
         can_repeat: skip those that the conversation ends with.
         """
-        reader = self._reader
-        now = reader.clock()
-        return keep(reader.path, self._name, messages, self._options, now, can_repeat)
+        path, now = self._reader.path, self._reader.clock()
+        more = can_repeat, self._secrets
+        return keep(path, self._name, messages, self._options, now, *more)
 
     def is_due(self, kept: Kept) -> bool:
         """Whether the conversation must be read after these messages."""
@@ -163,6 +169,8 @@ class ConversingMemory:
     _tenant: str
     _embedder: Embedder
     _clock: Callable[[], datetime]
+    # The secrets that were masked, with their kinds, by the name of the conversation.
+    _secrets: defaultdict[str, dict[str, str]]
 
     def ingest(
         self,
@@ -209,7 +217,8 @@ class ConversingMemory:
         """
         of_model = partial(chosen_writer, model, checker, None)
         chosen = self._of_tenant(options)
-        return AgentConversation(self._reader, name, every, chosen, writer_of or of_model)
+        more = writer_of or of_model, self._secrets[name]
+        return AgentConversation(self._reader, name, every, chosen, *more)
 
     @property
     def _reader(self) -> _Reader:

@@ -6,6 +6,7 @@ and nightly runs can use it; the search index is cached until the file changes.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -77,6 +78,7 @@ class AgentMemory(ConversingMemory, Correcting, Forgetting):
         # Keeps the vectors that the file lacks from one round of answers to the next.
         self._caching = CachingEmbedder(self._embedder)
         self._clock = clock
+        self._secrets = defaultdict(dict)
         self._recaller = Recaller(self._path, tenant, self._embedder, clock)
         # The ids that the last dry run showed; one that is no longer planned is stale.
         self._shown: frozenset[str] = frozenset()

@@ -8,7 +8,7 @@ used here. Nothing is verified by a server.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -61,27 +61,28 @@ def kinds_of_secrets(text: str) -> tuple[str, ...]:
     return _masked(text, _secrets_in(text))[1]
 
 
-def mask_secrets(conversation: Conversation) -> tuple[Conversation, dict[int, tuple[str, ...]]]:
+def mask_secrets(
+    conversation: Conversation, known: dict[str, str] | None = None
+) -> tuple[Conversation, dict[int, tuple[str, ...]]]:
     """Return a conversation with masked secrets, and their kinds by the number of the message.
 
     A mask names the kind: "[masked: GitHub Token]". A secret that another message repeats is masked
-    there, too.
+    there, too. known: the secrets of earlier messages and their kinds; those found are added.
     """
     messages = conversation.messages
     found = [list(_secrets_in(message.text)) for message in messages]
-    values = {
-        message.text[secret.start : secret.end]: secret.kind
+    known = {} if known is None else known
+    known |= {
+        value: secret.kind
         for message, secrets in zip(messages, found, strict=True)
         for secret in secrets
+        if _SIGNS_OF_A_KEY.search(value := message.text[secret.start : secret.end])
     }
-    repeated = {value: kind for value, kind in values.items() if _SIGNS_OF_A_KEY.search(value)}
-    longest_first = sorted(repeated, key=len, reverse=True)
-    echo = re.compile(rf"(?<![^\W_])(?:{'|'.join(map(re.escape, longest_first)) or '(?!)'})(?!\w)")
+    repeated = _repeated(known)
     kinds: dict[int, tuple[str, ...]] = {}
     masked = []
     for place, (message, secrets) in enumerate(zip(messages, found, strict=True), start=1):
-        secrets += [_Found(*each.span(), repeated[each[0]]) for each in echo.finditer(message.text)]
-        text, named = _masked(message.text, secrets)
+        text, named = _masked(message.text, [*secrets, *repeated(message.text)])
         masked.append(replace(message, text=text))
         if named:
             kinds[place] = named
@@ -89,6 +90,13 @@ def mask_secrets(conversation: Conversation) -> tuple[Conversation, dict[int, tu
     file, mark, title = conversation.name.partition("#")
     name = f"{file}{mark}{_masked(title, _secrets_in(title))[0]}"
     return replace(conversation, name=name, messages=tuple(masked)), kinds
+
+
+def _repeated(known: Mapping[str, str]) -> Callable[[str], Iterator[_Found]]:
+    """Return what finds known secrets in a text."""
+    longest_first = sorted(known, key=len, reverse=True)
+    echo = re.compile(rf"(?<![^\W_])(?:{'|'.join(map(re.escape, longest_first)) or '(?!)'})(?!\w)")
+    return lambda text: (_Found(*each.span(), known[each[0]]) for each in echo.finditer(text))
 
 
 def _masked(text: str, secrets: Iterable[_Found]) -> tuple[str, tuple[str, ...]]:

@@ -79,13 +79,19 @@ def keep(
     options: IngestOptions,
     now: datetime,
     can_repeat: bool,
+    secrets: dict[str, str] | None = None,
 ) -> Kept:
     """Keep the next messages of a conversation, in a transaction.
 
     Those with a known id are skipped. can_repeat: skip those that the conversation ends with, too,
-    so that a call can be repeated. Raises `StoreError` if nothing was kept.
+    so that a call can be repeated. secrets: those of earlier messages, for `mask_secrets`. Raises
+    `StoreError` if nothing was kept.
     """
-    conversation_of(messages, name)
+    secrets = {} if secrets is None else secrets
+    passed = conversation_of(messages, name)
+    if not options.allow_secrets:
+        # Also those in messages that are skipped below.
+        mask_secrets(passed, secrets)
     with open_writing(path) as file, file.transaction():
         rows = _rows(file, options.tenant, name)
         known = {key for row in rows for key in row.content["ids"]}
@@ -95,7 +101,7 @@ def keep(
         conversation = conversation_of([{"at": timestamp(now), **each} for each in new], name)
         masked: dict[int, tuple[str, ...]] = {}
         if not options.allow_secrets:
-            found_secrets, masked = mask_secrets(conversation)
+            found_secrets, masked = mask_secrets(conversation, secrets)
             conversation = replace(conversation, messages=found_secrets.messages)
         if can_repeat:
             repeated = _count_repeated(conversation.messages, chains)

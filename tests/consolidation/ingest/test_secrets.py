@@ -9,10 +9,14 @@ import pytest
 from cli_calls import Cli
 from commands import setting
 from conversations import asking, batch, contents, stated
+from mcp import Client
+from mcp_client import ask, in_this_process
 from model_server import ModelServer
 from nights import rows
 
+from slowwave.consolidation.agent import AgentMemory
 from slowwave.consolidation.ingest.secrets import kinds_of_secrets, mask_secrets
+from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.conversations.messages import Conversation, Message
 from slowwave.store.file import create_file
 
@@ -152,3 +156,33 @@ def test_a_title_of_an_export_is_masked(tmp_path: Path, cli: Cli) -> None:
     assert cli("ingest", path, export).code == 0
     assert rows(path, "SELECT conversation FROM memory_messages")
     assert traces(tmp_path, export) == []
+
+
+def test_a_secret_of_an_earlier_turn_is_masked_in_later_turns(
+    memory_file: Path, embedder: SentenceEmbedder
+) -> None:
+    memory = AgentMemory(memory_file, embedder=embedder)
+    with memory.conversation("say") as talk:
+        for message in TALK:
+            talk.say(**message)
+    # A later conversation of the name, and all messages so far with a known id.
+    memory.conversation("say").say("user", f"Try {PASSWORD} again.")
+    first, second = {**TALK[0], "id": "m-1"}, {**TALK[1], "id": "m-2"}
+    for passed in ([first], [first, second]):
+        AgentMemory(memory_file, embedder=embedder).conversation("so far").keep(passed)
+    said = [row["content"] for row in rows(memory_file, "SELECT content FROM waiting_messages")]
+    assert "Try [masked: Secret Keyword] again." in said[1]
+    assert "log in with [masked: Secret Keyword]." in said[2]
+    assert traces(memory_file.parent) == []
+
+
+def test_a_server_masks_a_secret_of_an_earlier_call(memory_file: Path) -> None:
+    async def conversation(client: Client) -> None:
+        for message in TALK[:2]:
+            await ask(client, "ingest", messages=[message], conversation="c")
+        await ask(client, "ingest", messages=[], conversation="c", read_now=True)
+        asked = str(await ask(client, "consolidation_questions"))
+        assert "log in with [masked: Secret Keyword]." in asked
+
+    in_this_process(conversation, memory_file, "--allow-writes")
+    assert traces(memory_file.parent) == []
