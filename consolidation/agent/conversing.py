@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import ChainMap, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
@@ -14,6 +14,7 @@ from typing import Any, Self
 from slowwave.consolidation.ingest.ingest import ingest
 from slowwave.consolidation.ingest.ingest_outcome import IngestOutcome
 from slowwave.consolidation.ingest.options import IngestOptions
+from slowwave.consolidation.ingest.secrets import mask_known, mask_name
 from slowwave.consolidation.ingest.talk import Kept, close, conversation_of, keep
 from slowwave.consolidation.model.functions import ModelLike, chosen_writer
 from slowwave.consolidation.progress import Progress
@@ -83,7 +84,7 @@ class AgentConversation:
             raise StoreError(f"A conversation is read after 1 turn or more, not after {every}.")
         refuse_unpublished(options.tenant)
         self._reader = reader
-        self._name = name
+        self._name = name if options.allow_secrets else mask_name(name, {})
         self._every = every
         self._options = options
         self._writer_of = writer_of
@@ -219,6 +220,10 @@ class ConversingMemory:
         chosen = self._of_tenant(options)
         more = writer_of or of_model, self._secrets[name]
         return AgentConversation(self._reader, name, every, chosen, *more)
+
+    def _hide(self, text: str) -> str:
+        """Return a text without the secrets of conversations so far."""
+        return mask_known(text, dict(ChainMap(*self._secrets.values())))
 
     @property
     def _reader(self) -> _Reader:

@@ -180,7 +180,8 @@ class AgentMemory(ConversingMemory, Correcting, Forgetting):
         """
         options = self._mine(CycleOptions(review=review, shown={"only": [], "model": AGENT}))
         agent_round = AgentRound(self._path, options, self._caching, self._clock(), progress)
-        given = agent_round.give(answers)
+        # The agent that answers knows what was masked in what it passed.
+        given = agent_round.give({key: self._hide(text) for key, text in answers.items()})
         if given.outcome is not None:
             self._caching = CachingEmbedder(self._embedder)
         return given

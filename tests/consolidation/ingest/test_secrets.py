@@ -11,7 +11,7 @@ from commands import setting
 from conversations import asking, batch, contents, stated
 from mcp import Client
 from mcp_client import ask, in_this_process
-from model_server import ModelServer
+from model_server import ModelServer, says
 from nights import rows
 
 from slowwave.consolidation.agent import AgentMemory
@@ -183,6 +183,51 @@ def test_a_server_masks_a_secret_of_an_earlier_call(memory_file: Path) -> None:
         await ask(client, "ingest", messages=[], conversation="c", read_now=True)
         asked = str(await ask(client, "consolidation_questions"))
         assert "log in with [masked: Secret Keyword]." in asked
+
+    in_this_process(conversation, memory_file, "--allow-writes")
+    assert traces(memory_file.parent) == []
+
+
+def test_names_and_ids_are_masked_and_no_message_is_lost_by_that(
+    memory_file: Path, embedder: SentenceEmbedder
+) -> None:
+    memory = AgentMemory(memory_file, embedder=embedder)
+    name = f"password={PASSWORD}"
+    with memory.conversation(name) as talk:
+        for text in ("I live in Lyon.", "I live in Graz."):
+            talk.keep([{"role": "user", "name": KEY, "content": text, "id": f"token={KEY}"}])
+    memory.ingest([{"role": "user", "name": KEY, "content": "I prefer tea."}], name)
+    (row,) = rows(memory_file, "SELECT * FROM waiting_messages")
+    assert row["conversation"] == "password=[masked: Secret Keyword]"
+    assert row["content"].count('"speaker":"[masked: GitHub Token]"') == 2
+    assert traces(memory_file.parent) == []
+    # Such a name identifies a session.
+    memory.conversation("V1StGXR8_Z5jdHi6B-myTaQxWc3").say("user", "Hi.")
+    assert rows(memory_file, "SELECT 1 FROM waiting_messages WHERE conversation LIKE 'V1StGXR8%'")
+
+
+def test_what_a_model_answers_is_masked_before_it_is_kept(
+    memory_file: Path, talk: Path, cli: Cli, server: ModelServer
+) -> None:
+    leaking = {**stated("User pushes from the laptop.", "the laptop"), "subject": KEY}
+    answer = {"memories": [leaking], "reasoning": f"It is {KEY}."}
+    server.responder = lambda asked: says(answer)
+    ended = cli("ingest", memory_file, talk, *asking(server), setting("checker", "none"))
+    assert ended.json["reasons"][0]["reasoning"] == "It is [masked: GitHub Token]."
+    assert traces(talk.parent, talk) == []
+
+
+def test_an_agent_that_answers_about_its_conversation_repeats_no_secret(memory_file: Path) -> None:
+    async def conversation(client: Client) -> None:
+        messages = [TALK[0], {"role": "user", "content": "I live in Lyon near the river"}]
+        await ask(client, "ingest", messages=messages, conversation="c", read_now=True)
+        (question,) = (await ask(client, "consolidation_questions"))["questions"]
+        fact = stated("I live in Lyon near the river", "I live in Lyon near the river")
+        reasoning = f"Not {PASSWORD}, nor {KEY}."
+        answer = {"memories": [fact], "reasoning": reasoning}
+        given = [{"id": question["id"], "answer": answer}]
+        done = await ask(client, "consolidation_answer", answers=given)
+        assert done["conversations"]["memories"]["stored"] == 1
 
     in_this_process(conversation, memory_file, "--allow-writes")
     assert traces(memory_file.parent) == []
