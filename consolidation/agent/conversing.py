@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import ChainMap, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
@@ -13,6 +14,7 @@ from typing import Any, Self
 from slowwave.consolidation.ingest.ingest import ingest
 from slowwave.consolidation.ingest.ingest_outcome import IngestOutcome
 from slowwave.consolidation.ingest.options import IngestOptions
+from slowwave.consolidation.ingest.secrets import mask_known, mask_name
 from slowwave.consolidation.ingest.talk import Kept, close, conversation_of, keep
 from slowwave.consolidation.model.functions import ModelLike, chosen_writer
 from slowwave.consolidation.progress import Progress
@@ -70,18 +72,23 @@ class AgentConversation:
         every: int,
         options: IngestOptions,
         writer_of: Callable[[], Writer],
+        secrets: dict[str, str],
     ) -> None:
-        """Take the name, and after how many turns it is read. Raises `StoreError`."""
+        """Take the name, and after how many turns it is read. Raises `StoreError`.
+
+        secrets: what was masked in it so far, which is kept nowhere else.
+        """
         if not name.strip():
             raise StoreError("The name of a conversation must not be blank.")
         if every < 1:
             raise StoreError(f"A conversation is read after 1 turn or more, not after {every}.")
         refuse_unpublished(options.tenant)
         self._reader = reader
-        self._name = name
+        self._name = name if options.allow_secrets else mask_name(name, {})
         self._every = every
         self._options = options
         self._writer_of = writer_of
+        self._secrets = secrets
         # Those in threads since the last flush; only the last can be under way.
         self._readings: list[Future[IngestOutcome | None]] = []
 
@@ -130,9 +137,9 @@ class AgentConversation:
 
         can_repeat: skip those that the conversation ends with.
         """
-        reader = self._reader
-        now = reader.clock()
-        return keep(reader.path, self._name, messages, self._options, now, can_repeat)
+        path, now = self._reader.path, self._reader.clock()
+        more = can_repeat, self._secrets
+        return keep(path, self._name, messages, self._options, now, *more)
 
     def is_due(self, kept: Kept) -> bool:
         """Whether the conversation must be read after these messages."""
@@ -163,6 +170,8 @@ class ConversingMemory:
     _tenant: str
     _embedder: Embedder
     _clock: Callable[[], datetime]
+    # The secrets that were masked, with their kinds, by the name of the conversation.
+    _secrets: defaultdict[str, dict[str, str]]
 
     def ingest(
         self,
@@ -209,7 +218,12 @@ class ConversingMemory:
         """
         of_model = partial(chosen_writer, model, checker, None)
         chosen = self._of_tenant(options)
-        return AgentConversation(self._reader, name, every, chosen, writer_of or of_model)
+        more = writer_of or of_model, self._secrets[name]
+        return AgentConversation(self._reader, name, every, chosen, *more)
+
+    def _hide(self, text: str) -> str:
+        """Return a text without the secrets of conversations so far."""
+        return mask_known(text, dict(ChainMap(*self._secrets.values())))
 
     @property
     def _reader(self) -> _Reader:

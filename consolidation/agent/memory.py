@@ -6,6 +6,7 @@ and nightly runs can use it; the search index is cached until the file changes.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -77,6 +78,7 @@ class AgentMemory(ConversingMemory, Correcting, Forgetting):
         # Keeps the vectors that the file lacks from one round of answers to the next.
         self._caching = CachingEmbedder(self._embedder)
         self._clock = clock
+        self._secrets = defaultdict(dict)
         self._recaller = Recaller(self._path, tenant, self._embedder, clock)
         # The ids that the last dry run showed; one that is no longer planned is stale.
         self._shown: frozenset[str] = frozenset()
@@ -178,7 +180,8 @@ class AgentMemory(ConversingMemory, Correcting, Forgetting):
         """
         options = self._mine(CycleOptions(review=review, shown={"only": [], "model": AGENT}))
         agent_round = AgentRound(self._path, options, self._caching, self._clock(), progress)
-        given = agent_round.give(answers)
+        # The agent that answers knows what was masked in what it passed.
+        given = agent_round.give({key: self._hide(text) for key, text in answers.items()})
         if given.outcome is not None:
             self._caching = CachingEmbedder(self._embedder)
         return given

@@ -38,7 +38,7 @@ from .options import IngestOptions
 from .parts import Cut, Part, chains_of, cut
 from .questions import estimate_tokens
 from .reading import Asker, question_about, read_parts
-from .secrets import mask_secrets
+from .secrets import mask_answer, mask_secrets
 from .waiting import read_parts_to_read
 
 
@@ -114,7 +114,8 @@ def preview(inputs: IngestInputs) -> IngestOutcome:
                 )
                 outcome.unread.append(PartRead(part, "planned", tokens=tokens))
             return outcome
-        for read in read_parts(intake.parts, model, intake.known, AnswerStore(file)):
+        answers = AnswerStore(file, None, mask_answer)
+        for read in read_parts(intake.parts, model, intake.known, answers):
             outcome.add_reading(read)
             if read.state == "read":
                 outcome.remembered += intake.writer.take(file, read, None)
@@ -181,7 +182,7 @@ def _read_all(
     if intake.known.computed:
         run.keep_vectors(intake.known.computed)
     with run.writing() as file:
-        answers = AnswerStore(file, inputs.now)
+        answers = AnswerStore(file, inputs.now, mask_answer)
         found = read_parts(intake.parts, inputs.model, intake.known, answers)
         for number, read in enumerate(found, start=1):
             outcome.add_reading(read)

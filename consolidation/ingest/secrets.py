@@ -7,14 +7,16 @@ used here. Nothing is verified by a server.
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from slowwave.consolidation.text.tokens import is_content
 from slowwave.store.conversations.messages import Conversation
+from slowwave.store.records import json_text
 
 if TYPE_CHECKING:
     from detect_secrets.plugins.high_entropy_strings import Base64HighEntropyString
@@ -61,34 +63,85 @@ def kinds_of_secrets(text: str) -> tuple[str, ...]:
     return _masked(text, _secrets_in(text))[1]
 
 
-def mask_secrets(conversation: Conversation) -> tuple[Conversation, dict[int, tuple[str, ...]]]:
+def mask_secrets(
+    conversation: Conversation, known: dict[str, str] | None = None
+) -> tuple[Conversation, dict[int, tuple[str, ...]]]:
     """Return a conversation with masked secrets, and their kinds by the number of the message.
 
     A mask names the kind: "[masked: GitHub Token]". A secret that another message repeats is masked
-    there, too.
+    there, too. known: the secrets of earlier messages and their kinds; those found are added.
     """
     messages = conversation.messages
     found = [list(_secrets_in(message.text)) for message in messages]
-    values = {
-        message.text[secret.start : secret.end]: secret.kind
+    known = {} if known is None else known
+    known |= {
+        value: secret.kind
         for message, secrets in zip(messages, found, strict=True)
         for secret in secrets
+        if _SIGNS_OF_A_KEY.search(value := message.text[secret.start : secret.end])
     }
-    repeated = {value: kind for value, kind in values.items() if _SIGNS_OF_A_KEY.search(value)}
-    longest_first = sorted(repeated, key=len, reverse=True)
-    echo = re.compile(rf"(?<![^\W_])(?:{'|'.join(map(re.escape, longest_first)) or '(?!)'})(?!\w)")
+    repeated = _repeated(known)
     kinds: dict[int, tuple[str, ...]] = {}
     masked = []
     for place, (message, secrets) in enumerate(zip(messages, found, strict=True), start=1):
-        secrets += [_Found(*each.span(), repeated[each[0]]) for each in echo.finditer(message.text)]
-        text, named = _masked(message.text, secrets)
-        masked.append(replace(message, text=text))
+        text, named = _masked(message.text, [*secrets, *repeated(message.text)])
+        speaker = message.speaker and mask_name(message.speaker, known)
+        masked.append(replace(message, text=text, speaker=speaker))
         if named:
             kinds[place] = named
     # Exports name a conversation by its first message.
     file, mark, title = conversation.name.partition("#")
-    name = f"{file}{mark}{_masked(title, _secrets_in(title))[0]}"
-    return replace(conversation, name=name, messages=tuple(masked)), kinds
+    name = f"{mask_name(file, known)}{mark}{mask_text(title, known)}"
+    session = conversation.session and mask_name(conversation.session, known)
+    return replace(conversation, name=name, session=session, messages=tuple(masked)), kinds
+
+
+def mask_text(text: str, known: Mapping[str, str], shown: str = "") -> str:
+    """Return a text with masked secrets.
+
+    known: those masked elsewhere, with their kinds. shown: a text whose secrets are not masked.
+    """
+    found = [*_secrets_in(text), *_repeated(known)(text)]
+    return _masked(text, [each for each in found if text[each.start : each.end] not in shown])[0]
+
+
+def mask_known(text: str, known: Mapping[str, str]) -> str:
+    """Return a text with masks for known secrets only."""
+    return _masked(text, _repeated(known)(text))[0]
+
+
+def mask_name(name: str, known: Mapping[str, str]) -> str:
+    """Return a name or an id with masked secrets; it may be random."""
+    found = [*_secrets_in(name), *_repeated(known)(name)]
+    randomness = _detectors().randomness.secret_type
+    return _masked(name, [secret for secret in found if secret.kind != randomness])[0]
+
+
+def mask_answer(text: str, shown: str) -> str:
+    """Return a model's answer with masked secrets, except those that it was shown."""
+    try:
+        answer = json.loads(text, strict=False)
+        masked = _mask_strings(answer, shown)
+    except (ValueError, RecursionError):
+        return mask_text(text, {}, shown)
+    return text if masked == answer else json_text(masked)
+
+
+def _mask_strings(value: Any, shown: str) -> Any:
+    if isinstance(value, str):
+        return mask_text(value, {}, shown)
+    if isinstance(value, list):
+        return [_mask_strings(each, shown) for each in value]
+    if isinstance(value, dict):
+        return {name: _mask_strings(each, shown) for name, each in value.items()}
+    return value
+
+
+def _repeated(known: Mapping[str, str]) -> Callable[[str], Iterator[_Found]]:
+    """Return what finds known secrets in a text."""
+    longest_first = sorted(known, key=len, reverse=True)
+    echo = re.compile(rf"(?<![^\W_])(?:{'|'.join(map(re.escape, longest_first)) or '(?!)'})(?!\w)")
+    return lambda text: (_Found(*each.span(), known[each[0]]) for each in echo.finditer(text))
 
 
 def _masked(text: str, secrets: Iterable[_Found]) -> tuple[str, tuple[str, ...]]:
@@ -165,7 +218,7 @@ def _value_of(match: re.Match[str]) -> str | None:
     group = "quoted" if match["quoted"] else "value"
     value = match[group].strip(_AROUND)
     is_reference = (
-        value.startswith(("/", "~"))
+        value.startswith(("/", "~", "[masked"))
         or heuristic.is_templated_secret(value)
         or heuristic.is_prefixed_with_dollar_sign(value)
         or heuristic.is_indirect_reference(f"secret = {match[group]}")

@@ -25,7 +25,7 @@ from slowwave.store.records import new_id, timestamp
 
 from .options import IngestOptions
 from .parts import Cut, Part, chains_of, cut, pack
-from .secrets import mask_secrets
+from .secrets import mask_name, mask_secrets
 from .waiting import GROWING, as_waiting, waiting_part
 
 # The format of messages that a program passes.
@@ -79,13 +79,19 @@ def keep(
     options: IngestOptions,
     now: datetime,
     can_repeat: bool,
+    secrets: dict[str, str] | None = None,
 ) -> Kept:
     """Keep the next messages of a conversation, in a transaction.
 
     Those with a known id are skipped. can_repeat: skip those that the conversation ends with, too,
-    so that a call can be repeated. Raises `StoreError` if nothing was kept.
+    so that a call can be repeated. secrets: those of earlier messages, for `mask_secrets`. Raises
+    `StoreError` if nothing was kept.
     """
-    conversation_of(messages, name)
+    secrets = {} if secrets is None else secrets
+    passed = conversation_of(messages, name)
+    if not options.allow_secrets:
+        # Also those in messages that are skipped below.
+        mask_secrets(passed, secrets)
     with open_writing(path) as file, file.transaction():
         rows = _rows(file, options.tenant, name)
         known = {key for row in rows for key in row.content["ids"]}
@@ -95,7 +101,7 @@ def keep(
         conversation = conversation_of([{"at": timestamp(now), **each} for each in new], name)
         masked: dict[int, tuple[str, ...]] = {}
         if not options.allow_secrets:
-            found_secrets, masked = mask_secrets(conversation)
+            found_secrets, masked = mask_secrets(conversation, secrets)
             conversation = replace(conversation, messages=found_secrets.messages)
         if can_repeat:
             repeated = _count_repeated(conversation.messages, chains)
@@ -105,13 +111,21 @@ def keep(
         found = cut(conversation, frozenset(), whole, before=chains, masked=masked)
         marks = {
             "chains": chains_of(conversation.messages, *chains[-1:]),
-            "ids": [str(each["id"]) for each in new if each.get("id") is not None],
+            "ids": _ids_to_keep(new, options, secrets),
         }
         turns_before = _count_turns(file, options.tenant, rows)
         for row in _grown(rows[-1] if rows else None, found, options, marks, timestamp(now)):
             write_part(file, row)
         turns = _count_turns(file, options.tenant, _rows(file, options.tenant, name))
     return Kept(found, turns_before, turns)
+
+
+def _ids_to_keep(
+    messages: Sequence[Mapping[str, Any]], options: IngestOptions, secrets: Mapping[str, str]
+) -> list[str]:
+    """Return the ids of messages, without those with a secret: masked, two could be the same."""
+    ids = [str(each["id"]) for each in messages if each.get("id") is not None]
+    return [key for key in ids if options.allow_secrets or mask_name(key, secrets) == key]
 
 
 def close(path: Path, name: str, tenant: str) -> None:

@@ -87,6 +87,7 @@ class AgentWriter:
         text = self._given.get(question.id)
         if text is None:
             return None
+        text = answers.masked(text, question.messages)
         fault = question.fault_of(text)
         if fault is not None:
             self.faults[question.id] = fault

@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Generic, Literal
 
 import numpy as np
@@ -25,7 +25,7 @@ from slowwave.consolidation.writing.writer import BATCH, Job
 from slowwave.store.model_answers import Answer
 
 from .answer_forms import CHECK, WRITE
-from .dispatcher import Dispatcher
+from .dispatcher import CompletedCall, Dispatcher
 from .interface import Model, Models, ModelWithChecker, Opener
 from .prompts import DraftToCheck, ask_to_check, ask_to_write
 from .question import Bill, Dialogue, Made, Question, Reply, ask, resume
@@ -214,7 +214,7 @@ class _Session(Generic[Made]):
     def _collect(self, seconds: float) -> None:
         """Keep every answer that has arrived, at once: it is paid for."""
         self._dispatcher.abandon_overdue()
-        completed = list(self._dispatcher.completed(seconds))
+        completed = list(map(self._masked, self._dispatcher.completed(seconds)))
         kept = [
             (call.question.id, call.question.model, call.outcome)
             for call in completed
@@ -229,6 +229,13 @@ class _Session(Generic[Made]):
                 raise outcome
             dialogue = self._asking.pop(call.question)
             self._replied.append((dialogue, Reply(outcome, call.used)))
+
+    def _masked(self, call: CompletedCall) -> CompletedCall:
+        """Return a call whose answer has no secrets that the question did not show."""
+        if self._answers is None or not isinstance(call.outcome, Answer):
+            return call
+        answer = self._answers.masked(call.outcome.answer, call.question.messages)
+        return replace(call, outcome=replace(call.outcome, answer=answer))
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 
 from slowwave.store.file import MemoryFile
@@ -13,10 +13,23 @@ from slowwave.store.records import timestamp
 class AnswerStore:
     """Answers of models in the memory file, kept so that nothing is paid for twice."""
 
-    def __init__(self, file: MemoryFile, now: datetime | None = None) -> None:
-        """Take the file, and the time of new answers; None keeps no new ones."""
+    def __init__(
+        self,
+        file: MemoryFile,
+        now: datetime | None = None,
+        masked: Callable[[str, str], str] = lambda answer, _: answer,
+    ) -> None:
+        """Take the file, and the time of new answers; None keeps no new ones.
+
+        masked: returns an answer without the secrets that it was not shown, before it is used.
+        """
         self._file = file
         self._now = now
+        self._masked = masked
+
+    def masked(self, answer: str, asked: Sequence[Mapping[str, str]]) -> str:
+        """Return an answer as it may be kept. asked: the messages of its question."""
+        return self._masked(answer, "\n".join(message["content"] for message in asked))
 
     def find(self, key: str) -> Answer | None:
         """Return the kept answer to a question."""

@@ -9,10 +9,14 @@ import pytest
 from cli_calls import Cli
 from commands import setting
 from conversations import asking, batch, contents, stated
-from model_server import ModelServer
+from mcp import Client
+from mcp_client import ask, in_this_process
+from model_server import ModelServer, says
 from nights import rows
 
+from slowwave.consolidation.agent import AgentMemory
 from slowwave.consolidation.ingest.secrets import kinds_of_secrets, mask_secrets
+from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.conversations.messages import Conversation, Message
 from slowwave.store.file import create_file
 
@@ -152,3 +156,78 @@ def test_a_title_of_an_export_is_masked(tmp_path: Path, cli: Cli) -> None:
     assert cli("ingest", path, export).code == 0
     assert rows(path, "SELECT conversation FROM memory_messages")
     assert traces(tmp_path, export) == []
+
+
+def test_a_secret_of_an_earlier_turn_is_masked_in_later_turns(
+    memory_file: Path, embedder: SentenceEmbedder
+) -> None:
+    memory = AgentMemory(memory_file, embedder=embedder)
+    with memory.conversation("say") as talk:
+        for message in TALK:
+            talk.say(**message)
+    # A later conversation of the name, and all messages so far with a known id.
+    memory.conversation("say").say("user", f"Try {PASSWORD} again.")
+    first, second = {**TALK[0], "id": "m-1"}, {**TALK[1], "id": "m-2"}
+    for passed in ([first], [first, second]):
+        AgentMemory(memory_file, embedder=embedder).conversation("so far").keep(passed)
+    said = [row["content"] for row in rows(memory_file, "SELECT content FROM waiting_messages")]
+    assert "Try [masked: Secret Keyword] again." in said[1]
+    assert "log in with [masked: Secret Keyword]." in said[2]
+    assert traces(memory_file.parent) == []
+
+
+def test_a_server_masks_a_secret_of_an_earlier_call(memory_file: Path) -> None:
+    async def conversation(client: Client) -> None:
+        for message in TALK[:2]:
+            await ask(client, "ingest", messages=[message], conversation="c")
+        await ask(client, "ingest", messages=[], conversation="c", read_now=True)
+        asked = str(await ask(client, "consolidation_questions"))
+        assert "log in with [masked: Secret Keyword]." in asked
+
+    in_this_process(conversation, memory_file, "--allow-writes")
+    assert traces(memory_file.parent) == []
+
+
+def test_names_and_ids_are_masked_and_no_message_is_lost_by_that(
+    memory_file: Path, embedder: SentenceEmbedder
+) -> None:
+    memory = AgentMemory(memory_file, embedder=embedder)
+    name = f"password={PASSWORD}"
+    with memory.conversation(name) as talk:
+        for text in ("I live in Lyon.", "I live in Graz."):
+            talk.keep([{"role": "user", "name": KEY, "content": text, "id": f"token={KEY}"}])
+    memory.ingest([{"role": "user", "name": KEY, "content": "I prefer tea."}], name)
+    (row,) = rows(memory_file, "SELECT * FROM waiting_messages")
+    assert row["conversation"] == "password=[masked: Secret Keyword]"
+    assert row["content"].count('"speaker":"[masked: GitHub Token]"') == 2
+    assert traces(memory_file.parent) == []
+    # Such a name identifies a session.
+    memory.conversation("V1StGXR8_Z5jdHi6B-myTaQxWc3").say("user", "Hi.")
+    assert rows(memory_file, "SELECT 1 FROM waiting_messages WHERE conversation LIKE 'V1StGXR8%'")
+
+
+def test_what_a_model_answers_is_masked_before_it_is_kept(
+    memory_file: Path, talk: Path, cli: Cli, server: ModelServer
+) -> None:
+    leaking = {**stated("User pushes from the laptop.", "the laptop"), "subject": KEY}
+    answer = {"memories": [leaking], "reasoning": f"It is {KEY}."}
+    server.responder = lambda asked: says(answer)
+    ended = cli("ingest", memory_file, talk, *asking(server), setting("checker", "none"))
+    assert ended.json["reasons"][0]["reasoning"] == "It is [masked: GitHub Token]."
+    assert traces(talk.parent, talk) == []
+
+
+def test_an_agent_that_answers_about_its_conversation_repeats_no_secret(memory_file: Path) -> None:
+    async def conversation(client: Client) -> None:
+        messages = [TALK[0], {"role": "user", "content": "I live in Lyon near the river"}]
+        await ask(client, "ingest", messages=messages, conversation="c", read_now=True)
+        (question,) = (await ask(client, "consolidation_questions"))["questions"]
+        fact = stated("I live in Lyon near the river", "I live in Lyon near the river")
+        reasoning = f"Not {PASSWORD}, nor {KEY}."
+        answer = {"memories": [fact], "reasoning": reasoning}
+        given = [{"id": question["id"], "answer": answer}]
+        done = await ask(client, "consolidation_answer", answers=given)
+        assert done["conversations"]["memories"]["stored"] == 1
+
+    in_this_process(conversation, memory_file, "--allow-writes")
+    assert traces(memory_file.parent) == []
