@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
+import unicodedata
 from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
@@ -25,6 +26,23 @@ _OWN_KEY = re.compile(r"[a-z_]+")
 ERASED = "[forgotten]"
 
 
+def fold(text: str) -> str:
+    """Return a text without what spellings of it differ in: case, white space, composed letters."""
+    return " ".join(unicodedata.normalize("NFC", text).casefold().split())
+
+
+def _spellings(text: str) -> str:
+    """Return the pattern of a text with composed or decomposed letters, and any white space."""
+    words = unicodedata.normalize("NFC", text).split()
+    return r"\s+".join("".join(map(_letter, word)) for word in words)
+
+
+def _letter(letter: str) -> str:
+    decomposed = unicodedata.normalize("NFD", letter)
+    either = f"(?:{re.escape(letter)}|{re.escape(decomposed)})"
+    return re.escape(letter) if decomposed == letter else either
+
+
 class Eraser:
     """Replaces texts in values, also within JSON in any depth."""
 
@@ -33,11 +51,11 @@ class Eraser:
     ) -> None:
         """Take the texts.
 
-        parts: erased wherever they are, ignoring case. wholes: only where they are a value. spared:
-        values that stay, such as the ids of memories.
+        parts: erased wherever they are, in each spelling that `fold` makes equal. wholes: only
+        where they are a value. spared: values that stay, such as the ids of memories.
         """
         self._longest_first = sorted(set(parts), key=len, reverse=True)
-        alternatives = "|".join(map(re.escape, self._longest_first))
+        alternatives = "|".join(filter(None, map(_spellings, self._longest_first)))
         self._parts = re.compile(alternatives or "(?!)", re.IGNORECASE)
         self._wholes = {*wholes, *self._longest_first}
         self._spared = frozenset(spared)
