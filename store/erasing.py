@@ -20,6 +20,8 @@ _OPAQUE = re.compile(
     r"[0-9a-f]{32}|[0-9a-f]{64}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
     r"|\d{4}-\d\d-\d\dT[\d:.]+([+-]\d\d:\d\d|Z)?"
 )
+# After a letter that has no accent of its own in the next character.
+_COMPLETE = r"(?![\u0300-\u036f])"
 # What may be a key of slowwave's own JSON.
 _OWN_KEY = re.compile(r"[a-z_]+")
 # What is left in place of an erased text.
@@ -34,7 +36,8 @@ def fold(text: str) -> str:
 def _spellings(text: str) -> str:
     """Return the pattern of a text with composed or decomposed letters, and any white space."""
     words = unicodedata.normalize("NFC", text).split()
-    return r"\s+".join("".join(map(_letter, word)) for word in words)
+    pattern = r"\s+".join("".join(map(_letter, word)) for word in words)
+    return pattern and pattern + _COMPLETE
 
 
 def _letter(letter: str) -> str:

@@ -263,6 +263,11 @@ def test_each_spelling_of_a_text_is_forgotten(memory_file: Path, cli: Cli) -> No
     done = cli("forget", memory_file, "--matching", "zoë  müller", "--yes", "--json")
     assert (done.code, done.json["left"]) == (3, ["notes.body"])
     assert states(memory_file) == {"kept": "active"}
+    # A letter with an accent is another letter, however it is written.
+    put(memory_file, a_memory("accent", "Buy cafe\u0301."))
+    put(memory_file, a_memory("plain", "Sell cafe."))
+    assert cli("forget", memory_file, "--matching", "cafe", "--yes").code == 0
+    assert states(memory_file) == {"kept": "active", "accent": "active"}
 
 
 def test_backups_are_named_and_can_forget_too(path: Path, cli: Cli) -> None:
