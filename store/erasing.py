@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
+import unicodedata
 from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
@@ -19,10 +20,30 @@ _OPAQUE = re.compile(
     r"[0-9a-f]{32}|[0-9a-f]{64}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
     r"|\d{4}-\d\d-\d\dT[\d:.]+([+-]\d\d:\d\d|Z)?"
 )
+# After a letter that has no accent of its own in the next character.
+_COMPLETE = r"(?![\u0300-\u036f])"
 # What may be a key of slowwave's own JSON.
 _OWN_KEY = re.compile(r"[a-z_]+")
 # What is left in place of an erased text.
 ERASED = "[forgotten]"
+
+
+def fold(text: str) -> str:
+    """Return a text without what spellings of it differ in: case, white space, composed letters."""
+    return " ".join(unicodedata.normalize("NFC", text).casefold().split())
+
+
+def _spellings(text: str) -> str:
+    """Return the pattern of a text with composed or decomposed letters, and any white space."""
+    words = unicodedata.normalize("NFC", text).split()
+    pattern = r"\s+".join("".join(map(_letter, word)) for word in words)
+    return pattern and pattern + _COMPLETE
+
+
+def _letter(letter: str) -> str:
+    decomposed = unicodedata.normalize("NFD", letter)
+    either = f"(?:{re.escape(letter)}|{re.escape(decomposed)})"
+    return re.escape(letter) if decomposed == letter else either
 
 
 class Eraser:
@@ -33,11 +54,11 @@ class Eraser:
     ) -> None:
         """Take the texts.
 
-        parts: erased wherever they are, ignoring case. wholes: only where they are a value. spared:
-        values that stay, such as the ids of memories.
+        parts: erased wherever they are, in each spelling that `fold` makes equal. wholes: only
+        where they are a value. spared: values that stay, such as the ids of memories.
         """
         self._longest_first = sorted(set(parts), key=len, reverse=True)
-        alternatives = "|".join(map(re.escape, self._longest_first))
+        alternatives = "|".join(filter(None, map(_spellings, self._longest_first)))
         self._parts = re.compile(alternatives or "(?!)", re.IGNORECASE)
         self._wholes = {*wholes, *self._longest_first}
         self._spared = frozenset(spared)

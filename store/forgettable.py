@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from .erasing import Eraser, find_left
+from .erasing import Eraser, find_left, fold
 from .errors import NotFound, StoreError
 from .file import MemoryFile
 from .journal_form import FORGOTTEN
@@ -73,7 +73,7 @@ class Forgettable:
 def find_forgettable(
     file: MemoryFile, memory: str | None, text: str | None, tenants: Sequence[str] = ()
 ) -> Forgettable:
-    """Return what to forget for a memory, by a prefix of its id, or for a text in any case.
+    """Return what to forget for a memory, by a prefix of its id, or for a text in any spelling.
 
     tenants: only their memories; () means all. Raises `NotFound` and `Ambiguous`.
     """
@@ -83,8 +83,8 @@ def find_forgettable(
     everything = [KnownText(*row) for row in file.tuples(KNOWN)]
     mine = [known for known in everything if not tenants or known.tenant in tenants]
     if text is not None:
-        folded = text.casefold()
-        chosen = {known.id for known in mine if folded in known.content.casefold()}
+        folded = fold(text)
+        chosen = {known.id for known in mine if folded in fold(known.content)}
     else:
         chosen = _with_superseded(mine, _find(file, memory or "", mine))
         texts = {known.content for known in mine if known.id in chosen}
@@ -96,7 +96,7 @@ def find_forgettable(
     released = {k.id for k in rest if k.superseded_by in gone and k.status == "superseded"}
     related = reached | _reach(file, chosen, "derived_id", "source_id")
     related |= {known.id for known in rest if known.superseded_by in gone}
-    texts = {known.content.casefold() for known in mine if known.id in chosen}
+    texts = {fold(known.content) for known in mine if known.id in chosen} - {""}
     return Forgettable(
         text,
         tuple(known for known in mine if known.id in chosen),
@@ -106,7 +106,7 @@ def find_forgettable(
             known
             for known in rest
             if known.id not in released
-            and (known.id in related or any(part in known.content.casefold() for part in texts))
+            and (known.id in related or any(part in fold(known.content) for part in texts))
         ),
     )
 

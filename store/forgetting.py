@@ -14,7 +14,7 @@ from pathlib import Path
 
 from .ageing import STATUS_AFTER
 from .backup import list_backups
-from .erasing import ERASED, Eraser, erased, find_left, holds
+from .erasing import ERASED, Eraser, erased, find_left, fold, holds
 from .errors import StoreError
 from .extension_points import extension_tables
 from .file import MemoryFile
@@ -128,10 +128,10 @@ def _eraser_of(file: MemoryFile, found: Forgettable, ids: Sequence[str], texts: 
     """Return what erases the texts, as far as no memory that stays has them."""
     staying = [known for row in file.tuples(KNOWN) if (known := KnownText(*row)).id not in set(ids)]
     rest = {known.content for known in staying}
-    within = "\0".join(rest).casefold()
+    within = "\0".join(map(fold, rest))
     wanted = texts if found.text is None else texts | {found.text}
     return Eraser(
-        (text for text in wanted if text.casefold() not in within),
+        (text for text in wanted if fold(text) not in within),
         wanted - rest,
         {name for known in staying for name in (known.id, known.tenant)},
     )

@@ -49,7 +49,8 @@ def forget_(
             "--matching",
             metavar="TEXT",
             allow_from_autoenv=False,
-            help="Forget each memory that contains this text, in any case, and the text itself.",
+            help="Forget each memory that contains this text, in any case and white space, and the "
+            "text itself.",
         ),
     ] = None,
     derived: Annotated[

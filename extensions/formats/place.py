@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import typer
 
+from slowwave.cli.terminal.wording import counted
 from slowwave.store.connection import translate_errors
 from slowwave.store.errors import StoreError, UnusableFile
 from slowwave.store.opening import is_database
@@ -122,7 +123,13 @@ class MirroredPlace(Place):
 
     def remark(self) -> str | None:
         """Return what a user should read before it is used; None for nothing."""
-        return self.mirror.format.remark(self.named)
+        remarks = [self.mirror.format.remark(self.named)]
+        if count := self.mirror.count_returned(datetime.now(UTC)):
+            remarks.append(
+                f"{self.named} has {counted(count, 'entry', 'entries')} with a forgotten text, "
+                "which its agent has written again: runs and 'slowwave list' omit them."
+            )
+        return " ".join(filter(None, remarks)) or None
 
     def budget(self) -> Budget | None:
         """Return how full it is, if it has a limit."""

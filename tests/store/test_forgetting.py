@@ -253,6 +253,23 @@ def test_a_text_that_nothing_contains_is_not_forgotten_after_another_was(
         memory.forget(matching=f"{NAME}x")
 
 
+def test_each_spelling_of_a_text_is_forgotten(memory_file: Path, cli: Cli) -> None:
+    spelled = ["Zoë Müller", "Zoe\u0308 Mu\u0308ller", "ZOË\n  MÜLLER", "zoë\u00a0müller"]
+    for number, name in enumerate(spelled):
+        put(memory_file, a_memory(f"m{number}", f"Call {name} today."))
+    put(memory_file, a_memory("kept", "Call Zoë today."))
+    execute(memory_file, "CREATE TABLE notes (body TEXT)")
+    execute(memory_file, "INSERT INTO notes VALUES (?)", f"ask {spelled[1]}")
+    done = cli("forget", memory_file, "--matching", "zoë  müller", "--yes", "--json")
+    assert (done.code, done.json["left"]) == (3, ["notes.body"])
+    assert states(memory_file) == {"kept": "active"}
+    # A letter with an accent is another letter, however it is written.
+    put(memory_file, a_memory("accent", "Buy cafe\u0301."))
+    put(memory_file, a_memory("plain", "Sell cafe."))
+    assert cli("forget", memory_file, "--matching", "cafe", "--yes").code == 0
+    assert states(memory_file) == {"kept": "active", "accent": "active"}
+
+
 def test_backups_are_named_and_can_forget_too(path: Path, cli: Cli) -> None:
     assert cli("maintain", path, "--backup", "--reconsider", "--quiet").code == 0
     cli("add", path, "The user prefers tea.")

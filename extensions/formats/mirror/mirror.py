@@ -20,10 +20,11 @@ from slowwave.extensions.formats.base import (
 from slowwave.store.errors import ChangedSince, StoreError, UnusableFile
 from slowwave.store.file import maintenance_lock, new_file, open_any_version, open_writing
 from slowwave.store.opening import open_database
+from slowwave.store.purge import read_forgotten
 from slowwave.store.undo.obstacles import Obstacle
 
 from .links import format_of, keep_format
-from .pull import Pulled, pull
+from .pull import Pulled, count_returned, pull
 from .push import (
     due,
     keep_what_leaves,
@@ -222,6 +223,16 @@ class Mirror:
                 opened.commit()
                 with file.transaction():
                     keep_what_was_written(file, change, written)
+
+    def count_returned(self, now: datetime) -> int:
+        """Return how many forgotten texts the agent has written again; the mirror omits them."""
+        if not self.state.exists():
+            return 0
+        with open_any_version(self.state) as file:
+            if not read_forgotten(file):
+                return 0
+            with self.format.opened(self.path, writes=False) as opened:
+                return count_returned(file, opened.records, now)
 
     def pull(self, opened: OpenFile, now: datetime) -> Pulled:
         """Update the memory file from the other file as it was read."""

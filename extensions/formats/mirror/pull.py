@@ -89,6 +89,14 @@ def pull(file: MemoryFile, records: Sequence[Record], now: datetime) -> Pulled:
     return pulled
 
 
+def count_returned(file: MemoryFile, records: Sequence[Record], now: datetime) -> int:
+    """Return how many entries a pull omits, because their texts were forgotten before."""
+    forgotten, known = read_forgotten(file), set(read_links(file).values())
+    counts: Counter[tuple[str, str]] = Counter()
+    unknown = (each for each in records if each.key not in known and _is_memory(each.text))
+    return sum(_new_memory(file, record, counts, now).id in forgotten for record in unknown)
+
+
 def _is_memory(text: str) -> bool:
     """Whether a memory file can store a text."""
     try:

@@ -52,8 +52,11 @@ def test_a_forgotten_text_that_its_agent_writes_again_is_left_to_it(
     before = path.read_text("utf-8")
     consolidated(cli, "markdown", path)
     assert cli("forget", path, "--matching", "kestrel", "--yes").code == 0
+    assert "omit" not in cli("maintain", path, "--dry-run").err
     path.write_text(before, "utf-8")
-    assert cli("maintain", path, "--json").code == 0
+    again = cli("maintain", path, "--json")
+    assert again.code == 0
+    assert "1 entry with a forgotten text" in again.err
     assert SAFE in path.read_text("utf-8")
     assert left_of(path.parent, SAFE) == [str(path)]
 
