@@ -236,6 +236,10 @@ def _lines(rank: int, hit: Hit) -> Iterator[str]:
         newer = shortened_for_stdout(hit.later.content)
         day = day_of(hit.later.observed_at)
         yield f"    an older value than {clean(hit.later.id)}, {day}, gives: {newer}"
+    if hit.contradicts is not None:
+        rival = shortened_for_stdout(hit.contradicts.content)
+        day = day_of(hit.contradicts.observed_at)
+        yield f"    contradicts {clean(hit.contradicts.id)}, {day}: {rival}"
 
 
 def _nth(number: int) -> str:

@@ -6,21 +6,25 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from slowwave.consolidation.recall.search import Hit
+    from slowwave.store.records import Memory
 
 
 def findings_as_json(hit: Hit) -> dict[str, Any]:
     """Return what the search found out about a memory."""
-    newer = hit.later and {
-        "id": hit.later.id,
-        "content": hit.later.content,
-        "observed_at": hit.later.observed_at,
-    }
+    newer, contradicts = map(_named, (hit.later, hit.contradicts))
     return {
         "relevance": round(hit.relevance, 4),
         "sources": list(hit.sources),
         "shared": hit.is_shared,
         "newer": newer,
         "later": newer and newer["id"],
+        "contradicts": contradicts,
         # Read by scripts; nothing is guessed any longer.
         "perhaps_later": None,
     }
+
+
+def _named(memory: Memory | None) -> dict[str, str] | None:
+    if memory is None:
+        return None
+    return {"id": memory.id, "content": memory.content, "observed_at": memory.observed_at}

@@ -152,6 +152,8 @@ def _of_memory(hit: Hit) -> BlockLine:
     if hit.later is not None:
         remark += f", {memory.observed_at[:10]}, an older value"
         newer = f" [newer, {hit.later.observed_at[:10]}, {hit.later.id}] {hit.later.content}"
+    elif hit.contradicts is not None:
+        remark += f", {memory.observed_at[:10]}, contradicts {hit.contradicts.id}"
     return _line(memory, label, f"{label}{remark}", memory.content, newer)
 
 

@@ -22,7 +22,7 @@ from slowwave.store.memories import read_recallable, read_restorable, select_ten
 from slowwave.store.memory_filter import Filter
 from slowwave.store.records import LAYERS, Memory
 from slowwave.store.shared_tenant import shared_tenants
-from slowwave.store.shown_to_model import Dispute, read_disputes
+from slowwave.store.shown_to_model import Dispute, read_disputes, read_settled
 from slowwave.store.vectors import read_vectors
 from slowwave.store.word_index import WordIndex
 
@@ -38,6 +38,8 @@ class Recallable:
     vectors: TextVectors
     # The conflicts that a model named.
     disputes: tuple[Dispute, ...] = ()
+    # The pairs of texts, by hash, that a person found both right.
+    settled: frozenset[frozenset[str]] = frozenset()
     # The tenant of shared knowledge, if anything was ever shared.
     shared: tuple[str, ...] = ()
 
@@ -63,6 +65,7 @@ def read_recallable_of(
                 (vector for tenant in tenants for vector in read_vectors(file, model, tenant)),
             ),
             tuple(dispute for tenant in tenants for dispute in read_disputes(file, tenant)),
+            frozenset(pair for tenant in tenants for pair in read_settled(file, tenant)),
             shared,
         )
 
@@ -117,6 +120,7 @@ class RecallIndex:
         # Whether each memory is shared knowledge, shape (n,).
         shared = [memory.tenant in recallable.shared for memory in recallable.memories]
         self.is_shared = np.array(shared, dtype=bool)
+        self.settled = recallable.settled
         self._disputes = recallable.disputes
         self._edges = recallable.edges
         self._current: tuple[str, str, NDArray[np.intp], Mapping[str, Memory]] | None = None

@@ -26,6 +26,7 @@ from slowwave.store.records import MAX_CHARACTERS, Memory
 
 from .index import RecallIndex
 from .keys import NOWHERE
+from .similar import find_contradictions
 
 # Diverse and recent hits are chosen from this many times the limit.
 _POOL = 5
@@ -69,6 +70,8 @@ class Hit:
     sources: tuple[str, ...]
     # The memory with the newer value of the same property, by a decision of a run or a person.
     later: Memory | None = None
+    # The later hit that it contradicts, although nobody decided which of them is right.
+    contradicts: Memory | None = None
     # Whether it is shared knowledge, not the tenant's own.
     is_shared: bool = False
 
@@ -88,7 +91,10 @@ def search(index: RecallIndex, query: SearchQuery, now: str) -> Hits:
     # The newer value may rank lower than the outdated one.
     more = replace(query, limit=max(query.limit, _COMPARED))
     found = ranked(index, more, now)
-    hits = Hits(demote_outdated(relevant(found, query.min_relevance))[: query.limit])
+    best = demote_outdated(relevant(found, query.min_relevance))[: query.limit]
+    undecided = [hit.memory for hit in best if hit.later is None]
+    rivals = find_contradictions(undecided, index.words, index.settled)
+    hits = Hits(replace(hit, contradicts=rivals.get(hit.memory.id)) for hit in best)
     hits.words_only = index.words_only
     return hits
 

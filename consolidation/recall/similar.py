@@ -1,20 +1,25 @@
-"""Which active memories repeat a new text, or contradict it: found by words, without a model.
+"""Which active memories repeat a new text, or contradict it or each other: found without a model.
 
 A text with no memory of enough of the same words costs neither reading nor a network.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
+from itertools import combinations
 from typing import Literal
 
 from slowwave.consolidation.text.tokens import tokenise
-from slowwave.consolidation.thresholds import MAX_NEAR, SHARED_WORDS_ANCHORED
+from slowwave.consolidation.thresholds import COMMON_WORD, MAX_NEAR, SHARED_WORDS_ANCHORED
 from slowwave.store.file import MemoryFile
 from slowwave.store.memories import read_active
 from slowwave.store.records import Memory
 from slowwave.store.word_index import WordIndex
+
+# The number of memories that are compared with each other.
+_MAX_COMPARED = 100
 
 
 @dataclass(frozen=True)
@@ -37,6 +42,44 @@ def find_similar(file: MemoryFile, tenant: str, text: str, now: str) -> list[Sim
     rest = [memory for memory in near[:MAX_NEAR] if memory.id not in found]
     found |= {each.memory.id: each for each in _duplicates(rest, text)}
     return [found[memory.id] for memory in near if memory.id in found]
+
+
+def find_contradictions(
+    memories: Sequence[Memory], index: WordIndex, settled: Container[frozenset[str]]
+) -> dict[str, Memory]:
+    """Return for the earlier memory of each contradiction the later one, by id.
+
+    They are those that `slowwave conflicts` lists without a model. index: of all memories. settled:
+    pairs of texts, by hash, that a person found both right.
+    """
+    found: dict[str, Memory] = {}
+    for pair in _pairs(memories[:_MAX_COMPARED], index):
+        # Imported late: it loads dictionaries.
+        from slowwave.consolidation.planning.conflicts import find_conflicts
+        from slowwave.consolidation.snapshot.cache import Cache
+
+        by_id = {memory.id: memory for memory in pair}
+        for conflict in find_conflicts(pair, (), settled, Cache()):
+            earlier, later = conflict.sources
+            found.setdefault(earlier, by_id[later])
+    return found
+
+
+def _pairs(memories: Sequence[Memory], index: WordIndex) -> Iterator[tuple[Memory, Memory]]:
+    """Yield the active pairs of a tenant that share enough words, one of them not too common."""
+    active = [
+        (memory, set(_words(memory.content))) for memory in memories if memory.status == "active"
+    ]
+
+    @cache
+    def is_common(word: str) -> bool:
+        return len(index.count_words([word])) > COMMON_WORD
+
+    for (left, here), (right, there) in combinations(active, 2):
+        shared, shorter = here & there, min(len(here), len(there))
+        is_near = left.tenant == right.tenant and len(shared) >= SHARED_WORDS_ANCHORED * shorter
+        if is_near and not all(map(is_common, shared)):
+            yield left, right
 
 
 def _near(memories: Sequence[Memory], text: str) -> list[Memory]:

@@ -120,6 +120,22 @@ def test_an_outdated_value_is_shown_with_the_newer_one(memory_file: Path, cli: C
     assert (hit["later"], hit["newer"]["content"]) == ("m-01", TEXTS[1])
 
 
+def test_a_contradiction_is_shown_until_a_person_finds_both_right(
+    memory_file: Path, cli: Cli
+) -> None:
+    ports = [f"The staging database listens on port {port}." for port in (5432, 5433)]
+    fill(memory_file, told(ports, "m"))
+    assert f"contradicts m-01, 2026-02-02: {ports[1]}" in cli("recall", memory_file, ports[0]).out
+    first, _ = cli("recall", memory_file, ports[0], "--json").json["hits"]
+    assert (first["memory"]["id"], first["contradicts"]["id"], first["later"]) == (
+        *("m-00", "m-01"),
+        None,
+    )
+    (listed,) = cli("conflicts", memory_file, "--json").json["conflicts"]
+    assert cli("conflicts", "resolve", memory_file, listed["id"], "--both").code == 0
+    assert "contradicts" not in cli("recall", memory_file, ports[0]).out
+
+
 def test_where_the_embedder_cannot_be_loaded_words_answer_and_that_is_said(
     memory_file: Path, cli: Cli
 ) -> None:

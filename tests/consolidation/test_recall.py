@@ -114,6 +114,27 @@ def test_a_listed_conflict_is_named_even_if_the_newer_value_is_not_among_the_hit
     )
 
 
+PORTS = ["The staging database listens on port 5432.", "The staging database listens on port 5433."]
+
+
+def test_two_hits_that_are_listed_as_contradictory_without_a_model_say_so_and_keep_their_ranks(
+    memory_file: Path, find: Find, block: Callable[..., ContextBlock]
+) -> None:
+    fill(memory_file, told([*PORTS, *OTHERS], "m"))
+    first, second = find(PORTS[0])[:2]
+    assert (first.memory.id, first.contradicts, first.later) == ("m-00", second.memory, None)
+    assert second.contradicts is None
+    assert f"2026-02-01, contradicts m-01] {PORTS[0]}" in block(PORTS[0]).text
+    assert [hit.contradicts for hit in find(PORTS[0], filter=Filter(sessions=("m-0",)))] == [None]
+
+
+def test_lines_of_a_log_are_not_said_to_contradict_each_other(
+    memory_file: Path, find: Find
+) -> None:
+    fill(memory_file, [PORTS[0].replace("5432", str(5400 + at)) for at in range(70)])
+    assert [hit.contradicts for hit in find(PORTS[0])] == [None] * 10
+
+
 @pytest.fixture
 def updated(memory_file: Path) -> Path:
     """Provide a file in which a run updated a value, and left the source that is pinned active."""
