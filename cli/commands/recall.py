@@ -90,7 +90,7 @@ def recall(
             min=0,
             max=1,
             help="Find nothing if no memory is this relevant, and leave out what is less than a "
-            "third as relevant. 0 for all.",
+            "third as relevant as the best. 0 for all.",
         ),
     ] = MIN_RELEVANCE,
     diverse: Annotated[
