@@ -159,7 +159,7 @@ def _refuse_purge(run: Run) -> None:
     if FORGOTTEN in run.options:
         raise StoreError(
             f"Run {run.id} forgot memories, which cannot be undone.",
-            "Earlier runs can be undone by their ids: 'slowwave log' lists them.",
+            "Earlier runs can be undone by their ids: 'slowwave log FILE' lists them.",
         )
     if _is_purge(run):
         raise StoreError(
