@@ -34,6 +34,7 @@ from slowwave.consolidation.proposals import Usage
 from slowwave.consolidation.running.outcome import Outcome
 from slowwave.consolidation.vectors.embedder import Embedder, SentenceEmbedder
 from slowwave.consolidation.writing.writer import Writer
+from slowwave.store.file import open_reading
 from slowwave.store.records import timestamp
 
 from .bench import Json
@@ -135,11 +136,13 @@ def active(path: Path) -> list[Stored]:
 
 def life_of(path: Path, before: Sequence[Stored], gold: Json) -> Life:
     """Read what a night made of a file. before: what was active; gold: in the form of its file."""
+    with open_reading(path) as file:
+        conflicts = current_conflicts(file, (), timestamp(NOW))
     return Life(
         before=before,
         after=_stored(path),
         edges=_edges(path),
-        conflicts=[conflict.sources for conflict in current_conflicts(path, (), timestamp(NOW))],
+        conflicts=[conflict.sources for conflict in conflicts],
         gold=gold_of(gold, {item.id: item.content for item in before}),
     )
 

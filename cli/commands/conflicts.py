@@ -46,11 +46,13 @@ def list_conflicts(
     Only pairs in which neither memory clearly replaces the other.
     """
     from slowwave.consolidation.planning.conflicts import current_conflicts
+    from slowwave.store.file import open_reading
 
     output = Output(json, quiet)
     with place.reading() as memory_file:
         now = timestamp(datetime.now(UTC))
-        found = current_conflicts(memory_file, tuple(tenant or ()), now)
+        with open_reading(memory_file) as opened:
+            found = current_conflicts(opened, tuple(tenant or ()), now)
         result = {"command": "conflicts", "file": str(file)}
         output.result({**result, "conflicts": conflicts_as_json(found)})
         text = conflicts_as_text(found, memory_file) if found else clean(f"{file}: no conflicts.")
@@ -90,13 +92,15 @@ def resolve(
         raise typer.BadParameter("Pass --keep MEMORY, or --both: one of them.")
 
     def do(opened: MemoryFile) -> Correction:
-        from slowwave.consolidation.planning.conflicts import conflicts_in
+        from slowwave.consolidation.planning.conflicts import current_conflicts
         from slowwave.consolidation.proposals import group_conflicts
         from slowwave.consolidation.running.corrections import Corrector
         from slowwave.store.memories import find_id
 
         now = datetime.now(UTC)
-        group = _named(group_conflicts(conflicts_in(opened, (), timestamp(now))), conflict, place)
+        group = _named(
+            group_conflicts(current_conflicts(opened, (), timestamp(now))), conflict, place
+        )
         corrector = Corrector(opened, now)
         if keep is None:
             return corrector.allow([pair.sources for pair in group.conflicts])

@@ -90,7 +90,7 @@ def recall(
             min=0,
             max=1,
             help="Find nothing if no memory is this relevant, and leave out what is less than a "
-            "third as relevant. 0 for all.",
+            "third as relevant as the best. 0 for all.",
         ),
     ] = MIN_RELEVANCE,
     diverse: Annotated[
@@ -277,10 +277,13 @@ def _show_block(block: ContextBlock, form: _BlockFormat, output: Output) -> None
         output.show(jsonlib.dumps(_block_as_json(block)["lines"], ensure_ascii=False))
     elif form == "messages":
         output.show(jsonlib.dumps(block.messages, ensure_ascii=False))
-    elif not block.text:
-        output.note("No memory fits into that number of tokens, or there is none.")
-    else:
+    elif block.text:
         output.show("\n".join(map(clean, block.text.split("\n"))))
+    elif block.unfitting:
+        found = counted(block.unfitting, "memory", "memories")
+        output.note(f"Found {found}, but nothing that fits into the budget: raise --budget.")
+    elif not block.suspicious:
+        output.note("No memory was found for the question.")
 
 
 def _show_archived(

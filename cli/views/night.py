@@ -174,8 +174,11 @@ def with_current_conflicts(night: NightView, path: Path, now: str) -> NightView:
     if (night.after or {}).get("active", 0) > _MAX_COMPARED:
         return night
     from slowwave.consolidation.planning.conflicts import current_conflicts
+    from slowwave.store.file import open_reading
 
-    return replace(night, conflicts=view_pairs(current_conflicts(path, (), now), path, MAX_PAIRS))
+    with open_reading(path) as file:
+        found = current_conflicts(file, (), now)
+    return replace(night, conflicts=view_pairs(found, path, MAX_PAIRS))
 
 
 def _counts(recorded: Any) -> dict[str, Any] | None:

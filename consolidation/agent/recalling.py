@@ -45,8 +45,9 @@ class RecallOptions(TypedDict, total=False):
     recency: float | None
     # Demote hits that repeat better ones.
     diverse: bool
-    # Without a hit this relevant, 0 to 1, nothing is found; hits less than a third as relevant are
-    # left out. By default `slowwave.consolidation.thresholds.MIN_RELEVANCE`.
+    # Without a hit this relevant, 0 to 1, nothing is found; hits less than a third as relevant as
+    # the best are left out; 0 for all. By default
+    # `slowwave.consolidation.thresholds.MIN_RELEVANCE`.
     min_relevance: float
     # Whether to search shared knowledge, too; by default, yes.
     shared: bool

@@ -99,7 +99,7 @@ class Trials:
                 raise QuestionsError(
                     f"No memory in {path} answers any of the questions: "
                     f"the evidence of all {len(asked)} is missing.",
-                    "Nothing was changed. Evidence is the ids of memories: see 'slowwave list'.",
+                    "Nothing was changed. Evidence is ids of memories: see 'slowwave list FILE'.",
                 )
             self.before = self._searched(index)
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Container, Iterable, Iterator, Sequence
+from operator import attrgetter
 
 from slowwave.consolidation.comparison.rivals import find_rivalry
 from slowwave.consolidation.facts.reading import read
@@ -12,32 +12,23 @@ from slowwave.consolidation.snapshot.cache import Cache
 from slowwave.consolidation.snapshot.features import features_of
 from slowwave.consolidation.snapshot.snapshot import read_sound
 from slowwave.consolidation.thresholds import COMMON_WORD, RIVAL_MATTER
-from slowwave.store.file import MemoryFile, open_reading
+from slowwave.store.file import MemoryFile
 from slowwave.store.memories import select_tenants
 from slowwave.store.records import Memory
 from slowwave.store.shown_to_model import Dispute, read_disputes, read_settled
 
 
-def current_conflicts(path: Path, chosen: Sequence[str], now: str) -> list[Conflict]:
-    """Return the conflicts of the tenants named, or of all, shortest first. Raises `StoreError`.
-
-    The file is only read, and needs no vectors.
-    """
-    with open_reading(path) as file:
-        return conflicts_in(file, chosen, now)
-
-
-def conflicts_in(file: MemoryFile, chosen: Sequence[str], now: str) -> list[Conflict]:
-    """Return the conflicts of an open file, as `current_conflicts` does."""
+def current_conflicts(file: MemoryFile, chosen: Sequence[str], now: str) -> list[Conflict]:
+    """Return the conflicts of the tenants named, or of all, shortest first. Raises `StoreError`."""
     found: list[Conflict] = []
-    lengths: dict[str, int] = {}
+    every: list[Memory] = []
     for tenant in select_tenants(file, chosen):
         observed, derived, _ = read_sound(file, tenant, now)
         active = [memory for memory in (*observed, *derived) if memory.status == "active"]
         settled = read_settled(file, tenant)
         found += find_conflicts(active, read_disputes(file, tenant), settled, Cache())
-        lengths |= {memory.id: len(memory.content) for memory in active}
-    return _shortest_first(found, lengths)
+        every += active
+    return _shortest_first(found, every)
 
 
 def find_conflicts(
@@ -53,11 +44,12 @@ def find_conflicts(
     counts; memories that give orders or are dense are in no conflict.
     """
     by_hash: dict[str, Memory] = {}
-    for memory in sorted(memories, key=_when):
+    when = attrgetter("observed_at", "id")
+    for memory in sorted(memories, key=when):
         by_hash.setdefault(memory.content_hash, memory)
     found: dict[frozenset[str], Conflict] = {}
     for pair in _alike(by_hash.values(), cache):
-        earlier, later = sorted(pair, key=_when)
+        earlier, later = sorted(pair, key=when)
         if frozenset((earlier.content_hash, later.content_hash)) in settled:
             continue
         rivalry = find_rivalry(read(earlier.content), read(later.content))
@@ -70,9 +62,7 @@ def find_conflicts(
             ids, texts = (earlier.id, later.id), (earlier.content, later.content)
             conflict = Conflict(ids, dispute.tenant, "statement", texts, dispute.why)
             found.setdefault(frozenset(ids), conflict)
-    return _shortest_first(
-        found.values(), {memory.id: len(memory.content) for memory in by_hash.values()}
-    )
+    return _shortest_first(found.values(), by_hash.values())
 
 
 def _alike(memories: Iterable[Memory], cache: Cache) -> Iterator[tuple[Memory, Memory]]:
@@ -103,11 +93,8 @@ def _alike(memories: Iterable[Memory], cache: Cache) -> Iterator[tuple[Memory, M
                 yield memory, candidate
 
 
-def _when(memory: Memory) -> tuple[str, str]:
-    return memory.observed_at, memory.id
-
-
-def _shortest_first(conflicts: Iterable[Conflict], lengths: Mapping[str, int]) -> list[Conflict]:
+def _shortest_first(conflicts: Iterable[Conflict], memories: Iterable[Memory]) -> list[Conflict]:
+    lengths = {memory.id: len(memory.content) for memory in memories}
     return sorted(
         conflicts,
         key=lambda found: (sum(lengths[memory] for memory in found.sources), found.sources),

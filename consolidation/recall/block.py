@@ -59,6 +59,8 @@ class ContextBlock:
     tokens: int
     # The ids of memories that were left out because they give orders to their reader.
     suspicious: tuple[str, ...] = ()
+    # How many lines do not fit into the budget.
+    unfitting: int = 0
     # Why only words were searched; None if vectors were, too.
     words_only: str | None = None
 
@@ -113,8 +115,10 @@ def compose_block(
     # Stable: of equal scores the better hit stays first.
     lines.sort(key=lambda line: -line.score)
     left = block.budget - tokens_of("\n".join([_OPENS, _HEAD, _CLOSES]))
-    fitting = tuple(_fitting(_without_repeats(lines), left))
-    whole = ContextBlock(fitting, 0, tuple(orders), index.words_only)
+    lines = list(_without_repeats(lines))
+    fitting = tuple(_fitting(lines, left))
+    unfitting = len(lines) - len(fitting)
+    whole = ContextBlock(fitting, 0, tuple(orders), unfitting, index.words_only)
     return replace(whole, tokens=tokens_of(whole.text))
 
 

@@ -47,7 +47,7 @@ class SearchQuery:
     recency: float | None = None
     # Whether to demote hits that repeat better ones.
     diverse: bool = False
-    # The relevance that the best hit must have, and each hit a third of it; 0 returns every memory.
+    # The relevance that the best hit must have, and each hit a third of the best; 0 returns all.
     min_relevance: float = MIN_RELEVANCE
 
 
@@ -100,7 +100,7 @@ def search(index: RecallIndex, query: SearchQuery, now: str) -> Hits:
 
 
 def relevant(hits: Sequence[Hit], least: float) -> Sequence[Hit]:
-    """Return no hits if none is that relevant, else those a third as relevant; 0 for all.
+    """Return no hits if none is that relevant, else those a third as relevant as the best; 0: all.
 
     A cosine that is a quarter higher suffices: the words of a memory may all be others.
     """
@@ -108,7 +108,8 @@ def relevant(hits: Sequence[Hit], least: float) -> Sequence[Hit]:
         return hits
     if not any(hit.relevance >= least or 4 * hit.cosine >= 5 * least for hit in hits):
         return ()
-    return [hit for hit in hits if 3 * hit.relevance >= least]
+    best = max(hit.relevance for hit in hits)
+    return [hit for hit in hits if 3 * hit.relevance >= best]
 
 
 def demote_outdated(hits: Sequence[Hit]) -> list[Hit]:

@@ -172,7 +172,7 @@ class Corrector:
             if self.by == "agent" and memory.protected:
                 raise StoreError(
                     f"Memory {memory.id} is human, pinned or core: an agent may not change it.",
-                    "Nothing was changed. Ask a person: 'slowwave correct FILE MEMORY' can.",
+                    "Nothing was changed. 'slowwave correct FILE MEMORY' may change it.",
                 )
 
     def _new_memory(self, wrong: Sequence[Memory], text: str) -> Memory:

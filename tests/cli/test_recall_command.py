@@ -107,6 +107,10 @@ def test_a_block_is_text_lines_or_a_message_or_empty_if_nothing_fits(
     assert cli(*block, "--json").json["block"]["text"] == text.rstrip("\n")
     too_small = cli(*block, "--budget", "10")
     assert (too_small.code, too_small.out) == (0, "")
+    assert "2 memories, but nothing that fits into the budget" in too_small.err
+    nothing = cli("recall", filled, "how tall is the Eiffel tower", "--block")
+    assert (nothing.code, nothing.out) == (0, "")
+    assert "No memory was found for the question." in nothing.err
 
 
 def test_an_outdated_value_is_shown_with_the_newer_one(memory_file: Path, cli: Cli) -> None:

@@ -19,7 +19,7 @@ from slowwave.consolidation.planning.conflicts import current_conflicts
 from slowwave.consolidation.running.corrections import Correction, Corrector
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.errors import StoreError
-from slowwave.store.file import create_file, open_writing
+from slowwave.store.file import create_file, open_reading, open_writing
 from slowwave.store.records import timestamp
 from slowwave.store.undo.undo import undo_runs
 
@@ -149,7 +149,8 @@ def test_a_settled_conflict_is_not_listed_again_by_rules_or_by_a_model(
     )
 
     def listed() -> set[tuple[str, str]]:
-        return {each.sources for each in current_conflicts(memory_file, (), timestamp(NOW))}
+        with open_reading(memory_file) as file:
+            return {each.sources for each in current_conflicts(file, (), timestamp(NOW))}
 
     with a_writer(naming) as writer:
         night(memory_file, embedder, writer=writer)

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from slowwave.consolidation.recall.block import BlockOptions, ContextBlock, compose_block
 from slowwave.consolidation.recall.index import RecallIndex, read_recallable_of
 from slowwave.consolidation.recall.search import Hit, SearchQuery, search, words_of
+from slowwave.consolidation.thresholds import MIN_RELEVANCE
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbedder
 from slowwave.store.file import open_writing
 from slowwave.store.memory_filter import Filter
@@ -347,6 +348,16 @@ def test_an_unrelated_question_gets_nothing_and_a_related_one_its_answer(
     assert [line.content for line in lines] == ["Answer in Dutch."]
     answers = search(found, SearchQuery("how do I deploy billing?"), now)
     assert answers[0].memory.content == DEPLOYS[0]
+
+
+def test_hits_far_less_relevant_than_the_best_are_left_out(memory_file: Path, find: Find) -> None:
+    fill(memory_file, [*BACKUPS, "The wiki of the canteen has a page of soups.", *DEPLOYS])
+    found = find(BACKUPS[0], min_relevance=MIN_RELEVANCE)
+    best, *rest = (hit.relevance for hit in find(BACKUPS[0]))
+    assert min(rest) < best / 3
+    assert [hit.relevance for hit in found] == [
+        relevance for relevance in (best, *rest) if relevance >= best / 3
+    ]
 
 
 class Unreachable:

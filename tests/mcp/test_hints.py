@@ -76,6 +76,11 @@ def test_each_tool_that_a_wording_names_is_offered() -> None:
             "has their rows.",
             "trace shows the texts of purged memories; a backup has their rows.",
         ),
+        (
+            "Nothing was changed. 'slowwave correct FILE MEMORY' may change it.",
+            "Nothing was changed. Ask the person who runs this server: 'slowwave correct FILE "
+            "MEMORY' may change it.",
+        ),
         ("", ""),
     ],
 )

@@ -14,7 +14,9 @@ from nights import NOW, fill, night, told
 from slowwave.consolidation.comparison.rivals import find_rivalry
 from slowwave.consolidation.facts.reading import read
 from slowwave.consolidation.planning.conflicts import current_conflicts
+from slowwave.consolidation.proposals import Conflict
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
+from slowwave.store.file import open_reading
 from slowwave.store.records import timestamp
 
 
@@ -63,6 +65,12 @@ def test_two_numbers_of_one_thing_are_a_conflict_and_one_number_is_none(
     assert slot(*texts) == (None if here == there else "number")
 
 
+def listed(path: Path) -> list[Conflict]:
+    """Return the conflicts of a file."""
+    with open_reading(path) as file:
+        return current_conflicts(file, (), timestamp(NOW))
+
+
 def test_conflicts_are_listed_shortest_first_with_the_earlier_value_first(
     memory_file: Path,
 ) -> None:
@@ -70,7 +78,7 @@ def test_conflicts_are_listed_shortest_first_with_the_earlier_value_first(
     texts = [long.format(5), "The rent of the flat is 900 euros.", long.format(8),
              "The rent of the flat is 950 euros."]  # fmt: skip
     fill(memory_file, told(texts, "m"))
-    found = current_conflicts(memory_file, (), timestamp(NOW))
+    found = listed(memory_file)
     assert [(conflict.sources, conflict.values) for conflict in found] == [
         (("m-01", "m-03"), ("900 euros", "950 euros")),
         (("m-00", "m-02"), ("5 GB", "8 GB")),
@@ -79,7 +87,7 @@ def test_conflicts_are_listed_shortest_first_with_the_earlier_value_first(
 
 def test_lines_of_a_log_are_no_conflicts(memory_file: Path) -> None:
     fill(memory_file, [f"The request took {number} ms." for number in range(1, 80)])
-    assert current_conflicts(memory_file, (), timestamp(NOW)) == []
+    assert listed(memory_file) == []
 
 
 def test_a_night_lists_no_conflict_of_what_it_supersedes(
@@ -89,7 +97,7 @@ def test_a_night_lists_no_conflict_of_what_it_supersedes(
     fill(memory_file, told(rents, "m"))
     outcome = night(memory_file, embedder)
     assert [conflict.sources for conflict in outcome.plan.conflicts] == [("m-00", "m-02")]
-    listed = current_conflicts(memory_file, (), timestamp(NOW))
-    assert [conflict.sources for conflict in listed] == [("m-00", "m-02")]
-    lengths = [sum(map(len, conflict.values)) for conflict in listed]
+    current = listed(memory_file)
+    assert [conflict.sources for conflict in current] == [("m-00", "m-02")]
+    lengths = [sum(map(len, conflict.values)) for conflict in current]
     assert all(first <= second for first, second in pairwise(lengths))
