@@ -140,12 +140,18 @@ def test_a_long_hostile_message_is_searched_in_linear_time() -> None:
         kinds_of_secrets(text)
 
 
-def test_who_adds_a_secret_is_told_its_kind_and_it_is_stored(memory_file: Path, cli: Cli) -> None:
+def test_who_adds_a_secret_or_corrects_to_one_is_told_its_kind(memory_file: Path, cli: Cli) -> None:
     ended = cli("add", memory_file, f"Push with {KEY}.", "--json")
     assert (ended.code, ended.json["secrets"]) == (0, ["GitHub Token"])
     assert "GitHub Token" in ended.err
     assert KEY not in ended.err
     assert contents(memory_file) == [f"Push with {KEY}."]
+
+    corrected = cli("correct", memory_file, ended.json["id"], "--text", f"Use {KEY}.", "--json")
+    assert (corrected.code, corrected.json["secrets"]) == (0, ["GitHub Token"])
+    assert "GitHub Token" in corrected.err
+    retracted = cli("correct", memory_file, corrected.json["memory"]["id"], "--retract", "--json")
+    assert retracted.json["secrets"] == []
 
 
 def test_a_title_of_an_export_is_masked(tmp_path: Path, cli: Cli) -> None:
