@@ -267,7 +267,7 @@ def test_the_program_in_the_documentation_runs(
     [
         ({"role": "bot", "content": "Hello."}, "Invalid enum value 'bot'"),
         ({"role": "user"}, "missing required field `content`"),
-        ({"role": "user", "content": [{"type": "text", "text": 7}]}, "7 where its text"),
+        ({"role": "user", "content": [{"type": "text", "text": 7}]}, "a number where its text"),
         ({"role": "user", "content": "Hi.", "at": "noon"}, "'noon' is not a time"),
         ("Hello.", "Expected `object`"),
     ],
