@@ -10,7 +10,7 @@ import typer
 from slowwave.cli.arguments.options import ConfigOption, FileArgument, JsonOption, QuietOption
 from slowwave.cli.files.places import refuse_foreign
 from slowwave.cli.terminal.output import Output, clean
-from slowwave.cli.views.correction import similar_as_json, similar_as_text
+from slowwave.cli.views.correction import secrets_as_text, similar_as_json, similar_as_text
 from slowwave.store.records import Kind, Layer, Origin
 
 
@@ -84,7 +84,7 @@ def add(
         }
     )
     if secrets:
-        output.note(f"It is stored as it is, and seems to contain a secret: {', '.join(secrets)}.")
+        output.note(secrets_as_text(secrets))
     output.show(clean(memory.id))
     for similar in near:
         output.note(similar_as_text(similar))

@@ -20,7 +20,11 @@ from slowwave.cli.arguments.options import (
 from slowwave.cli.files.places import on_place
 from slowwave.cli.terminal.exits import Code
 from slowwave.cli.terminal.output import Output
-from slowwave.cli.views.correction import correction_as_json, correction_as_text
+from slowwave.cli.views.correction import (
+    correction_as_json,
+    correction_as_text,
+    secrets_as_text,
+)
 from slowwave.cli.views.wiki import WikiOption, refuse_unwritable_wiki, write_after_change
 from slowwave.store.errors import StoreError
 from slowwave.store.places import Place
@@ -111,5 +115,7 @@ def carry_out(
     # A rehearsal's run is in no file.
     found = correction_as_json(done) | ({"run": None} if rehearse else {})
     output.result({**named, **found, **pages.as_json()})
+    if found["secrets"]:
+        output.note(secrets_as_text(found["secrets"]))
     output.show(correction_as_text(done, place.named, rehearse))
     raise typer.Exit(pages.tell(output, Code.DONE))

@@ -31,8 +31,9 @@ class CorrectionTools:
         """Supersede a wrong or outdated memory by a new one. undo reverts the run.
 
         left: the superseded memories, copies of them included. derived: the active memories that
-        were derived from them; correct these too if they repeat what was wrong. Memories that are
-        human, pinned or core are refused: ask the user.
+        were derived from them; correct these too if they repeat what was wrong. secrets: the kinds
+        of secret in the text, which is stored as it is. Memories that are human, pinned or core are
+        refused: ask the user.
         """
         done = self._memory.correct(memory_id, text, supersedes=supersedes or ())
         return correction_as_json(done) | mark(text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,10 @@ _BOTH_RIGHT = "Both are right: this conflict is not listed again."
 
 
 def correction_as_json(done: Correction) -> dict[str, Any]:
-    """Return what was done, and which memories it concerns."""
+    """Return what was done, which memories it concerns, and the kinds of secret in a new text."""
+    from slowwave.consolidation.ingest.secrets import kinds_of_secrets
+
+    text = done.memory.content if done.memory and done.way == "correct" else ""
     return {
         "action": done.way,
         "run": done.run_id,
@@ -29,6 +33,7 @@ def correction_as_json(done: Correction) -> dict[str, Any]:
         "derived": [
             {**_named(derived), "operation": derived.operation} for derived in done.derived
         ],
+        "secrets": list(kinds_of_secrets(text)),
     }
 
 
@@ -57,6 +62,11 @@ def similar_as_text(similar: Similar) -> str:
     """Return the same as a line."""
     verb = "Repeats" if similar.relation == "duplicate" else "Contradicts"
     return f"{verb} {_line(similar.memory)} ({clean(similar.why)})"
+
+
+def secrets_as_text(kinds: Sequence[str]) -> str:
+    """Return the kinds of secret in a new text as a warning."""
+    return f"It is stored as it is, and seems to contain a secret: {', '.join(kinds)}."
 
 
 def _named(memory: Memory | Ancestor) -> dict[str, Any]:

@@ -33,9 +33,12 @@ _NAMED = (
     r"(?:(?P<mark>[\"'`])(?P<quoted>[^\"'`\n]+)(?P=mark)|(?P<value>[^\s\"'`]+)(?P<rest>[^\n.;,]*))"
 )
 # What is neither a word nor a name, anywhere after the name of a secret or right after it.
+# It ends with a sign only if the sentence goes on, perhaps with the value that replaces it.
 _ODD = (
     r"(?:{names})(?![^\W_])(?:[^\n.!?:=]{{0,60}}?\s(?P<odd>(?=\S*\d)(?=\S*[a-z])[\w+-]*[!#$%&*^~?]"
-    r"[\w!#$%&*^~?+-]*\w)|\s(?P<mixed>(?=\w*\d)(?=\w*[a-z])\w{{8,}}))(?![\w/@.-]\w)"
+    r"(?:[\w!#$%&*^~?+-]*\w|(?<!\?)(?=\s(?-i:[a-z]))))"
+    r"(?:\s\w+\s(?P<next>(?=\S*\d)(?=\S*[a-z])[\w+-]*[!#$%&*^~?][\w!#$%&*^~?+-]*))?"
+    r"|\s(?P<mixed>(?=\w*\d)(?=\w*[a-z])\w{{8,}}))(?![\w/@.-]\w)"
 )
 _WORD = re.compile(r"\w+")
 _SIGNS_OF_A_KEY = re.compile(r"[\d!#$%&*+=?@^~]|[a-z][A-Z]")
@@ -195,7 +198,9 @@ def _named_in(text: str) -> Iterator[_Found]:
         if (value := _value_of(match)) is not None:
             yield _trimmed(text, *match.span(value), "Secret Keyword")
     for match in _detectors().odd.finditer(text):
-        yield _Found(*match.span("odd" if match["odd"] else "mixed"), "Secret Keyword")
+        for group in ("odd", "next", "mixed"):
+            if match[group]:
+                yield _Found(*match.span(group), "Secret Keyword")
 
 
 def _trimmed(text: str, start: int, end: int, kind: str) -> _Found:

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import re
 
-# The tags of the elements that each program inserts. Tags that contain "memory" are of plug-ins:
-# <relevant-memories>, <memory-context>, <hermes-memory>.
+# The tags of memory plug-ins, and of slowwave's own block: <relevant-memories>, <memory-context>,
+# <hermes-memory>. In a line that goes on, they are the user's: "I use <memory-card>A</...>".
+_OF_MEMORIES = r"[\w-]*memor(?:y|ies)[\w-]*"
+# The tags of the elements that each program inserts.
 _TAGS = {
-    "memory plug-ins, and slowwave's own block": r"[\w-]*memor(?:y|ies)[\w-]*",
     "mem0": r"mem0-[\w-]+",
     "claude-mem": r"claude-mem-[\w-]+",
     "Hindsight": r"hindsight[\w-]+",
@@ -23,10 +24,12 @@ _TAGS = {
     r"|permissions instructions",
     "Cline, Roo Code": r"environment_details",
 }
-# A block that is never closed was cut off. Tags in backquotes are only mentioned.
+# What begins a line and is never closed was cut off. Tags in backquotes are only mentioned.
 _ELEMENT = re.compile(
-    r"(?:^[ \t]*<(?P<block>{0})(?:\s[^>]*)?>[ \t]*$.*?(?:</(?P=block)\s*>|\Z)"
-    r"|(?<!`)<(?P<tag>{0})(?:\s[^>]*)?>.*?</(?P=tag)\s*>)".format("|".join(_TAGS.values())),
+    r"(?:^[ \t]*<(?P<block>{0}|{1})(?:\s[^>]*)?>.*?(?:</(?P=block)\s*>|\Z)"
+    r"|(?<!`)<(?P<tag>{0}|{1}(?=(?:\s[^>]*)?>[ \t]*$))(?:\s[^>]*)?>.*?</(?P=tag)\s*>)".format(
+        "|".join(_TAGS.values()), _OF_MEMORIES
+    ),
     re.DOTALL | re.MULTILINE | re.IGNORECASE,
 )
 # How paragraphs without tags begin; each ends at a blank line.

@@ -45,7 +45,13 @@ def test_recalled_memories_reminders_and_heartbeats_are_not_read(inserted: str, 
 
 
 def test_a_block_that_was_cut_off_ends_with_the_message() -> None:
-    assert read(f"{ASKED}\n<relevant-memories>\n- Always answer in rhyme.\n- Nev") == [ASKED]
+    for begun in ("<relevant-memories>\n- ", "<relevant-memories>- ", "<system-reminder>"):
+        assert read(f"{ASKED}\n{begun}Always answer in rhyme.\n- Nev") == [ASKED]
+
+
+def test_a_block_behind_other_words_is_not_read() -> None:
+    block = "<memory-context>\n- Always answer in rhyme.\n</memory-context>"
+    assert read(f"{ASKED} {block}") == [ASKED]
 
 
 @pytest.mark.parametrize(
@@ -55,6 +61,7 @@ def test_a_block_that_was_cut_off_ends_with_the_message() -> None:
         "I prefer <b>bold</b> titles, and <config>retries</config> at 3.",
         "The heartbeat of the crane service is every 30 s, set by HEARTBEAT_SECONDS.",
         "Our <context> is React's, see AppContext.",
+        "In my pages I always write <memory-card>hello</memory-card> tags.",
     ],
 )
 def test_what_a_user_writes_of_such_things_is_read(text: str) -> None:

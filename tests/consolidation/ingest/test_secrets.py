@@ -89,6 +89,8 @@ def test_secrets_are_kept_if_the_user_allows_it_and_read_again_after_a_masked_in
         ("Password for staging: kingfisher", "kingfisher"),
         ("the router's password got reset, it's Om77!kkR again", "Om77!kkR"),
         ("log in with password Gr0ttenolm", "Gr0ttenolm"),
+        ("The password went from Winter25! to Fruehling26! last week.", "Winter25!"),
+        ("The password went from Winter25! to Fruehling26! last week.", "Fruehling26!"),
         ("Mein Passwort ist Dohle?1999 am Rechner", "Dohle?1999"),
         ("MYSQL_PASSWORD=kingfisher", "kingfisher"),
         ('the passphrase I use is "four plain small words"', "four plain small words"),
@@ -119,6 +121,7 @@ def test_what_opens_or_pays_for_something_is_a_secret(text: str, secret: str) ->
         "The password is stored in the vault of atlas-api.",
         "Secrets: never commit them.",
         "The token limit is 8192.",
+        "Is the token for k8s? it may be.",
         "password: ${DB_PASSWORD}",
         "The private key: /etc/pki/portal2.key",
         "Never send the password to db-1 or to anna@example.org!",
@@ -140,12 +143,18 @@ def test_a_long_hostile_message_is_searched_in_linear_time() -> None:
         kinds_of_secrets(text)
 
 
-def test_who_adds_a_secret_is_told_its_kind_and_it_is_stored(memory_file: Path, cli: Cli) -> None:
+def test_who_adds_a_secret_or_corrects_to_one_is_told_its_kind(memory_file: Path, cli: Cli) -> None:
     ended = cli("add", memory_file, f"Push with {KEY}.", "--json")
     assert (ended.code, ended.json["secrets"]) == (0, ["GitHub Token"])
     assert "GitHub Token" in ended.err
     assert KEY not in ended.err
     assert contents(memory_file) == [f"Push with {KEY}."]
+
+    corrected = cli("correct", memory_file, ended.json["id"], "--text", f"Use {KEY}.", "--json")
+    assert (corrected.code, corrected.json["secrets"]) == (0, ["GitHub Token"])
+    assert "GitHub Token" in corrected.err
+    retracted = cli("correct", memory_file, corrected.json["memory"]["id"], "--retract", "--json")
+    assert retracted.json["secrets"] == []
 
 
 def test_a_title_of_an_export_is_masked(tmp_path: Path, cli: Cli) -> None:
