@@ -46,8 +46,7 @@ from slowwave.store.shared_tenant import refuse_unpublished
 from slowwave.store.undo.undoable import find_undoable
 
 from .conversing import ConversingMemory
-from .correcting import Correcting
-from .forgetting import Forgetting
+from .correcting import Correcting, Forgetting
 from .proposing import OwnProposal, Proposer, SecondReading, find_pending, find_planned, not_planned
 from .reading import Stats, Trace, read_stats, read_trace
 from .recalling import Recaller, RecallOptions

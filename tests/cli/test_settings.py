@@ -200,12 +200,15 @@ def test_a_config_that_is_named_must_be_there(memory_file: Path, cli: Cli) -> No
 
 
 def options() -> dict[str, TyperOption]:
-    return {
-        parameter.name: parameter
+    """Return all options by name; of two with the same name, one that has a setting."""
+    found = [
+        parameter
         for command in readme.every_command().values()
         for parameter in command.params
         if isinstance(parameter, TyperOption) and parameter.name not in ("help", "config")
-    }
+    ]
+    found.sort(key=lambda option: option.allow_from_autoenv)
+    return {option.name: option for option in found}
 
 
 def test_the_config_file_sets_each_option_but_those_of_a_single_call() -> None:
