@@ -71,7 +71,7 @@ def _budget(before: Budget | None, after: Budget | None) -> Iterator[str]:
     now = f"had {before.used:,}, {after.used:,} now" if changed else f"has {after.used:,}"
     saved = before.tokens - after.tokens
     fewer = f", {abs(saved):,} {'fewer' if saved > 0 else 'more'} than before" if saved else ""
-    lines = [f"Its agent takes {after.most:,} {after.unit}: it {now}."]
+    lines = [f"Its agent loads at most {after.most:,} {after.unit}: it {now}."]
     if after.used > after.most:
         lines.append(f"  ! It does not read the last {after.used - after.most:,}.")
     lines.append(f"Each session loads {after.tokens:,} tokens of it{fewer}.")

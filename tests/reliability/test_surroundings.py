@@ -409,8 +409,8 @@ def test_the_product_unpickles_nothing_evaluates_nothing_and_starts_nothing() ->
                 found += [f"{path.name}: shell" for item in node.keywords if item.arg == "shell"]
     assert len(sources) > 60
     # A child that reads the bytes of what SQLite refuses, so that no descriptor of this process is
-    # closed, and a `cli:` model.
-    programs = ["command_line.py", "opening.py", "programs.py"]
+    # closed; a `cli:` model; and a person's own editor, at a terminal, when they ask for it.
+    programs = ["command_line.py", "opening.py", "programs.py", "review.py"]
     assert sorted(found) == [f"{name}: subprocess" for name in programs]
 
 

@@ -59,7 +59,10 @@ def erase(file: MemoryFile, ids: Sequence[str], eraser: Eraser) -> int:
     )
     # Neighbors are listed by keys, which are hashes of texts, or by lines that quote them.
     neighbors = [
-        (f"$.{side}", key.split(" ")[0]) for (key,) in named for side in ("above", "below")
+        (f"$.{side}", key.split(" ")[0])
+        for (key,) in named
+        if key is not None  # Entries of a text are named by their memories once they left.
+        for side in ("above", "below")
     ]
     conn.executemany(
         "UPDATE images SET image = json_set(image, ?1, (SELECT json_group_array(value) FROM "

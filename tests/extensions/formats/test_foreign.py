@@ -433,7 +433,7 @@ def test_formats_lists_them_and_says_which_one_a_file_is(
 ) -> None:
     name, path = sample
     listed = {format["name"] for format in cli("formats", "--json").json["formats"]}
-    assert listed == {*SAMPLES, *OTHERS}
+    assert listed == {*SAMPLES, *OTHERS, "table"}
     assert [format["name"] for format in cli("formats", path, "--json").json["formats"]] == [name]
     assert "does not have a format" in cli("formats", tmp_path / "nothing").out
 
