@@ -28,7 +28,7 @@ MOST = {
     "listed words": 484,
     "thresholds": 43,
     "lines of the core": 41_845,
-    "lines of extensions": 14_147,
+    "lines of extensions": 14_150,
     # Without --format, --state and --table, which extensions give every command.
     "options of maintain": 19,
     "commands on the first help screen": 15,

@@ -163,10 +163,9 @@ class WindowGroups:
 
     def _may_be_shortened(self, group: Group) -> bool:
         """Whether a group of one memory is a note to shorten, which is done once."""
-        return group.operation in ("merge", "synthesize") and all(
-            self._source[memory_id].is_note and memory_id not in self._window.derived
-            for memory_id in group.ids
-        )
+        if len(group.ids) != 1 or group.operation not in ("merge", "synthesize"):
+            return False
+        return self._source[group.ids[0]].is_note and group.ids[0] not in self._window.derived
 
     def _outcome(self, group: Group, willing: Collection[str]) -> tuple[Operation, str | None]:
         """Return the operation of a group, and the memory that stays or grows.

@@ -324,7 +324,7 @@ def test_an_index_that_a_session_does_not_load_whole_is_named(folder: Path, cli:
     (folder / "MEMORY.md").write_text(lines)
     ended = cli("maintain", folder, "--dry-run")
     size = len(lines.encode())
-    assert f"takes 25,000 bytes: it has {size:,}." in ended.out
+    assert f"loads at most 25,000 bytes: it has {size:,}." in ended.out
     assert f"It does not read the last {size - 25_000:,}." in ended.out
     report = cli("maintain", folder, "--dry-run", "--json").json
     (long,) = [kind for kind in report["untouched"] if "longest lines" in kind["why"]]
