@@ -190,9 +190,7 @@ class Conflict:
     @property
     def disagreement(self) -> str:
         """What differs: both values, unless they are the texts themselves, and why."""
-        values = (
-            "" if self.slot in SLOTS_OF_TEXTS else f"{self.values[0]} against {self.values[1]}; "
-        )
+        values = "" if self.slot in SLOTS_OF_TEXTS else f"{' against '.join(self.values)}; "
         return f"{values}{self.why}"
 
 

@@ -257,7 +257,7 @@ def _report(
     )
     memories, rows = counted(len(done.ids), "memory", "memories"), counted(done.rows, "row", "rows")
     output.show(f"Forgot {memories}, and {rows} about it.")
-    for note in (*_notes(done, found), *_left(left), *_backups(done)):
+    for note in (*_notes(done, found), *_left(left)):
         output.note(clean(note))
     return code
 
@@ -270,14 +270,10 @@ def _notes(done: Forgotten, found: Forgettable) -> Iterator[str]:
         yield f"Related, and still there: {', '.join(known.id for known in found.staying)}"
     for run in done.runs:
         yield f"Run {run} can be undone only without what was forgotten."
+    for backup in done.backups:
+        yield f"A backup may still have it: delete {shlex.quote(str(backup))}, or forget it there."
 
 
 def _left(left: Sequence[str]) -> Iterator[str]:
     for place in left:
         yield f"{place} still has the text, and slowwave does not change it: erase it yourself."
-
-
-def _backups(done: Forgotten) -> Iterator[str]:
-    for backup in done.backups:
-        named = shlex.quote(str(backup))
-        yield f"A backup may still have it: delete {named}, or forget it there, too."

@@ -22,9 +22,7 @@ if TYPE_CHECKING:
     from detect_secrets.plugins.high_entropy_strings import Base64HighEntropyString
 
 # The names of secrets, besides those that the library knows.
-_MORE_NAMES = (
-    *("passphrase", "passcode", "passwort", r"\bpw", "token", "bearer", "access_?key", "(?-i:PIN)"),
-)
+_MORE_NAMES = r"passphrase|passcode|passwort|\bpw|token|bearer|access_?key|(?-i:PIN)"
 # Between a name and its value: "password for the router is", "api_key =", "Bearer". Then a value,
 # either in quotes or up to the next blank.
 _NAMED = (
@@ -84,11 +82,13 @@ def mask_secrets(
         if _SIGNS_OF_A_KEY.search(value := message.text[secret.start : secret.end])
     }
     repeated = _repeated(known)
+    speakers = {message.speaker for message in messages if message.speaker}
+    speaker_of = {speaker: mask_name(speaker, known) for speaker in speakers}
     kinds: dict[int, tuple[str, ...]] = {}
     masked = []
     for place, (message, secrets) in enumerate(zip(messages, found, strict=True), start=1):
         text, named = _masked(message.text, [*secrets, *repeated(message.text)])
-        speaker = message.speaker and mask_name(message.speaker, known)
+        speaker = message.speaker and speaker_of[message.speaker]
         masked.append(replace(message, text=text, speaker=speaker))
         if named:
             kinds[place] = named
@@ -272,7 +272,7 @@ def _detectors() -> _Detectors:
         if issubclass(plugin, RegexBasedDetector) and plugin is not IPPublicDetector
         for pattern in plugin.denylist
     ]
-    names = "|".join((*DENYLIST, *_MORE_NAMES)).replace("_?", "[ _-]?")
+    names = "|".join((*DENYLIST, _MORE_NAMES)).replace("_?", "[ _-]?")
     randomness = Base64HighEntropyString()
     return _Detectors(
         tuple(patterns),

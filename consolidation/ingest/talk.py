@@ -87,31 +87,35 @@ def keep(
     so that a call can be repeated. secrets: those of earlier messages, for `mask_secrets`. Raises
     `StoreError` if nothing was kept.
     """
-    secrets = {} if secrets is None else secrets
-    passed = conversation_of(messages, name)
+    conversation_of(messages, name)
+    # Nothing but the call tells when a message without a time was said.
+    keyed = [
+        (str(each.get("id")), message)
+        for each in messages
+        for message in conversation_of([{"at": timestamp(now), **each}], name).messages
+    ]
+    conversation = Conversation(name, tuple(message for _, message in keyed), name, FORMAT)
+    secrets, kinds = {} if secrets is None else secrets, dict[int, tuple[str, ...]]()
+    # Also those in messages that are skipped below, and before agents wait for the file.
     if not options.allow_secrets:
-        # Also those in messages that are skipped below.
-        mask_secrets(passed, secrets)
+        safe, kinds = mask_secrets(conversation, secrets)
+        conversation = replace(conversation, messages=safe.messages)
+    ids = _ids_to_keep(messages, options, secrets)
     with open_writing(path) as file, file.transaction():
         rows = _rows(file, options.tenant, name)
         known = {key for row in rows for key in row.content["ids"]}
         chains = [chain for row in rows for chain in row.content["chains"]]
-        new = [each for each in messages if str(each.get("id")) not in known]
-        # Nothing but the call tells when a message without a time was said.
-        conversation = conversation_of([{"at": timestamp(now), **each} for each in new], name)
-        masked: dict[int, tuple[str, ...]] = {}
-        if not options.allow_secrets:
-            found_secrets, masked = mask_secrets(conversation, secrets)
-            conversation = replace(conversation, messages=found_secrets.messages)
-        if can_repeat:
-            repeated = _count_repeated(conversation.messages, chains)
-            conversation = replace(conversation, messages=conversation.messages[repeated:])
-            masked = {place - repeated: kinds for place, kinds in masked.items()}
+        new = [place for place, (key, _) in enumerate(keyed, start=1) if key not in known]
+        passed = [conversation.messages[place - 1] for place in new]
+        repeated = _count_repeated(passed, chains) if can_repeat else 0
+        conversation = replace(conversation, messages=tuple(passed[repeated:]))
+        places = enumerate(new[repeated:], start=1)
+        masked = {number: kinds[place] for number, place in places if place in kinds}
         whole = replace(options, whole=True)
         found = cut(conversation, frozenset(), whole, before=chains, masked=masked)
         marks = {
             "chains": chains_of(conversation.messages, *chains[-1:]),
-            "ids": _ids_to_keep(new, options, secrets),
+            "ids": [key for key in ids if key not in known],
         }
         turns_before = _count_turns(file, options.tenant, rows)
         for row in _grown(rows[-1] if rows else None, found, options, marks, timestamp(now)):

@@ -52,14 +52,17 @@ def find_contradictions(
     They are those that `slowwave conflicts` lists without a model. index: of all memories. settled:
     pairs of texts, by hash, that a person found both right.
     """
-    found: dict[str, Memory] = {}
-    for pair in _pairs(memories[:_MAX_COMPARED], index):
-        # Imported late: it loads dictionaries.
-        from slowwave.consolidation.planning.conflicts import find_conflicts
-        from slowwave.consolidation.snapshot.cache import Cache
+    pairs, found = list(_pairs(memories[:_MAX_COMPARED], index)), dict[str, Memory]()
+    if not pairs:
+        return found
+    # Imported late: it loads dictionaries.
+    from slowwave.consolidation.planning.conflicts import find_conflicts
+    from slowwave.consolidation.snapshot.cache import Cache
 
+    cache = Cache()
+    for pair in pairs:
         by_id = {memory.id: memory for memory in pair}
-        for conflict in find_conflicts(pair, (), settled, Cache()):
+        for conflict in find_conflicts(pair, (), settled, cache):
             earlier, later = conflict.sources
             found.setdefault(earlier, by_id[later])
     return found
