@@ -110,8 +110,10 @@ def shown_memories(view: TenantView, leaving: Collection[str]) -> list[Memory]:
     return sorted(firsts.values(), key=_when)
 
 
-def _when(memory: Memory) -> tuple[str, str]:
-    return memory.observed_at, memory.id
+def _when(memory: Memory) -> tuple[str, bool, str]:
+    """Return what orders a window: the same in every run, unlike the id of a derived memory."""
+    derived = memory.generation > 0
+    return memory.observed_at, derived, memory.content_hash if derived else memory.id
 
 
 def _is_new(view: TenantView, options: PlanOptions, memory: Memory) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from shutil import copyfile
@@ -256,6 +257,27 @@ def test_what_was_made_of_a_window_is_shown_with_what_lies_across_the_cut(
     agent.sleep()
     assert any(memory.made for asked in agent.server.asked for memory in asked.memories)
     assert len(active_texts(agent)) < len(arc)
+
+
+def test_what_was_made_on_one_day_is_shown_in_the_same_order_in_every_run(
+    agent: Agent, arc: list[str], tmp_path: Path
+) -> None:
+    day = NOW.isoformat()
+    execute(agent.path, "UPDATE memories SET observed_at = ?", day)
+    paths = [tmp_path / f"{number}.db" for number in range(4)]
+    for path in paths:
+        copyfile(agent.path, path)
+    agent.server.responder = answering(
+        lambda asked: groups() if any(memory.made for memory in asked.memories) else joined(asked),
+        approval,
+    )
+    orders = []
+    for path in paths:
+        agent.server.forget()
+        replace(agent, path=path).sleep()
+        orders.append(shown(agent))
+    assert any(memory.made for asked in agent.server.asked for memory in asked.memories)
+    assert orders == [orders[0]] * 4
 
 
 def joined(asked: Asked) -> Answer:
