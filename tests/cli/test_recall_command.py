@@ -9,11 +9,7 @@ import pytest
 from cli_calls import Cli
 from model_nights import Agent, write_smoke
 from model_server import answering, approval
-from nights import fill, picture, rows, told
-
-from slowwave.store.file import open_writing
-from slowwave.store.records import content_hash
-from slowwave.store.shown_to_model import Dispute, keep_disputes
+from nights import dispute, fill, picture, rows, told
 
 TEXTS = [
     "The backup of the wiki runs at 02:30 every night.",
@@ -117,9 +113,7 @@ def test_a_conflict_that_a_model_listed_is_a_contradiction_until_a_person_decide
     memory_file: Path, cli: Cli
 ) -> None:
     fill(memory_file, told(TEXTS, "m"))
-    hashes = content_hash(TEXTS[0]), content_hash(TEXTS[1])
-    with open_writing(memory_file) as file, file.transaction():
-        keep_disputes(file, [Dispute("default", *hashes, "two values")], "no run")
+    dispute(memory_file, *TEXTS[:2])
     question = ("recall", memory_file, "wiki backup", "--session", "m-0")
     assert f"    contradicts m-01, 2026-02-02: {TEXTS[1]}" in cli(*question).out
     (hit,) = cli(*question, "--json").json["hits"]

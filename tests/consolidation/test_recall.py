@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from nights import NOW, OTHERS, execute, fill, night, of_one_thing, told
+from nights import NOW, OTHERS, dispute, execute, fill, night, of_one_thing, told
 from numpy.typing import NDArray
 
 from slowwave.consolidation.recall.block import BlockOptions, ContextBlock, compose_block
@@ -19,10 +19,8 @@ from slowwave.consolidation.recall.index import RecallIndex, read_recallable_of
 from slowwave.consolidation.recall.search import Hit, SearchQuery, search, words_of
 from slowwave.consolidation.thresholds import MIN_RELEVANCE
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbedder
-from slowwave.store.file import open_writing
 from slowwave.store.memory_filter import Filter
-from slowwave.store.records import content_hash, timestamp
-from slowwave.store.shown_to_model import Dispute, keep_disputes
+from slowwave.store.records import timestamp
 from slowwave.store.word_index import WordIndex
 
 BACKUPS = [
@@ -64,13 +62,6 @@ def block(index: Callable[[], RecallIndex]) -> Callable[..., ContextBlock]:
 
 def ids(found: Sequence[Hit]) -> list[str]:
     return [hit.memory.id for hit in found]
-
-
-def dispute(path: Path, earlier: str, later: str) -> None:
-    """Record that a model found two texts contradictory."""
-    hashes = content_hash(earlier), content_hash(later)
-    with open_writing(path) as file, file.transaction():
-        keep_disputes(file, [Dispute("default", *hashes, "two values")], "no run")
 
 
 def test_the_memory_that_answers_comes_first(memory_file: Path, find: Find) -> None:
