@@ -234,8 +234,8 @@ def _lines(rank: int, hit: Hit) -> Iterator[str]:
     yield f"    {'; '.join(parts)}"
     if hit.rival is not None:
         named = f"{clean(hit.rival.id)}, {day_of(hit.rival.observed_at)}"
-        said = f"an older value than {named}, gives" if hit.later else f"contradicts {named}"
-        yield f"    {said}: {shortened_for_stdout(hit.rival.content)}"
+        relation = f"an older value than {named}, gives" if hit.later else f"contradicts {named}"
+        yield f"    {relation}: {shortened_for_stdout(hit.rival.content)}"
 
 
 def _nth(number: int) -> str:

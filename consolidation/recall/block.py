@@ -156,12 +156,12 @@ def _of_memory(hit: Hit) -> BlockLine:
         remark = f" {memory.kind}" + "".join(f", {tag}" for tag in memory.tags)
     if hit.rival is not None:
         day = hit.rival.observed_at[:10]
-        said, named = (
+        relation, named = (
             ("an older value", f"newer, {day}, {hit.rival.id}")
             if hit.later
             else (f"contradicts {hit.rival.id}", f"{hit.rival.id}, {day}")
         )
-        remark += f", {memory.observed_at[:10]}, {said}"
+        remark += f", {memory.observed_at[:10]}, {relation}"
         rival = f" [{named}] {hit.rival.content}"
     return _line(memory, label, f"{label}{remark}", memory.content, rival)
 

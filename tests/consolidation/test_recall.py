@@ -452,3 +452,6 @@ def test_a_memory_that_gives_orders_to_its_reader_is_left_out_of_a_block(
     found = block("plants")
     assert found.suspicious == ("bad",)
     assert [line.content for line in found.lines] == [OTHERS[0]]
+    # A line would show what its memory contradicts, too.
+    dispute(memory_file, OTHERS[0], order)
+    assert block("plants").lines == ()
