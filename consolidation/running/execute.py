@@ -34,6 +34,8 @@ from .run_in_file import NightInputs, RunInFile
 if TYPE_CHECKING:
     from slowwave.consolidation.snapshot.tenant_view import TenantView
 
+    from .survey import Survey
+
 # Returns a new plan and its tenants, after windows were answered.
 PlanAgain = Callable[["Sequence[Window]"], tuple[Plan, "Sequence[TenantView]"]]
 _WAITS = "waits for review"
@@ -52,6 +54,23 @@ class ExecutionResult:
     broken_off: StoreError | None = None
     # The proposals that a real run would apply without review; only in a dry run.
     applicable: tuple[Proposal, ...] = ()
+
+
+def execute_plan(
+    night: NightInputs,
+    run: RunInFile,
+    survey: Survey,
+    interruption: Interruption,
+    plan_again: PlanAgain,
+) -> ExecutionResult:
+    """Execute a plan; an error that no result can report ends the run as failed."""
+    if survey.purgeable is not None and survey.purgeable.ids and not night.dry_run:
+        run.preflight.check_and_back_up()
+    try:
+        return Execution(night, run, survey.views).execute(survey.plan, interruption, plan_again)
+    except Exception:
+        run.end("failed", survey.plan.digest, {})
+        raise
 
 
 class Execution:
