@@ -243,8 +243,8 @@ class Dense:
 class Plan:
     """Everything that a run will do, in order."""
 
-    proposals: tuple[Proposal, ...]
-    refused: tuple[Refusal, ...]
+    proposals: tuple[Proposal, ...] = ()
+    refused: tuple[Refusal, ...] = ()
     conflicts: tuple[Conflict, ...] = ()
     suspicious: tuple[Suspicion, ...] = ()
     too_long: tuple[TooLong, ...] = ()

@@ -54,11 +54,13 @@ STALE = "stale_at_10"
 
 @dataclass(frozen=True)
 class Hint:
-    """A hit among the first that is said to be older than another memory."""
+    """A hit among the first that is said to be older than another memory, or to contradict it."""
 
     question: str
     text: str
     later: str
+    # Whether a run or a person decided that it is older.
+    is_decided: bool
     # Whether they give one thing two values; None where that is not known.
     is_right: bool | None
 
@@ -226,11 +228,12 @@ def _hints(
     sources = {hit.memory.id: hit.sources for hits in found.hits for hit in hits}
     for question, hits in zip(questions, found.hits, strict=True):
         for hit in hits[:MANY]:
-            if hit.later is not None:
+            if hit.rival is not None:
                 older = (hit.memory.id, *hit.sources)
-                later = (hit.later.id, *sources.get(hit.later.id, ()))
+                later = (hit.rival.id, *sources.get(hit.rival.id, ()))
                 is_right = None if gold is None else are_two_values(gold, older, later)
-                yield Hint(question.id, hit.memory.content, hit.later.content, is_right)
+                decided = hit.later is not None
+                yield Hint(question.id, hit.memory.content, hit.rival.content, decided, is_right)
 
 
 def _relevant(trials: Trials) -> list[Measures]:

@@ -34,9 +34,10 @@ EXPLAINED = (
     "by known keys: if what must stand in any answer does; by lineage: always.",
     "in 500, in 1,000: recall within so many tokens of context. stale@10: the share of the "
     "questions about a changed value for which the old one is among 10, and nothing says that it "
-    "is older than another, or may be.",
-    "hints: how often one of 10 hits is said to be older than another memory; wrong ones are those "
-    "of two memories that are known not to give one thing two values.",
+    "is older than another, or contradicts it.",
+    "hints: how often one of 10 hits is said to be older than another memory, by a decision, or to "
+    "contradict it; wrong ones are those of two memories that are known not to give one thing two "
+    "values.",
     "The plain searches and the differences from them are of the file before the night.",
 )
 _TOKENS = "tokens_at_10"
@@ -78,7 +79,8 @@ def _measures(result: Result) -> Table:
 def _caption(result: Result) -> str:
     """Return what is said of hits, and how much of the night is missing."""
     parts = [
-        f"hints {way}: {len(hints)}, {sum(hint.is_right is False for hint in hints)} wrong"
+        f"hints {way}: {len(hints)}, {sum(hint.is_decided for hint in hints)} by a decision, "
+        f"{sum(hint.is_right is False for hint in hints)} wrong"
         for way, hints in result.hints.items()
     ]
     if result.unanswered:

@@ -232,14 +232,10 @@ def _lines(rank: int, hit: Hit) -> Iterator[str]:
     if hit.sources:
         parts.append(f"made from {len(hit.sources)}")
     yield f"    {'; '.join(parts)}"
-    if hit.later is not None:
-        newer = shortened_for_stdout(hit.later.content)
-        day = day_of(hit.later.observed_at)
-        yield f"    an older value than {clean(hit.later.id)}, {day}, gives: {newer}"
-    if hit.contradicts is not None:
-        rival = shortened_for_stdout(hit.contradicts.content)
-        day = day_of(hit.contradicts.observed_at)
-        yield f"    contradicts {clean(hit.contradicts.id)}, {day}: {rival}"
+    if hit.rival is not None:
+        named = f"{clean(hit.rival.id)}, {day_of(hit.rival.observed_at)}"
+        relation = f"an older value than {named}, gives" if hit.later else f"contradicts {named}"
+        yield f"    {relation}: {shortened_for_stdout(hit.rival.content)}"
 
 
 def _nth(number: int) -> str:

@@ -86,8 +86,8 @@ def hit_as_json(hit: Hit) -> dict[str, Any]:
     }
     if hit.key.id != memory.id:
         answer["found_by"] = hit.key.content
-    newer = hit.later.content if hit.later else ""
-    return answer | (mark(memory.content) or mark(newer))
+    rival = hit.rival.content if hit.rival else ""
+    return answer | (mark(memory.content) or mark(rival))
 
 
 def shown_proposal(view: ProposalView) -> dict[str, Any]:

@@ -70,7 +70,7 @@ class Tools:
 
         since, until: when it was observed. as_of: the memories as they were at that time. A hit
         with later has an outdated value; later is the id of the memory that replaces it, and newer
-        has its text. contradicts: a later hit with another value; which is right is undecided.
+        has its text. contradicts: a later memory with another value; which is right is undecided.
         words_only: why only words were searched, if embedding failed.
         """
         options = _options(kind, layer, tags, session, since, until, as_of, min_relevance, shared)

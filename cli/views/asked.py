@@ -73,7 +73,7 @@ def questions_as_text(asked: Sequence[AskedWindow]) -> list[str]:
 
 def routes_as_json(outcome: Outcome, path: Path) -> list[dict[str, Any]]:
     """Return whether each dense memory, and each that a model is shown, stays verbatim, and why."""
-    from slowwave.consolidation.running.key_facts import digest_of
+    from slowwave.consolidation.running.key_facts import anchors_of, key_facts
     from slowwave.consolidation.text.density import density_of
 
     dense = outcome.plan.dense
@@ -82,10 +82,10 @@ def routes_as_json(outcome: Outcome, path: Path) -> list[dict[str, Any]]:
     texts = {memory.id: memory.content for memory in memories.values()}
     routes = []
     for memory in dense:
-        digest = digest_of(texts.get(memory.memory, ""))
+        text = texts.get(memory.memory, "")
         routes.append(
             _route("extractive", memory.memory, memory.tenant, memory.score, memory.why)
-            | {"key_facts": digest.facts, "anchors": digest.anchors}
+            | {"key_facts": key_facts(text), "anchors": anchors_of(text)}
         )
     for memory_id, tenant in shown.items():
         if memory_id in texts:

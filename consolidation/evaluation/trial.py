@@ -186,7 +186,7 @@ def is_stale(hit: Hit, question: RecallQuestion) -> bool:
     """Whether a hit presents an outdated value as current."""
     covered = {hit.memory.id, *hit.sources}
     is_outdated = not covered.isdisjoint(question.stale_ids)
-    return is_outdated and hit.later is None and covered.isdisjoint(question.evidence_ids)
+    return is_outdated and hit.rival is None and covered.isdisjoint(question.evidence_ids)
 
 
 def _active(index: RecallIndex, now: str) -> list[Memory]:

@@ -36,8 +36,7 @@ from .known import KnownMemories
 from .memory_writer import MemoryWriter
 from .options import IngestOptions
 from .parts import Cut, Part, chains_of, cut
-from .questions import estimate_tokens
-from .reading import Asker, question_about, read_parts
+from .reading import Asker, estimate_tokens, read_parts
 from .secrets import mask_answer, mask_secrets
 from .waiting import read_parts_to_read
 
@@ -109,9 +108,7 @@ def preview(inputs: IngestInputs) -> IngestOutcome:
         outcome = intake.outcome
         if model is not None and not inputs.options.ask:
             for part in intake.parts:
-                tokens = estimate_tokens(
-                    question_about(part, model, intake.known), part, model.checker
-                )
+                tokens = estimate_tokens(part, model, intake.known)
                 outcome.unread.append(PartRead(part, "planned", tokens=tokens))
             return outcome
         answers = AnswerStore(file, None, mask_answer)

@@ -6,7 +6,6 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
-from types import MappingProxyType
 
 from slowwave.consolidation.text.injection import commands
 from slowwave.consolidation.text.token_count import count_tokens
@@ -113,7 +112,8 @@ def cut(
     options: IngestOptions,
     number: int = 0,
     before: Sequence[str] = (),
-    masked: Mapping[int, tuple[str, ...]] = MappingProxyType({}),
+    *,
+    masked: Mapping[int, tuple[str, ...]],
 ) -> Cut:
     """Return the parts of a conversation to read.
 

@@ -1,4 +1,9 @@
-"""Read the parts of conversations, with a model or by rules, in order."""
+"""Read the parts of conversations, with a model or by rules, in order.
+
+A model is asked what to remember of a part, and whether the messages support it. The user's
+instructions come first, then the prompt: both are the same in every call, so that providers can
+cache them.
+"""
 
 from __future__ import annotations
 
@@ -8,21 +13,30 @@ from dataclasses import replace
 from itertools import islice
 
 from slowwave.consolidation.model.agent_writer import AgentWriter
-from slowwave.consolidation.model.answer_forms import MemoriesAnswer
-from slowwave.consolidation.model.question import Question
+from slowwave.consolidation.model.answer_forms import MEMORIES, MemoriesAnswer
+from slowwave.consolidation.model.objections import check_drafts
+from slowwave.consolidation.model.prompts import fenced, json_line, prompt
+from slowwave.consolidation.model.question import Bill, Dialogue, Question, ask
+from slowwave.consolidation.model.unanswered import Unanswered, UnreadableAnswer
 from slowwave.consolidation.model.writer import ModelWriter
+from slowwave.consolidation.planning.estimates import Estimate, estimate_check
+from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.consolidation.writing.answer_store import AnswerStore
+from slowwave.store.conversations.messages import replace_half_pairs
 
-from .candidates import PartRead, within_limits
+from .candidates import PartRead, check_stated, within_limits
 from .extractive import read_part
 from .known import KnownMemories
-from .parts import Part
-from .questions import conversation_question, part_dialogue
+from .parts import Part, PlacedMessage
 
 # The writers that answer questions about conversations.
 Asker = ModelWriter | AgentWriter
 # The length of the part's beginning, in characters, that known memories are searched with.
 _ABOUT = 2_000
+# The tokens of a memory with its quotes in an answer.
+_TOKENS_PER_MEMORY = 120
+# The tokens of tags, schema and roles.
+_TOKENS_AROUND = 300
 
 
 def read_parts(
@@ -36,18 +50,81 @@ def read_parts(
     if model is None:
         read = map(read_part, parts)
     else:
-        dialogues = (
-            part_dialogue(question_about(part, model, known), part, model.checker) for part in parts
-        )
-        batches = model.ask(dialogues, answers)
+        batches = model.ask((_dialogue(part, model, known) for part in parts), answers)
         read = _in_order(parts, (result for batch in batches for result in batch))
     yield from _distilled(read, parts)
 
 
-def question_about(part: Part, model: Asker, known: KnownMemories) -> Question[MemoriesAnswer]:
-    """Return the question about a part."""
+def estimate_tokens(part: Part, model: Asker, known: KnownMemories) -> int:
+    """Estimate the tokens of the question about a part, and of its check."""
+    question = _question(part, model, known)
+    if model.checker is None:
+        return question.estimate.total
+    drafts = min(part.options.max_facts, len(part.new))
+    shown = question.messages[-1]["content"]
+    return question.estimate.total + estimate_check(shown, drafts).total
+
+
+def _question(part: Part, model: Asker, known: KnownMemories) -> Question[MemoriesAnswer]:
+    """Return the question what to remember of a part."""
+    limit = part.options.max_facts
+    shown = [f"At most {limit} memories."]
     about = " ".join(message.message.text for message in part.new)[:_ABOUT]
-    return conversation_question(model.models.writer, part, known.near(about))
+    if near := known.near(about):
+        shown.append(fenced("memories", list(map(json_line, near))))
+    shown.append(fenced("conversation", list(map(_line, part.messages))))
+    instructions = part.options.instructions.strip()
+    system = "\n\n".join(filter(None, (instructions, prompt("conversation"))))
+    messages = [
+        {"role": "system", "content": system},
+        {"role": "user", "content": "\n".join(shown)},
+    ]
+    tokens = _TOKENS_AROUND + sum(count_tokens(message["content"]) for message in messages)
+    answer = _TOKENS_PER_MEMORY * min(limit, max(1, len(part.messages)))
+    return Question(model.models.writer, MEMORIES, messages, Estimate(tokens, answer))
+
+
+def _line(placed: PlacedMessage) -> str:
+    marks = ["" if placed.is_new else "earlier", (placed.message.said_at or "")[:10]]
+    # A name may contain anything, so it is within the JSON.
+    return " ".join([*filter(None, marks), json_line({placed.speaker: placed.message.text})])
+
+
+def _dialogue(part: Part, model: Asker, known: KnownMemories) -> Dialogue[PartRead]:
+    """Yield the questions about a part, then the part with its candidates.
+
+    An answer that is unreadable twice is kept raw. A memory may omit anything, so lost words are
+    not an objection.
+    """
+    bill = Bill()
+    try:
+        answer = yield from ask(_question(part, model, known), bill)
+    except UnreadableAnswer as error:
+        why = f"the model's answer cannot be read: {error}"
+        yield PartRead(part, raw=replace_half_pairs(error.text), why=why, usage=bill.total)
+        return
+    except Unanswered as error:
+        yield PartRead(part, error.state, why=str(error), usage=bill.total)
+        return
+    stated = [check_stated(memory, part) for memory in answer.memories]
+    checked = list(within_limits(stated, part.options))
+    reasoning = replace_half_pairs(answer.reasoning).strip()
+    # What a model must confirm, by the places of the candidates.
+    drafts = {
+        place: candidate.draft
+        for place, candidate in enumerate(checked)
+        if candidate.draft is not None and candidate.why is None
+    }
+    if model.checker is not None and drafts:
+        try:
+            objections = yield from check_drafts(model.checker, list(drafts.values()), bill)
+        except Unanswered as error:
+            # The first answer is kept, and not paid for again.
+            yield PartRead(part, error.state, why=str(error), usage=bill.total)
+            return
+        for place, found in zip(drafts, objections, strict=True):
+            checked[place] = replace(checked[place], why="; ".join(found.reasons) or None)
+    yield PartRead(part, candidates=tuple(checked), reasoning=reasoning, usage=bill.total)
 
 
 def _in_order(parts: Sequence[Part], found: Iterator[PartRead]) -> Iterator[PartRead]:

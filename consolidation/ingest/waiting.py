@@ -170,7 +170,7 @@ class Dropped:
     run_id: str | None = None
 
 
-def list_waiting(file: MemoryFile, tenants: Sequence[str] = ()) -> list[Waiting]:
+def list_waiting(file: MemoryFile, tenants: Sequence[str]) -> list[Waiting]:
     """Return the waiting parts of these tenants, or of all, oldest first. Raises `UnusableFile`."""
     tries = read_tries(file)
     rows = read_queued_parts(file, tenants)
@@ -178,7 +178,7 @@ def list_waiting(file: MemoryFile, tenants: Sequence[str] = ()) -> list[Waiting]
 
 
 def drop_waiting(
-    path: Path, which: Sequence[str], tenants: Sequence[str], now: datetime, dry_run: bool = False
+    path: Path, which: Sequence[str], tenants: Sequence[str], now: datetime, dry_run: bool
 ) -> Dropped:
     """Drop waiting parts, in a run: their messages count as read from then on.
 

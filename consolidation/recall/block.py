@@ -130,18 +130,19 @@ def _candidates(index: RecallIndex, query: SearchQuery, now: str) -> Iterator[Hi
         return
     core = replace(query.filter, layers=query.filter.layers or ("core",))
     found = {hit.memory.id for hit in hits}
+    current = index.current(now)
     for memory in index.memories:
         is_core = memory.layer == "core" and memory.status == "active" and not memory.expired(now)
         if is_core and memory.id not in found and core.matches(memory):
-            later = index.newer(now).get(memory.id)
-            yield Hit(memory, 0.0, 0.0, None, None, memory, (), later)
+            rivals = current.newer.get(memory.id), current.disputed.get(memory.id)
+            yield Hit(memory, 0.0, 0.0, None, None, memory, (), *rivals)
 
 
 def _texts_of(hit: Hit) -> Iterator[str]:
     """Yield what a line shows of a hit."""
     yield hit.memory.content
-    if hit.later is not None:
-        yield hit.later.content
+    if hit.rival is not None:
+        yield hit.rival.content
     if hit.is_shared:
         yield from hit.memory.tags
 
@@ -149,16 +150,20 @@ def _texts_of(hit: Hit) -> Iterator[str]:
 def _of_memory(hit: Hit) -> BlockLine:
     memory = hit.memory
     label = "context" if memory.kind == "context" and memory.layer != "core" else memory.layer
-    remark = newer = ""
+    remark = rival = ""
     if hit.is_shared:
         label = "shared"
         remark = f" {memory.kind}" + "".join(f", {tag}" for tag in memory.tags)
-    if hit.later is not None:
-        remark += f", {memory.observed_at[:10]}, an older value"
-        newer = f" [newer, {hit.later.observed_at[:10]}, {hit.later.id}] {hit.later.content}"
-    elif hit.contradicts is not None:
-        remark += f", {memory.observed_at[:10]}, contradicts {hit.contradicts.id}"
-    return _line(memory, label, f"{label}{remark}", memory.content, newer)
+    if hit.rival is not None:
+        day = hit.rival.observed_at[:10]
+        relation, named = (
+            ("an older value", f"newer, {day}, {hit.rival.id}")
+            if hit.later
+            else (f"contradicts {hit.rival.id}", f"{hit.rival.id}, {day}")
+        )
+        remark += f", {memory.observed_at[:10]}, {relation}"
+        rival = f" [{named}] {hit.rival.content}"
+    return _line(memory, label, f"{label}{remark}", memory.content, rival)
 
 
 def _line(

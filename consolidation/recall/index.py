@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +27,7 @@ from slowwave.store.shown_to_model import Dispute, read_disputes, read_settled
 from slowwave.store.vectors import read_vectors
 from slowwave.store.word_index import WordIndex
 
-from .keys import NEVER, current_holders, holders_at, newer_values
+from .keys import NEVER, current_holders, disputed_values, holders_at, newer_values
 
 
 @dataclass(frozen=True)
@@ -87,6 +88,17 @@ def read_archived_of(
     return recallable, {memory.id: memory.status for memory in found}
 
 
+class Current(NamedTuple):
+    """What the texts of a file lead to at one time."""
+
+    # The row that each text leads to, or `NOWHERE`, shape (n,).
+    holders: NDArray[np.intp]
+    # For each memory with an outdated value the one with the newer value, by id.
+    newer: Mapping[str, Memory]
+    # For the earlier memory of each conflict that nobody decided the later one, by id.
+    disputed: Mapping[str, Memory]
+
+
 class RecallIndex:
     """All texts of a file. A memory's index in `memories` is its row in every array, n in all."""
 
@@ -123,7 +135,7 @@ class RecallIndex:
         self.settled = recallable.settled
         self._disputes = recallable.disputes
         self._edges = recallable.edges
-        self._current: tuple[str, str, NDArray[np.intp], Mapping[str, Memory]] | None = None
+        self._current: tuple[str, str, Current] | None = None
         # The row that each text led to at an earlier time, or `NOWHERE`, shape (n,).
         self.past = lru_cache(maxsize=8)(self._holders_at)
         # Whether each memory matches a filter, shape (n,).
@@ -154,22 +166,18 @@ class RecallIndex:
                 return found
         return np.zeros(len(self.memories), dtype=np.float32)
 
-    def current(self, now: str) -> NDArray[np.intp]:
-        """Return the row that each text leads to now, or `NOWHERE`, shape (n,)."""
-        return self._at(now)[0]
-
-    def newer(self, now: str) -> Mapping[str, Memory]:
-        """Return for each memory with an outdated value the one with the newer value, by id."""
-        return self._at(now)[1]
-
-    def _at(self, now: str) -> tuple[NDArray[np.intp], Mapping[str, Memory]]:
+    def current(self, now: str) -> Current:
+        """Return what the texts lead to now."""
         if self._current is None or not self._current[0] <= now < self._current[1]:
             ends = (memory.expires_at for memory in self.memories)
             until = min((end for end in ends if end is not None and end > now), default=NEVER)
             found = current_holders(self.memories, self._edges, now)
-            newer = newer_values(self.memories, self._edges, self._disputes, found)
-            self._current = now, until, np.array(found, dtype=np.intp), newer
-        return self._current[2:]
+            newer = newer_values(self.memories, self._edges, found)
+            named = disputed_values(self.memories, self._disputes, found)
+            disputed = {earlier: later for earlier, later in named.items() if earlier not in newer}
+            current = Current(np.array(found, dtype=np.intp), newer, disputed)
+            self._current = now, until, current
+        return self._current[2]
 
     def _passing(self, wanted: Filter) -> NDArray[np.bool_]:
         return np.fromiter(map(wanted.matches, self.memories), bool, len(self.memories))

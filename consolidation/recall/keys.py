@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from slowwave.store.lineage import Edge
-from slowwave.store.records import UNDATED, Memory
+from slowwave.store.records import Memory
 from slowwave.store.shown_to_model import Dispute
 
 # The row of a text that leads to no memory.
@@ -79,45 +79,26 @@ def holders_at(memories: Sequence[Memory], edges: Iterable[Edge], moment: str) -
 
 
 def newer_values(
-    memories: Sequence[Memory],
-    edges: Iterable[Edge],
-    disputes: Iterable[Dispute],
-    holders: Sequence[int],
+    memories: Sequence[Memory], edges: Iterable[Edge], holders: Sequence[int]
 ) -> dict[str, Memory]:
     """Return for each memory with an outdated value the active one with the newer value, by id.
 
-    Only decisions count: an update by a run, a replacement by a person, a conflict that a model
-    named. Undated memories are never outdated. holders: of `current_holders`.
+    Only decisions count: an update by a run, and a replacement by a person. holders: of
+    `current_holders`.
     """
-    edges, disputes = tuple(edges), tuple(disputes)
+    edges = tuple(edges)
     source_ids = {edge.source_id for edge in edges}
     by_id = {memory.id: memory for memory in memories}
-    disputed = {text for _, *texts, _ in disputes for text in texts}
-    by_text: dict[tuple[str, str], list[Memory]] = {}
-    for memory in memories:
-        if memory.content_hash in disputed:
-            by_text.setdefault((memory.tenant, memory.content_hash), []).append(memory)
     holder_of = {
         memory.id: memories[holder]
         for memory, holder in zip(memories, holders, strict=True)
         if holder != NOWHERE
     }
-    named = (
-        (earlier, later)
-        for tenant, earlier_hash, later_hash, _ in disputes
-        for earlier in by_text.get((tenant, earlier_hash), ())
-        for later in by_text.get((tenant, later_hash), ())
-        if UNDATED != earlier.observed_at < later.observed_at
-    )
     newer = {
-        memory.id: later.id
-        for earlier, later in sorted(named, key=lambda pair: (pair[1].observed_at, pair[1].id))
-        # What replaced the outdated text has its value.
-        for memory in (earlier, holder_of.get(earlier.id, earlier))
+        memory.id: memory.superseded_by
+        for memory in memories
+        if memory.superseded_by is not None and memory.id not in source_ids
     }
-    for memory in memories:
-        if memory.superseded_by is not None and memory.id not in source_ids:
-            newer[memory.id] = memory.superseded_by
     newer |= {earlier.id: derived for earlier, _, derived in _replaced(edges, by_id)}
 
     def last(memory_id: str) -> Memory | None:
@@ -132,6 +113,31 @@ def newer_values(
 
     values = {memory_id: last(memory_id) for memory_id in newer}
     return {memory_id: memory for memory_id, memory in values.items() if memory is not None}
+
+
+def disputed_values(
+    memories: Sequence[Memory], disputes: Iterable[Dispute], holders: Sequence[int]
+) -> dict[str, Memory]:
+    """Return for the earlier memory of each conflict that a model listed the later one, by id.
+
+    Both are active: what replaced a text has its value. holders: of `current_holders`.
+    """
+    disputes = tuple(disputes)
+    disputed = {text for _, *texts, _ in disputes for text in texts}
+    by_text: dict[tuple[str, str], list[Memory]] = {}
+    for memory, holder in zip(memories, holders, strict=True):
+        if memory.content_hash in disputed and holder != NOWHERE:
+            by_text.setdefault((memory.tenant, memory.content_hash), []).append(memories[holder])
+    pairs = (
+        (earlier, later)
+        for tenant, earlier_hash, later_hash, _ in disputes
+        for earlier in by_text.get((tenant, earlier_hash), ())
+        for later in by_text.get((tenant, later_hash), ())
+        if earlier.id != later.id
+    )
+    # Of several the latest.
+    in_order = sorted(pairs, key=lambda pair: (pair[1].observed_at, pair[1].id))
+    return {earlier.id: later for earlier, later in in_order}
 
 
 def _ends(edges: Iterable[Edge], by_id: Mapping[str, Memory]) -> dict[str, str]:

@@ -70,10 +70,15 @@ class Hit:
     sources: tuple[str, ...]
     # The memory with the newer value of the same property, by a decision of a run or a person.
     later: Memory | None = None
-    # The later hit that it contradicts, although nobody decided which of them is right.
+    # The later memory that it contradicts, although nobody decided which of them is right.
     contradicts: Memory | None = None
     # Whether it is shared knowledge, not the tenant's own.
     is_shared: bool = False
+
+    @property
+    def rival(self) -> Memory | None:
+        """The memory with another value of the same property, decided or not."""
+        return self.later or self.contradicts
 
 
 class Hits(list[Hit]):
@@ -84,17 +89,19 @@ class Hits(list[Hit]):
 
 
 def search(index: RecallIndex, query: SearchQuery, now: str) -> Hits:
-    """Return the most relevant memories, best first, newer values before outdated ones.
+    """Return the most relevant memories, best first, later values before earlier ones.
 
     Raises `EmbedderError` unless words suffice.
     """
-    # The newer value may rank lower than the outdated one.
+    # The later value may rank lower than the earlier one.
     more = replace(query, limit=max(query.limit, _COMPARED))
     found = ranked(index, more, now)
     best = demote_outdated(relevant(found, query.min_relevance))[: query.limit]
-    undecided = [hit.memory for hit in best if hit.later is None]
-    rivals = find_contradictions(undecided, index.words, index.settled)
-    hits = Hits(replace(hit, contradicts=rivals.get(hit.memory.id)) for hit in best)
+    alone = [hit.memory for hit in best if hit.rival is None]
+    rivals = find_contradictions(alone, index.words, index.settled)
+    hits = Hits(
+        hit if hit.rival else replace(hit, contradicts=rivals.get(hit.memory.id)) for hit in best
+    )
     hits.words_only = index.words_only
     return hits
 
@@ -113,13 +120,13 @@ def relevant(hits: Sequence[Hit], least: float) -> Sequence[Hit]:
 
 
 def demote_outdated(hits: Sequence[Hit]) -> list[Hit]:
-    """Move each hit with an outdated value after the hit with the newer one, if there is one.
+    """Move each hit with an earlier value after the hit with the later one, if there is one.
 
     A memory with an outdated value can be active: both memories of a conflict are until somebody
     decides, and a source with other details is. A reader who only gets it would believe it.
     """
     places = {hit.memory.id: place for place, hit in enumerate(hits)}
-    newer = [places.get(hit.later.id, 0) if hit.later else 0 for hit in hits]
+    newer = [places.get(hit.rival.id, 0) if hit.rival else 0 for hit in hits]
     order = sorted(range(len(hits)), key=lambda place: (max(place, newer[place]), newer[place]))
     return [hits[place] for place in order]
 
@@ -160,6 +167,7 @@ def ranked(index: RecallIndex, query: SearchQuery, now: str) -> list[Hit]:
     vector_ranks, word_ranks = (
         _Ranks(values[allowed], holders[allowed], len(holders)) for values in (cosines, word_scores)
     )
+    current = index.current(now)
     return [
         Hit(
             memory=index.memories[place],
@@ -169,7 +177,8 @@ def ranked(index: RecallIndex, query: SearchQuery, now: str) -> list[Hit]:
             by_vectors=vector_ranks.rank_of(place) if index.words_only is None else None,
             key=index.memories[key],
             sources=index.sources_of(place),
-            later=index.newer(now).get(index.memories[place].id),
+            later=current.newer.get(index.memories[place].id),
+            contradicts=current.disputed.get(index.memories[place].id),
             is_shared=bool(index.is_shared[place]),
         )
         for key in keys[order[: query.limit]].tolist()
@@ -200,7 +209,7 @@ def words_of(text: str) -> list[str]:
 
 def _allowed(index: RecallIndex, query: SearchQuery, now: str) -> NDArray[np.intp]:
     """Return the row that each text leads to, shape (n,); `NOWHERE` if it is filtered out."""
-    holders = index.current(now) if query.as_of is None else index.past(query.as_of)
+    holders = index.current(now).holders if query.as_of is None else index.past(query.as_of)
     if query.filter == Filter():
         return holders
     passing = index.passing(query.filter)

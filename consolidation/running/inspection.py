@@ -38,7 +38,7 @@ def inspect(
     proposals: Sequence[Result],
     embedder: Embedder,
     progress: Progress,
-    is_trusted: bool = True,
+    is_trusted: bool,
 ) -> list[Result]:
     """Return proposals as `planned` if they can still be applied, with the vectors of their drafts.
 

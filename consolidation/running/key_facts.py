@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from slowwave.consolidation.thresholds import ANCHOR_CHARACTERS, MAX_KEY_FACTS
 
@@ -30,25 +29,6 @@ _KINDS = (
         r"|\b[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)+\b|\b[a-z]+(?:[A-Z][a-z0-9]+)+\b"
     ),
 )
-
-
-@dataclass(frozen=True)
-class Digest:
-    """The summary of a dense text that is too long: only its own words."""
-
-    facts: tuple[str, ...]
-    # Its start, middle and end; only the whole text if that is shorter.
-    anchors: tuple[str, ...]
-
-    @property
-    def text(self) -> str:
-        """Both, for a reader."""
-        return "\n".join([" … ".join(self.anchors), *self.facts])
-
-
-def digest_of(text: str) -> Digest:
-    """Return the key facts and the anchors of a text, verbatim."""
-    return Digest(key_facts(text), anchors_of(text))
 
 
 def key_facts(text: str) -> tuple[str, ...]:

@@ -123,8 +123,7 @@ class Outcome:
     @property
     def changed(self) -> bool:
         """Whether the run wrote anything after its survey: expiry and ingest come before."""
-        archived = None if self.archived is None else self.archived.run_id
-        return any(run_id is not None for run_id in (self.run_id, self.purged.run_id, archived))
+        return any((self.run_id, self.purged.run_id, self.archived and self.archived.run_id))
 
     @property
     def last_run(self) -> str | None:
@@ -132,7 +131,7 @@ class Outcome:
         phases = (self.expired, self.archived)
         expired, archived = (None if phase is None else phase.run_id for phase in phases)
         runs = (expired, *self.waiting_parts.runs, self.run_id, archived, self.purged.run_id)
-        return next((run_id for run_id in reversed(runs) if run_id is not None), None)
+        return next(filter(None, reversed(runs)), None)
 
     @property
     def aged(self) -> tuple[AgeingResult, ...]:

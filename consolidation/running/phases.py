@@ -156,9 +156,9 @@ def age(
         return {STATUS_AFTER[phase]: len(done), **counts}
 
     shown = {PHASE: phase, "tenant": list(night.options.tenants), **preflight.as_option()}
-    batches = _batches(list(planned), ageing.PORTION)
+    ids = list(planned)
     done, run = _run_in_batches(
-        night.path, tenants, night.now, shown, interruption, batches, process, report
+        night.path, tenants, night.now, shown, interruption, ids, ageing.PORTION, process, report
     )
     leaving = tuple(memory for memory in choice.leaving if memory.id in done)
     return AgeingResult(**vars(run), leaving=leaving, choice=choice)
@@ -187,8 +187,9 @@ def purge_memories(
         return {"purged": len(done), "kept": asdict(purgeable.kept)}
 
     options = {OPTION: True, "tenant": list(tenants)}
-    batches = _batches(purgeable.ids, PORTION)
-    done, run = _run_in_batches(path, tenants, now, options, interruption, batches, process, report)
+    done, run = _run_in_batches(
+        path, tenants, now, options, interruption, purgeable.ids, PORTION, process, report
+    )
     gone = tuple(memory_id for memory_id in purgeable.ids if memory_id in done)
     return PurgeResult(**vars(run), ids=gone, kept=purgeable.kept, staying=purgeable.staying)
 
@@ -219,23 +220,20 @@ def _read_ages(night: NightInputs, gone: Collection[str] = ()) -> tuple[list[Mem
         return ages, ageing.to_epoch_seconds(file, timestamp(night.now))
 
 
-def _batches(ids: Sequence[str], size: int) -> list[Sequence[str]]:
-    return [ids[start : start + size] for start in range(0, len(ids), size)]
-
-
 def _run_in_batches(
     path: Path,
     tenants: Sequence[str],
     now: datetime,
     options: Mapping[str, Any],
     interruption: Interruption,
-    batches: Sequence[Sequence[str]],
+    ids: Sequence[str],
+    size: int,
     process: Callable[[MemoryFile, str, Sequence[str]], object],
     report: Callable[[Collection[str]], Mapping[str, Any]],
 ) -> tuple[Collection[str], PhaseRun]:
     """Process memories in a run of its own; return the processed ids and how the run ended.
 
-    process: processes and journals a batch in a transaction of its own. report: returns what the
+    process: processes and journals `size` ids in a transaction of its own. report: returns what the
     run's report contains about the processed memories, besides the counts.
 
     An error after the first batch is reported in the result. Raises `StoreError` if nothing was
@@ -243,17 +241,24 @@ def _run_in_batches(
     """
     run = RunRecord(new_id(), now)
     failure: StoreError | None = None
+    interrupted = False
     with open_writing(path) as file:
         before = count_memories(file, tenants, count_tokens)
         with interruption.limited():
             run.begin(file, options)
         try:
-            interrupted = _process_all(file, run.run_id, batches, process, interruption)
-        except KeyboardInterrupt:
+            for start in range(0, len(ids), size):
+                # Late in a night signals no longer interrupt, so poll.
+                if interruption.asked:
+                    interrupted = True
+                    break
+                with interruption.limited():
+                    process(file, run.run_id, ids[start : start + size])
+        except (KeyboardInterrupt, OutOfTime):
             interruption.close()
             interrupted = True
         except StoreError as error:
-            interrupted, failure = False, error
+            failure = error
         done = journaled_memories(file, run.run_id)
         if failure is not None and not done:
             run.end(file, "failed", {})
@@ -269,23 +274,3 @@ def _run_in_batches(
             end_is_kept = False
     why = "the run was interrupted" if interrupted else failure.message if failure else None
     return done, PhaseRun(run.run_id, why, interrupted, end_is_kept)
-
-
-def _process_all(
-    file: MemoryFile,
-    run_id: str,
-    batches: Sequence[Sequence[str]],
-    process: Callable[[MemoryFile, str, Sequence[str]], object],
-    interruption: Interruption,
-) -> bool:
-    """Process all batches; return whether that was interrupted."""
-    for batch in batches:
-        # Late in a night signals no longer interrupt, so poll.
-        if interruption.asked:
-            return True
-        try:
-            with interruption.limited():
-                process(file, run_id, batch)
-        except OutOfTime:
-            return True
-    return False

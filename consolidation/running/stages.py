@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from slowwave.consolidation.ageing.choosing import LayerScores, LeavingMemory
 from slowwave.consolidation.errors import ConsolidationError
 from slowwave.consolidation.planning.savings import expected_counts
-from slowwave.consolidation.proposals import Plan, Usage, Window, join_plans
+from slowwave.consolidation.proposals import Plan, Usage, Window
 from slowwave.consolidation.runtime.interruption import InterruptedEarly, Interruption, OutOfTime
 from slowwave.consolidation.snapshot.idle import Findings
 from slowwave.store.errors import StoreError
@@ -292,7 +292,7 @@ class Stages:
         """Return the outcome of a night that ended before its survey."""
         now = count_now(self._night.path, read_tenants(self._night))
         outcome = Outcome(
-            join_plans(()),
+            Plan(),
             (),
             now,
             now,

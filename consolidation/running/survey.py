@@ -129,7 +129,7 @@ def _find_idle(
     """Return the plans of the idle tenants, which are not read again."""
     known, options = marks.look_up(night.options.tenants), night.options
     if not options.consolidate:
-        return {tenant: join_plans(()) for tenant in known}
+        return dict.fromkeys(known, Plan())
     if options.full or options.reconsider:
         return {}
     changing = {memory.memory.tenant for memory in leaving}

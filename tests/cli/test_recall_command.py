@@ -9,11 +9,7 @@ import pytest
 from cli_calls import Cli
 from model_nights import Agent, write_smoke
 from model_server import answering, approval
-from nights import fill, picture, rows, told
-
-from slowwave.store.file import open_writing
-from slowwave.store.records import content_hash
-from slowwave.store.shown_to_model import Dispute, keep_disputes
+from nights import dispute, fill, picture, rows, told
 
 TEXTS = [
     "The backup of the wiki runs at 02:30 every night.",
@@ -113,15 +109,22 @@ def test_a_block_is_text_lines_or_a_message_or_empty_if_nothing_fits(
     assert "No memory was found for the question." in nothing.err
 
 
-def test_an_outdated_value_is_shown_with_the_newer_one(memory_file: Path, cli: Cli) -> None:
+def test_a_conflict_that_a_model_listed_is_a_contradiction_until_a_person_decides(
+    memory_file: Path, cli: Cli
+) -> None:
     fill(memory_file, told(TEXTS, "m"))
-    hashes = content_hash(TEXTS[0]), content_hash(TEXTS[1])
-    with open_writing(memory_file) as file, file.transaction():
-        keep_disputes(file, [Dispute("default", *hashes, "two values")], "no run")
+    dispute(memory_file, *TEXTS[:2])
     question = ("recall", memory_file, "wiki backup", "--session", "m-0")
-    assert f"an older value than m-01, 2026-02-02, gives: {TEXTS[1]}" in cli(*question).out
+    assert f"    contradicts m-01, 2026-02-02: {TEXTS[1]}" in cli(*question).out
     (hit,) = cli(*question, "--json").json["hits"]
-    assert (hit["later"], hit["newer"]["content"]) == ("m-01", TEXTS[1])
+    named = {"id": "m-01", "content": TEXTS[1], "observed_at": "2026-02-02T09:00:00+00:00"}
+    assert (hit["newer"], hit["later"], hit["contradicts"]) == (None, None, named)
+    (listed,) = cli("conflicts", memory_file, "--json").json["conflicts"]
+    assert cli("conflicts", "resolve", memory_file, listed["id"], "--keep", "m-01").code == 0
+    past = (*question, "--as-of", "2026-02-01")
+    assert f"an older value than m-01, 2026-02-02, gives: {TEXTS[1]}" in cli(*past).out
+    (hit,) = cli(*past, "--json").json["hits"]
+    assert (hit["newer"], hit["later"], hit["contradicts"]) == (named, "m-01", None)
 
 
 def test_a_contradiction_is_shown_until_a_person_finds_both_right(

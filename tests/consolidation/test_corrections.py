@@ -7,6 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from counting import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from model_nights import a_writer
@@ -67,7 +68,7 @@ def give(corrector: Corrector, way: str, first: str, second: str) -> Correction:
             return corrector.pin(first, way == "pin")
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(20))
 @given(words=st.lists(WORDS, min_size=1, max_size=6))
 def test_words_undone_in_reverse_give_back_every_row(
     words: list[tuple[str, int, int]],

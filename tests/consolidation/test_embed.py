@@ -56,6 +56,7 @@ class Counting:
         return self._embedder.encode(texts)
 
 
+@pytest.mark.slow
 def test_the_packaged_model_gives_the_vectors_of_sentence_transformers(
     embedder: SentenceEmbedder,
 ) -> None:

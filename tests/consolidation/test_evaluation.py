@@ -10,7 +10,7 @@ from commands import setting
 from hypothesis import given
 from hypothesis import strategies as st
 from model_server import model_server
-from nights import NOW, OTHERS, fill, night, of_one_thing, told
+from nights import NOW, OTHERS, dispute, fill, night, of_one_thing, told
 
 from slowwave.consolidation.errors import QuestionsError
 from slowwave.consolidation.evaluation.measures import MeasuredHit, measure
@@ -22,9 +22,6 @@ from slowwave.consolidation.evaluation.trial import Trials, keeps_facts
 from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.consolidation.writing.writer import BuiltInWriter
-from slowwave.store.file import open_writing
-from slowwave.store.records import content_hash
-from slowwave.store.shown_to_model import Dispute, keep_disputes
 
 
 @pytest.fixture
@@ -118,9 +115,7 @@ def test_an_old_value_that_is_handed_over_as_what_is_so_counts_as_stale(
         "The backup of the wiki now runs at 03:30 every night.",
     ]
     fill(memory_file, told([*backups, *OTHERS], "m"))
-    hashes = [content_hash(text) for text in backups]
-    with open_writing(memory_file) as file, file.transaction():
-        keep_disputes(file, [Dispute("default", *hashes, "two values")], "no run")
+    dispute(memory_file, *backups)
     # Of the last one nothing says that it is an older value of anything.
     for stale, handed_over in (("m-00", 0.0), ("m-04", 1.0)):
         question = asked("When is the wiki backed up?", "m-01", stale_ids=[stale])
@@ -191,21 +186,26 @@ def test_eval_prints_a_table_and_in_json_what_scripts_rely_on(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code"), [([], 2), (["absent.jsonl"], 1), (["--self", "absent.jsonl"], 2)]
+    ("arguments", "code", "said"),
+    [
+        ([], 2, "Error: "),
+        (["none.jsonl"], 1, "cannot be read"),
+        (["--self", "none.jsonl"], 2, "Error: "),
+        (["q.jsonl"], 1, "answers any of the questions"),
+    ],
 )
 def test_eval_names_what_is_wrong_with_its_questions(
-    arguments: list[str], code: int, filled: Path, cli: Cli
+    arguments: list[str],
+    code: int,
+    said: str,
+    filled: Path,
+    cli: Cli,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.chdir(filled.parent)
+    write_questions(Path("q.jsonl"), asked("?", "absent"))
     ended = cli("eval", filled, *arguments)
-    assert (ended.code, ended.out) == (code, "")
-    assert ended.err.startswith("Error: ")
-
-
-def test_questions_that_the_file_does_not_answer_are_refused(
-    filled: Path, tmp_path: Path, cli: Cli
-) -> None:
-    ended = cli("eval", filled, write_questions(tmp_path / "q.jsonl", asked("?", "absent")))
-    assert (ended.code, "answers any of the questions" in ended.err) == (1, True)
+    assert (ended.code, ended.out, said in ended.err) == (code, "", True)
 
 
 def test_eval_asks_no_model_unless_it_is_told_to(filled: Path, tmp_path: Path, cli: Cli) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from nights import NOW, OTHERS, execute, fill, night, of_one_thing, told
+from nights import NOW, OTHERS, dispute, execute, fill, night, of_one_thing, told
 from numpy.typing import NDArray
 
 from slowwave.consolidation.recall.block import BlockOptions, ContextBlock, compose_block
@@ -19,10 +19,8 @@ from slowwave.consolidation.recall.index import RecallIndex, read_recallable_of
 from slowwave.consolidation.recall.search import Hit, SearchQuery, search, words_of
 from slowwave.consolidation.thresholds import MIN_RELEVANCE
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbedder
-from slowwave.store.file import open_writing
 from slowwave.store.memory_filter import Filter
-from slowwave.store.records import content_hash, timestamp
-from slowwave.store.shown_to_model import Dispute, keep_disputes
+from slowwave.store.records import timestamp
 from slowwave.store.word_index import WordIndex
 
 BACKUPS = [
@@ -66,13 +64,6 @@ def ids(found: Sequence[Hit]) -> list[str]:
     return [hit.memory.id for hit in found]
 
 
-def dispute(path: Path, earlier: str, later: str) -> None:
-    """Record that a model found two texts contradictory."""
-    hashes = content_hash(earlier), content_hash(later)
-    with open_writing(path) as file, file.transaction():
-        keep_disputes(file, [Dispute("default", *hashes, "two values")], "no run")
-
-
 def test_the_memory_that_answers_comes_first(memory_file: Path, find: Find) -> None:
     fill(memory_file, told([*OTHERS, BACKUPS[0]], "m"))
     first = find("When is the wiki backed up?")[0]
@@ -90,29 +81,35 @@ def test_a_superseded_text_finds_its_successor(
     assert first.key.id in first.sources
 
 
-def test_of_a_listed_conflict_the_later_value_comes_first_and_the_older_one_names_it(
+def test_of_a_conflict_that_a_model_listed_the_later_value_comes_first_and_is_contradicted(
     memory_file: Path, find: Find, block: Callable[..., ContextBlock]
 ) -> None:
     fill(memory_file, told([*BACKUPS, *OTHERS], "m"))
     dispute(memory_file, *BACKUPS)
     first, second = find(BACKUPS[0])[:2]
-    assert (first.memory.id, first.later) == ("m-01", None)
-    assert (second.memory.id, second.later) == ("m-00", first.memory)
+    assert (first.memory.id, first.rival) == ("m-01", None)
+    assert (second.memory.id, second.later, second.contradicts) == ("m-00", None, first.memory)
     assert ids(find(BACKUPS[0], limit=1)) == ["m-01"]
-    marked = f"[working, 2026-02-01, an older value] {BACKUPS[0]}"
-    assert marked in block(BACKUPS[0]).text
+    (hit,) = find(BACKUPS[0], filter=Filter(sessions=("m-0",)))
+    assert (hit.memory.id, hit.contradicts) == ("m-00", first.memory)
+    text = block(BACKUPS[0]).text
+    assert f"2026-02-01, contradicts m-01] {BACKUPS[0]} [m-01, 2026-02-02] {BACKUPS[1]}" in text
+    assert "older value" not in text
 
 
-def test_a_listed_conflict_is_named_even_if_the_newer_value_is_not_among_the_hits(
-    memory_file: Path, find: Find, block: Callable[..., ContextBlock]
+def test_what_replaced_the_text_of_a_listed_conflict_contradicts_in_its_place(
+    memory_file: Path, find: Find
 ) -> None:
     fill(memory_file, told([*BACKUPS, *OTHERS], "m"))
     dispute(memory_file, *BACKUPS)
-    (hit,) = find(BACKUPS[0], filter=Filter(sessions=("m-0",)))
-    assert (hit.memory.id, hit.later and hit.later.content) == ("m-00", BACKUPS[1])
-    assert f"an older value] {BACKUPS[0]} [newer, 2026-02-02, m-01] {BACKUPS[1]}" in (
-        block(BACKUPS[0]).text
+    fill(memory_file, [{"id": "new", "content": "Wiki backup: 02:30 every night."}])
+    execute(
+        memory_file,
+        "UPDATE memories SET status = 'superseded', superseded_by = 'new' WHERE id = 'm-00'",
     )
+    named = {hit.memory.id: hit.contradicts and hit.contradicts.id for hit in find(BACKUPS[0])}
+    assert named["new"] == "m-01"
+    assert named["m-01"] is None
 
 
 PORTS = ["The staging database listens on port 5432.", "The staging database listens on port 5433."]
@@ -125,7 +122,9 @@ def test_two_hits_that_are_listed_as_contradictory_without_a_model_say_so_and_ke
     first, second = find(PORTS[0])[:2]
     assert (first.memory.id, first.contradicts, first.later) == ("m-00", second.memory, None)
     assert second.contradicts is None
-    assert f"2026-02-01, contradicts m-01] {PORTS[0]}" in block(PORTS[0]).text
+    assert f"2026-02-01, contradicts m-01] {PORTS[0]} [m-01, 2026-02-02] {PORTS[1]}" in (
+        block(PORTS[0]).text
+    )
     assert [hit.contradicts for hit in find(PORTS[0], filter=Filter(sessions=("m-0",)))] == [None]
 
 
@@ -159,11 +158,14 @@ def updated(memory_file: Path) -> Path:
 
 
 def test_an_outdated_source_that_stays_active_comes_after_the_updated_value_and_names_it(
-    updated: Path, find: Find
+    updated: Path, find: Find, block: Callable[..., ContextBlock]
 ) -> None:
+    dispute(updated, *BACKUPS)
     first, second = find(BACKUPS[0])[:2]
     assert (first.memory.id, first.later) == ("new", None)
-    assert (second.memory.id, second.later) == ("m-00", first.memory)
+    assert (second.memory.id, second.later, second.contradicts) == ("m-00", first.memory, None)
+    named = f"an older value] {BACKUPS[0]} [newer, {first.memory.observed_at[:10]}, new]"
+    assert named in block(BACKUPS[0]).text
     earlier, *_ = find("wiki backup", as_of="2026-02-01T12:00:00+00:00")
     assert (earlier.memory.id, earlier.later) == ("m-00", first.memory)
     # The last value that the update was made of is the one in effect.
@@ -450,3 +452,6 @@ def test_a_memory_that_gives_orders_to_its_reader_is_left_out_of_a_block(
     found = block("plants")
     assert found.suspicious == ("bad",)
     assert [line.content for line in found.lines] == [OTHERS[0]]
+    # A line would show what its memory contradicts, too.
+    dispute(memory_file, OTHERS[0], order)
+    assert block("plants").lines == ()

@@ -5,10 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
-import sys
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -16,7 +13,7 @@ from typing import Any
 import pytest
 from answerers import Messages, answers_to
 from cli_calls import Cli
-from commands import configure, setting
+from commands import setting
 from conversations import (
     COFFEE,
     EVERY_TABLE,
@@ -39,7 +36,6 @@ from model_server import (
     ModelServer,
     Reply,
     approval,
-    refuses,
     says,
 )
 from nights import NOW, execute, fill, picture, rows
@@ -145,34 +141,15 @@ def test_an_agent_is_asked_about_its_own_conversations_once_they_are_over(
     assert part == {"tenant": "bo"}
 
 
-def test_the_undo_of_a_nights_reading_makes_the_parts_wait_again(
-    memory_file: Path, queue: Queue, night: Cli, cli: Cli, server: ModelServer
-) -> None:
-    queue()
-    before = picture(memory_file, EVERY_TABLE)
-    server.responder = remembering(LYON)
-    (run,) = night().json["conversations"]["runs"]
-    undone = cli("undo", memory_file, run)
-    assert (undone.code, "queued for a model again" in undone.err) == (0, True)
-    assert picture(memory_file, EVERY_TABLE) == before
-    assert count_waiting(cli, memory_file) == 1
-
-
-@pytest.mark.parametrize("reader", ["night", "ask"])
 def test_a_waiting_part_is_read_with_the_options_of_its_first_ingest(
-    reader: str,
-    memory_file: Path,
-    chat: Path,
-    queue: Queue,
-    server: ModelServer,
-    request: pytest.FixtureRequest,
+    memory_file: Path, chat: Path, queue: Queue, night: Cli, server: ModelServer
 ) -> None:
     queue(
         *(chat, "--max-facts", 4, "--instructions", "Coffee above all.", "--ttl", "fact=7"),
         *("--source", "kitchen", "--min-importance", 3),
     )
     server.responder = remembering(LYON, {**COFFEE, "importance": 2})
-    assert request.getfixturevalue(reader)().code == 0
+    assert night().code == 0
     system, question = server.asked[0].messages
     assert str(system["content"]).startswith("Coffee above all.\n\nYou choose")
     assert "At most 4 memories." in str(question["content"])
@@ -208,13 +185,13 @@ def test_a_distilled_session_that_waits_in_parts_gives_three_memories_in_all(
     assert len(contents(memory_file)) == 3
 
 
-def test_a_waiting_part_of_an_older_version_is_read_with_the_default_options(
+def test_a_waiting_part_of_an_older_version_is_read_with_the_default_options_after_a_backup(
     memory_file: Path, queue: Queue, night: Cli, server: ModelServer
 ) -> None:
     queue()
     execute(memory_file, "UPDATE waiting_messages SET content = json_remove(content, '$.options')")
     server.responder = remembering(LYON)
-    assert night().code == 0
+    assert contents(Path(night("--backup").json["backup"])) == []
     assert contents(memory_file) == [LYON["content"]]
 
 
@@ -238,7 +215,7 @@ def test_a_damaged_waiting_part_ends_with_10_and_changes_nothing(
     assert picture(memory_file, (*EVERY_TABLE, "runs")) == before
 
 
-def test_without_a_model_every_report_tells_how_many_parts_wait(
+def test_every_report_tells_how_many_parts_wait_and_how_many_were_read(
     memory_file: Path, queue: Queue, night: Cli, cli: Cli, server: ModelServer, tmp_path: Path
 ) -> None:
     queue()
@@ -259,34 +236,12 @@ def test_without_a_model_every_report_tells_how_many_parts_wait(
     assert (planned.code, planned.json["conversations"]["waiting"], server.asked) == (4, 1, [])
     plain = maintain(cli, memory_file, "--dry-run", *asking(server)[:-1])
     assert "a real run reads that first" in plain.out
-
-
-def test_a_report_and_metrics_tell_what_was_read(
-    queue: Queue, cli: Cli, memory_file: Path, server: ModelServer, tmp_path: Path
-) -> None:
-    queue()
     server.responder = remembering(LYON)
-    page, metrics_file = tmp_path / "night.md", tmp_path / "m.prom"
-    files = setting("metrics_file", metrics_file), setting("report", page)
+    files = setting("metrics_file", metrics_file), setting("report", plan)
     maintain(cli, memory_file, *asking(server), *files)
-    assert "1 conversation part was read (2 calls): 1 stored." in page.read_text()
+    assert "1 conversation part was read (2 calls): 1 stored." in plan.read_text()
     parts = metrics(metrics_file)["slowwave_conversation_parts"]
     assert parts == {("read",): 1, ("waiting",): 0}
-
-
-@pytest.mark.parametrize("reply", [refuses(401), says("")], ids=["refuses", "says nothing"])
-def test_a_part_that_a_model_cannot_read_at_night_waits_on_and_the_night_ends_with_3(
-    reply: Reply, memory_file: Path, queue: Queue, night: Cli, cli: Cli, server: ModelServer
-) -> None:
-    queue()
-    server.responder = lambda asked: reply
-    failed = maintain(cli, memory_file, *asking(server)[:-1])
-    assert (failed.code, "1 conversation part waits on since 2" in failed.out) == (3, True)
-    assert count_waiting(cli, memory_file) == 1
-    quiet = maintain(cli, memory_file, *asking(server)[:-1], "--quiet")
-    assert (quiet.code, quiet.out, bool(quiet.err)) == (3, "", True)
-    server.responder = remembering(LYON)
-    assert night().json["conversations"]["read"] == 1
 
 
 def test_conversations_and_the_night_share_one_budget(
@@ -333,15 +288,6 @@ def test_only_a_run_with_the_phase_consolidate_reads_waiting_parts(
     assert (every.code, every.json["conversations"]["read"]) == (0, 1)
 
 
-def test_a_backup_is_made_before_waiting_parts_are_read(
-    memory_file: Path, queue: Queue, night: Cli, server: ModelServer
-) -> None:
-    queue()
-    server.responder = remembering(LYON)
-    assert contents(Path(night("--backup").json["backup"])) == []
-    assert contents(memory_file) == [LYON["content"]]
-
-
 def test_answers_about_waiting_parts_are_recorded_and_replayed(
     memory_file: Path, queue: Queue, night: Cli, cli: Cli, server: ModelServer, tmp_path: Path
 ) -> None:
@@ -356,29 +302,27 @@ def test_answers_about_waiting_parts_are_recorded_and_replayed(
     assert (again.code, contents(copy), len(server.asked)) == (0, [LYON["content"]], asked)
 
 
+@pytest.fixture
+def _signals() -> Iterator[None]:
+    """Restore the handlers of signals, which an interrupted command leaves ignored."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+@pytest.mark.usefixtures("_signals")
 def test_a_night_that_is_interrupted_while_it_reads_leaves_the_part_waiting(
-    memory_file: Path, queue: Queue, cli: Cli, server: ModelServer
+    memory_file: Path, queue: Queue, night: Cli, cli: Cli, server: ModelServer
 ) -> None:
+    def interrupted(asked: Asked) -> Reply:
+        os.kill(os.getpid(), signal.SIGINT)
+        return SILENT
+
     queue()
-    server.responder = lambda asked: SILENT
-    configure(memory_file, api_base=server.base)
-    command = [sys.executable, "-m", "slowwave.cli", "maintain", str(memory_file)]
-    with subprocess.Popen(
-        [*command, "--model", "openai/scripted"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env=os.environ,
-    ) as running:
-        try:
-            for _ in range(1_200):
-                if server.asked:
-                    break
-                time.sleep(0.05)
-            running.send_signal(signal.SIGINT)
-            out, err = running.communicate(timeout=30)
-        finally:
-            running.kill()
-    assert (running.returncode, b"Traceback" in err) == (130, False), (out, err)
+    server.responder = interrupted
+    ended = night()
+    assert (ended.code, "Traceback" in ended.err) == (130, False), ended
     assert count_waiting(cli, memory_file) == 1
     assert cli("check", memory_file).code == 0
 

@@ -138,8 +138,8 @@ def test_what_only_speaks_of_secrets_or_looks_random_is_not_masked(text: str) ->
 
 
 def test_a_long_hostile_message_is_searched_in_linear_time() -> None:
-    # Each takes the patterns of the library an hour as one piece.
-    for text in ("eyJ" * 200_000, "//a/" * 100_000, "password is " * 20_000):
+    # Each takes the patterns of the library minutes as one piece.
+    for text in ("eyJ" * 40_000, "//a/" * 20_000, "password is " * 4_000):
         kinds_of_secrets(text)
 
 

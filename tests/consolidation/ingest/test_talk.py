@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 from cli_calls import Cli
 from conversations import EVERY_TABLE, LYON, contents, remembering
-from hypothesis import HealthCheck, given, settings
+from counting import examples
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from mcp import Client
 from mcp_client import ask, in_this_process, refusal
@@ -191,9 +192,7 @@ def test_two_conversations_that_begin_alike_do_not_mix(
     assert rows(memory_file, "SELECT * FROM waiting_messages WHERE state = 'waiting'") == []
 
 
-@settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=examples(25))
 @given(
     texts=st.lists(st.sampled_from([*FACTS, "yes", "word " * 2_500]), min_size=1, max_size=40),
     cuts=st.lists(st.tuples(st.integers(0, 40), st.integers(0, 4)), max_size=6),

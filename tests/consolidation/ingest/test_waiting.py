@@ -105,6 +105,16 @@ def test_a_dropped_part_is_not_read_and_waits_again_after_an_undo(
     assert contents(memory_file) == [LYON["content"]]
 
 
+def test_a_dropped_conversation_is_read_with_again(
+    memory_file: Path, chat: Path, queue: Queue, ingest: Cli, ask: Cli, server: ModelServer
+) -> None:
+    queue()
+    ingest("--drop", "all")
+    server.responder = remembering(LYON)
+    ask(chat, "--again")
+    assert contents(memory_file) == [LYON["content"]]
+
+
 def test_only_the_named_part_of_the_chosen_tenant_is_dropped(
     memory_file: Path, chat: Path, queue: Queue, ingest: Cli, cli: Cli
 ) -> None:
@@ -116,16 +126,6 @@ def test_only_the_named_part_of_the_chosen_tenant_is_dropped(
     assert (len(done["dropped"]), done["waiting"]) == (1, 1)
     left = {(part["tenant"], part["conversation"]) for part in waiting(ingest)}
     assert left == {("default", "other.txt"), ("ines", "chat.txt")}
-
-
-def test_a_dropped_conversation_is_read_with_again(
-    memory_file: Path, chat: Path, queue: Queue, ingest: Cli, ask: Cli, server: ModelServer
-) -> None:
-    queue()
-    ingest("--drop", "all")
-    server.responder = remembering(LYON)
-    ask(chat, "--again")
-    assert contents(memory_file) == [LYON["content"]]
 
 
 @pytest.mark.parametrize(
@@ -174,6 +174,7 @@ def test_each_failing_night_counts_the_tries_and_closes_no_gate(
     for tries in ("1 try", "2 tries", "3 tries"):
         ended = maintain(cli, memory_file, *asking(server)[:-1], gate)
         assert (ended.code, f"after {tries}: " in ended.out) == (3, True)
+        assert "1 conversation part waits on since 2" in ended.out
         assert maintain(cli, memory_file, "--dry-run").out.count(f"after {tries}") == 1
     (part,) = waiting(ingest)
     assert (part["tries"], bool(part["why"])) == (3, True)
@@ -194,10 +195,13 @@ def test_a_part_that_was_read_since_without_a_model_waits_again_after_an_undo(
     memory_file: Path, chat: Path, queue: Queue, ingest: Cli, cli: Cli
 ) -> None:
     queue()
-    read = ingest(chat).json
-    assert (read["waiting"], waiting(ingest)) == (0, [])
-    cli("undo", memory_file, read["run"])
-    assert len(waiting(ingest)) == 1
+    # Its conversation is read, or the part itself.
+    for named in ((chat,), ()):
+        read = ingest(*named).json
+        assert (read["waiting"], waiting(ingest)) == (0, [])
+        assert "User said: I prefer dark roast coffee." in contents(memory_file)
+        cli("undo", memory_file, read["run"])
+        assert len(waiting(ingest)) == 1
 
 
 def test_a_part_that_must_be_read_again_waits_for_that(
