@@ -170,7 +170,7 @@ class Proposer:
         chosen = PlanOptions(model_key=AGENTS.key, remembered=decided)
         memories = [shown[memory_id] for memory_id in dict.fromkeys(ids)]
         window = window_of(view, chosen, memories)
-        return OwnGroup(Job(window, tuple(view.sources(window.memories))), AGENTS.key, AGENTS)
+        return OwnGroup(Job(window, tuple(view.sources(window.memories))), AGENTS)
 
 
 def _why_unfit(view: TenantView, memory_id: str) -> str:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from slowwave.consolidation.planning.estimates import Estimate
 from slowwave.consolidation.proposals import Usage
@@ -40,50 +40,32 @@ class UsageLimits:
     purse: str | None = None
 
 
-@dataclass(frozen=True)
-class Portion:
+class Portion(NamedTuple):
     """A part of a budget. None means no limit or, of usage, unknown. Overspending is negative."""
 
-    calls: int | None = 0
-    tokens: int | None = 0
+    calls: float | None = 0
+    tokens: float | None = 0
     cost_usd: float | None = 0.0
-
-    @property
-    def is_nonzero(self) -> bool:
-        """Whether any part of it is not zero."""
-        return bool(self.calls or self.tokens or self.cost_usd)
 
     def nothing(self) -> Portion:
         """Return zero of what is limited."""
-        return Portion(
-            None if self.calls is None else 0,
-            None if self.tokens is None else 0,
-            None if self.cost_usd is None else 0.0,
-        )
+        return Portion(*(None if part is None else 0 for part in self))
 
     def plus(self, portion: Portion) -> Portion:
         """Return the sum; no limit stays no limit."""
-        return Portion(
-            None if self.calls is None else self.calls + (portion.calls or 0),
-            None if self.tokens is None else self.tokens + (portion.tokens or 0),
-            None if self.cost_usd is None else self.cost_usd + (portion.cost_usd or 0.0),
-        )
+        pairs = zip(self, portion, strict=True)
+        return Portion(*(None if part is None else part + (more or 0) for part, more in pairs))
 
     def minus(self, portion: Portion) -> Portion:
         """Return the difference, zero where either is None."""
+        pairs = zip(self, portion, strict=True)
         return Portion(
-            0 if self.calls is None or portion.calls is None else self.calls - portion.calls,
-            0 if self.tokens is None or portion.tokens is None else self.tokens - portion.tokens,
-            0.0
-            if self.cost_usd is None or portion.cost_usd is None
-            else self.cost_usd - portion.cost_usd,
+            *(0 if part is None or less is None else part - less for part, less in pairs)
         )
 
     def where_positive(self) -> Portion:
         """Return it with zero for each negative part."""
-        return Portion(
-            max(0, self.calls or 0), max(0, self.tokens or 0), max(0.0, self.cost_usd or 0.0)
-        )
+        return Portion(*(max(0, part or 0) for part in self))
 
 
 class BudgetOwner(Protocol):
@@ -293,7 +275,7 @@ class UsageMeter:
     def _reached(self, needed: Portion, estimate: Estimate) -> str | None:
         """Return which limit would be exceeded, after asking the owner for what is lacking."""
         lacking = needed.minus(self._granted).where_positive()
-        if self._owner is not None and lacking.is_nonzero:
+        if self._owner is not None and any(lacking):
             self._granted = self._granted.plus(self._owner.take(lacking))
         granted, limits = self._granted, self._limits
         if _exceeds(needed.calls, granted.calls):
