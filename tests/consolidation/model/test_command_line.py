@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from cli_calls import Cli
+from commands import setting
 from model_nights import (
     Agent,
     a_fact,
@@ -66,22 +67,14 @@ def test_a_night_goes_to_its_end_through_a_program(
     for each in programs.started:
         named = each["arguments"][each["arguments"].index("--model") + 1] if slash else ""
         assert named == wanted
-    # The answers are kept: the same question is not asked twice.
-    assert agent.rows("SELECT DISTINCT model FROM answers") == [{"model": model}]
-
-
-@pytest.mark.parametrize("model", PROGRAMS)
-def test_a_program_gets_the_question_by_stdin_in_an_empty_folder(
-    agent: Agent, programs: StandIns, model: str
-) -> None:
-    agent.remember(a_fact())
-    agent.sleep(writer(model))
-    for each in programs.started:
+        # The question comes by stdin, in an empty folder.
         assert "LeaseKeeper" in each["stdin"]
         assert "LeaseKeeper" not in json.dumps(each["arguments"])
         assert "LeaseKeeper" not in json.dumps(each["environment"])
         assert each["around"] == []
         assert not Path(each["folder"]).parent.exists()
+    # The answers are kept: the same question is not asked twice.
+    assert agent.rows("SELECT DISTINCT model FROM answers") == [{"model": model}]
 
 
 def test_claude_keeps_its_own_folder_and_loads_nothing_of_it(
@@ -288,28 +281,19 @@ def test_a_program_that_cannot_run_is_refused_once(agent: Agent, programs: Stand
     assert "claude cannot be run" in str(asking.refused)
 
 
-@pytest.mark.parametrize(("extra", "most"), [((), 2), (("SLOWWAVE_CONCURRENCY", "4"), 4)])
+@pytest.mark.parametrize(("settings", "most"), [((), 2), ((setting("concurrency", 3),), 3)])
 def test_two_programs_run_at_one_time_unless_more_are_wanted(
-    agent: Agent,
-    cli: Cli,
-    programs: StandIns,
-    monkeypatch: pytest.MonkeyPatch,
-    extra: tuple[str, ...],
-    most: int,
+    agent: Agent, cli: Cli, programs: StandIns, settings: tuple[object, ...], most: int
 ) -> None:
-    if extra:
-        monkeypatch.setenv(*extra)
     programs.play("slow", seconds=2.0)
-    agent.remember(facts(4))
-    assert cli("maintain", agent.path, "--model", "cli:claude", "--dry-run", "--ask").code == 0
+    agent.remember(facts(3))
+    night = ("maintain", agent.path, "--model", "cli:claude", "--dry-run", "--ask")
+    assert cli(*night, setting("checker", "none"), *settings).code == 0
     began = [each["began"] for each in programs.started]
     assert sum(moment < began[0] + 1.5 for moment in began) == most
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupted_night_leaves_no_program_behind(
-    agent: Agent, programs: StandIns, number: signal.Signals
-) -> None:
+def test_an_interrupted_night_leaves_no_program_behind(agent: Agent, programs: StandIns) -> None:
     programs.play("hang")
     agent.remember(facts(2))
     command = [sys.executable, "-m", "slowwave.cli", "maintain", str(agent.path)]
@@ -320,9 +304,9 @@ def test_an_interrupted_night_leaves_no_program_behind(
         while len(list((programs.folder / "pids").iterdir())) < 4:
             assert night.poll() is None and time.monotonic() < until
             time.sleep(0.05)
-        night.send_signal(number)
+        night.send_signal(signal.SIGTERM)
         night.communicate(timeout=30)
-    assert night.returncode == 128 + number
+    assert night.returncode == 128 + signal.SIGTERM
     programs.wait_until_none_runs()
     assert programs.running() == []
     assert [each for each in programs.started if Path(each["folder"]).exists()] == []

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import shutil
 import stat
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -15,7 +13,7 @@ from typing import Any
 
 import pytest
 from cli_calls import Cli, Ended
-from commands import setting, split
+from commands import setting
 from model_nights import KEY, UNTOUCHED, Agent, a_fact, a_pair, a_rule, facts
 from model_server import Asked, Reply, in_turn, oracle, says
 from nights import picture
@@ -146,30 +144,16 @@ def test_a_replayed_night_has_the_same_results_without_a_model(
 
 
 def test_a_replay_needs_neither_litellm_nor_a_key_nor_a_budget(
-    agent: Agent, path: Path, cli: Cli
+    agent: Agent, path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     agent.remember(three_tenants())
     recorded(cli, agent, path)
     copy = another(agent, three_tenants())
-    program = (
-        "import sys\n"
-        "from slowwave.cli.app import run\n"
-        "code = run(sys.argv[1:])\n"
-        "assert 'litellm' not in sys.modules\n"
-        "assert 'openai' not in sys.modules\n"
-        "sys.exit(code)\n"
-    )
+    for name in ("litellm", "openai"):
+        monkeypatch.setitem(sys.modules, name, None)  # importing it fails
     limits = (setting("max_calls", 0), setting("max_tokens", 0), "--max-cost", 0)
-    options = (setting("replay", path), *NO_CHECKER, *limits)
-    words, variables = split(("maintain", copy.path, *options))
-    ended = subprocess.run(
-        [sys.executable, "-c", program, *words],
-        capture_output=True,
-        text=True,
-        env=os.environ | variables,
-        check=False,
-    )
-    assert (ended.returncode, ended.stderr) == (0, "")
+    ended = replayed(cli, copy, path, *limits)
+    assert (ended.code, ended.err) == (0, "")
     assert len(copy.rows("SELECT * FROM derivations")) == 3
 
 
