@@ -62,6 +62,7 @@ FAILURES: dict[str, tuple[Reply, int, str]] = {
     "web page": (Reply("<html>login</html>"), ATTEMPTS, "could not be asked"),
     "wrong key": (refuses(401), 1, "AuthenticationError"),
     "unknown model": (refuses(404), 1, "NotFoundError"),
+    "silent": (SILENT, ATTEMPTS, "the model did not answer within 0.2 seconds"),
     "no choices": (Reply({"choices": [], "usage": {}}), 1, "sent no answer"),
 }
 
@@ -73,24 +74,14 @@ def test_a_call_that_fails_permanently_changes_no_memory(
     agent.remember(a_fact())
     before = agent.picture()
     agent.server.responder = in_turn(reply)
-    question = only_question(agent.sleep())
+    asking = agent.writer(timeout_s=0.2 if reply is SILENT else 20.0)
+    question = only_question(agent.sleep(asking))
     assert question.state == "failed"
     assert why in str(question.why)
     assert agent.picture() == before
     assert len(agent.server.asked) == tries
     # stdout belongs to the report: litellm must not write there.
     assert capfd.readouterr().out == ""
-
-
-def test_a_model_that_does_not_answer_in_time_changes_no_memory(agent: Agent) -> None:
-    agent.remember(a_fact())
-    before = agent.picture()
-    agent.server.responder = in_turn(SILENT)
-    question = only_question(agent.sleep(agent.writer(timeout_s=0.2)))
-    assert question.state == "failed"
-    assert question.why == "the model did not answer within 0.2 seconds"
-    assert agent.picture() == before
-    assert len(agent.server.asked) == ATTEMPTS
 
 
 # A rate limit is tried with every provider.

@@ -118,61 +118,37 @@ def test_claude_may_print_all_its_events(agent: Agent, programs: StandIns) -> No
     assert states(agent.sleep(writer("cli:claude"))) == {"applied": 1}
 
 
-@pytest.mark.parametrize(
-    ("result", "why"),
-    [
-        ({"result": "Not logged in · Please run /login"}, "Please run /login"),
-        ({"result": "Invalid API key · Fix external API key", "api_error_status": 401}, "401"),
-        ({"result": "There's an issue with the model", "api_error_status": 404}, "404"),
-        ({"result": "You've hit your session limit · resets 3pm"}, "resets 3pm"),
-        ({"result": "Credit balance is too low"}, "Credit balance"),
-    ],
-)
-def test_a_refusal_of_claude_is_told_once_and_ends_the_night(
-    agent: Agent, programs: StandIns, result: dict[str, Any], why: str
-) -> None:
-    programs.play("error", result=result)
-    agent.remember(facts(3))
-    asking = writer("cli:claude")
-    outcome = agent.sleep(asking)
-    assert len(programs.started) == 1
-    assert asking.refused is not None and asking.refused.startswith("claude: ")
-    assert why in asking.refused
-    assert answered(outcome) == {"failed": 1, "skipped": 2}
-    assert outcome.usage.cost_usd == 0
+# What a program prints, what is told of it, and whether every other call would end so, too.
+FAILURES: list[tuple[str, dict[str, Any], str, bool]] = [
+    ("claude", {"result": "Not logged in · Please run /login"}, "Please run /login", True),
+    ("claude", {"result": "Invalid API key", "api_error_status": 401}, "key (HTTP 401)", True),
+    ("claude", {"result": "An issue with the model", "api_error_status": 404}, "404", True),
+    ("claude", {"result": "You've hit your session limit · resets 3pm"}, "resets 3pm", True),
+    ("claude", {"result": "Credit balance is too low"}, "Credit balance", True),
+    ("claude", {"result": "Overloaded", "api_error_status": 529}, "Overloaded (HTTP 529)", False),
+    ("codex", {"message": "unexpected status 401 Unauthorized"}, "401 Unauthorized", True),
+    ("codex", {"message": "You’ve hit your usage limit. Try again later."}, "usage limit", True),
+    (
+        *("codex", {"message": '{"error": {"message": "The model nope does not exist"}}'}),
+        *("codex: The model", True),
+    ),
+    ("codex", {"message": "stream disconnected before completion"}, "stream disconnected", False),
+]
 
 
-@pytest.mark.parametrize(
-    ("message", "why", "refuses"),
-    [
-        ("unexpected status 401 Unauthorized: Incorrect API key", "401 Unauthorized", True),
-        ("You’ve hit your usage limit. Try again later.", "usage limit", True),
-        ('{"error": {"message": "The model nope does not exist"}}', "codex: The model", True),
-        ("stream disconnected before completion", "stream disconnected", False),
-    ],
-)
-def test_a_failure_of_codex_is_told_in_its_words(
-    agent: Agent, programs: StandIns, message: str, why: str, refuses: bool
+@pytest.mark.parametrize(("program", "told", "why", "refuses"), FAILURES)
+def test_a_failure_is_told_in_the_words_of_the_program_and_a_refusal_ends_the_night(
+    agent: Agent, programs: StandIns, program: str, told: dict[str, Any], why: str, refuses: bool
 ) -> None:
-    programs.play("error", error={"message": message})
+    programs.play("error", result=told, error=told)
     agent.remember(facts(2))
-    asking = writer("cli:codex")
+    asking = writer(f"cli:{program}")
     outcome = agent.sleep(asking)
-    assert len(programs.started) == (1 if refuses else 2)
     assert why in str(outcome.asked[0].why)
-    assert (asking.refused is not None) is refuses
-
-
-def test_an_overloaded_model_fails_the_window_and_the_next_one_is_asked(
-    agent: Agent, programs: StandIns
-) -> None:
-    programs.play("error", result={"result": "API Error: Overloaded", "api_error_status": 529})
-    agent.remember(facts(2))
-    asking = writer("cli:claude")
-    outcome = agent.sleep(asking)
-    assert answered(outcome) == {"failed": 2}
-    assert "API Error: Overloaded (HTTP 529)" in str(outcome.asked[0].why)
-    assert asking.refused is None
+    assert answered(outcome) == ({"failed": 1, "skipped": 1} if refuses else {"failed": 2})
+    assert len(programs.started) == (1 if refuses else 2)
+    assert str(asking.refused).startswith(f"{program}: ") is refuses
+    assert outcome.usage.cost_usd == 0
 
 
 @pytest.mark.parametrize("model", PROGRAMS)

@@ -326,36 +326,28 @@ def test_a_bad_recording_is_refused_with_2_before_anything_is_changed(
 
 
 UNWRITABLE = {
-    "a folder": "",
-    "no JSON": "",
-    "no JSON and no line end": "",
-    "in no folder": "answers.jsonl/none/answers.jsonl",
-    "the memory file": "memory.db",
-    "a device": "/dev/full",
+    "a folder": (BAD["a folder"][0], "answers.jsonl", "Cannot write"),
+    "no JSON": (BAD["no JSON"][0], "answers.jsonl", "Line 1 of"),
+    "in no folder": (BAD["missing"][0], "answers.jsonl/none/answers.jsonl", "Cannot write"),
+    "the memory file": (BAD["missing"][0], "memory.db", "Cannot write"),
+    "a device": (BAD["missing"][0], "/dev/full", "it is not a regular file"),
 }
 
 
-@pytest.mark.parametrize("kind", UNWRITABLE)
+@pytest.mark.parametrize(("make", "name", "why"), UNWRITABLE.values(), ids=UNWRITABLE.keys())
 def test_an_unwritable_recording_is_refused_with_2_before_anything_is_asked(
-    agent: Agent, path: Path, cli: Cli, kind: str
+    agent: Agent, path: Path, cli: Cli, make: Callable[[Path], object], name: str, why: str
 ) -> None:
     agent.remember(facts(1))
+    make(path)
     before = picture(agent.path, UNTOUCHED)
-    if kind in BAD:
-        BAD[kind][0](path)
-    if kind == "the memory file":
-        path = agent.path
-    elif UNWRITABLE[kind]:
-        path = path.parent / UNWRITABLE[kind]
-    content = path.read_bytes() if path.is_file() else None
-    ended = recorded(cli, agent, path)
+    content = path.read_bytes() if path.is_file() else b""
+    ended = recorded(cli, agent, path.parent / name)
     assert (ended.code, ended.out) == (2, "")
-    error = json.loads(ended.err)["error"]
-    assert error.startswith(("Cannot write", "Line 1 of"))
-    assert ("not a regular file" in error) == (kind == "a device")
+    assert why in json.loads(ended.err)["error"]
     assert agent.server.asked == []
     assert picture(agent.path, UNTOUCHED) == before
-    assert content is None or kind == "the memory file" or path.read_bytes() == content
+    assert not path.is_file() or path.read_bytes() == content
 
 
 def test_a_recording_that_fails_during_the_night_loses_no_answer_and_is_reported(
