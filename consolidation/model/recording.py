@@ -181,12 +181,17 @@ def _append(path: Path, line: Mapping[str, Any]) -> None:
 
 @dataclass(frozen=True)
 class Recordings:
-    """What a run records to and replays from: either, or both."""
+    """What a run records to and replays from: either, or both. A model in front of a served one.
+
+    A recorded answer costs nothing; else the served model is asked, and its answer recorded.
+    """
 
     recorder: Recorder | None = None
     recording: Recording | None = None
     # Gets the prompts that the recording does not answer.
     missing: Recorder | None = None
+    # None if no model is asked.
+    served: Model | None = None
 
     @property
     def asks(self) -> bool:
@@ -201,26 +206,6 @@ class Recordings:
         path, error = self.recorder.path, self.recorder.error
         return f"Not all answers were recorded in {path}: {error.strerror}."
 
-    def record(self, question: Question[Any], answer: Answer) -> None:
-        """Record an answer, if answers are recorded."""
-        if self.recorder is not None:
-            self.recorder.write(question, answer)
-
-    def find(self, question: Question[Any]) -> Answer | None:
-        """Return the recorded answer to a question, if there is one."""
-        if self.recording is None:
-            return None
-        return self.recording.answers.get(question_key(question.model, question.messages))
-
-
-@dataclass(frozen=True)
-class RecordedModel:
-    """Answers from a recording at no cost, else asks the served model, and records the answer."""
-
-    recordings: Recordings
-    # None if no model is asked.
-    served: Model | None
-
     @property
     def terms(self) -> Terms:
         """Those of the served model; a recording costs nothing."""
@@ -228,17 +213,23 @@ class RecordedModel:
 
     def ask(self, call: PendingCall) -> Answer:
         """Return the recorded or served answer. Raises `CallFailed` if there is none."""
-        answer = known = self.recordings.find(call.question)
+        question, answers = call.question, self.recording.answers if self.recording else {}
+        answer = known = answers.get(question_key(question.model, question.messages))
         if answer is None:
             if self.served is None:
-                raise CallFailed(self._missing(call.question))
+                raise CallFailed(self._missing(question))
             answer = self.served.ask(call)
-        self.recordings.record(call.question, answer)
+        self.record(question, answer)
         return answer if known is None else Answer(known.answer, 0, 0, 0.0)
+
+    def record(self, question: Question[Any], answer: Answer) -> None:
+        """Record an answer, if answers are recorded."""
+        if self.recorder is not None:
+            self.recorder.write(question, answer)
 
     def _missing(self, question: Question[Any]) -> str:
         """Add a question to the file of missing prompts, and return why it has no answer."""
-        why, missing = "the recording does not know the question", self.recordings.missing
+        why, missing = "the recording does not know the question", self.missing
         if missing is None:
             return why
         missing.write(question)

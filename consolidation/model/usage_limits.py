@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from threading import Lock
+from threading import RLock
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from slowwave.consolidation.planning.estimates import Estimate
@@ -114,7 +114,7 @@ class PendingCall:
             raise LimitReached(self.abandoned)
         # The first request was counted when the call began.
         if self.requests:
-            self._meter.take_another(self)
+            self._meter.take(self)
         self.requests += 1
 
     def waste(self, answer: Answer) -> None:
@@ -177,7 +177,7 @@ class UsageMeter:
         if owner is not None:
             self._granted = self._granted.nothing()
         self._began = time.monotonic()
-        self._lock = Lock()
+        self._lock = RLock()
         self._calls = 0
         self._used = Usage()
         self._lost: list[Estimate] = []
@@ -187,14 +187,21 @@ class UsageMeter:
         """Count a new call. Raises `LimitReached` if it is not allowed."""
         pending = PendingCall(self, question, max_tokens)
         with self._lock:
-            self._take(pending)
+            self.take(pending)
             self._in_flight.append(pending)
         return pending
 
-    def take_another(self, pending: PendingCall) -> None:
-        """Count another request of a call in flight. Raises `LimitReached`."""
+    def take(self, pending: PendingCall) -> None:
+        """Count a request of a call. Raises `LimitReached`."""
         with self._lock:
-            self._take(pending)
+            in_flight = [call.ceiling for call in self._in_flight if call is not pending]
+            reached = self.out_of_time()
+            if reached is None:
+                needed = self._with_reserved(1, [pending.estimate, *in_flight])
+                reached = self._reached(needed, pending.estimate)
+            if reached is not None:
+                raise LimitReached(reached)
+            self._calls += 1
 
     def lose(self, estimate: Estimate) -> None:
         """Count a lost answer with its estimate."""
@@ -260,17 +267,6 @@ class UsageMeter:
             cost = None if cost is None or price is None else cost + price
         tokens = used.prompt_tokens + used.completion_tokens + sum(size.total for size in sizes)
         return Portion(self._calls + calls, tokens, cost)
-
-    def _take(self, pending: PendingCall) -> None:
-        """Count a request. Raises `LimitReached`. The caller holds the lock."""
-        in_flight = [call.ceiling for call in self._in_flight if call is not pending]
-        reached = self.out_of_time()
-        if reached is None:
-            needed = self._with_reserved(1, [pending.estimate, *in_flight])
-            reached = self._reached(needed, pending.estimate)
-        if reached is not None:
-            raise LimitReached(reached)
-        self._calls += 1
 
     def _reached(self, needed: Portion, estimate: Estimate) -> str | None:
         """Return which limit would be exceeded, after asking the owner for what is lacking."""

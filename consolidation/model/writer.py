@@ -29,7 +29,7 @@ from .dispatcher import CompletedCall, Dispatcher
 from .interface import Model, Models, ModelWithChecker, Opener
 from .prompts import DraftToCheck, ask_to_check, ask_to_write
 from .question import Bill, Dialogue, Made, Question, Reply, ask, resume
-from .recording import RecordedModel, Recordings
+from .recording import Recordings
 from .unanswered import Unanswered
 from .usage_limits import BudgetOwner, UsageLimits, UsageMeter
 from .window_dialogue import WindowDialogue
@@ -95,7 +95,7 @@ class ModelWriter:
                 served = self._endpoint.open()
                 if self._checker is not None and self._checker != self._endpoint:
                     served = ModelWithChecker(served, self._checker.open())
-            self._opened = RecordedModel(self._recordings, served)
+            self._opened = replace(self._recordings, served=served)
 
     def _full_name(self, name: str) -> str:
         """Return a model's name, and the one that its answers give it, if any."""

@@ -35,7 +35,7 @@ from slowwave.consolidation.model import prompts
 from slowwave.consolidation.model.answer_forms import CHECK, WRITE, AnswerForm, response_format
 from slowwave.consolidation.model.calls import Endpoint
 from slowwave.consolidation.model.prompts import DraftToCheck
-from slowwave.consolidation.model.recording import RecordedModel, Recordings
+from slowwave.consolidation.model.recording import Recordings
 from slowwave.consolidation.model.usage_limits import PendingCall
 from slowwave.consolidation.model.writer import ModelWriter
 from slowwave.consolidation.planning.estimates import (
@@ -219,7 +219,7 @@ def test_a_question_holds_memories_and_nothing_else_of_the_file(agent: Agent) ->
 
 
 @dataclass(frozen=True)
-class Watched(RecordedModel):
+class Watched(Recordings):
     """Notes what each call was estimated to take."""
 
     noted: list[Estimate] = field(default_factory=list)
@@ -236,7 +236,7 @@ class WatchedEndpoint(Endpoint):
     noted: list[Estimate] = field(default_factory=list)
 
     def open(self) -> Any:
-        return Watched(Recordings(), super().open(), self.noted)
+        return Watched(served=super().open(), noted=self.noted)
 
 
 def spoiled(asked: Asked) -> dict[str, Any]:
