@@ -53,6 +53,7 @@ class CommandLine:
 
     model: str
     timeout_s: float = _TIMEOUT_S
+    # Programs at one time.
     concurrency: ClassVar = CONCURRENCY
     # The names that answers gave the model.
     _names: list[str] = field(default_factory=list, init=False, compare=False, repr=False)
