@@ -33,7 +33,6 @@ from nights import NOW, fill, night, picture, rows, told
 from places import FIXTURES
 
 from slowwave.consolidation.model.calls import Endpoint
-from slowwave.consolidation.model.recording import Recordings
 from slowwave.consolidation.model.writer import ModelWriter, UsageLimits
 from slowwave.consolidation.proposals import AskedWindow, Operation, Result, proposal_id
 from slowwave.consolidation.running.outcome import Outcome
@@ -134,11 +133,10 @@ class Agent:
         concurrency: int = 1,
         limits: UsageLimits | None = None,
         timeout_s: float = 20.0,
-        recordings: Recordings | None = None,
     ) -> ModelWriter:
         """Return a writer that asks the server, and waits next to nothing before another try."""
         endpoint = Endpoint(model, self.server.base, timeout_s, first_wait_s=0.001)
-        return ModelWriter(endpoint, concurrency, limits, recordings, self.checker)
+        return ModelWriter(endpoint, concurrency, limits, checker=self.checker)
 
     def sleep(
         self, writer: ModelWriter | None = None, now: datetime = NOW, **options: Any

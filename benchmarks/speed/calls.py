@@ -20,7 +20,7 @@ from pathlib import Path
 
 from benchmarks.scripted_model import ScriptedModel, scripted_model
 from fixtures.night import FLAVOURS, load
-from slowwave.consolidation.model.calls import Endpoint, open_model
+from slowwave.consolidation.model.calls import Endpoint
 from slowwave.consolidation.model.dispatcher import Dispatcher
 from slowwave.consolidation.model.interface import Models
 from slowwave.consolidation.model.question import resume
@@ -136,13 +136,13 @@ def _night(endpoint: Endpoint, view: TenantView, concurrency: int, embedder: Emb
 
 def _ask_alone(endpoint: Endpoint, view: TenantView, concurrency: int) -> None:
     """Ask the same questions, and do nothing with the answers."""
-    model = open_model(endpoint)
+    model = endpoint.open()
     meter = UsageMeter(UsageLimits(), model.terms.price)
     dispatcher = Dispatcher(model, meter, concurrency)
     left = 0
     for window in _windows(view):
         job = Job(window, tuple(view.sources(window.memories)))
-        _, question = resume(WindowDialogue(job, "", Models(endpoint.model, None)).run())
+        _, question = resume(WindowDialogue(job, Models(endpoint.model, None)).run())
         assert question is not None  # noqa: S101 - each window begins with one
         dispatcher.ask(question)
         left += 1

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections import ChainMap, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, replace
-from datetime import datetime
+from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any, Self
 
 from slowwave.consolidation.ingest.ingest import ingest
@@ -19,43 +17,16 @@ from slowwave.consolidation.ingest.talk import Kept, close, conversation_of, kee
 from slowwave.consolidation.model.functions import ModelLike, chosen_writer
 from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.runtime.threads import start_in_thread
-from slowwave.consolidation.vectors.embedder import Embedder
 from slowwave.consolidation.writing.writer import Writer
 from slowwave.store.conversations.conversation_formats import read_conversations
 from slowwave.store.conversations.messages import Conversation
 from slowwave.store.errors import FileHeld, StoreError
 from slowwave.store.shared_tenant import refuse_unpublished
 
+from .tenant_file import TenantFile
+
 # The number of turns after which a conversation is read.
 EVERY = 5
-
-
-@dataclass(frozen=True)
-class _Reader:
-    """Reads conversations into a file."""
-
-    path: Path
-    embedder: Embedder
-    clock: Callable[[], datetime]
-
-    def read(
-        self,
-        conversations: Sequence[Conversation],
-        options: IngestOptions,
-        writer: Writer,
-        dry_run: bool = False,
-        progress: Progress | None = None,
-    ) -> IngestOutcome:
-        """Read conversations, or else what waits. Raises as `ingest`."""
-        shown = {
-            "tenant": [options.tenant],
-            "embedder": self.embedder.name,
-            "model": writer.model,
-        }
-        options, now = replace(options, shown=shown), self.clock()
-        return ingest(
-            self.path, conversations, options, self.embedder, writer, now, dry_run, progress
-        )
 
 
 class AgentConversation:
@@ -67,28 +38,25 @@ class AgentConversation:
 
     def __init__(
         self,
-        reader: _Reader,
+        memory: ConversingMemory,
         name: str,
         every: int,
         options: IngestOptions,
         writer_of: Callable[[], Writer],
-        secrets: dict[str, str],
     ) -> None:
-        """Take the name, and after how many turns it is read. Raises `StoreError`.
-
-        secrets: what was masked in it so far, which is kept nowhere else.
-        """
+        """Take the name, and after how many turns it is read. Raises `StoreError`."""
         if not name.strip():
             raise StoreError("The name of a conversation must not be blank.")
         if every < 1:
             raise StoreError(f"A conversation is read after 1 turn or more, not after {every}.")
         refuse_unpublished(options.tenant)
-        self._reader = reader
+        self._memory = memory
         self._name = name if options.allow_secrets else mask_name(name, {})
         self._every = every
         self._options = options
         self._writer_of = writer_of
-        self._secrets = secrets
+        # What was masked in it so far, which is kept nowhere else.
+        self._secrets = memory._secrets[name]
         # Those in threads since the last flush; only the last can be under way.
         self._readings: list[Future[IngestOutcome | None]] = []
 
@@ -137,9 +105,9 @@ class AgentConversation:
 
         can_repeat: skip those that the conversation ends with.
         """
-        path, now = self._reader.path, self._reader.clock()
+        memory, now = self._memory, self._memory._clock()
         more = can_repeat, self._secrets
-        return keep(path, self._name, messages, self._options, now, *more)
+        return keep(memory._path, self._name, messages, self._options, now, *more)
 
     def is_due(self, kept: Kept) -> bool:
         """Whether the conversation must be read after these messages."""
@@ -153,23 +121,19 @@ class AgentConversation:
         """
         writer = self._writer_of()
         if writer.model is None:
-            close(self._reader.path, self._name, self._options.tenant)
+            close(self._memory._path, self._name, self._options.tenant)
             return None
         try:
             options = replace(self._options, conversation=self._name)
-            outcome = self._reader.read((), options, writer, progress=progress)
+            outcome = self._memory._read((), options, writer, progress=progress)
         except FileHeld:
             return None
         return outcome if outcome.run_id or outcome.unread else None
 
 
-class ConversingMemory:
+class ConversingMemory(TenantFile):
     """What an agent's memory does with conversations."""
 
-    _path: Path
-    _tenant: str
-    _embedder: Embedder
-    _clock: Callable[[], datetime]
     # The secrets that were masked, with their kinds, by the name of the conversation.
     _secrets: defaultdict[str, dict[str, str]]
 
@@ -198,7 +162,7 @@ class ConversingMemory:
             found = [conversation_of(conversation, name)]
         refuse_unpublished(self._tenant)
         chosen = chosen_writer(model, checker, writer)
-        return self._reader.read(found, self._of_tenant(options), chosen, dry_run, progress)
+        return self._read(found, self._of_tenant(options), chosen, dry_run, progress)
 
     def conversation(
         self,
@@ -218,16 +182,30 @@ class ConversingMemory:
         """
         of_model = partial(chosen_writer, model, checker, None)
         chosen = self._of_tenant(options)
-        more = writer_of or of_model, self._secrets[name]
-        return AgentConversation(self._reader, name, every, chosen, *more)
+        return AgentConversation(self, name, every, chosen, writer_of or of_model)
 
     def _hide(self, text: str) -> str:
         """Return a text without the secrets of conversations so far."""
         return mask_known(text, dict(ChainMap(*self._secrets.values())))
 
-    @property
-    def _reader(self) -> _Reader:
-        return _Reader(self._path, self._embedder, self._clock)
+    def _read(
+        self,
+        conversations: Sequence[Conversation],
+        options: IngestOptions,
+        writer: Writer,
+        dry_run: bool = False,
+        progress: Progress | None = None,
+    ) -> IngestOutcome:
+        """Read conversations, or else what waits. Raises as `ingest`."""
+        shown = {
+            "tenant": [self._tenant],
+            "embedder": self._embedder.name,
+            "model": writer.model,
+        }
+        options, now = replace(options, shown=shown), self._clock()
+        return ingest(
+            self._path, conversations, options, self._embedder, writer, now, dry_run, progress
+        )
 
     def _of_tenant(self, options: IngestOptions | None) -> IngestOptions:
         return replace(options or IngestOptions(), tenant=self._tenant)

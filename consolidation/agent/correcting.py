@@ -1,12 +1,8 @@
-"""What an agent says about single memories, or passes on from a person; parts of `AgentMemory`."""
+"""What an agent says about single memories, or passes on from a person: a part of `AgentMemory`."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
-from datetime import datetime
-from pathlib import Path
+from collections.abc import Sequence
 
 from slowwave.consolidation.recall.similar import Similar, find_similar
 from slowwave.consolidation.running.corrections import By, Correction, Corrector
@@ -17,21 +13,15 @@ from slowwave.store.forgettable import Forgettable, find_forgettable, refuse_der
 from slowwave.store.forgetting import Forgotten, finish, forget
 from slowwave.store.records import timestamp
 
+from .tenant_file import TenantFile
 
-class Correcting(ABC):
-    """Corrects, pins and retracts memories of one tenant, each as a run that `undo` undoes.
+
+class Correcting(TenantFile):
+    """Corrects, pins and retracts memories, each as a run that `undo` undoes, and erases them.
 
     by: whose word it is. An agent's changes no memory that is human, pinned or core. Ids may be
     shortened to four characters. Each method raises `StoreError` if nothing was changed.
     """
-
-    _path: Path
-    _tenant: str
-    _clock: Callable[[], datetime]
-
-    @abstractmethod
-    def _locked(self) -> AbstractContextManager[MemoryFile]:
-        """Open the file for changes that only one run at a time may make."""
 
     def similar(self, text: str) -> list[Similar]:
         """Return the active memories that repeat or contradict a text, nearest first.
@@ -58,20 +48,6 @@ class Correcting(ABC):
         """Archive a memory because it is wrong; `derived` names what was derived from it."""
         with self._locked() as file:
             return self._corrector(file, by).retract(memory_id)
-
-    def _corrector(self, file: MemoryFile, by: By) -> Corrector:
-        return Corrector(file, self._clock(), by, self._tenant)
-
-
-class Forgetting:
-    """Erases memories, or a text, permanently."""
-
-    _tenant: str
-    _clock: Callable[[], datetime]
-
-    @abstractmethod
-    def _locked(self) -> AbstractContextManager[MemoryFile]:
-        """Open the file for changes that only one run at a time may make."""
 
     def forgettable(self, memory_id: str | None = None, matching: str | None = None) -> Forgettable:
         """Return what `forget` would erase; nothing is changed. Raises as `forget` does."""
@@ -104,6 +80,9 @@ class Forgetting:
             if done is None or not done.left:
                 finish(file)
         return done
+
+    def _corrector(self, file: MemoryFile, by: By) -> Corrector:
+        return Corrector(file, self._clock(), by, self._tenant)
 
     def _find(self, file: MemoryFile, memory_id: str | None, matching: str | None) -> Forgettable:
         if (memory_id is None) == (matching is None) or not (memory_id or matching or "").strip():

@@ -7,12 +7,11 @@ and nightly runs can use it; the search index is cached until the file changes.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Self, Unpack
+from typing import Any, Self
 
 from slowwave.consolidation.cycle import run_cycle
 from slowwave.consolidation.model.answer_forms import StatedGroup
@@ -20,24 +19,15 @@ from slowwave.consolidation.model.functions import ModelLike, chosen_writer
 from slowwave.consolidation.options import CycleOptions, Review
 from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.proposals import Result
-from slowwave.consolidation.recall.block import BlockOptions, ContextBlock, estimated_tokens
-from slowwave.consolidation.recall.search import Hits
 from slowwave.consolidation.running.approval import ReviewResult, apply_approved, record_declined
 from slowwave.consolidation.running.outcome import Outcome
 from slowwave.consolidation.running.review_queue import WaitingProposal, read_queue, with_sources
 from slowwave.consolidation.vectors.embedder import CachingEmbedder, Embedder, SentenceEmbedder
 from slowwave.consolidation.writing.writer import AGENT, BuiltInWriter, Writer
-from slowwave.store.check import refuse_damaged
 from slowwave.store.errors import InvalidLine
 from slowwave.store.exchange import memory_from_text
 from slowwave.store.feedback import Feedback, judge, must_be_undone, undo_derived
-from slowwave.store.file import (
-    MemoryFile,
-    create_file,
-    maintenance_lock,
-    open_reading,
-    open_writing,
-)
+from slowwave.store.file import create_file, open_reading, open_writing
 from slowwave.store.intake import count_waiting
 from slowwave.store.ledger import decide_pending
 from slowwave.store.memories import add_memories, find_id, tenants
@@ -46,14 +36,14 @@ from slowwave.store.shared_tenant import refuse_unpublished
 from slowwave.store.undo.undoable import find_undoable
 
 from .conversing import ConversingMemory
-from .correcting import Correcting, Forgetting
+from .correcting import Correcting
 from .proposing import OwnProposal, Proposer, SecondReading, find_pending, find_planned, not_planned
 from .reading import Stats, Trace, read_stats, read_trace
-from .recalling import Recaller, RecallOptions
+from .recalling import RecallingMemory
 from .rounds import AgentRound, GivenAnswers, OpenQuestions
 
 
-class AgentMemory(ConversingMemory, Correcting, Forgetting):
+class AgentMemory(RecallingMemory, ConversingMemory, Correcting):
     """One tenant's memories in a memory file.
 
     Errors are those of the command line: `slowwave.store.errors.StoreError` and
@@ -78,7 +68,6 @@ class AgentMemory(ConversingMemory, Correcting, Forgetting):
         self._caching = CachingEmbedder(self._embedder)
         self._clock = clock
         self._secrets = defaultdict(dict)
-        self._recaller = Recaller(self._path, tenant, self._embedder, clock)
         # The ids that the last dry run showed; one that is no longer planned is stale.
         self._shown: frozenset[str] = frozenset()
 
@@ -90,7 +79,7 @@ class AgentMemory(ConversingMemory, Correcting, Forgetting):
 
     def __exit__(self, *error: object) -> None:
         """Drop the search index."""
-        self._recaller.forget()
+        self._drop_index()
 
     def add(self, text: str, **fields: Any) -> str:
         """Store a memory and return its id.
@@ -105,33 +94,6 @@ class AgentMemory(ConversingMemory, Correcting, Forgetting):
         with open_writing(self._path) as file, file.transaction():
             add_memories(file, [memory])
         return memory.id
-
-    def recall(self, query: str, limit: int = 10, **options: Unpack[RecallOptions]) -> Hits:
-        """Return the memories that are relevant to a question, best first.
-
-        options: those of `RecallOptions`. The list's `words_only` is why vectors were not searched,
-        if they were not. Raises `StoreError`, also for an unknown kind or layer.
-        """
-        return self._recaller.recall(query, limit, **options)
-
-    def block(
-        self,
-        query: str,
-        budget: int = 4_500,
-        worths: Mapping[str, float] | None = None,
-        tokens_of: Callable[[str], int] = estimated_tokens,
-        fragments: Mapping[str, Sequence[str]] | None = None,
-        **options: Unpack[RecallOptions],
-    ) -> ContextBlock:
-        """Return a context block for a prompt; its `text` is "" if nothing is found.
-
-        budget: in tokens, counted by `tokens_of` (by default four characters per token). worths:
-        override those of `slowwave.consolidation.thresholds.WORTHS`, from 0 to 1. fragments: your
-        own texts by their source, {"playbook": ["..."]}, whose worth may be in `worths`, too.
-        options: those of `RecallOptions`. Raises `StoreError`.
-        """
-        block = BlockOptions(budget, worths or {}, fragments or {})
-        return self._recaller.block(query, block, tokens_of, **options)
 
     def consolidate(
         self,
@@ -163,8 +125,7 @@ class AgentMemory(ConversingMemory, Correcting, Forgetting):
         Each has an `id`, its `kind` (`write` or `check`), `messages`, the JSON `schema` of the
         answer, and `tokens`. Raises `StoreError` and `ConsolidationError`.
         """
-        options = self._mine(CycleOptions())
-        return AgentRound(self._path, options, self._caching, self._clock(), progress).questions()
+        return self._round(CycleOptions(), progress).questions()
 
     def answer(
         self,
@@ -177,10 +138,10 @@ class AgentMemory(ConversingMemory, Correcting, Forgetting):
         Unreadable and stale answers are reported, and their questions are asked again. review:
         which proposals of the night are queued. Raises `StoreError` and `ConsolidationError`.
         """
-        options = self._mine(CycleOptions(review=review, shown={"only": [], "model": AGENT}))
-        agent_round = AgentRound(self._path, options, self._caching, self._clock(), progress)
+        options = CycleOptions(review=review, shown={"only": [], "model": AGENT})
         # The agent that answers knows what was masked in what it passed.
-        given = agent_round.give({key: self._hide(text) for key, text in answers.items()})
+        hidden = {key: self._hide(text) for key, text in answers.items()}
+        given = self._round(options, progress).give(hidden)
         if given.outcome is not None:
             self._caching = CachingEmbedder(self._embedder)
         return given
@@ -246,7 +207,12 @@ class AgentMemory(ConversingMemory, Correcting, Forgetting):
         context, and pass that as `check`. Then the proposal is pending. Raises `StoreError`.
         """
         more = self._clock(), progress or Progress()
-        return Proposer(self._path, self._tenant, self._caching, *more).propose(group, check)
+        proposer = Proposer(self._path, self._tenant, self._caching, *more)
+        judged = proposer.judge(group, check)
+        if judged.result is None:
+            return judged
+        with self._locked() as file:
+            return proposer.keep(file, judged.result)
 
     def feedback(self, memory_id: str, helpful: bool) -> Feedback:
         """Report that a memory helped or misled; its id may be shortened.
@@ -286,13 +252,6 @@ class AgentMemory(ConversingMemory, Correcting, Forgetting):
         with open_reading(self._path) as file:
             return read_stats(file, self._tenant)
 
-    @contextmanager
-    def _locked(self) -> Iterator[MemoryFile]:
-        """Open the file for changes that only one run at a time may make."""
-        with maintenance_lock(self._path), open_writing(self._path) as file:
-            refuse_damaged(file)
-            yield file
-
     def _run(
         self,
         options: CycleOptions,
@@ -303,6 +262,10 @@ class AgentMemory(ConversingMemory, Correcting, Forgetting):
         """Run a night for this tenant."""
         mine, writer = self._mine(options), writer or BuiltInWriter()
         return run_cycle(self._path, mine, self._embedder, writer, self._clock(), dry_run, progress)
+
+    def _round(self, options: CycleOptions, progress: Progress | None) -> AgentRound:
+        mine, now = self._mine(options), self._clock()
+        return AgentRound(self._path, mine, self._caching, now, progress)
 
     def _mine(self, options: CycleOptions) -> CycleOptions:
         """Return options for this tenant."""

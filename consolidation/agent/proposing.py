@@ -28,9 +28,8 @@ from slowwave.consolidation.snapshot.tenant_view import TenantView
 from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.consolidation.vectors.embedder import Embedder
 from slowwave.consolidation.writing.writer import AGENT, Job
-from slowwave.store.check import refuse_damaged
 from slowwave.store.errors import Ambiguous, NotFound, StoreError
-from slowwave.store.file import MemoryFile, maintenance_lock, open_reading, open_writing
+from slowwave.store.file import MemoryFile, open_reading
 from slowwave.store.ledger import REMEMBERED, Decision, read_latest_by_prefix, read_pending
 from slowwave.store.memories import count_memories, find_id
 from slowwave.store.records import new_id, timestamp
@@ -99,20 +98,11 @@ class Proposer:
     now: datetime
     progress: Progress
 
-    def propose(self, group: StatedGroup, check: SecondReading | None) -> OwnProposal:
-        """Return the faults of a group, or its checking question, or its pending proposal.
+    def judge(self, group: StatedGroup, check: SecondReading | None) -> OwnProposal:
+        """Return the faults of a group, or its checking question, or a result that can be kept.
 
         The ids of its memories may be shortened. Raises `StoreError` if there is no such memory.
         """
-        judged = self._judge(group, check)
-        if judged.result is None:
-            return judged
-        with maintenance_lock(self.path), open_writing(self.path) as file:
-            refuse_damaged(file)
-            return self._keep(file, judged.result)
-
-    def _judge(self, group: StatedGroup, check: SecondReading | None) -> OwnProposal:
-        """Return what both checks make of a group; nothing is kept."""
         with open_reading(self.path) as file:
             ids = [find_id(file, memory_id, self.tenant) for memory_id in group.ids]
         made = self._dialogue(ids)
@@ -131,7 +121,7 @@ class Proposer:
             judged, _ = resume(dialogue, Reply(check.text, Usage()))
         return judged[0]
 
-    def _keep(self, file: MemoryFile, result: Result) -> OwnProposal:
+    def keep(self, file: MemoryFile, result: Result) -> OwnProposal:
         """Keep a proposal as pending, in a run of its own, unless it is pending already."""
         proposal = result.proposal
         waiting = replace(
@@ -170,7 +160,7 @@ class Proposer:
         chosen = PlanOptions(model_key=AGENTS.key, remembered=decided)
         memories = [shown[memory_id] for memory_id in dict.fromkeys(ids)]
         window = window_of(view, chosen, memories)
-        return OwnGroup(Job(window, tuple(view.sources(window.memories))), AGENTS.key, AGENTS)
+        return OwnGroup(Job(window, tuple(view.sources(window.memories))), AGENTS)
 
 
 def _why_unfit(view: TenantView, memory_id: str) -> str:

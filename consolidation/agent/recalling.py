@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, time
-from pathlib import Path
 from typing import TypedDict, Unpack, get_args
 
 from slowwave.consolidation.recall.block import (
@@ -17,7 +15,6 @@ from slowwave.consolidation.recall.block import (
 from slowwave.consolidation.recall.index import Recallable, RecallIndex, read_recallable_of
 from slowwave.consolidation.recall.search import Hits, SearchQuery, search
 from slowwave.consolidation.thresholds import MIN_RELEVANCE, WORTHS
-from slowwave.consolidation.vectors.embedder import Embedder
 from slowwave.consolidation.vectors.matrix import TextVectors
 from slowwave.store.cache import count_changes
 from slowwave.store.errors import StoreError
@@ -26,6 +23,8 @@ from slowwave.store.memories import tenants
 from slowwave.store.memory_filter import Filter
 from slowwave.store.records import LAYERS, Kind, timestamp, timestamp_of
 from slowwave.store.shared_tenant import shared_tenants
+
+from .tenant_file import TenantFile
 
 
 class RecallOptions(TypedDict, total=False):
@@ -53,42 +52,49 @@ class RecallOptions(TypedDict, total=False):
     shared: bool
 
 
-@dataclass
-class Recaller:
-    """Searches the memories of one tenant; its index is rebuilt when the file changes."""
+class RecallingMemory(TenantFile):
+    """Searches the memories; the index is rebuilt when the file changes."""
 
-    path: Path
-    tenant: str
-    embedder: Embedder
-    clock: Callable[[], datetime]
     _index: RecallIndex | None = None
     # The identity and the change counts of the indexed file.
     _state: tuple[int, ...] = ()
 
-    def recall(self, query: str, limit: int, **options: Unpack[RecallOptions]) -> Hits:
-        """Return what is relevant to a question, best first. Raises `StoreError`."""
+    def recall(self, query: str, limit: int = 10, **options: Unpack[RecallOptions]) -> Hits:
+        """Return the memories that are relevant to a question, best first.
+
+        options: those of `RecallOptions`. The list's `words_only` is why vectors were not searched,
+        if they were not. Raises `StoreError`, also for an unknown kind or layer.
+        """
         wish = self._query(query, limit, options)
-        return search(self._current_index(), wish, timestamp(self.clock()))
+        return search(self._current_index(), wish, timestamp(self._clock()))
 
     def block(
         self,
         query: str,
-        block: BlockOptions,
+        budget: int = 4_500,
+        worths: Mapping[str, float] | None = None,
         tokens_of: Callable[[str], int] = estimated_tokens,
+        fragments: Mapping[str, Sequence[str]] | None = None,
         **options: Unpack[RecallOptions],
     ) -> ContextBlock:
-        """Return a context block for a prompt. Raises `StoreError`."""
+        """Return a context block for a prompt; its `text` is "" if nothing is found.
+
+        budget: in tokens, counted by `tokens_of` (by default four characters per token). worths:
+        override those of `slowwave.consolidation.thresholds.WORTHS`, from 0 to 1. fragments: your
+        own texts by their source, {"playbook": ["..."]}, whose worth may be in `worths`, too.
+        options: those of `RecallOptions`. Raises `StoreError`.
+        """
+        block = BlockOptions(budget, worths or {}, fragments or {})
         if any(isinstance(texts, str) for texts in block.fragments.values()):
             raise StoreError("The fragments of a source must be a list of texts.")
         for name, worth in block.worths.items():
-            refuse_unknown("worth", name, (*WORTHS, *block.fragments))
+            _refuse_unknown("worth", name, (*WORTHS, *block.fragments))
             if not 0.0 <= worth <= 1.0:
                 raise StoreError(f"The worth of {name} must be from 0 to 1, not {worth}.")
-        wish, now = self._query(query, 0, options), timestamp(self.clock())
+        wish, now = self._query(query, 0, options), timestamp(self._clock())
         return compose_block(self._current_index(), wish, block, now, tokens_of)
 
-    def forget(self) -> None:
-        """Drop the index."""
+    def _drop_index(self) -> None:
         if self._index is not None:
             self._index.words.close()
             self._index = None
@@ -101,9 +107,9 @@ class Recaller:
             raise StoreError("The question is blank.", "Pass a question, or words.")
         kinds, layers = _texts(options.get("kind")), _texts(options.get("layer"))
         for kind in kinds:
-            refuse_unknown("kind", kind, get_args(Kind))
+            _refuse_unknown("kind", kind, get_args(Kind))
         for layer in layers:
-            refuse_unknown("layer", layer, LAYERS)
+            _refuse_unknown("layer", layer, LAYERS)
         tags = options.get("tags") or ()
         if isinstance(tags, str):
             raise StoreError(f"Tags must be a list: ['{tags}'].")
@@ -113,7 +119,7 @@ class Recaller:
         if not 0.0 <= least <= 1.0:
             raise StoreError(f"The minimum relevance must be from 0 to 1, not {least}.")
         chosen = Filter(
-            () if options.get("shared", True) else (self.tenant,),
+            () if options.get("shared", True) else (self._tenant,),
             kinds,
             layers,
             tuple(tags),
@@ -126,20 +132,20 @@ class Recaller:
         return SearchQuery(query, limit, chosen, as_of, recency, diverse, least)
 
     def _current_index(self) -> RecallIndex:
-        with open_reading(self.path) as file:
-            searched = {self.tenant, *shared_tenants(file)}.intersection(tenants(file))
+        with open_reading(self._path) as file:
+            searched = {self._tenant, *shared_tenants(file)}.intersection(tenants(file))
             counts = [count_changes(file, tenant) for tenant in sorted(searched)]
-            found = self.path.stat()
+            found = self._path.stat()
             # A replacement of the file may have the same change counts.
             state = found.st_dev, found.st_ino, found.st_mtime_ns, *counts
         # Embedding that failed may succeed now.
         if self._index is None or self._state != state or self._index.words_only is not None:
-            self.forget()
+            self._drop_index()
             self._state = state
             recallable = Recallable((), (), TextVectors((), ()))
             if searched:
-                recallable = read_recallable_of(self.path, sorted(searched), self.embedder.name)
-            self._index = RecallIndex(recallable, self.embedder, words_suffice=True)
+                recallable = read_recallable_of(self._path, sorted(searched), self._embedder.name)
+            self._index = RecallIndex(recallable, self._embedder, words_suffice=True)
         return self._index
 
 
@@ -158,7 +164,7 @@ def _timestamp(option: str, moment: datetime | str | None, time_of_day: time) ->
         ) from None
 
 
-def refuse_unknown(what: str, name: str, known: Sequence[str]) -> None:
+def _refuse_unknown(what: str, name: str, known: Sequence[str]) -> None:
     """Refuse a name that is not among the known ones. Raises `StoreError`."""
     if name not in known:
         raise StoreError(f"There is no {what} '{name}'.", f"There are: {', '.join(known)}.")

@@ -49,7 +49,7 @@ class AgentWriter:
         self, jobs: Sequence[Job], answers: AnswerStore
     ) -> Iterator[Sequence[Result | AskedWindow]]:
         """Yield the results of all windows, or each window as pending."""
-        dialogues = [WindowDialogue(job, self.key, AGENTS).run() for job in jobs]
+        dialogues = [WindowDialogue(job, AGENTS).run() for job in jobs]
         done = [self._answered(dialogue, answers) for dialogue in dialogues]
         if all(results is not None for results in done):
             yield from filter(None, done)

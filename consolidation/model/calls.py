@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from slowwave.consolidation.errors import ModelError
 from slowwave.consolidation.runtime.redaction import without_secrets
@@ -15,14 +14,13 @@ from .interface import REASONING_FACTOR, Terms, limit_with_reasoning
 from .parsing import breaks_off
 from .provider import load_litellm, status_of, why_unreadable
 from .responses import (
+    cost_of,
     is_beyond_style,
     is_transient,
     one_line,
+    read_completion,
     refuses_all,
     retry_after,
-    text_of_response,
-    token_count_of,
-    why_unusable,
 )
 from .unanswered import CallFailed, ModelRefuses
 from .usage_limits import PendingCall
@@ -57,46 +55,39 @@ class Endpoint:
     first_wait_s: float = FIRST_WAIT_S
     # Servers answer under names of their own choice.
     answered_as: str | None = field(default=None, init=False)
+    # Calls at one time.
+    concurrency: ClassVar = 4
 
     def open(self) -> ServedModel:
-        """Load litellm and return the model. Raises `ModelError`."""
-        return open_model(self)
+        """Load litellm and return the model.
 
-
-def open_model(endpoint: Endpoint) -> ServedModel:
-    """Load litellm and return the model.
-
-    Raises `ModelError` if litellm does not know the model or a key is missing.
-    """
-    litellm = load_litellm()
-    missing = _missing_keys(endpoint, litellm)
-    if missing and endpoint.api_base is None:
-        raise ModelError(
-            f"No API key is set for the model '{endpoint.model}'.", f"Set {' or '.join(missing)}."
-        )
-    # A local server needs no key, but the client must send one.
-    return ServedModel(endpoint, litellm, "none" if missing else None)
-
-
-def _missing_keys(endpoint: Endpoint, litellm: Any) -> list[str]:
-    try:
-        litellm.get_llm_provider(endpoint.model, api_base=endpoint.api_base)
-    except litellm.exceptions.BadRequestError as error:
-        raise ModelError(
-            f"litellm does not know the model '{endpoint.model}'.",
-            "Names look like openai/gpt-4o-mini or ollama/llama3.",
-        ) from error
-    found = litellm.validate_environment(endpoint.model, api_base=endpoint.api_base)
-    missing = [] if found["keys_in_environment"] else found["missing_keys"]
-    # Addresses have defaults, and clouds authorize in other ways than by a key.
-    return [name for name in missing if "API_KEY" in name]
+        Raises `ModelError` if litellm does not know the model or a key is missing.
+        """
+        litellm = load_litellm()
+        try:
+            litellm.get_llm_provider(self.model, api_base=self.api_base)
+        except litellm.exceptions.BadRequestError as error:
+            raise ModelError(
+                f"litellm does not know the model '{self.model}'.",
+                "Names look like openai/gpt-4o-mini or ollama/llama3.",
+            ) from error
+        found = litellm.validate_environment(self.model, api_base=self.api_base)
+        missing = [] if found["keys_in_environment"] else found["missing_keys"]
+        # Addresses have defaults, and clouds authorize in other ways than by a key.
+        missing = [name for name in missing if "API_KEY" in name]
+        if missing and self.api_base is None:
+            raise ModelError(
+                f"No API key is set for the model '{self.model}'.", f"Set {' or '.join(missing)}."
+            )
+        # A local server needs no key, but the client must send one.
+        return ServedModel(self, litellm, "none" if missing else None)
 
 
 class ServedModel:
     """Calls one model; remembers the request style that its server accepts."""
 
     def __init__(self, endpoint: Endpoint, litellm: Any, key: str | None) -> None:
-        """Take the endpoint; use `open_model` to make one."""
+        """Take the endpoint; use `Endpoint.open` to make one."""
         self._endpoint = endpoint
         self._litellm = litellm
         # None: litellm finds the provider's key in the environment.
@@ -211,27 +202,16 @@ class ServedModel:
     def _ask_once(self, call: PendingCall, style: RequestStyle) -> tuple[Answer, bool]:
         call.permit()
         response = self._response(call, style)
-        if not response.choices:
-            call.lose()
-            raise CallFailed("the model sent no answer")
-        choice = response.choices[0]
+        found = read_completion(response, call)
         # A server that ignores the limit must not fill the file.
         max_letters = call.max_tokens * _MAX_LETTERS_PER_TOKEN
-        content = text_of_response(choice.message)
-        cleaned = self._clean(content[:max_letters])
-        usage, expected = getattr(response, "usage", None), call.estimate
-        tokens = (
-            token_count_of(getattr(usage, "prompt_tokens", None), expected.prompt),
-            token_count_of(
-                getattr(usage, "completion_tokens", None), expected.answer if content else 0
-            ),
-        )
+        cleaned = self._clean(found.text[:max_letters])
+        tokens = found.prompt_tokens, found.answer_tokens
         answer = Answer(cleaned, *tokens, self._cost(response, *tokens))
-        unusable = why_unusable(choice, content)
-        if unusable is not None:
+        if found.unusable is not None:
             call.waste(answer)
-            raise CallFailed(self._clean(unusable))
-        is_too_long = choice.finish_reason == "length" or len(content) > max_letters
+            raise CallFailed(self._clean(found.unusable))
+        is_too_long = found.is_cut_off or len(found.text) > max_letters
         return answer, is_too_long or breaks_off(cleaned)
 
     def _response(self, call: PendingCall, style: RequestStyle) -> Any:
@@ -283,11 +263,10 @@ class ServedModel:
         if known is not None:
             return known
         try:
-            cost = float(self._litellm.completion_cost(completion_response=response))
+            return cost_of(self._litellm.completion_cost(completion_response=response))
         except Exception as error:  # noqa: BLE001 - litellm raises a bare Exception for "no price"
             del error
             return None
-        return cost if math.isfinite(cost) and cost >= 0 else None
 
     def _message_of(self, error: Exception) -> str:
         """Return an error's message on one line, without keys."""

@@ -9,7 +9,6 @@ The program runs with its user's login, which is never read here, once for each 
 
 from __future__ import annotations
 
-import math
 import os
 import selectors
 import shutil
@@ -21,15 +20,16 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
+from typing import ClassVar
 
 from slowwave.consolidation.errors import ModelError
 from slowwave.consolidation.runtime.redaction import without_secrets
 from slowwave.store.model_answers import Answer
 
 from .interface import Terms, limit_with_reasoning
-from .programs import PROGRAMS, Program, ProgramAnswer
+from .programs import CONCURRENCY, PROGRAMS, Program, ProgramAnswer
 from .provider import MAX_ANSWER_BYTES
-from .responses import one_line, token_count_of
+from .responses import cost_of, one_line, token_count_of
 from .unanswered import CallFailed, LimitReached, ModelRefuses
 from .usage_limits import PendingCall
 
@@ -53,6 +53,8 @@ class CommandLine:
 
     model: str
     timeout_s: float = _TIMEOUT_S
+    # Programs at one time.
+    concurrency: ClassVar = CONCURRENCY
     # The names that answers gave the model.
     _names: list[str] = field(default_factory=list, init=False, compare=False, repr=False)
     # The cost of all answers, and what was assumed for them.
@@ -163,10 +165,8 @@ class CommandLine:
         text = "" if found.text is None else without_secrets(found.text)
         prompt = token_count_of(found.prompt_tokens, expected.prompt)
         answer = token_count_of(found.answer_tokens, expected.answer if text else 0)
-        cost = found.cost_usd
+        cost = cost_of(found.cost_usd)
         was_charged = found.prompt_tokens + found.answer_tokens > 0
-        if cost is not None and not (math.isfinite(cost) and cost >= 0):
-            cost = None
         if cost and was_charged:
             self._costs.append((cost, _assumed_price(prompt, answer)))
         if found.model:

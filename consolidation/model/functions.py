@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol, runtime_checkable
 
 from slowwave.consolidation.errors import ModelError
@@ -16,13 +16,10 @@ from slowwave.store.model_answers import Answer
 from .calls import Endpoint
 from .command_line import PREFIX, CommandLine
 from .interface import Opener, Terms
-from .programs import CONCURRENCY
-from .responses import one_line, text_of_response, token_count_of, why_unusable
+from .responses import cost_of, one_line, read_completion
 from .unanswered import CallFailed
 from .usage_limits import PendingCall
 from .writer import ModelWriter
-
-_SERVED_AT_ONE_TIME = 4
 
 
 class AnswersMessages(Protocol):
@@ -102,9 +99,15 @@ class FunctionModel:
             )
 
         def respond(call: PendingCall) -> Answer:
-            return _completed(served, name, call)
+            response = served.completion(model=name, messages=call.question.messages)
+            found = read_completion(response, call)
+            if found.unusable is not None:
+                raise CallFailed(without_secrets(found.unusable))
+            charged = (getattr(response, "_hidden_params", None) or {}).get("response_cost")
+            tokens = found.prompt_tokens, found.answer_tokens
+            return Answer(found.text, *tokens, cost_of(charged))
 
-        return cls(f"python:{type(served).__name__}/{name}", respond, _SERVED_AT_ONE_TIME)
+        return cls(f"python:{type(served).__name__}/{name}", respond, Endpoint.concurrency)
 
     @property
     def terms(self) -> Terms:
@@ -129,7 +132,7 @@ class FunctionModel:
         cleaned = without_secrets(answer.answer)
         if not cleaned.strip():
             raise CallFailed("the model's answer is empty")
-        return Answer(cleaned, answer.prompt_tokens, answer.completion_tokens, answer.cost_usd)
+        return replace(answer, answer=cleaned)
 
 
 def _names_of(served: CompletesMessages) -> Iterable[str]:
@@ -140,28 +143,6 @@ def _names_of(served: CompletesMessages) -> Iterable[str]:
     return [each["model_name"] for each in models if isinstance(each, dict)]
 
 
-def _completed(served: CompletesMessages, model: str, call: PendingCall) -> Answer:
-    """Return an object's answer to a call. Raises `CallFailed`, and what the object raises."""
-    response = served.completion(model=model, messages=call.question.messages)
-    if not response.choices:
-        raise CallFailed("the model sent no answer")
-    choice = response.choices[0]
-    content = text_of_response(choice.message)
-    why = why_unusable(choice, content)
-    if why is not None:
-        raise CallFailed(without_secrets(why))
-    usage, expected = getattr(response, "usage", None), call.estimate
-    cost = (getattr(response, "_hidden_params", None) or {}).get("response_cost")
-    if not isinstance(cost, int | float) or not math.isfinite(cost) or cost < 0:
-        cost = None
-    return Answer(
-        content,
-        token_count_of(getattr(usage, "prompt_tokens", None), expected.prompt),
-        token_count_of(getattr(usage, "completion_tokens", None), expected.answer),
-        cost,
-    )
-
-
 def chosen_writer(
     model: ModelLike | None, checker: ModelLike | None, writer: Writer | None = None
 ) -> Writer:
@@ -169,22 +150,14 @@ def chosen_writer(
 
     checker: who checks the drafts; by default the model, "none" for nobody. Raises `ModelError`.
     """
-    if model is not None and writer is None:
-        return writer_with(model, checker)
-    if model is not None or checker is not None:
+    if model is None and checker is None:
+        return writer or BuiltInWriter()
+    if model is None or writer is not None:
         raise ModelError("Pass a model, perhaps with a checker, or a writer.")
-    return writer or BuiltInWriter()
-
-
-def writer_with(model: ModelLike, checker: ModelLike | None) -> ModelWriter:
-    """Return a writer that asks a model. Raises `ModelError`."""
     opener = opener_of(model)
     checked_by: Opener | Literal["same", "none"] = "same"
     if checker == "none":
         checked_by = "none"
     elif checker is not None and checker != model:
         checked_by = opener_of(checker)
-    concurrency = CONCURRENCY if isinstance(opener, CommandLine) else _SERVED_AT_ONE_TIME
-    if isinstance(opener, FunctionModel):
-        concurrency = opener.concurrency
-    return ModelWriter(opener, concurrency, checker=checked_by)
+    return ModelWriter(opener, opener.concurrency, checker=checked_by)

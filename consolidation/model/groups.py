@@ -15,10 +15,10 @@ from slowwave.consolidation.proposals import (
     Operation,
     Proposal,
     Source,
-    Window,
     proposal_id,
 )
 from slowwave.consolidation.thresholds import MAX_SUPPORT
+from slowwave.consolidation.writing.writer import Job
 
 from .answer_forms import StatedGroup
 from .interface import Models
@@ -74,13 +74,12 @@ class Group:
 class WindowGroups:
     """Makes proposals of the groups of one window."""
 
-    def __init__(self, window: Window, sources: Sequence[Source], key: str, models: Models) -> None:
-        """Take the window with its sources. key: the hash of models and prompts."""
-        self._window = window
-        self._source = {source.id: source for source in sources}
+    def __init__(self, job: Job, models: Models) -> None:
+        """Take the window with its sources."""
+        self._window = window = job.window
+        self._source = {source.id: source for source in job.sources}
         self._hash = dict(zip(window.memories, window.content_hashes, strict=True))
         self._trust = dict(zip(window.memories, window.trusts, strict=True))
-        self._key = key
         self._models = models
 
     def sources(self, ids: Collection[str]) -> list[Source]:
@@ -119,7 +118,7 @@ class WindowGroups:
         claim = Claim(group.text, ids, written_by=written_by, checked_by=checked_by)
         tenant = self._window.tenant
         return Proposal(
-            id=proposal_id(operation, tenant, hashes, self._key, "model"),
+            id=proposal_id(operation, tenant, hashes, self._models.key, "model"),
             operation=operation,
             tenant=tenant,
             sources=ids,

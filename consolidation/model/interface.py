@@ -76,6 +76,10 @@ class Opener(Protocol):
         """The model's name."""
 
     @property
+    def concurrency(self) -> int:
+        """The maximum number of concurrent calls, unless the user chooses another."""
+
+    @property
     def answered_as(self) -> str | None:
         """The name that its last answer gave the model; None if it gave none."""
 

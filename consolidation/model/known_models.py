@@ -12,7 +12,7 @@ from typing import Any
 
 from slowwave.consolidation.runtime.threads import run_in_thread
 
-from .calls import Endpoint, open_model
+from .calls import Endpoint
 
 _PRICES = "model_prices_and_context_window_backup.json"
 _PROVIDERS = "provider_endpoints_support_backup.json"
@@ -28,7 +28,7 @@ def refuse_unready(endpoint: Endpoint) -> None:
     provider = _provider_of(endpoint.model)
     if provider is None or not (endpoint.api_base or _has_key(provider)):
         # In a thread, since an import that is interrupted breaks later ones.
-        run_in_thread(lambda: open_model(endpoint))
+        run_in_thread(endpoint.open)
 
 
 def price_of(model: str, prompt_tokens: int, answer_tokens: int) -> float | None:

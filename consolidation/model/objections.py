@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from slowwave.consolidation.planning.estimates import estimate_check
-from slowwave.consolidation.proposals import Source
 
 from .answer_forms import CHECK, StatedCheck
 from .prompts import DraftToCheck, ask_to_check, short_ids
@@ -71,25 +70,15 @@ def objections_of(stated: StatedCheck | None, draft: DraftToCheck) -> Objections
             strangers |= ids
             texts = " | ".join(sources[memory_id].text[:80] for memory_id in sorted(ids))
             wrong.append(f"does not belong to the others: {texts}" + _because(join.why))
-    unconfirmed = list(_unconfirmed(stated, draft, by_short, sources))
+    confirming = {by_short[short] for short in stated.confirms if short in by_short}
+    if draft.operation == "extract" and len(confirming) < _MIN_CONFIRMING:
+        wrong.append(f"fewer than two of its {len(sources)} memories support it by themselves")
     return Objections(
-        (*unsupported, *wrong, *unconfirmed),
+        (*unsupported, *wrong),
         frozenset(strangers),
         frozenset(memory_id for memory_id, _ in lost),
         tuple(why for _, why in lost),
     )
-
-
-def _unconfirmed(
-    stated: StatedCheck,
-    draft: DraftToCheck,
-    by_short: dict[str, str],
-    sources: dict[str, Source],
-) -> Iterator[str]:
-    if draft.operation == "extract":
-        confirming = {by_short[short] for short in stated.confirms if short in by_short}
-        if len(confirming) < _MIN_CONFIRMING:
-            yield f"fewer than two of its {len(sources)} memories support it by themselves"
 
 
 def _because(why: str) -> str:

@@ -47,7 +47,7 @@ def parse_answer(shape: type[Parsed], text: str) -> Parsed:
         try:
             return shape.model_validate(_with_plain_keys(value))
         except ValidationError as error:
-            why = why or _first_fault(error)
+            why = why or first_fault(error)
     why = why or "all: there is none"
     raise UnreadableAnswer(f"the answer is not the JSON that was asked for ({why})", text)
 
@@ -105,6 +105,7 @@ def _with_plain_keys(value: Any) -> Any:
     return value
 
 
-def _first_fault(error: ValidationError) -> str:
+def first_fault(error: ValidationError) -> str:
+    """Return where something has the wrong form first, and why."""
     first = error.errors(include_url=False, include_input=False)[0]
-    return f"{'.'.join(map(str, first['loc'])) or 'all'}: {first['msg']}"
+    return ": ".join(filter(None, (".".join(map(str, first["loc"])), first["msg"])))

@@ -18,6 +18,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from .prompts import Messages, json_line
+from .responses import REFUSES_ALL
 from .unanswered import CallFailed, LimitReached, ModelRefuses, Unanswered
 from .usage_limits import PendingCall
 
@@ -25,7 +26,6 @@ from .usage_limits import PendingCall
 CONCURRENCY = 2
 # What a program prints if every other call would end in the same way: no login, no such model, or
 # nothing left of a plan.
-_REFUSES_ALL_STATUS = (401, 402, 403, 404)
 _REFUSES_ALL = re.compile(
     r"not logged in|log ?in again|/login|codex login|invalid api key|incorrect api key|"
     r"401 unauthorized|403 forbidden|credit balance|insufficient_quota|"
@@ -162,7 +162,7 @@ def _read_claude(ended: CompletedProcess[bytes]) -> ProgramAnswer:
         return ProgramAnswer(text, "", prompt, answer, cost, model)
     why = "; ".join(result.errors) or result.result or result.subtype or "it has no answer"
     status = result.api_error_status
-    failure = ModelRefuses if status in _REFUSES_ALL_STATUS else _failure_of(why)
+    failure = ModelRefuses if status in REFUSES_ALL else _failure_of(why)
     if result.subtype == "error_max_budget_usd":
         failure = LimitReached
     if status is not None and str(status) not in why:

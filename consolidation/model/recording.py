@@ -26,6 +26,7 @@ from slowwave.store.opening import open_text, refuse_database
 from slowwave.store.records import json_text
 
 from .interface import Model, Terms
+from .parsing import first_fault
 from .prompts import Messages
 from .question import Question
 from .unanswered import CallFailed
@@ -105,9 +106,7 @@ def _read(line: bytes, number: int, path: Path) -> _RecordedLine | None:
     except ValidationError as error:
         if _breaks_off(line):
             return None
-        first = error.errors(include_url=False, include_input=False)[0]
-        where = ".".join(str(part) for part in first["loc"])
-        why = f"{where}: {first['msg']}" if where else first["msg"]
+        why = first_fault(error)
         raise RecordingError(f"Line {number} of {path} is not a recorded answer: {why}.") from error
     if read.key not in (None, question_key(read.model, read.messages)):
         raise RecordingError(
@@ -128,64 +127,32 @@ def _breaks_off(line: bytes) -> bool:
 
 
 class Recorder:
-    """Appends answers to a file, each as a whole line. Safe across threads and processes."""
+    """Appends prompts to a file, each as a whole line. Safe across threads and processes."""
 
-    def __init__(self, path: Path) -> None:
-        """Open or create the file. Raises `RecordingError` if it is not a recording."""
-        self._path = path
-        self._lock = Lock()
-        # Why writing stopped.
-        self.problem: str | None = None
-        try:
-            with _appending(path) as opened:
-                if not stat.S_ISREG(os.fstat(opened).st_mode):
-                    raise RecordingError(f"Cannot write {path}: it is not a regular file.")
-                self._written = dict(read_recording(path).answers)
-        except OSError as error:
-            raise RecordingError(f"Cannot write {path}: {error.strerror}.") from error
-
-    def write(self, question: Question[Any], answer: Answer) -> None:
-        """Append a prompt with its answer, unless it is recorded already.
-
-        An error is not raised, since the answer matters more: `problem` holds it.
-        """
-        line = _line_of(question)
-        with self._lock:
-            known = self._written.get(line["key"])
-            if self.problem is not None or (known and known.answer == answer.answer):
-                return
-            self._written[line["key"]] = answer
-            try:
-                _append(self._path, line | vars(answer))
-            except OSError as error:
-                self.problem = f"Not all answers were recorded in {self._path}: {error.strerror}."
-
-
-class MissingPrompts:
-    """Writes prompts without a recorded answer to a file. Thread-safe."""
-
-    def __init__(self, path: Path) -> None:
-        """Remove the file of an earlier run. Raises `RecordingError`."""
+    def __init__(self, path: Path, written: Mapping[str, str | None]) -> None:
+        """Take the path of the file, and what it contains: answers by the keys of prompts."""
         self.path = path
+        # Why writing stopped.
+        self.error: OSError | None = None
+        self._written = dict(written)
         self._lock = Lock()
-        self._keys: set[str] = set()
-        try:
-            path.unlink(missing_ok=True)
-        except OSError as error:
-            raise RecordingError(f"Cannot write {path}: {error.strerror}.") from error
 
-    def add(self, question: Question[Any]) -> None:
-        """Append a prompt, once. Raises `OSError`."""
-        line = _line_of(question)
+    def write(self, question: Question[Any], answer: Answer | None = None) -> None:
+        """Append a prompt, perhaps with its answer, unless it is recorded already.
+
+        An error is not raised, since the answer matters more: `error` holds it.
+        """
+        key = question_key(question.model, question.messages)
+        line = {"key": key, "model": question.model, "messages": question.messages}
+        text = None if answer is None else answer.answer
         with self._lock:
-            if line["key"] not in self._keys:
-                _append(self.path, line)
-                self._keys.add(line["key"])
-
-
-def _line_of(question: Question[Any]) -> dict[str, Any]:
-    key = question_key(question.model, question.messages)
-    return {"key": key, "model": question.model, "messages": question.messages}
+            if self.error is not None or (key in self._written and self._written[key] == text):
+                return
+            self._written[key] = text
+            try:
+                _append(self.path, line if answer is None else line | vars(answer))
+            except OSError as error:
+                self.error = error
 
 
 @contextmanager
@@ -214,11 +181,17 @@ def _append(path: Path, line: Mapping[str, Any]) -> None:
 
 @dataclass(frozen=True)
 class Recordings:
-    """What a run records to and replays from: either, or both."""
+    """What a run records to and replays from: either, or both. A model in front of a served one.
+
+    A recorded answer costs nothing; else the served model is asked, and its answer recorded.
+    """
 
     recorder: Recorder | None = None
     recording: Recording | None = None
-    missing: MissingPrompts | None = None
+    # Gets the prompts that the recording does not answer.
+    missing: Recorder | None = None
+    # None if no model is asked.
+    served: Model | None = None
 
     @property
     def asks(self) -> bool:
@@ -228,30 +201,10 @@ class Recordings:
     @property
     def problem(self) -> str | None:
         """Why not all answers were recorded; None if they were."""
-        return None if self.recorder is None else self.recorder.problem
-
-    def record(self, question: Question[Any], answer: Answer) -> None:
-        """Record an answer, if answers are recorded."""
-        if self.recorder is not None:
-            self.recorder.write(question, answer)
-
-    def around(self, served: Model | None) -> Model:
-        """Return a model that replays and records. served: None if `asks` is false."""
-        return RecordedModel(self, served)
-
-    def find(self, question: Question[Any]) -> Answer | None:
-        """Return the recorded answer to a question, if there is one."""
-        if self.recording is None:
+        if self.recorder is None or self.recorder.error is None:
             return None
-        return self.recording.answers.get(question_key(question.model, question.messages))
-
-
-@dataclass(frozen=True)
-class RecordedModel:
-    """Answers from a recording at no cost, else asks the served model, and records the answer."""
-
-    recordings: Recordings
-    served: Model | None
+        path, error = self.recorder.path, self.recorder.error
+        return f"Not all answers were recorded in {path}: {error.strerror}."
 
     @property
     def terms(self) -> Terms:
@@ -260,30 +213,56 @@ class RecordedModel:
 
     def ask(self, call: PendingCall) -> Answer:
         """Return the recorded or served answer. Raises `CallFailed` if there is none."""
-        answer = known = self.recordings.find(call.question)
+        question, answers = call.question, self.recording.answers if self.recording else {}
+        answer = known = answers.get(question_key(question.model, question.messages))
         if answer is None:
             if self.served is None:
-                raise CallFailed(self._missing(call.question))
+                raise CallFailed(self._missing(question))
             answer = self.served.ask(call)
-        self.recordings.record(call.question, answer)
+        self.record(question, answer)
         return answer if known is None else Answer(known.answer, 0, 0, 0.0)
+
+    def record(self, question: Question[Any], answer: Answer) -> None:
+        """Record an answer, if answers are recorded."""
+        if self.recorder is not None:
+            self.recorder.write(question, answer)
 
     def _missing(self, question: Question[Any]) -> str:
         """Add a question to the file of missing prompts, and return why it has no answer."""
-        why, missing = "the recording does not know the question", self.recordings.missing
+        why, missing = "the recording does not know the question", self.missing
         if missing is None:
             return why
-        try:
-            missing.add(question)
-        except OSError as error:
-            return f"{why}, and it could not be added to {missing.path}: {error.strerror}"
+        missing.write(question)
+        if missing.error is not None:
+            return f"{why}, and it could not be added to {missing.path}: {missing.error.strerror}"
         return f"{why}, which was added to {missing.path}"
 
 
 def open_recordings(record: Path | None, replay: Path | None) -> Recordings:
-    """Open the files to record to and replay from. Raises `RecordingError`."""
-    if replay is None:
-        return Recordings(None if record is None else Recorder(record))
-    recording = read_recording(replay)
-    missing = MissingPrompts(replay.with_name(f"{replay.name}.missing"))
-    return Recordings(None if record is None else Recorder(record), recording, missing)
+    """Open the files to record to and replay from. Raises `RecordingError`.
+
+    The file of prompts that an earlier replay could not answer is deleted.
+    """
+    recorder, recording, missing = None, None, None
+    if replay is not None:
+        recording = read_recording(replay)
+        path = replay.with_name(f"{replay.name}.missing")
+        with _writing(path):
+            path.unlink(missing_ok=True)
+        missing = Recorder(path, {})
+    if record is not None:
+        with _writing(record), _appending(record) as opened:
+            if not stat.S_ISREG(os.fstat(opened).st_mode):
+                raise RecordingError(f"Cannot write {record}: it is not a regular file.")
+            known = read_recording(record).answers
+        recorder = Recorder(record, {key: kept.answer for key, kept in known.items()})
+    return Recordings(recorder, recording, missing)
+
+
+@contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    """Report an error of a file that is written to. Raises `RecordingError`."""
+    try:
+        yield
+    except OSError as error:
+        raise RecordingError(f"Cannot write {path}: {error.strerror}.") from error

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import math
 import re
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 from .provider import status_of
+from .unanswered import CallFailed
+from .usage_limits import PendingCall
 
 # More than any answer takes, and small enough for SQLite and prices.
 _MAX_TOKENS = 10**9
 # The longest part of a provider's message that is shown.
 _MAX_SHOWN = 300
 # Statuses that every other call would get, too: no key, no money, no permission, no such model.
-_REFUSES_ALL = (401, 402, 403, 404)
+REFUSES_ALL = (401, 402, 403, 404)
 # The same, in the words of providers that send another status.
 _REFUSES_ALL_WORDS = re.compile(
     r"insufficient_quota|credit balance|not a valid model|invalid model|model_not_found|"
@@ -33,12 +36,46 @@ _ABOUT_QUESTION = re.compile(
 _ABOUT_STYLE = re.compile(r"response_format|json_schema")
 
 
+class Completion(NamedTuple):
+    """What a response in OpenAI's form contains."""
+
+    text: str
+    prompt_tokens: int
+    answer_tokens: int
+    is_cut_off: bool
+    # Why the text cannot be used; None if it can.
+    unusable: str | None
+
+
+def read_completion(response: Any, call: PendingCall) -> Completion:
+    """Return what a response to a call contains. Raises `CallFailed` if there is no answer."""
+    if not response.choices:
+        call.lose()
+        raise CallFailed("the model sent no answer")
+    choice = response.choices[0]
+    text = _text_of(choice.message)
+    usage, expected = getattr(response, "usage", None), call.estimate
+    return Completion(
+        text,
+        token_count_of(getattr(usage, "prompt_tokens", None), expected.prompt),
+        token_count_of(getattr(usage, "completion_tokens", None), expected.answer if text else 0),
+        choice.finish_reason == "length",
+        _why_unusable(choice, text),
+    )
+
+
+def cost_of(reported: Any) -> float | None:
+    """Return a reported cost in USD; None if it is unknown or implausible."""
+    is_plausible = isinstance(reported, int | float) and math.isfinite(reported) and reported >= 0
+    return float(reported) if is_plausible else None
+
+
 def one_line(text: str) -> str:
     """Return the beginning of a message, as one line."""
     return " ".join(text.split())[:_MAX_SHOWN]
 
 
-def text_of_response(message: Any) -> str:
+def _text_of(message: Any) -> str:
     """Return the text of a message; some providers answer by a tool call."""
     calls = getattr(message, "tool_calls", None) or []
     content = message.content or (calls[0].function.arguments if calls else "")
@@ -46,7 +83,7 @@ def text_of_response(message: Any) -> str:
     return str(content or "").encode(errors="replace").decode()
 
 
-def why_unusable(choice: Any, content: str) -> str | None:
+def _why_unusable(choice: Any, content: str) -> str | None:
     """Return why an answer is unusable; None if it may be used."""
     refusal = _refusal(choice.message)
     if refusal:
@@ -88,7 +125,7 @@ def token_count_of(reported: Any, expected: int) -> int:
 
 def refuses_all(error: BaseException) -> bool:
     """Whether every other call would fail in the same way."""
-    if getattr(error, "status_code", None) in _REFUSES_ALL:
+    if getattr(error, "status_code", None) in REFUSES_ALL:
         return True
     return _REFUSES_ALL_WORDS.search(str(error)) is not None
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from threading import Lock
-from typing import TYPE_CHECKING, Any, Protocol
+from threading import RLock
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from slowwave.consolidation.planning.estimates import Estimate
 from slowwave.consolidation.proposals import Usage
@@ -40,50 +40,32 @@ class UsageLimits:
     purse: str | None = None
 
 
-@dataclass(frozen=True)
-class Portion:
+class Portion(NamedTuple):
     """A part of a budget. None means no limit or, of usage, unknown. Overspending is negative."""
 
-    calls: int | None = 0
-    tokens: int | None = 0
+    calls: float | None = 0
+    tokens: float | None = 0
     cost_usd: float | None = 0.0
-
-    @property
-    def is_nonzero(self) -> bool:
-        """Whether any part of it is not zero."""
-        return bool(self.calls or self.tokens or self.cost_usd)
 
     def nothing(self) -> Portion:
         """Return zero of what is limited."""
-        return Portion(
-            None if self.calls is None else 0,
-            None if self.tokens is None else 0,
-            None if self.cost_usd is None else 0.0,
-        )
+        return Portion(*(None if part is None else 0 for part in self))
 
     def plus(self, portion: Portion) -> Portion:
         """Return the sum; no limit stays no limit."""
-        return Portion(
-            None if self.calls is None else self.calls + (portion.calls or 0),
-            None if self.tokens is None else self.tokens + (portion.tokens or 0),
-            None if self.cost_usd is None else self.cost_usd + (portion.cost_usd or 0.0),
-        )
+        pairs = zip(self, portion, strict=True)
+        return Portion(*(None if part is None else part + (more or 0) for part, more in pairs))
 
     def minus(self, portion: Portion) -> Portion:
         """Return the difference, zero where either is None."""
+        pairs = zip(self, portion, strict=True)
         return Portion(
-            0 if self.calls is None or portion.calls is None else self.calls - portion.calls,
-            0 if self.tokens is None or portion.tokens is None else self.tokens - portion.tokens,
-            0.0
-            if self.cost_usd is None or portion.cost_usd is None
-            else self.cost_usd - portion.cost_usd,
+            *(0 if part is None or less is None else part - less for part, less in pairs)
         )
 
     def where_positive(self) -> Portion:
         """Return it with zero for each negative part."""
-        return Portion(
-            max(0, self.calls or 0), max(0, self.tokens or 0), max(0.0, self.cost_usd or 0.0)
-        )
+        return Portion(*(max(0, part or 0) for part in self))
 
 
 class BudgetOwner(Protocol):
@@ -132,7 +114,7 @@ class PendingCall:
             raise LimitReached(self.abandoned)
         # The first request was counted when the call began.
         if self.requests:
-            self._meter.take_another(self)
+            self._meter.take(self)
         self.requests += 1
 
     def waste(self, answer: Answer) -> None:
@@ -195,7 +177,7 @@ class UsageMeter:
         if owner is not None:
             self._granted = self._granted.nothing()
         self._began = time.monotonic()
-        self._lock = Lock()
+        self._lock = RLock()
         self._calls = 0
         self._used = Usage()
         self._lost: list[Estimate] = []
@@ -205,14 +187,21 @@ class UsageMeter:
         """Count a new call. Raises `LimitReached` if it is not allowed."""
         pending = PendingCall(self, question, max_tokens)
         with self._lock:
-            self._take(pending)
+            self.take(pending)
             self._in_flight.append(pending)
         return pending
 
-    def take_another(self, pending: PendingCall) -> None:
-        """Count another request of a call in flight. Raises `LimitReached`."""
+    def take(self, pending: PendingCall) -> None:
+        """Count a request of a call. Raises `LimitReached`."""
         with self._lock:
-            self._take(pending)
+            in_flight = [call.ceiling for call in self._in_flight if call is not pending]
+            reached = self.out_of_time()
+            if reached is None:
+                needed = self._with_reserved(1, [pending.estimate, *in_flight])
+                reached = self._reached(needed, pending.estimate)
+            if reached is not None:
+                raise LimitReached(reached)
+            self._calls += 1
 
     def lose(self, estimate: Estimate) -> None:
         """Count a lost answer with its estimate."""
@@ -279,21 +268,10 @@ class UsageMeter:
         tokens = used.prompt_tokens + used.completion_tokens + sum(size.total for size in sizes)
         return Portion(self._calls + calls, tokens, cost)
 
-    def _take(self, pending: PendingCall) -> None:
-        """Count a request. Raises `LimitReached`. The caller holds the lock."""
-        in_flight = [call.ceiling for call in self._in_flight if call is not pending]
-        reached = self.out_of_time()
-        if reached is None:
-            needed = self._with_reserved(1, [pending.estimate, *in_flight])
-            reached = self._reached(needed, pending.estimate)
-        if reached is not None:
-            raise LimitReached(reached)
-        self._calls += 1
-
     def _reached(self, needed: Portion, estimate: Estimate) -> str | None:
         """Return which limit would be exceeded, after asking the owner for what is lacking."""
         lacking = needed.minus(self._granted).where_positive()
-        if self._owner is not None and lacking.is_nonzero:
+        if self._owner is not None and any(lacking):
             self._granted = self._granted.plus(self._owner.take(lacking))
         granted, limits = self._granted, self._limits
         if _exceeds(needed.calls, granted.calls):

@@ -81,11 +81,11 @@ class WrittenGroups:
 class WindowDialogue:
     """What is asked about a window, and what comes of it."""
 
-    def __init__(self, job: Job, key: str, models: Models) -> None:
-        """Take the window with its sources. key: the hash of models and prompts."""
+    def __init__(self, job: Job, models: Models) -> None:
+        """Take the window with its sources."""
         self._job = job
         self._window = job.window
-        self._groups = WindowGroups(job.window, job.sources, key, models)
+        self._groups = WindowGroups(job, models)
         self._models = models
         self._bill = Bill()
         self._conflicts: list[Conflict] = []
@@ -182,7 +182,16 @@ class WindowDialogue:
 
     def _check(self, written: WrittenGroups) -> Asking[list[CheckedGroup]]:
         """Ask whether drafts say what their sources say, and return them with the objections."""
-        drafts = [self._to_check(each) for each in written.candidates]
+        drafts = [
+            DraftToCheck(
+                each.proposal.operation,
+                sources := self._groups.sources(each.group.ids),
+                each.group.text,
+                each.proposal.left_out,
+                find_hints(each.proposal, sources),
+            )
+            for each in written.candidates
+        ]
         drafts += [
             DraftToCheck("conflict", self._groups.sources(ids), "") for ids in written.conflicts
         ]
@@ -199,16 +208,6 @@ class WindowDialogue:
             replace(candidate, objections=found)
             for candidate, found in zip(written.candidates, objections[:count], strict=True)
         ]
-
-    def _to_check(self, candidate: CheckedGroup) -> DraftToCheck:
-        proposal, sources = candidate.proposal, self._groups.sources(candidate.group.ids)
-        return DraftToCheck(
-            proposal.operation,
-            sources,
-            candidate.group.text,
-            proposal.left_out,
-            find_hints(proposal, sources),
-        )
 
     def _add_conflicts(self, ids: Collection[str]) -> None:
         """Add conflicts between memories that cannot all be true, each with the next by date."""

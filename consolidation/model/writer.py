@@ -67,7 +67,10 @@ class ModelWriter:
         the drafts; with "none" only a program does. owner: grants a shared budget.
         """
         self._endpoint = endpoint
-        self._checker = checker
+        self._checker = endpoint if checker == "same" else None if checker == "none" else checker
+        named = None if self._checker is None else self._checker.model
+        self.models = Models(endpoint.model, named, self._full_name)
+        self.model, self.checker, self.key = endpoint.model, named, self.models.key
         self._recordings = recordings or Recordings()
         self._concurrency = concurrency
         self._limits = limits or UsageLimits()
@@ -77,31 +80,9 @@ class ModelWriter:
         self._meter: UsageMeter | None = None
 
     @property
-    def model(self) -> str | None:
-        """The model's name."""
-        return self._endpoint.model
-
-    @property
-    def checker(self) -> str | None:
-        """The name of the model that checks the drafts; None if there is none."""
-        if self._checker == "same":
-            return self.model
-        return None if self._checker == "none" else self._checker.model
-
-    @property
-    def models(self) -> Models:
-        """The names of both models."""
-        return Models(self._endpoint.model, self.checker, self._full_name)
-
-    @property
     def refused(self) -> str | None:
         """Why the model refuses every call; None if it has not refused."""
         return None if self._dispatcher is None else self._dispatcher.refused
-
-    @property
-    def key(self) -> str:
-        """The hash of the model, of a different checker, and of the prompts."""
-        return self.models.key
 
     def make_ready(self) -> None:
         """Open the models, unless all answers come from a recording.
@@ -112,14 +93,14 @@ class ModelWriter:
             served: Model | None = None
             if self._recordings.asks:
                 served = self._endpoint.open()
-                if not isinstance(self._checker, str) and self._checker != self._endpoint:
+                if self._checker is not None and self._checker != self._endpoint:
                     served = ModelWithChecker(served, self._checker.open())
-            self._opened = self._recordings.around(served)
+            self._opened = replace(self._recordings, served=served)
 
     def _full_name(self, name: str) -> str:
         """Return a model's name, and the one that its answers give it, if any."""
         for opener in (self._endpoint, self._checker):
-            if not isinstance(opener, str) and opener.model == name and opener.answered_as:
+            if opener is not None and opener.model == name and opener.answered_as:
                 return f"{name} ({opener.answered_as})"
         return name
 
@@ -132,7 +113,7 @@ class ModelWriter:
         self, jobs: Sequence[Job], answers: AnswerStore
     ) -> Iterator[Sequence[Result | AskedWindow]]:
         """Yield the results of the windows as answers arrive. Raises `ModelError`."""
-        dialogues = (WindowDialogue(job, self.key, self.models).run() for job in jobs)
+        dialogues = (WindowDialogue(job, self.models).run() for job in jobs)
         return self.ask(dialogues, answers) if jobs else iter(())
 
     def ask(

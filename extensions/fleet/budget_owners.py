@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 
@@ -110,7 +110,7 @@ class OwnerInFile:
 
     def _write(self, left: Portion) -> None:
         made = self.path.with_suffix(".new")
-        made.write_text(json.dumps(asdict(left)))
+        made.write_text(json.dumps(left._asdict()))
         made.replace(self.path)
 
 
@@ -121,6 +121,4 @@ def whole(budget: UsageLimits) -> Portion:
 
 def after(left: Portion, granted: Portion) -> Portion:
     """Return what is left once a portion is granted."""
-    return left.plus(
-        Portion(-(granted.calls or 0), -(granted.tokens or 0), -(granted.cost_usd or 0.0))
-    )
+    return left.plus(Portion().minus(granted))

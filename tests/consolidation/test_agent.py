@@ -71,6 +71,7 @@ def test_an_agent_sees_only_its_own_tenant(
 @pytest.mark.parametrize(
     ("method", "text", "options"),
     [
+        ("undo", "nope", {}),
         ("add", " ", {}),
         ("add", "Ines waters the plants.", {"tenant": "other"}),
         ("add", "Ines waters the plants.", {"content": "  "}),
@@ -154,11 +155,6 @@ def test_words_answer_while_an_embedder_is_down_and_vectors_again_afterwards(
         embedder.is_down = False
         (hit,) = (found := memory.recall("plants"))
         assert (found.words_only, hit.by_vectors) == (None, 1)
-
-
-def test_an_unknown_run_cannot_be_undone(memory: AgentMemory) -> None:
-    with memory, pytest.raises(StoreError):
-        memory.undo("nope")
 
 
 def test_a_memory_that_expires_while_a_program_runs_is_not_recalled(

@@ -18,32 +18,39 @@ from nights import NOW, TWINS, execute, rows, told
 from places import FIXTURES
 
 from slowwave.consolidation.agent import AgentMemory
-from slowwave.consolidation.agent.rounds import AgentRound, GivenAnswers
+from slowwave.consolidation.agent.rounds import AgentRound, GivenAnswers, OpenQuestions
 from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.errors import FileHeld
 from slowwave.store.lock import maintenance_lock
 
-LIFE = FIXTURES / "quality" / "life-blind-a.jsonl"
-RETOLD = FIXTURES / "retold.jsonl"
 # What has no groups.
 NOTHING = json.dumps({"groups": [], "conflicts": []})
 
 
-def give(
-    path: Path, embedder: SentenceEmbedder, answers: Mapping[str, str] | None = None
-) -> GivenAnswers:
-    """Give answers about all tenants."""
-    return AgentRound(path, CycleOptions(), embedder, NOW).give(answers or {})
+def a_round(path: Path, embedder: SentenceEmbedder) -> AgentRound:
+    """Return a round about all tenants."""
+    return AgentRound(path, CycleOptions(), embedder, NOW)
+
+
+def questions(agent: Agent) -> OpenQuestions:
+    """Return what an agent is asked about its file."""
+    return a_round(agent.path, agent.embedder).questions()
+
+
+def give(agent: Agent, answers: Mapping[str, str]) -> GivenAnswers:
+    """Give answers about the file of an agent."""
+    return a_round(agent.path, agent.embedder).give(answers)
 
 
 def dream(path: Path, embedder: SentenceEmbedder, answer: Answerer, at_once: int = 9) -> int:
     """Answer in rounds, in a random order, until a night has run; return the number of rounds."""
     chance = random.Random(at_once)  # noqa: S311 - a test
-    left = AgentRound(path, CycleOptions(), embedder, NOW).questions()
+    left = a_round(path, embedder).questions()
     for number in range(1, 100):
         chosen = chance.sample(left.questions, min(at_once, len(left.questions)))
-        given = give(path, embedder, {each.id: answer(each.messages) for each in chosen})
+        answers = {each.id: answer(each.messages) for each in chosen}
+        given = a_round(path, embedder).give(answers)
         assert set(given.kept) == {each.id for each in chosen}
         assert (given.outcome is None) == bool(given.questions)
         if given.outcome is not None:
@@ -53,29 +60,14 @@ def dream(path: Path, embedder: SentenceEmbedder, answer: Answerer, at_once: int
     raise AssertionError("it never ends")
 
 
-@pytest.mark.parametrize(
-    ("memories", "recording", "models"),
-    [
-        (RETOLD, FIXTURES / "retold.answers.jsonl", ()),
-        pytest.param(
-            *(LIFE, LIFE.with_suffix(".recording.jsonl")),
-            ("--model", "writer", "--checker", "checker"),
-            marks=pytest.mark.slow,
-        ),
-    ],
-)
 def test_a_file_ends_as_after_a_replay_of_the_same_answers(
-    memories: Path,
-    recording: Path,
-    models: tuple[str, ...],
-    tmp_path: Path,
-    embedder: SentenceEmbedder,
-    cli: Cli,
+    tmp_path: Path, embedder: SentenceEmbedder, cli: Cli
 ) -> None:
+    recording = FIXTURES / "retold.answers.jsonl"
     replayed, dreamt = tmp_path / "replayed.db", tmp_path / "dreamt.db"
-    cli("import", replayed, memories)
+    cli("import", replayed, FIXTURES / "retold.jsonl")
     copyfile(replayed, dreamt)
-    assert cli("maintain", replayed, "--replay", recording, *models).code == 0
+    assert cli("maintain", replayed, "--replay", recording).code == 0
     assert dream(dreamt, embedder, from_recording(recording)) == 2
     assert result_of(dreamt) == result_of(replayed)
     assert len(rows(dreamt, "SELECT id FROM runs")) == 1
@@ -96,7 +88,7 @@ def test_the_order_and_the_number_of_answers_of_a_round_play_no_part(
 def test_questions_only_read_the_file(agent: Agent) -> None:
     agent.remember(facts(2))
     before = agent.path.read_bytes()
-    found = AgentRound(agent.path, CycleOptions(), agent.embedder, NOW).questions()
+    found = questions(agent)
     assert [each.kind for each in found.questions] == ["write", "write"]
     assert (found.windows, found.answered) == (2, 0)
     assert found.tokens == sum(each.tokens for each in found.questions) > 0
@@ -107,43 +99,43 @@ def test_questions_only_read_the_file(agent: Agent) -> None:
 def test_nothing_is_applied_before_the_last_answer(agent: Agent) -> None:
     agent.remember([*facts(2), *told(TWINS, "twin")])
     before = agent.picture()
-    found = AgentRound(agent.path, CycleOptions(), agent.embedder, NOW).questions()
+    found = questions(agent)
     first, _ = found.questions
-    given = give(agent.path, agent.embedder, {first.id: honestly(first.messages)})
+    given = give(agent, {first.id: honestly(first.messages)})
     assert [each.kind for each in given.questions] == ["check", "write"]
     assert agent.picture() == before
 
 
 def test_an_unreadable_answer_is_named_and_can_be_given_again(agent: Agent) -> None:
     agent.remember(a_fact())
-    (question,) = AgentRound(agent.path, CycleOptions(), agent.embedder, NOW).questions().questions
+    (question,) = questions(agent).questions
     for text in ("no JSON", '{"groups": 1}', '{"groups": [{"operation": "mer'):
-        given = give(agent.path, agent.embedder, {question.id: text})
+        given = give(agent, {question.id: text})
         assert list(given.faults) == [question.id]
         assert [each.id for each in given.questions] == [question.id]
         assert given.outcome is None
     assert agent.rows("SELECT key FROM answers") == []
-    given = give(agent.path, agent.embedder, {question.id: honestly(question.messages)})
+    given = give(agent, {question.id: honestly(question.messages)})
     assert given.kept == (question.id,)
 
 
 def test_the_first_answer_counts(agent: Agent) -> None:
     agent.remember(a_fact())
-    (question,) = AgentRound(agent.path, CycleOptions(), agent.embedder, NOW).questions().questions
-    give(agent.path, agent.embedder, {question.id: honestly(question.messages)})
+    (question,) = questions(agent).questions
+    give(agent, {question.id: honestly(question.messages)})
     kept = agent.rows("SELECT * FROM answers")
-    given = give(agent.path, agent.embedder, {question.id: NOTHING})
+    given = give(agent, {question.id: NOTHING})
     assert (given.kept, given.known, given.outcome) == ((), (question.id,), None)
     assert agent.rows("SELECT * FROM answers") == kept
 
 
 def test_an_answer_to_an_outdated_question_is_stale_and_changes_nothing(agent: Agent) -> None:
     agent.remember([*a_fact(), *told(TWINS, "twin")])
-    (question,) = AgentRound(agent.path, CycleOptions(), agent.embedder, NOW).questions().questions
+    (question,) = questions(agent).questions
     execute(agent.path, "DELETE FROM embeddings WHERE memory_id LIKE 'lease-%'")
     execute(agent.path, "DELETE FROM memories WHERE id LIKE 'lease-%'")
     before = agent.picture()
-    given = give(agent.path, agent.embedder, {question.id: NOTHING, "unknown": NOTHING})
+    given = give(agent, {question.id: NOTHING, "unknown": NOTHING})
     assert given.stale == (question.id, "unknown")
     assert given.outcome is None
     assert agent.picture() == before
@@ -152,26 +144,26 @@ def test_an_answer_to_an_outdated_question_is_stale_and_changes_nothing(agent: A
 
 def test_a_night_without_questions_runs_at_once(agent: Agent) -> None:
     agent.remember(told(TWINS, "twin"))
-    given = give(agent.path, agent.embedder)
+    given = give(agent, {})
     assert given.outcome is not None
     assert given.outcome.states == {"applied": 1}
-    assert give(agent.path, agent.embedder).outcome.run_id is None  # type: ignore[union-attr]  # no question is open
+    assert give(agent, {}).outcome.run_id is None  # type: ignore[union-attr]  # no question is open
 
 
 def test_a_round_that_was_broken_off_before_the_night_goes_on(agent: Agent) -> None:
     agent.remember(a_fact())
     answers: dict[str, str] = {}
     for _ in range(2):
-        found = AgentRound(agent.path, CycleOptions(), agent.embedder, NOW).questions()
+        found = questions(agent)
         answers |= {each.id: honestly(each.messages) for each in found.questions}
         with maintenance_lock(agent.path):
             if len(answers) == 1:
-                give(agent.path, agent.embedder, answers)
+                give(agent, answers)
                 continue
             with pytest.raises(FileHeld) as error:
-                give(agent.path, agent.embedder, answers)
+                give(agent, answers)
     assert "The answers are kept" in error.value.hint
-    given = give(agent.path, agent.embedder, answers)
+    given = give(agent, answers)
     assert set(given.known) == answers.keys()
     assert given.outcome is not None
     assert given.outcome.states == {"applied": 1}
@@ -182,13 +174,9 @@ def test_two_agents_at_once_do_not_mix_and_one_night_runs(agent: Agent) -> None:
 
     def consolidate(answer: Answerer) -> None:
         while not agent.rows("SELECT id FROM runs"):
-            found = AgentRound(agent.path, CycleOptions(), agent.embedder, NOW).questions()
+            found = questions(agent)
             with suppress(FileHeld):
-                give(
-                    agent.path,
-                    agent.embedder,
-                    {each.id: answer(each.messages) for each in found.questions},
-                )
+                give(agent, {each.id: answer(each.messages) for each in found.questions})
 
     with ThreadPoolExecutor(2) as threads:
         list(threads.map(consolidate, (honestly, lambda _: NOTHING)))
@@ -199,7 +187,7 @@ def test_two_agents_at_once_do_not_mix_and_one_night_runs(agent: Agent) -> None:
     # Each window is as the first of the two would have it.
     assert {row["n"] for row in active} <= {1, 3}
     # A check is about the drafts that were kept.
-    assert give(agent.path, agent.embedder).questions == ()
+    assert give(agent, {}).questions == ()
 
 
 def test_proposals_wait_for_review_as_after_any_night(agent: Agent) -> None:

@@ -22,7 +22,7 @@ from reliability.processes import SLOWWAVE, start, stop, wait_for
 from slowwave.consolidation.agent import AgentMemory
 from slowwave.consolidation.errors import QueryTooLong
 from slowwave.consolidation.model.answer_forms import WRITE
-from slowwave.consolidation.model.calls import Endpoint, open_model
+from slowwave.consolidation.model.calls import Endpoint
 from slowwave.consolidation.model.provider import MAX_ANSWER_BYTES
 from slowwave.consolidation.model.question import Question
 from slowwave.consolidation.model.unanswered import CallFailed
@@ -44,7 +44,7 @@ def keys(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def why_failed(model: str, base: str) -> str:
     """Ask a question and return why there was no answer."""
-    opened = open_model(Endpoint(model, base, first_wait_s=0.001))
+    opened = Endpoint(model, base, first_wait_s=0.001).open()
     meter = UsageMeter(UsageLimits(), opened.terms.price)
     messages = [{"role": "user", "content": "What is old?"}]
     question = Question(model, WRITE, messages, Estimate(10, 10))

@@ -26,7 +26,7 @@ from slowwave.cli.app import run
 from slowwave.cli.terminal.exits import reporting
 from slowwave.consolidation.errors import EmbedderError
 from slowwave.consolidation.model.answer_forms import WRITE
-from slowwave.consolidation.model.calls import Endpoint, open_model
+from slowwave.consolidation.model.calls import Endpoint
 from slowwave.consolidation.model.question import Question
 from slowwave.consolidation.model.unanswered import ModelRefuses
 from slowwave.consolidation.model.usage_limits import UsageLimits, UsageMeter
@@ -367,7 +367,7 @@ def test_a_redirect_is_not_followed_and_said_so(model: str, status: int) -> None
         to = {"location": f"{decoy.address}/v1/chat/completions"}
         with recorder(lambda _: Response(status, "", to)) as server:
             endpoint = Endpoint(model, server.address + PROVIDERS[model], first_wait_s=0.001)
-            opened = open_model(endpoint)
+            opened = endpoint.open()
             meter = UsageMeter(UsageLimits(), opened.terms.price)
             messages = [{"role": "user", "content": "The user's secret."}]
             question = Question(model, WRITE, messages, Estimate(10, 10))

@@ -47,10 +47,7 @@ def ask_to_write(sources: Sequence[Source], derived: frozenset[str]) -> Messages
     shown = fenced("memories", list(_memory_lines(sources, derived)))
     if any(source.is_note for source in sources):
         shown += f"\n{prompt('notes')}"
-    return [
-        {"role": "system", "content": prompt("write")},
-        {"role": "user", "content": shown},
-    ]
+    return _messages("write", shown)
 
 
 def ask_to_repair(
@@ -66,10 +63,7 @@ def ask_to_repair(
 def ask_to_check(drafts: Sequence[DraftToCheck]) -> Messages:
     """Return the messages that ask to check drafts against their sources."""
     lines = [json_line(_checked(number, draft)) for number, draft in enumerate(drafts, start=1)]
-    return [
-        {"role": "system", "content": prompt("check")},
-        {"role": "user", "content": fenced("groups", lines)},
-    ]
+    return _messages("check", fenced("groups", lines))
 
 
 def ask_to_reformat(answer: str, fault: str) -> Messages:
@@ -88,6 +82,10 @@ def fenced(name: str, lines: Sequence[str]) -> str:
     """Return JSON lines between two tags; "<" is escaped, so that no text can close them."""
     inside = "\n".join(lines).replace("<", "\\u003c")
     return f"<{name}>\n{inside}\n</{name}>"
+
+
+def _messages(name: Prompt, shown: str) -> Messages:
+    return [{"role": "system", "content": prompt(name)}, {"role": "user", "content": shown}]
 
 
 def _memory_lines(sources: Sequence[Source], derived: frozenset[str]) -> Iterator[str]:

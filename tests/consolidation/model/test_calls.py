@@ -62,6 +62,7 @@ FAILURES: dict[str, tuple[Reply, int, str]] = {
     "web page": (Reply("<html>login</html>"), ATTEMPTS, "could not be asked"),
     "wrong key": (refuses(401), 1, "AuthenticationError"),
     "unknown model": (refuses(404), 1, "NotFoundError"),
+    "silent": (SILENT, ATTEMPTS, "the model did not answer within 0.2 seconds"),
     "no choices": (Reply({"choices": [], "usage": {}}), 1, "sent no answer"),
 }
 
@@ -73,7 +74,8 @@ def test_a_call_that_fails_permanently_changes_no_memory(
     agent.remember(a_fact())
     before = agent.picture()
     agent.server.responder = in_turn(reply)
-    question = only_question(agent.sleep())
+    asking = agent.writer(timeout_s=0.2 if reply is SILENT else 20.0)
+    question = only_question(agent.sleep(asking))
     assert question.state == "failed"
     assert why in str(question.why)
     assert agent.picture() == before
@@ -82,18 +84,8 @@ def test_a_call_that_fails_permanently_changes_no_memory(
     assert capfd.readouterr().out == ""
 
 
-def test_a_model_that_does_not_answer_in_time_changes_no_memory(agent: Agent) -> None:
-    agent.remember(a_fact())
-    before = agent.picture()
-    agent.server.responder = in_turn(SILENT)
-    question = only_question(agent.sleep(agent.writer(timeout_s=0.2)))
-    assert question.state == "failed"
-    assert question.why == "the model did not answer within 0.2 seconds"
-    assert agent.picture() == before
-    assert len(agent.server.asked) == ATTEMPTS
-
-
-PASSING = {name: FAILURES[name][0] for name in ("rate limit", "server error", "connection closed")}
+# A rate limit is tried with every provider.
+PASSING = {name: FAILURES[name][0] for name in ("server error", "connection closed")}
 
 
 @pytest.mark.parametrize("reply", PASSING.values(), ids=PASSING.keys())
@@ -364,20 +356,11 @@ def test_every_request_counts_against_the_budget_of_calls(agent: Agent) -> None:
     assert (states(outcome), answered(outcome)) == ({"applied": 2}, {"applied": 2, "skipped": 2})
 
 
-def test_retries_that_a_budget_of_calls_does_not_allow_are_not_made(agent: Agent) -> None:
-    agent.remember(facts(3))
-    agent.server.responder = in_turn(refuses(500))
-    outcome = agent.sleep(agent.writer(concurrency=3, limits=UsageLimits(calls=5)))
-    assert len(agent.server.asked) == outcome.usage.calls == 5
-    assert {"skipped"} <= answered(outcome).keys() <= {"failed", "skipped"}
-
-
-@pytest.mark.parametrize("concurrency", [1, 4])
-def test_a_budget_of_tokens_is_kept_to_the_call(agent: Agent, concurrency: int) -> None:
+def test_a_budget_of_tokens_is_kept_to_the_call(agent: Agent) -> None:
     agent.remember(facts(6))
     planned = agent.sleep(dry_run=True).plan.windows
     most = sum(window.tokens for window in planned) // 2
-    outcome = agent.sleep(agent.writer(concurrency=concurrency, limits=UsageLimits(tokens=most)))
+    outcome = agent.sleep(agent.writer(concurrency=4, limits=UsageLimits(tokens=most)))
     assert states(outcome)["applied"] >= 2
     assert answered(outcome)["skipped"] >= 3
     skipped = [question.why for question in outcome.asked if question.state == "skipped"]
@@ -387,12 +370,11 @@ def test_a_budget_of_tokens_is_kept_to_the_call(agent: Agent, concurrency: int) 
     assert used <= most + 0.2 * max(window.tokens for window in planned)
 
 
-@pytest.mark.parametrize("concurrency", [1, 4])
-def test_a_budget_of_money_is_kept_to_the_call(agent: Agent, concurrency: int) -> None:
+def test_a_budget_of_money_is_kept_to_the_call(agent: Agent) -> None:
     agent.remember(facts(6))
     # What two calls cost at 0.15 and 0.60 USD a million, and a little more.
     limits = UsageLimits(cost_usd=0.0006)
-    outcome = agent.sleep(agent.writer("openai/gpt-4o-mini", concurrency, limits))
+    outcome = agent.sleep(agent.writer("openai/gpt-4o-mini", 4, limits))
     assert states(outcome)["applied"] >= 2
     assert answered(outcome)["skipped"] >= 2
     assert outcome.usage.cost_usd is not None
@@ -431,7 +413,7 @@ def test_a_budget_of_no_time_asks_nothing(agent: Agent) -> None:
 # ----------------------------------------------------------------- several calls at a time
 
 
-@pytest.mark.parametrize("concurrency", [1, 2, 3])
+@pytest.mark.parametrize("concurrency", [1, 3])
 def test_as_many_calls_are_in_flight_as_are_allowed_and_never_more(
     agent: Agent, concurrency: int
 ) -> None:
@@ -504,12 +486,8 @@ def test_a_key_goes_to_the_server_and_never_into_the_memory_file(
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     agent.remember(facts(3))
     # A careless server repeats what it was sent.
-    agent.server.responder = in_turn(
-        refuses(400, f"Incorrect API key provided: {KEY}"),
-        refuses(400, f"Incorrect API key provided: {KEY}"),
-        refuses(400, f"Incorrect API key provided: {KEY}"),
-        then=oracle,
-    )
+    careless = refuses(400, f"Incorrect API key provided: {KEY}")
+    agent.server.responder = in_turn(*[careless] * 3, then=oracle)
     outcome = agent.sleep()
     assert (states(outcome), answered(outcome)) == ({"applied": 2}, {"applied": 2, "failed": 1})
     assert {asked.headers["authorization"] for asked in agent.server.asked} == {f"Bearer {KEY}"}

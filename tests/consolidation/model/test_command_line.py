@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from cli_calls import Cli
+from commands import setting
 from model_nights import (
     Agent,
     a_fact,
@@ -66,22 +67,14 @@ def test_a_night_goes_to_its_end_through_a_program(
     for each in programs.started:
         named = each["arguments"][each["arguments"].index("--model") + 1] if slash else ""
         assert named == wanted
-    # The answers are kept: the same question is not asked twice.
-    assert agent.rows("SELECT DISTINCT model FROM answers") == [{"model": model}]
-
-
-@pytest.mark.parametrize("model", PROGRAMS)
-def test_a_program_gets_the_question_by_stdin_in_an_empty_folder(
-    agent: Agent, programs: StandIns, model: str
-) -> None:
-    agent.remember(a_fact())
-    agent.sleep(writer(model))
-    for each in programs.started:
+        # The question comes by stdin, in an empty folder.
         assert "LeaseKeeper" in each["stdin"]
         assert "LeaseKeeper" not in json.dumps(each["arguments"])
         assert "LeaseKeeper" not in json.dumps(each["environment"])
         assert each["around"] == []
         assert not Path(each["folder"]).parent.exists()
+    # The answers are kept: the same question is not asked twice.
+    assert agent.rows("SELECT DISTINCT model FROM answers") == [{"model": model}]
 
 
 def test_claude_keeps_its_own_folder_and_loads_nothing_of_it(
@@ -125,61 +118,37 @@ def test_claude_may_print_all_its_events(agent: Agent, programs: StandIns) -> No
     assert states(agent.sleep(writer("cli:claude"))) == {"applied": 1}
 
 
-@pytest.mark.parametrize(
-    ("result", "why"),
-    [
-        ({"result": "Not logged in · Please run /login"}, "Please run /login"),
-        ({"result": "Invalid API key · Fix external API key", "api_error_status": 401}, "401"),
-        ({"result": "There's an issue with the model", "api_error_status": 404}, "404"),
-        ({"result": "You've hit your session limit · resets 3pm"}, "resets 3pm"),
-        ({"result": "Credit balance is too low"}, "Credit balance"),
-    ],
-)
-def test_a_refusal_of_claude_is_told_once_and_ends_the_night(
-    agent: Agent, programs: StandIns, result: dict[str, Any], why: str
-) -> None:
-    programs.play("error", result=result)
-    agent.remember(facts(3))
-    asking = writer("cli:claude")
-    outcome = agent.sleep(asking)
-    assert len(programs.started) == 1
-    assert asking.refused is not None and asking.refused.startswith("claude: ")
-    assert why in asking.refused
-    assert answered(outcome) == {"failed": 1, "skipped": 2}
-    assert outcome.usage.cost_usd == 0
+# What a program prints, what is told of it, and whether every other call would end so, too.
+FAILURES: list[tuple[str, dict[str, Any], str, bool]] = [
+    ("claude", {"result": "Not logged in · Please run /login"}, "Please run /login", True),
+    ("claude", {"result": "Invalid API key", "api_error_status": 401}, "key (HTTP 401)", True),
+    ("claude", {"result": "An issue with the model", "api_error_status": 404}, "404", True),
+    ("claude", {"result": "You've hit your session limit · resets 3pm"}, "resets 3pm", True),
+    ("claude", {"result": "Credit balance is too low"}, "Credit balance", True),
+    ("claude", {"result": "Overloaded", "api_error_status": 529}, "Overloaded (HTTP 529)", False),
+    ("codex", {"message": "unexpected status 401 Unauthorized"}, "401 Unauthorized", True),
+    ("codex", {"message": "You’ve hit your usage limit. Try again later."}, "usage limit", True),
+    (
+        *("codex", {"message": '{"error": {"message": "The model nope does not exist"}}'}),
+        *("codex: The model", True),
+    ),
+    ("codex", {"message": "stream disconnected before completion"}, "stream disconnected", False),
+]
 
 
-@pytest.mark.parametrize(
-    ("message", "why", "refuses"),
-    [
-        ("unexpected status 401 Unauthorized: Incorrect API key", "401 Unauthorized", True),
-        ("You’ve hit your usage limit. Try again later.", "usage limit", True),
-        ('{"error": {"message": "The model nope does not exist"}}', "codex: The model", True),
-        ("stream disconnected before completion", "stream disconnected", False),
-    ],
-)
-def test_a_failure_of_codex_is_told_in_its_words(
-    agent: Agent, programs: StandIns, message: str, why: str, refuses: bool
+@pytest.mark.parametrize(("program", "told", "why", "refuses"), FAILURES)
+def test_a_failure_is_told_in_the_words_of_the_program_and_a_refusal_ends_the_night(
+    agent: Agent, programs: StandIns, program: str, told: dict[str, Any], why: str, refuses: bool
 ) -> None:
-    programs.play("error", error={"message": message})
+    programs.play("error", result=told, error=told)
     agent.remember(facts(2))
-    asking = writer("cli:codex")
+    asking = writer(f"cli:{program}")
     outcome = agent.sleep(asking)
-    assert len(programs.started) == (1 if refuses else 2)
     assert why in str(outcome.asked[0].why)
-    assert (asking.refused is not None) is refuses
-
-
-def test_an_overloaded_model_fails_the_window_and_the_next_one_is_asked(
-    agent: Agent, programs: StandIns
-) -> None:
-    programs.play("error", result={"result": "API Error: Overloaded", "api_error_status": 529})
-    agent.remember(facts(2))
-    asking = writer("cli:claude")
-    outcome = agent.sleep(asking)
-    assert answered(outcome) == {"failed": 2}
-    assert "API Error: Overloaded (HTTP 529)" in str(outcome.asked[0].why)
-    assert asking.refused is None
+    assert answered(outcome) == ({"failed": 1, "skipped": 1} if refuses else {"failed": 2})
+    assert len(programs.started) == (1 if refuses else 2)
+    assert str(asking.refused).startswith(f"{program}: ") is refuses
+    assert outcome.usage.cost_usd == 0
 
 
 @pytest.mark.parametrize("model", PROGRAMS)
@@ -288,28 +257,19 @@ def test_a_program_that_cannot_run_is_refused_once(agent: Agent, programs: Stand
     assert "claude cannot be run" in str(asking.refused)
 
 
-@pytest.mark.parametrize(("extra", "most"), [((), 2), (("SLOWWAVE_CONCURRENCY", "4"), 4)])
+@pytest.mark.parametrize(("settings", "most"), [((), 2), ((setting("concurrency", 3),), 3)])
 def test_two_programs_run_at_one_time_unless_more_are_wanted(
-    agent: Agent,
-    cli: Cli,
-    programs: StandIns,
-    monkeypatch: pytest.MonkeyPatch,
-    extra: tuple[str, ...],
-    most: int,
+    agent: Agent, cli: Cli, programs: StandIns, settings: tuple[object, ...], most: int
 ) -> None:
-    if extra:
-        monkeypatch.setenv(*extra)
     programs.play("slow", seconds=2.0)
-    agent.remember(facts(4))
-    assert cli("maintain", agent.path, "--model", "cli:claude", "--dry-run", "--ask").code == 0
+    agent.remember(facts(3))
+    night = ("maintain", agent.path, "--model", "cli:claude", "--dry-run", "--ask")
+    assert cli(*night, setting("checker", "none"), *settings).code == 0
     began = [each["began"] for each in programs.started]
     assert sum(moment < began[0] + 1.5 for moment in began) == most
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupted_night_leaves_no_program_behind(
-    agent: Agent, programs: StandIns, number: signal.Signals
-) -> None:
+def test_an_interrupted_night_leaves_no_program_behind(agent: Agent, programs: StandIns) -> None:
     programs.play("hang")
     agent.remember(facts(2))
     command = [sys.executable, "-m", "slowwave.cli", "maintain", str(agent.path)]
@@ -320,9 +280,9 @@ def test_an_interrupted_night_leaves_no_program_behind(
         while len(list((programs.folder / "pids").iterdir())) < 4:
             assert night.poll() is None and time.monotonic() < until
             time.sleep(0.05)
-        night.send_signal(number)
+        night.send_signal(signal.SIGTERM)
         night.communicate(timeout=30)
-    assert night.returncode == 128 + number
+    assert night.returncode == 128 + signal.SIGTERM
     programs.wait_until_none_runs()
     assert programs.running() == []
     assert [each for each in programs.started if Path(each["folder"]).exists()] == []

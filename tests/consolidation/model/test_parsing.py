@@ -112,4 +112,4 @@ def test_four_times_an_answer_in_circles_takes_little_more_than_four_times_the_w
         with pytest.raises(UnreadableAnswer):
             read(piece * (size // len(piece)))
 
-    assert calls(lambda: unreadable(100_000)) <= 5 * calls(lambda: unreadable(25_000))
+    assert calls(lambda: unreadable(40_000)) <= 5 * calls(lambda: unreadable(10_000))

@@ -34,7 +34,6 @@ from texts import sources
 from slowwave.consolidation.model import prompts
 from slowwave.consolidation.model.answer_forms import CHECK, WRITE, AnswerForm, response_format
 from slowwave.consolidation.model.calls import Endpoint
-from slowwave.consolidation.model.interface import Model
 from slowwave.consolidation.model.prompts import DraftToCheck
 from slowwave.consolidation.model.recording import Recordings
 from slowwave.consolidation.model.usage_limits import PendingCall
@@ -220,35 +219,24 @@ def test_a_question_holds_memories_and_nothing_else_of_the_file(agent: Agent) ->
 
 
 @dataclass(frozen=True)
-class Watching(Recordings):
+class Watched(Recordings):
     """Notes what each call was estimated to take."""
 
     noted: list[Estimate] = field(default_factory=list)
 
-    def around(self, served: Model | None) -> Model:
-        return Watched(super().around(served), self.noted)
-
-
-class Watched:
-    """A model of which is noted what it is asked."""
-
-    def __init__(self, behind: Model, noted: list[Estimate]) -> None:
-        self._behind = behind
-        self._noted = noted
-
     def ask(self, call: PendingCall) -> Answer:
-        self._noted.append(call.estimate)
-        return self._behind.ask(call)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._behind, name)
+        self.noted.append(call.estimate)
+        return super().ask(call)
 
 
-def watched(agent: Agent) -> tuple[ModelWriter, list[Estimate]]:
-    """Return a writer, and what its calls are estimated to take, as they are made."""
-    recordings = Watching()
-    endpoint = Endpoint("openai/scripted", agent.server.base)
-    return ModelWriter(endpoint, 1, None, recordings), recordings.noted
+@dataclass(frozen=True)
+class WatchedEndpoint(Endpoint):
+    """Opens a model of which is noted what it is asked."""
+
+    noted: list[Estimate] = field(default_factory=list)
+
+    def open(self) -> Any:
+        return Watched(served=super().open(), noted=self.noted)
 
 
 def spoiled(asked: Asked) -> dict[str, Any]:
@@ -272,8 +260,8 @@ def test_the_estimate_of_each_call_is_within_a_fifth_of_what_it_takes(
 ) -> None:
     agent.remember(memories())
     agent.server.responder = responder
-    writer, noted = watched(agent)
-    outcome = agent.sleep(writer)
+    endpoint = WatchedEndpoint("openai/scripted", agent.server.base)
+    outcome, noted = agent.sleep(ModelWriter(endpoint, 1)), endpoint.noted
     (window,) = outcome.plan.windows
     assert window.tokens == noted[0].total
     for estimate, (prompt, answer) in zip(noted, agent.server.taken, strict=True):

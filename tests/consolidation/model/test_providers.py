@@ -106,26 +106,25 @@ def test_a_rate_limit_is_waited_for(agent: Agent, model: str, path: str) -> None
     assert len(agent.server.asked) == ATTEMPTS + 1
 
 
-FILTERING = {name: at for name, at in PROVIDERS.items() if not name.startswith(("Ollama", "llama"))}
+FILTERED = says("", "content_filter")
+BLOCKED = Reply(
+    {
+        "promptFeedback": {"blockReason": "PROHIBITED_CONTENT"},
+        "usageMetadata": {"promptTokenCount": 300, "totalTokenCount": 300},
+    }
+)
+FILTERING = [name for name in PROVIDERS if not name.startswith(("Ollama", "llama"))]
 
 
-@pytest.mark.parametrize(("model", "path"), FILTERING.values(), ids=FILTERING.keys())
-def test_what_a_filter_withholds_is_not_asked_again(agent: Agent, model: str, path: str) -> None:
+@pytest.mark.parametrize(
+    ("provider", "reply"), [*((name, FILTERED) for name in FILTERING), ("Gemini", BLOCKED)]
+)
+def test_what_a_filter_withholds_is_not_asked_again(
+    agent: Agent, provider: str, reply: Reply
+) -> None:
     agent.remember(a_fact())
-    agent.server.responder = in_turn(says("", "content_filter"))
-    question = only_question(agent.sleep(writer(agent, model, path)))
-    assert question.state == "failed"
-    assert "filter" in str(question.why)
-    assert len(agent.server.asked) == 1
-
-
-def test_a_question_that_gemini_blocks_is_not_asked_again(agent: Agent) -> None:
-    agent.remember(a_fact())
-    feedback = {"blockReason": "PROHIBITED_CONTENT"}
-    used = {"promptTokenCount": 300, "totalTokenCount": 300}
-    blocked = Reply({"promptFeedback": feedback, "usageMetadata": used})
-    agent.server.responder = in_turn(blocked)
-    question = only_question(agent.sleep(writer(agent, *PROVIDERS["Gemini"])))
+    agent.server.responder = in_turn(reply)
+    question = only_question(agent.sleep(writer(agent, *PROVIDERS[provider])))
     assert question.state == "failed"
     assert "filter" in str(question.why)
     assert len(agent.server.asked) == 1

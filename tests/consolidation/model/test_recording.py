@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import shutil
 import stat
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -15,7 +13,7 @@ from typing import Any
 
 import pytest
 from cli_calls import Cli, Ended
-from commands import setting, split
+from commands import setting
 from model_nights import KEY, UNTOUCHED, Agent, a_fact, a_pair, a_rule, facts
 from model_server import Asked, Reply, in_turn, oracle, says
 from nights import picture
@@ -146,30 +144,16 @@ def test_a_replayed_night_has_the_same_results_without_a_model(
 
 
 def test_a_replay_needs_neither_litellm_nor_a_key_nor_a_budget(
-    agent: Agent, path: Path, cli: Cli
+    agent: Agent, path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     agent.remember(three_tenants())
     recorded(cli, agent, path)
     copy = another(agent, three_tenants())
-    program = (
-        "import sys\n"
-        "from slowwave.cli.app import run\n"
-        "code = run(sys.argv[1:])\n"
-        "assert 'litellm' not in sys.modules\n"
-        "assert 'openai' not in sys.modules\n"
-        "sys.exit(code)\n"
-    )
+    for name in ("litellm", "openai"):
+        monkeypatch.setitem(sys.modules, name, None)  # importing it fails
     limits = (setting("max_calls", 0), setting("max_tokens", 0), "--max-cost", 0)
-    options = (setting("replay", path), *NO_CHECKER, *limits)
-    words, variables = split(("maintain", copy.path, *options))
-    ended = subprocess.run(
-        [sys.executable, "-c", program, *words],
-        capture_output=True,
-        text=True,
-        env=os.environ | variables,
-        check=False,
-    )
-    assert (ended.returncode, ended.stderr) == (0, "")
+    ended = replayed(cli, copy, path, *limits)
+    assert (ended.code, ended.err) == (0, "")
     assert len(copy.rows("SELECT * FROM derivations")) == 3
 
 
@@ -342,36 +326,28 @@ def test_a_bad_recording_is_refused_with_2_before_anything_is_changed(
 
 
 UNWRITABLE = {
-    "a folder": "",
-    "no JSON": "",
-    "no JSON and no line end": "",
-    "in no folder": "answers.jsonl/none/answers.jsonl",
-    "the memory file": "memory.db",
-    "a device": "/dev/full",
+    "a folder": (BAD["a folder"][0], "answers.jsonl", "Cannot write"),
+    "no JSON": (BAD["no JSON"][0], "answers.jsonl", "Line 1 of"),
+    "in no folder": (BAD["missing"][0], "answers.jsonl/none/answers.jsonl", "Cannot write"),
+    "the memory file": (BAD["missing"][0], "memory.db", "Cannot write"),
+    "a device": (BAD["missing"][0], "/dev/full", "it is not a regular file"),
 }
 
 
-@pytest.mark.parametrize("kind", UNWRITABLE)
+@pytest.mark.parametrize(("make", "name", "why"), UNWRITABLE.values(), ids=UNWRITABLE.keys())
 def test_an_unwritable_recording_is_refused_with_2_before_anything_is_asked(
-    agent: Agent, path: Path, cli: Cli, kind: str
+    agent: Agent, path: Path, cli: Cli, make: Callable[[Path], object], name: str, why: str
 ) -> None:
     agent.remember(facts(1))
+    make(path)
     before = picture(agent.path, UNTOUCHED)
-    if kind in BAD:
-        BAD[kind][0](path)
-    if kind == "the memory file":
-        path = agent.path
-    elif UNWRITABLE[kind]:
-        path = path.parent / UNWRITABLE[kind]
-    content = path.read_bytes() if path.is_file() else None
-    ended = recorded(cli, agent, path)
+    content = path.read_bytes() if path.is_file() else b""
+    ended = recorded(cli, agent, path.parent / name)
     assert (ended.code, ended.out) == (2, "")
-    error = json.loads(ended.err)["error"]
-    assert error.startswith(("Cannot write", "Line 1 of"))
-    assert ("not a regular file" in error) == (kind == "a device")
+    assert why in json.loads(ended.err)["error"]
     assert agent.server.asked == []
     assert picture(agent.path, UNTOUCHED) == before
-    assert content is None or kind == "the memory file" or path.read_bytes() == content
+    assert not path.is_file() or path.read_bytes() == content
 
 
 def test_a_recording_that_fails_during_the_night_loses_no_answer_and_is_reported(

@@ -362,27 +362,19 @@ def test_an_update_of_what_shares_no_name_and_lies_far_apart_is_turned_down(agen
 # ----------------------------------------------------------------- checked by reading
 
 
-def test_a_reading_is_shown_the_sources_the_draft_and_what_was_left_out_and_nothing_else(
+def test_what_a_writer_left_out_is_shown_to_the_reading_and_kept_with_the_proposal(
     wiki: Agent,
 ) -> None:
     left_out = [("m3", "kept for 14 days", "trivia")]
     wiki.server.responder = writing(
         lambda shown: group("synthesize", shown, WITHOUT_DAYS, left_out), checker=approval
     )
-    result = only_result(wiki.sleep())
-    (draft,) = wiki.server.asked[1].drafts
-    assert draft == {
-        "n": 1,
-        "operation": "synthesize",
-        "memories": [
-            {"id": f"m{at}", "noted": f"2026-02-{at:02d}", "text": text}
-            for at, text in enumerate(WIKI, start=1)
-        ],
-        "text": WITHOUT_DAYS,
-        "left_out": [{"id": "m3", "words": "kept for 14 days", "why": "trivia"}],
-    }
-    (omitted,) = result.proposal.left_out
+    (omitted,) = only_result(wiki.sleep()).proposal.left_out
     assert (omitted.memory, omitted.words, omitted.why) == ("wiki-02", "kept for 14 days", "trivia")
+    (draft,) = wiki.server.asked[1].drafts
+    assert draft["left_out"] == [{"id": "m3", "words": "kept for 14 days", "why": "trivia"}]
+    # It is no hint.
+    assert "look_at" not in draft
 
 
 def test_a_value_that_the_draft_lacks_is_a_hint_for_the_reading_and_no_fault(wiki: Agent) -> None:
@@ -635,12 +627,7 @@ def test_what_was_undone_is_not_done_again_beside_something_new_nor_in_part(wiki
 
 def test_without_a_checker_a_program_alone_checks(wiki: Agent) -> None:
     wiki = replace(wiki, checker="none")
-    wiki.server.responder = answering(
-        in_turn(
-            saying(WHOLE.replace("14", "15")),
-            saying(WHOLE),
-        )
-    )
+    wiki.server.responder = answering(in_turn(saying(WHOLE.replace("14", "15")), saying(WHOLE)))
     assert states(wiki.sleep()) == {"applied": 1}
     assert kinds(wiki) == ["write", "repair"]
     (derivation,) = wiki.rows("SELECT claims FROM derivations")
@@ -652,11 +639,10 @@ def test_without_a_checker_a_program_alone_checks(wiki: Agent) -> None:
 
 
 @pytest.mark.parametrize("calls", [1, 2, 3])
-@pytest.mark.parametrize("text", [WHOLE.replace("14 days", "15 days")])
 def test_a_night_whose_budget_ends_between_two_questions_is_gone_on_with_the_next_night(
-    wiki: Agent, calls: int, text: str
+    wiki: Agent, calls: int
 ) -> None:
-    before = wiki.picture()
+    before, text = wiki.picture(), WHOLE.replace("14 days", "15 days")
     wiki.server.responder = lambda asked: says(
         approval(asked) if asked.drafts else saying(WHOLE if asked.faulty else text)(asked)
     )
