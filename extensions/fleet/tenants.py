@@ -50,13 +50,8 @@ def night_of_tenant(
         return Receipt(item.key, "gone", "the tenant no longer exists")
     except StoreError as error:
         why = f"{error.message} {error.hint}".strip().replace(str(url), "FILE")
-        return replace(
-            Receipt(item.key, _became(error), why, last_run=item.last_run),
-            calls=used.calls,
-            prompt_tokens=used.prompt_tokens,
-            completion_tokens=used.completion_tokens,
-            cost=used.cost,
-        )
+        failed = Receipt(item.key, _became(error), why, last_run=item.last_run)
+        return failed.with_usage_of(used)
 
 
 def _options_for(mirror: TenantMirror, options: CycleOptions) -> CycleOptions:

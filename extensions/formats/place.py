@@ -65,7 +65,7 @@ class MirroredPlace(Place):
 
         Raises `StoreError`; the next command that changes something writes them then.
         """
-        return self.mirror.settle(datetime.now(UTC)).stale
+        return self.mirror.settle(datetime.now(UTC))
 
     @property
     def outlives_a_failed_write(self) -> bool:

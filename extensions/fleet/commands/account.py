@@ -25,11 +25,6 @@ FleetMetricsOption = Annotated[
         help="Write the totals for node_exporter's textfile collector (Prometheus).",
     ),
 ]
-_COUNTS = (
-    *("memories_before", "memories_after", "tokens_before", "tokens_after"),
-    *("runs", "applied", "rejected", "pending", "failed", "planned"),
-    *("calls", "prompt_tokens", "completion_tokens"),
-)
 # In the order in which they are shown.
 _WORDS = {
     "done": "changed",
@@ -49,16 +44,25 @@ _WORDS = {
     "lost": "lost",
     "defect": "with an internal error",
 }
+_PROPOSALS = {
+    "applied": "applied",
+    "pending": "pending review",
+    "rejected": "rejected",
+    "failed": "failed or skipped",
+    "planned": "planned",
+}
 
 
 def account_as_json(totals: Totals, shards: Sequence[ShardState] = ()) -> dict[str, Any]:
     """Return what became of the files, as format 1."""
+    from slowwave.extensions.fleet.totals import SUMMED
+
     return {
         "night": totals.night,
         "complete": totals.complete,
         "files": totals.files,
         "became": dict(sorted(totals.became.items())),
-        **{name: getattr(totals, name) for name in _COUNTS},
+        **{name: totals.sums[name] for name in SUMMED},
         "cost_usd": totals.cost,
         "seconds": round(totals.seconds, 3),
         "troubles": [
@@ -102,27 +106,18 @@ def _lines(totals: Totals, named: str, shards: Sequence[ShardState]) -> Iterator
 
 
 def _sums(totals: Totals) -> Iterator[str]:
+    sums = totals.sums
     yield (
-        f"{totals.memories_before:,} -> {totals.memories_after:,} active memories, "
-        f"{totals.tokens_before:,} -> {totals.tokens_after:,} tokens."
+        f"{sums['memories_before']:,} -> {sums['memories_after']:,} active memories, "
+        f"{sums['tokens_before']:,} -> {sums['tokens_after']:,} tokens."
     )
-    proposals = [
-        f"{count:,} {word}"
-        for count, word in (
-            (totals.applied, "applied"),
-            (totals.pending, "pending review"),
-            (totals.rejected, "rejected"),
-            (totals.failed, "failed or skipped"),
-            (totals.planned, "planned"),
-        )
-        if count
-    ]
+    proposals = [f"{sums[state]:,} {word}" for state, word in _PROPOSALS.items() if sums[state]]
     if proposals:
         yield f"Proposals: {', '.join(proposals)}."
-    if totals.calls:
+    if sums["calls"]:
         cost = "of unknown cost" if totals.cost is None else f"{totals.cost:.4f} USD"
-        tokens = totals.prompt_tokens + totals.completion_tokens
-        yield f"The model: {totals.calls:,} calls, {tokens:,} tokens, {cost}."
+        tokens = sums["prompt_tokens"] + sums["completion_tokens"]
+        yield f"The model: {sums['calls']:,} calls, {tokens:,} tokens, {cost}."
 
 
 def _troubles(totals: Totals) -> Iterator[str]:
@@ -152,11 +147,11 @@ def write_metrics(path: Path, totals: Totals) -> None:
         gauge("files", "Memory files by outcome.", count, became=became)
     for when in ("before", "after"):
         for what in ("memories", "tokens"):
-            value = getattr(totals, f"{what}_{when}")
+            value = totals.sums[f"{what}_{when}"]
             gauge(what, f"{what} of active memories, before and after the run.", value, when=when)
-    for state in ("applied", "pending", "rejected", "failed", "planned"):
-        gauge("proposals", "Proposals by state.", getattr(totals, state), state=state)
-    gauge("model_calls", "Requests to the model.", totals.calls)
+    for state in _PROPOSALS:
+        gauge("proposals", "Proposals by state.", totals.sums[state], state=state)
+    gauge("model_calls", "Requests to the model.", totals.sums["calls"])
     if totals.cost is not None:
         gauge("model_cost_usd", "Cost of the requests to the model.", totals.cost)
     gauge("complete", "1 if every file was processed.", float(totals.complete))

@@ -64,10 +64,6 @@ class FileSource:
         """Where receipts lie, if nobody says where."""
         return f"{self.base.rstrip('/')}/{RECEIPTS}"
 
-    def path_of(self, key: str) -> Path:
-        """Return where a file on the disk lies."""
-        return Path(self.base) / key
-
 
 def source_of(named: str, format: PostgresFormat | None = None) -> FileSource:
     """Return the source of a name. Raises `UnusableFile` if it does not exist.
@@ -103,10 +99,10 @@ def _on_disk(named: str) -> FileSource:
         return _listed(named, path.absolute().parent, _lines_of(path))
     if _WILD.search(named):
         base = _before_wild(named)
-        wild = str(Path(named).absolute().relative_to(base))
+        wild = Path(named).absolute().relative_to(base).as_posix()
 
         def matching() -> Iterator[Listed]:
-            return _each_once(_matching(named, base))
+            return _each_once(_matching(base, wild))
 
         return FileSource(named, str(base), False, True, matching, of_these=(wild,))
     raise UnusableFile(
@@ -177,8 +173,7 @@ def _refuse(error: OSError) -> None:
     raise StoreError(f"Cannot read the folder {error.filename}: {error.strerror}.") from error
 
 
-def _matching(named: str, base: Path) -> Iterator[tuple[str, Path]]:
-    wild = Path(named).absolute().relative_to(base).as_posix()
+def _matching(base: Path, wild: str) -> Iterator[tuple[str, Path]]:
     for path in sorted(base.glob(wild)):
         if path.is_file() and not path.name.endswith(_MIRROR):
             yield path.relative_to(base).as_posix(), path

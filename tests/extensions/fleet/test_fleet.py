@@ -48,7 +48,6 @@ from slowwave.extensions.fleet import room
 from slowwave.extensions.fleet.budget_owners import OwnerInFile, OwnerInMemory
 from slowwave.extensions.fleet.commands.worker import utc_now, writer_of
 from slowwave.extensions.fleet.fleet_job import FleetJob, Item
-from slowwave.extensions.fleet.shares import falls_to, share_of
 from slowwave.extensions.fleet.store.archive import Archive, Shard
 from slowwave.extensions.fleet.store.disk import file_system_of, is_of_a_network
 from slowwave.extensions.fleet.store.receipt import Known, Receipt
@@ -117,7 +116,7 @@ def test_worker_processes_that_are_killed_cost_no_file_its_night(
         figures.add("workers of fleets killed")
         assert totals.became == {"done": 3}
         # The one that was killed had applied them, and said nothing.
-        assert totals.applied == sum(len(applied(file)) for file in files)
+        assert totals.sums["applied"] == sum(len(applied(file)) for file in files)
         assert all(len(applied(file)) == len(set(applied(file))) for file in files)
         receipts = told_runs(folder / "agents" / RECEIPTS)
         assert sorted(receipts.values()) == sorted(map(runs_of, files))
@@ -334,7 +333,7 @@ def test_worker_processes_keep_to_one_budget(tmp_path: Path, cli: Cli, long_only
 
 
 def test_a_budget_is_parted_among_shards_without_a_rest() -> None:
-    shares = [share_of(UsageLimits(10, 100, 1.0, 60.0), Shard(at, 3)) for at in range(3)]
+    shares = [Shard(at, 3).share_of(UsageLimits(10, 100, 1.0, 60.0)) for at in range(3)]
     assert sum(item.calls or 0 for item in shares) == 10
     assert sum(found.tokens or 0 for found in shares) == 100
     assert sum(entry.cost_usd or 0 for entry in shares) == pytest.approx(1.0)
@@ -357,7 +356,7 @@ def test_an_owner_grants_no_more_than_there_is(kind: str, tmp_path: Path) -> Non
 
 def test_every_key_falls_to_one_shard() -> None:
     keys = [f"agents/{at}.db" for at in range(300)]
-    counts = [sum(falls_to(key, Shard(at, 3)) for key in keys) for at in range(3)]
+    counts = [sum(map(Shard(at, 3).has, keys)) for at in range(3)]
     assert sum(counts) == 300
     assert min(counts) > 60
 
