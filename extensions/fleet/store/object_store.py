@@ -107,7 +107,9 @@ class Objects:
         try:
             from obstore import exceptions
         except ImportError as error:
-            raise missing("obstore") from error
+            raise StoreError(
+                "The package obstore is not installed.", f"Install it {install_hint('fleet')}"
+            ) from error
         where = f"{self._place.rstrip('/')}/{key}" if key else self._place
         try:
             yield
@@ -125,13 +127,6 @@ def _hint() -> str:
     if endpoint.startswith("http://") and "AWS_ALLOW_HTTP" not in os.environ:
         return f"{endpoint} does not use TLS: set AWS_ALLOW_HTTP=true to use it anyway."
     return "Check its name, the credentials and the region."
-
-
-def missing(package: str) -> StoreError:
-    """Return the error that a package of the extra is not there."""
-    return StoreError(
-        f"The package {package} is not installed.", f"Install it {install_hint('fleet')}"
-    )
 
 
 @cache

@@ -393,25 +393,24 @@ HEADERS: dict[str, tuple[Callable[[bytes], bytes], str]] = {
 }
 
 
-@pytest.mark.parametrize("damage", HEADERS)
-def test_a_damaged_header_is_told_on_the_first_night_and_the_others_are_done(
-    damage: str, tmp_path: Path, cli: Cli
+def test_damaged_headers_are_told_on_the_first_night_and_the_others_are_done(
+    tmp_path: Path, cli: Cli
 ) -> None:
-    files = fleet_of(tmp_path / "agents", 2)
-    execute(files[0], "PRAGMA wal_checkpoint(TRUNCATE)")
-    make, sentence = HEADERS[damage]
-    files[0].write_bytes(make(files[0].read_bytes()))
-    before = files[0].read_bytes()
+    sound, *files = (agent_file(tmp_path / "agents" / f"{at}.db", 1) for at in range(7))
+    for path, (make, _) in zip(files, HEADERS.values(), strict=True):
+        execute(path, "PRAGMA wal_checkpoint(TRUNCATE)")
+        path.write_bytes(make(path.read_bytes()))
+    before = [path.read_bytes() for path in files]
     ended = cli("fleet", "maintain", tmp_path / "agents", "--consolidate", "--workers", 1, "--json")
     assert ended.code == 3
-    assert ended.json["became"] == {"done": 1, "unusable": 1}
-    (trouble,) = ended.json["troubles"]
-    assert sentence in trouble["why"]
-    assert trouble["first"] == ["agent-0.db"]
-    assert files[0].read_bytes() == before
-    alone = cli("maintain", files[0], "--consolidate")
-    assert (alone.code, sentence in alone.err) == (10, True)
-    assert files[0].read_bytes() == before
+    assert ended.json["became"] == {"done": 1, "unusable": 6}
+    told = {key: trouble["why"] for trouble in ended.json["troubles"] for key in trouble["first"]}
+    assert len(applied(sound)) == 1
+    for path, (_, sentence) in zip(files, HEADERS.values(), strict=True):
+        assert sentence in told[path.name]
+        alone = cli("maintain", path, "--consolidate")
+        assert (alone.code, sentence in alone.err) == (10, True)
+    assert [path.read_bytes() for path in files] == before
 
 
 def test_what_was_a_memory_file_and_is_none_is_said_to_be_unusable(
