@@ -74,7 +74,6 @@ class _Row:
     at: tuple[Any, ...]
     # The value of the column for deleted rows; None without one.
     state: Any
-    is_deleted: bool
 
 
 class OpenTable(OpenSqlite):
@@ -108,7 +107,7 @@ class OpenTable(OpenSqlite):
         for name, text, tenant, date, state, is_deleted, *at in rows:
             of = "default" if tenant is None else str(tenant)
             record = Record(key_of(of, name, text), of, text, _moment(date))
-            self._rows[record.key] = _Row(record, tuple(at), state, bool(is_deleted))
+            self._rows[record.key] = _Row(record, tuple(at), state)
             if not is_deleted:
                 yield record
 

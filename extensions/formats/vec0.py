@@ -29,9 +29,7 @@ _COLUMNS = {
 class Vec0Table:
     """A virtual table of float vectors with one partition key."""
 
-    def __init__(
-        self, db: sqlite3.Connection, name: str, dimensions: int, places: int = _PLACES
-    ) -> None:
+    def __init__(self, db: sqlite3.Connection, name: str, dimensions: int, places: int) -> None:
         """Set a table whose layout is known; see `vec0_table`."""
         self._db = db
         self._name = name

@@ -44,7 +44,7 @@ from slowwave.consolidation.options import CycleOptions, Review
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL
 from slowwave.extensions.postgres.place import FORMATS_OF_DATABASES, format_in_database
 
-from .account import FleetMetricsOption, account_as_json, account_as_text, write_metrics
+from .report import FleetMetricsOption, account_as_json, account_as_text, write_metrics
 from .worker import prepare_worker, settings_of_workers, utc_now, writer_of
 
 if TYPE_CHECKING:

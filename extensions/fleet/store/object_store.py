@@ -56,12 +56,12 @@ class Objects:
         with self._explained(""):
             self._store = _store(place)
 
-    def list(self, prefix: str = "") -> Iterator[Listed]:
+    def list(self) -> Iterator[Listed]:
         """Yield what lies there, in portions of a thousand. Raises `StoreError`."""
         import obstore
 
-        with self._explained(prefix):
-            for portion in obstore.list(self._store, prefix or None, chunk_size=1_000):
+        with self._explained(""):
+            for portion in obstore.list(self._store, chunk_size=1_000):
                 for item in portion:
                     yield Listed(item["path"], _quoted(item["e_tag"], item["version"]))
 

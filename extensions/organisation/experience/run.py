@@ -79,9 +79,9 @@ def compress_experiences(
     embedder: Embedder,
     writer: Writer,
     now: datetime,
-    dry_run: bool = False,
-    progress: Progress | None = None,
-    interruption: Interruption | None = None,
+    dry_run: bool,
+    progress: Progress,
+    interruption: Interruption,
 ) -> Compression:
     """Compress the traces of each task that has new ones, or say what that would do.
 
@@ -89,7 +89,6 @@ def compress_experiences(
     the while. Raises `StoreError`, `ModelError` and `EmbedderError` if nothing was changed, and
     `InterruptedEarly`.
     """
-    progress, interruption = progress or Progress(), interruption or Interruption()
     try:
         if dry_run:
             with open_reading(path) as file:

@@ -36,10 +36,10 @@ class WriteRequest:
     reason: str | None = None
 
 
-def snapshot(entries: list[SharedEntry], as_of: str | None = None) -> list[SharedEntry]:
-    """Return the facts that hold, or held at a moment, by their names; each as it was published."""
+def snapshot(entries: list[SharedEntry]) -> list[SharedEntry]:
+    """Return the facts that hold after some entries, by name; each as it was published."""
     facts: dict[str, SharedEntry] = {}
-    for entry in entries_until(entries, as_of):
+    for entry in entries:
         if entry.operation == "publish":
             facts[entry.subject] = entry
         elif entry.operation == "retract":
