@@ -17,7 +17,7 @@ from commands import setting
 from disturbed import assert_kills_leave_all_or_nothing
 from model_nights import GATE, GATE_ONCE, SHORT, SMOKE, joining, latest_port, served
 from model_server import Asked, Reply, answering, approval, model_server
-from nights import of_one_thing, picture, rows
+from nights import of_one_thing, picture
 from places import FORMATS
 
 from slowwave.extensions.formats.known_formats import own_formats, recognised
@@ -45,13 +45,14 @@ ADDED: dict[str, Callable[[str], str]] = {
 def sample(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, Path]:
     """Provide the name of a format, and a file of it in a folder of its own."""
     name = str(request.param)
-    return name, sample_of(name, tmp_path)
-
-
-def sample_of(name: str, tmp_path: Path) -> Path:
     folder = tmp_path / "agent"
     shutil.copytree(FORMATS / name, folder)
-    return folder / SAMPLES[name]
+    return name, folder / SAMPLES[name]
+
+
+def of(*names: str) -> pytest.MarkDecorator:
+    """Return the mark of a test for files of some formats alone."""
+    return pytest.mark.parametrize("sample", names, indirect=True)
 
 
 def state_of(path: Path) -> Path:
@@ -118,14 +119,16 @@ def test_whatever_is_no_memory_keeps_its_bytes(sample: tuple[str, Path], cli: Cl
     assert "8080" in after
 
 
-def test_nothing_is_joined_across_tenants(tmp_path: Path, cli: Cli) -> None:
-    path = sample_of("mcp-server-memory", tmp_path)
-    consolidated(cli, "mcp-server-memory", path)
+@of("mcp-server-memory")
+def test_nothing_is_joined_across_tenants(sample: tuple[str, Path], cli: Cli) -> None:
+    name, path = sample
+    consolidated(cli, name, path)
     graph = [json.loads(line) for line in path.read_text().splitlines()]
     prefers = [item["name"] for item in graph[:3] if "Prefers morning meetings" in str(item)]
     assert prefers == ["Helvi", "Aino"]
 
 
+@of("markdown")
 def test_of_a_file_without_dates_the_order_of_lines_makes_no_value_newer(
     sample: tuple[str, Path], cli: Cli
 ) -> None:
@@ -189,18 +192,6 @@ def test_a_derived_text_that_the_agent_changed_since_is_not_undone(
     assert path.read_bytes() == before
 
 
-def test_what_the_agent_deletes_stays_deleted(sample: tuple[str, Path], cli: Cli) -> None:
-    name, path = sample
-    consolidated(cli, name, path)
-    path.write_text((FORMATS / name / SAMPLES[name]).read_text().replace("9090", "9091"))
-    ended = cli("maintain", path, "--consolidate", "--json")
-    assert ended.code == 0
-    assert "9090" not in path.read_text()
-    assert "9091" in path.read_text()
-    archived = rows(state_of(path), "SELECT content FROM memories WHERE status = 'archived'")
-    assert any("9090" in item["content"] for item in archived)
-
-
 def test_what_is_told_again_is_taken_up_by_the_next_run(sample: tuple[str, Path], cli: Cli) -> None:
     name, path = sample
     consolidated(cli, name, path)
@@ -222,14 +213,18 @@ def test_what_is_restored_one_by_one_stands_in_its_old_place(
     assert path.read_bytes() == before
 
 
-def test_what_is_not_there_is_told_with_the_name_of_the_file(tmp_path: Path, cli: Cli) -> None:
-    path = sample_of("markdown", tmp_path)
+@of("markdown")
+def test_what_is_not_there_is_told_with_the_name_of_the_file(
+    sample: tuple[str, Path], cli: Cli
+) -> None:
+    _, path = sample
     for command in (["show"], ["show", "--lineage"], ["log"], ["log", "--diff"]):
         ended = cli(*command, path, "01234567")
         assert ended.code == 1
         assert f"in {path}." in ended.err
 
 
+@of("markdown")
 def test_reading_commands_see_what_the_agent_wrote_a_moment_ago(
     sample: tuple[str, Path], cli: Cli
 ) -> None:
@@ -355,6 +350,7 @@ def test_a_format_that_is_named_by_mistake_is_refused_and_the_right_one_still_wo
     consolidated(cli, name, path)
 
 
+@of("hermes")
 def test_the_mirror_may_lie_elsewhere(sample: tuple[str, Path], tmp_path: Path, cli: Cli) -> None:
     name, path = sample
     files = {item.name for item in path.parent.iterdir()} | {f"{path.name}.lock"}
@@ -405,21 +401,20 @@ def test_the_format_of_the_page_works_once_its_package_declares_it(
     assert path.read_text() == before
 
 
+@of("markdown")
 def test_a_format_that_there_is_not_is_told_with_those_that_there_are(
-    tmp_path: Path, cli: Cli
+    sample: tuple[str, Path], cli: Cli
 ) -> None:
-    path = sample_of("markdown", tmp_path)
+    _, path = sample
     ended = cli("maintain", path, "--consolidate", "--format", "frob")
     assert ended.code == 1
     assert "mcp-server-memory" in ended.err
 
 
+@of("hermes", "markdown")
 def test_a_run_says_how_full_the_file_was_and_is(sample: tuple[str, Path], cli: Cli) -> None:
     name, path = sample
     done = cli("maintain", path, "--consolidate", "--format", name, "--json").json
-    if name == "mcp-server-memory":
-        assert "budget" not in done
-        return
     budget = done["budget"]
     assert budget["used"] < budget["before"] < budget["most"]
     unit, most = {"hermes": ("characters", 2_200), "markdown": ("lines", 200)}[name]
@@ -452,6 +447,7 @@ def test_nothing_but_its_own_agent_adds_to_a_file(
     assert path.read_bytes() == before
 
 
+@of("markdown")
 def test_a_link_to_a_file_is_that_file(sample: tuple[str, Path], tmp_path: Path, cli: Cli) -> None:
     name, path = sample
     before = path.read_bytes()
