@@ -6,7 +6,6 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from slowwave.consolidation.options import CycleOptions
 from slowwave.extensions.fleet.store.receipt import Became, Receipt
 from slowwave.extensions.formats.base import ChangedMeanwhile
 from slowwave.extensions.formats.lent_model import LentModel
@@ -34,7 +33,9 @@ def night_of_tenant(
     mirror.format.model = LentModel(embedder.name, embedder.encode)
     used = Receipt(item.key, "nothing")
     try:
-        options = _options_for(mirror, job.options)
+        options = job.options
+        if mirror.format.why_no_texts(url) is not None:
+            options = options.without_new_texts()
         if job.dry_run:
             with mirror.picture(now) as copy:
                 return worker.in_place(item, copy.state, now, options)
@@ -52,13 +53,6 @@ def night_of_tenant(
         why = f"{error.message} {error.hint}".strip().replace(str(url), "FILE")
         failed = Receipt(item.key, _became(error), why, last_run=item.last_run)
         return failed.with_usage_of(used)
-
-
-def _options_for(mirror: TenantMirror, options: CycleOptions) -> CycleOptions:
-    """Return what may be done to a tenant."""
-    if mirror.format.why_no_texts(mirror.path) is None:
-        return options
-    return options.without_new_texts()
 
 
 def _became(error: StoreError) -> Became:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from datetime import datetime
 
 from slowwave.consolidation.proposals import derived_trust
 from slowwave.consolidation.running.run_in_file import RunRecord
 from slowwave.consolidation.snapshot.entities import names_in
+from slowwave.store.exchange import new_memory
 from slowwave.store.file import MemoryFile
 from slowwave.store.ledger import Decision, keep_decision
 from slowwave.store.proposal_changes import ProposalChanges
-from slowwave.store.records import Memory, content_hash, json_text, new_id, timestamp
+from slowwave.store.records import Memory, content_hash, json_text, timestamp
 
 from .compression import COMPRESSOR, Learned
 
@@ -28,11 +30,10 @@ def store(
     model: the name of the embedding model that computed the vector. last: what was learned of the
     task before, which this supersedes.
     """
-    now = timestamp(run.now)
-    memory, key = _memory(learned, now), learned.task.key
+    memory, key = _memory(learned, run.now), learned.task.key
     sources = [attempt.memory for attempt in learned.task.attempts]
     with file.transaction():
-        changes = ProposalChanges(file, run.run_id, key, now)
+        changes = ProposalChanges(file, run.run_id, key, timestamp(run.now))
         changes.insert_memory(memory, model, vector, sorted(names_in(memory.content)))
         changes.add_lineage(memory.id, sources, "synthesize")
         if last is not None:
@@ -75,8 +76,8 @@ def _decision(learned: Learned, memory: Memory, run_id: str) -> Decision:
     )
 
 
-def _memory(learned: Learned, now: str) -> Memory:
-    task, text = learned.task, learned.text
+def _memory(learned: Learned, now: datetime) -> Memory:
+    task = learned.task
     sources = [attempt.memory for attempt in task.attempts]
     outcomes = [attempt.trace.outcome for attempt in task.attempts]
     experience = {
@@ -87,29 +88,20 @@ def _memory(learned: Learned, now: str) -> Memory:
         "failed": outcomes.count("failed"),
         "traces": [item.id for item in sources],
     }
-    return Memory(
-        id=new_id(),
-        tenant=task.tenant,
-        content=text,
-        kind="context",
-        layer="stable",
-        status="active",
-        origin="consolidation",
-        trust=derived_trust(source.trust for source in sources),
-        importance=max(entry.importance for entry in sources),
-        pinned=False,
-        generation=1 + max(candidate.generation for candidate in sources),
-        source="experience",
-        session=None,
-        tags=("experience",),
-        metadata={"experience": experience},
-        content_hash=content_hash(text),
-        access_count=0,
-        observed_at=max(source.observed_at for source in sources),
-        created_at=now,
-        updated_at=now,
-        accessed_at=None,
-        expires_at=None,
-        superseded_by=None,
-        superseded_at=None,
+    return new_memory(
+        {
+            "tenant": task.tenant,
+            "content": learned.text,
+            "kind": "context",
+            "layer": "stable",
+            "origin": "consolidation",
+            "trust": derived_trust(source.trust for source in sources),
+            "importance": max(entry.importance for entry in sources),
+            "generation": 1 + max(candidate.generation for candidate in sources),
+            "source": "experience",
+            "tags": ["experience"],
+            "metadata": {"experience": experience},
+            "observed_at": max(source.observed_at for source in sources),
+        },
+        now,
     )

@@ -254,7 +254,8 @@ def test_a_kill_at_any_step_leaves_a_whole_file_and_the_next_run_finishes(
     command: str, sample: tuple[str, Path], cli: Cli, rounds: Callable[[int, int], int]
 ) -> None:
     name, path = sample
-    if name != "markdown" and rounds(1, 0):
+    # A night over Markdown is killed in test_foreign_marks.py.
+    if (name, command) != ("markdown", "review approve") and rounds(1, 0):
         pytest.skip("in make test-long")
     words = ["maintain", str(path), "--consolidate", "--format", name, "--json"]
     if command != "maintain":

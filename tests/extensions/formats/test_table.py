@@ -129,6 +129,7 @@ def test_what_the_owner_changes_while_a_model_thinks_makes_the_proposal_stale(
     assert not rows(path, f"SELECT * {TABLE} WHERE id < 0")
 
 
+@pytest.mark.usefixtures("long_only")
 def test_a_kill_while_rows_are_marked_leaves_all_or_nothing_and_the_next_run_finishes(
     tmp_path: Path, cli: Cli, rounds: Callable[[int, int], int]
 ) -> None:
