@@ -84,7 +84,7 @@ def _whole(budget: UsageLimits) -> Portion:
 
 
 def _at_once(budget: UsageLimits, workers: int) -> Portion:
-    """Return how much is granted to one of so many workers at a time."""
+    """Return how much each worker is granted at a time."""
     share = _OF_A_SHARE / workers
     return Portion(
         int((budget.calls or 0) * share),

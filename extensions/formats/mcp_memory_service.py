@@ -87,8 +87,8 @@ class _Memories(OpenSqlite):
     def can_rewrite(self, key: str, new: New) -> bool:
         """Whether slowwave added it, and no other row has the new text."""
         now = _hash(new.text)
-        other = None if now == key else self._find(now)
-        is_free = other is None or other["deleted_at"] is not None
+        same = None if now == key else self._find(now)
+        is_free = same is None or same["deleted_at"] is not None
         return is_free and _is_ours(self._row(key)["metadata"])
 
     def rewrite(self, key: str, new: New, former: Image | None) -> tuple[str, Image]:
