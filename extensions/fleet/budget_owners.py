@@ -14,54 +14,19 @@ from slowwave.consolidation.model.usage_limits import Portion, UsageLimits
 _OF_A_SHARE = 0.1
 
 
-@dataclass(frozen=True)
-class Rates:
-    """How much is granted at a time."""
-
-    at_once: Portion
-
-    @staticmethod
-    def of(budget: UsageLimits, workers: int) -> Rates:
-        """Return the rates for a number of workers."""
-        share = _OF_A_SHARE / workers
-        return Rates(
-            Portion(
-                int((budget.calls or 0) * share),
-                int((budget.tokens or 0) * share),
-                (budget.cost_usd or 0.0) * share,
-            )
-        )
-
-    def granted(self, left: Portion, lacking: Portion) -> Portion:
-        """Return what is granted of what is left: in each at least what is lacking, or nothing."""
-        at_once = self.at_once
-        return Portion(
-            int(_granted(left.calls, lacking.calls, at_once.calls)),
-            int(_granted(left.tokens, lacking.tokens, at_once.tokens)),
-            _granted(left.cost_usd, lacking.cost_usd, at_once.cost_usd),
-        )
-
-
-def _granted(left: float | None, lacking: float | None, at_once: float | None) -> float:
-    if not lacking or left is None or left < lacking:
-        return 0
-    return max(lacking, min(left, at_once or 0))
-
-
 class OwnerInMemory:
     """The owner of a budget whose spenders are threads of this process. Safe in threads."""
 
     def __init__(self, budget: UsageLimits, workers: int) -> None:
         """Begin with the whole budget."""
-        self._left = whole(budget)
-        self._rates = Rates.of(budget, workers)
+        self._left = _whole(budget)
+        self._at_once = _at_once(budget, workers)
         self._lock = Lock()
 
     def take(self, lacking: Portion) -> Portion:
         """Return what is granted: at least what is lacking, or nothing of what there is none."""
         with self._lock:
-            granted = self._rates.granted(self._left, lacking)
-            self._left = after(self._left, granted)
+            granted, self._left = _granted(self._left, lacking, self._at_once)
             return granted
 
     def give_back(self, unused: Portion) -> None:
@@ -79,13 +44,14 @@ class OwnerInFile:
     """
 
     path: Path
-    rates: Rates
+    # How much is granted at a time.
+    at_once: Portion
 
     @staticmethod
     def begin(folder: Path, budget: UsageLimits, workers: int) -> OwnerInFile:
         """Begin with the whole budget, in a folder of this run's own."""
-        owner = OwnerInFile(folder / "left.json", Rates.of(budget, workers))
-        owner._write(whole(budget))
+        owner = OwnerInFile(folder / "left.json", _at_once(budget, workers))
+        owner._write(_whole(budget))
         return owner
 
     def take(self, lacking: Portion) -> Portion:
@@ -93,9 +59,8 @@ class OwnerInFile:
         import filelock
 
         with filelock.FileLock(f"{self.path}.lock"):
-            left = self._read()
-            granted = self.rates.granted(left, lacking)
-            self._write(after(left, granted))
+            granted, left = _granted(self._read(), lacking, self.at_once)
+            self._write(left)
             return granted
 
     def give_back(self, unused: Portion) -> None:
@@ -114,11 +79,32 @@ class OwnerInFile:
         made.replace(self.path)
 
 
-def whole(budget: UsageLimits) -> Portion:
-    """Return all of a budget."""
+def _whole(budget: UsageLimits) -> Portion:
     return Portion(budget.calls, budget.tokens, budget.cost_usd)
 
 
-def after(left: Portion, granted: Portion) -> Portion:
-    """Return what is left once a portion is granted."""
-    return left.plus(Portion().minus(granted))
+def _at_once(budget: UsageLimits, workers: int) -> Portion:
+    """Return how much each worker is granted at a time."""
+    share = _OF_A_SHARE / workers
+    return Portion(
+        int((budget.calls or 0) * share),
+        int((budget.tokens or 0) * share),
+        (budget.cost_usd or 0.0) * share,
+    )
+
+
+def _granted(left: Portion, lacking: Portion, at_once: Portion) -> tuple[Portion, Portion]:
+    """Return what is granted of what is left, and the rest of it.
+
+    Of each at least what is lacking, or nothing.
+    """
+    calls = int(_part(left.calls, lacking.calls, at_once.calls))
+    tokens = int(_part(left.tokens, lacking.tokens, at_once.tokens))
+    granted = Portion(calls, tokens, _part(left.cost_usd, lacking.cost_usd, at_once.cost_usd))
+    return granted, left.plus(Portion().minus(granted))
+
+
+def _part(left: float | None, lacking: float | None, at_once: float | None) -> float:
+    if not lacking or left is None or left < lacking:
+        return 0
+    return max(lacking, min(left, at_once or 0))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -12,14 +12,13 @@ from slowwave.consolidation.running.run_in_file import NightInputs
 from slowwave.consolidation.running.survey import idle_marks
 from slowwave.consolidation.runtime.interruption import Interruption
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
-from slowwave.extensions.fleet.store.archive import Archive, ReceiptWriter, Shard
+from slowwave.extensions.fleet.store.archive import Archive, Shard
 from slowwave.extensions.fleet.store.object_store import Listed
 from slowwave.extensions.fleet.store.receipt import Known, Receipt, unchanged
 from slowwave.extensions.fleet.store.sources import NOT_THERE, FileSource
 from slowwave.store.records import timestamp
 
 from .fleet_job import Engine, FleetJob, Item
-from .shares import falls_to
 from .totals import Totals
 
 
@@ -41,36 +40,51 @@ class Fleet:
         and KeyboardInterrupt, each with the receipts kept that were there by then.
         """
         everything = list(self.source.listing())
-        listed = [file for file in everything if falls_to(file.key, self.shard)]
+        listed = [file for file in everything if self.shard.has(file.key)]
         known, unreadable = self._known(listed)
-        totals = Totals(unreadable=unreadable)
+        writer = None
+        if self.archive is not None and not self.job.dry_run:
+            writer = self.archive.begin(began, self.shard)
+        totals = Totals(None if writer is None else writer.name, unreadable=unreadable)
         totals.elsewhere = len(everything) - len(listed)
-        written = _Written(self.archive, began, self.shard, self.job.dry_run)
-        complete = False
+        totals.complete = False
         # From here on a signal is heard between two receipts, and never while one is written.
         interruption.close()
         try:
-            due = []
-            basis = self._basis(began)
-            for file in listed:
-                seen = known.get(file.key)
-                if file.version == NOT_THERE:
-                    totals.add(written.add(_missing(file.key, seen, timestamp(began))))
-                elif seen is not None and seen.stands(file.version, basis, timestamp(began)):
-                    totals.add(written.add(unchanged(file.key, seen, timestamp(began))))
-                else:
-                    due.append(_item(file, seen))
-            for receipt in self.engine.receipts(self.job, iter(due), interruption):
-                totals.add(written.add(receipt))
-                progress.stage("maintaining", totals.files, len(listed))
-            complete = True
+            for receipt in self._receipts(listed, known, began, interruption):
+                if writer is not None:
+                    writer.add(receipt)
+                totals.add(receipt)
+                if receipt.became != "unchanged":
+                    progress.stage("maintaining", totals.files, len(listed))
+            totals.complete = True
         except KeyboardInterrupt:
             totals.interrupted = True
         finally:
-            totals.complete = complete
-            written.end(self.job.clock(), complete, self.source.mark)
-        totals.night = written.name
+            if writer is not None:
+                writer.end(self.job.clock(), totals.complete, self.source.mark)
         return totals
+
+    def _receipts(
+        self,
+        listed: Sequence[Listed],
+        known: Mapping[str, Known],
+        began: datetime,
+        interruption: Interruption,
+    ) -> Iterator[Receipt]:
+        """Yield the receipts of files that are not due, then those of the nights of the rest."""
+        due, basis, at = [], self._basis(began), timestamp(began)
+        for file in listed:
+            seen = known.get(file.key)
+            last_run = None if seen is None else seen.last_run
+            if file.version == NOT_THERE:
+                why = "it is listed, but does not exist"
+                yield Receipt(file.key, "missing", why, last_run=last_run, tries=0, at=at)
+            elif seen is not None and seen.stands(file.version, basis, at):
+                yield unchanged(file.key, seen, at)
+            else:
+                due.append(Item(file.key, last_run))
+        yield from self.engine.receipts(self.job, iter(due), interruption)
 
     def _known(self, listed: Sequence[Listed]) -> tuple[dict[str, Known], list[str]]:
         """Return what earlier receipts say of files, and which of them cannot be read."""
@@ -85,37 +99,3 @@ class Fleet:
         writer = job.make_writer(job.budget, None)
         embedder = SentenceEmbedder(job.embedder)
         return idle_marks(NightInputs(Path(), job.options, embedder, writer, now)).key
-
-
-def _missing(key: str, known: Known | None, at: str) -> Receipt:
-    why = "it is listed, but does not exist"
-    return Receipt(key, "missing", why, last_run=known and known.last_run, tries=0, at=at)
-
-
-def _item(listed: Listed, known: Known | None) -> Item:
-    return Item(listed.key, None if known is None else known.last_run)
-
-
-class _Written:
-    """Keeps receipts, if they are kept at all: not in a dry run."""
-
-    def __init__(self, archive: Archive | None, began: datetime, shard: Shard, dry: bool) -> None:
-        self._writer: ReceiptWriter | None = None
-        if archive is not None and not dry:
-            self._writer = archive.begin(began, shard)
-
-    @property
-    def name(self) -> str | None:
-        """The name of the night's folder."""
-        return None if self._writer is None else self._writer.name
-
-    def add(self, receipt: Receipt) -> Receipt:
-        """Keep a receipt, and give it back."""
-        if self._writer is not None:
-            self._writer.add(receipt)
-        return receipt
-
-    def end(self, now: datetime, complete: bool, source: str) -> None:
-        """Keep what is left."""
-        if self._writer is not None:
-            self._writer.end(now, complete, source=source)

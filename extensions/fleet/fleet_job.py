@@ -21,6 +21,9 @@ OPTION = "fleet"
 # Makes who writes the drafts of one file, within what is left of a budget of several.
 MakeWriter = Callable[[UsageLimits, BudgetOwner | None], Writer]
 
+# Makes the settings of a worker's process; can be pickled.
+Prepare = Callable[[], None]
+
 
 class Item(NamedTuple):
     """A file whose night is due."""

@@ -14,9 +14,8 @@ from slowwave.consolidation.errors import ConsolidationError
 from slowwave.consolidation.runtime.interruption import Interruption
 from slowwave.extensions.fleet.store.receipt import Receipt
 
-from .fleet_job import FleetJob, Item
-from .worker import Worker
-from .worker_process import Prepare, WorkerAnswer, begin_worker, night_by
+from .fleet_job import FleetJob, Item, Prepare
+from .worker import Worker, begin_worker
 
 # How often a file is tried by a worker of its own, once a worker has ended that may have had it.
 _TRIES_ALONE = 3
@@ -120,7 +119,7 @@ class _Pool:
         ahead: how many items are given out at a time.
         """
         most = ahead or 2 * self._workers
-        flying: dict[Future[WorkerAnswer], Item] = {}
+        flying: dict[Future[Receipt], Item] = {}
         try:
             while True:
                 for item in islice(items, most - len(flying)):
@@ -130,7 +129,7 @@ class _Pool:
                 if not flying:
                     return
                 for future in wait(flying, _PATIENCE_S, return_when=FIRST_COMPLETED).done:
-                    receipt = future.result().unpacked()
+                    receipt = future.result()
                     del flying[future]
                     yield receipt
                 if interruption.asked:
@@ -170,6 +169,6 @@ def _end_with_the_parent() -> None:
         os._exit(1)
 
 
-def _night(item: Item) -> WorkerAnswer:
+def _night(item: Item) -> Receipt:
     assert _worker is not None  # noqa: S101 - _begin has set it
-    return night_by(_worker, item)
+    return _worker.night(item)

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 
 import filelock
 
-from slowwave.consolidation.proposals import Usage
 from slowwave.extensions.fleet.store.object_store import Changed, Gone, Objects
 from slowwave.extensions.fleet.store.receipt import Receipt
 from slowwave.store.errors import StoreError
@@ -47,7 +46,8 @@ def night_of_object(worker: Worker, job: FleetJob, item: Item, now: datetime) ->
     except StoreError as error:
         return _failed(item, error, 0)
     answers: list[KeptAnswer] = [] if job.dry_run else answers_left(root, address)
-    wasted = Usage()
+    # What tries took whose file could not be put back.
+    wasted = Receipt(item.key, "stale")
     for tried in range(1, TRIES + 1):
         with working_folder(root, address) as folder:
             path = folder / COPY
@@ -57,8 +57,8 @@ def night_of_object(worker: Worker, job: FleetJob, item: Item, now: datetime) ->
                 return _failed(item, error, tried)
             _carry_over(path, answers, now)
             before = _runs(path)
-            receipt = worker.in_place(item, path, now)
-            receipt = replace(_with(receipt, wasted), version=version, tries=tried)
+            receipt = worker.in_place(item, path, now).with_usage_of(wasted)
+            receipt = replace(receipt, version=version, tries=tried)
             if before.issuperset(receipt.runs) or job.dry_run:
                 return receipt
             checkpoint_log(path)
@@ -67,13 +67,12 @@ def night_of_object(worker: Worker, job: FleetJob, item: Item, now: datetime) ->
             except (Changed, Gone):
                 with open_writing(path) as file:
                     answers = read_answers(file)
-                wasted = Usage(
-                    receipt.calls, 0, receipt.prompt_tokens, receipt.completion_tokens, receipt.cost
-                )
+                wasted = receipt
             except StoreError as error:
-                return _with(_failed(item, error, tried), wasted)
+                return _failed(item, error, tried).with_usage_of(receipt)
     why = f"another program replaced it during each of {TRIES} tries"
-    return _with(Receipt(item.key, "stale", why, last_run=item.last_run, tries=TRIES), wasted)
+    stale = Receipt(item.key, "stale", why, last_run=item.last_run, tries=TRIES)
+    return stale.with_usage_of(wasted)
 
 
 def _carry_over(path: Path, answers: Sequence[KeptAnswer], now: datetime) -> None:
@@ -93,19 +92,6 @@ def _runs(path: Path) -> set[str]:
         return run_ids(path)
     except StoreError:
         return set()
-
-
-def _with(receipt: Receipt, wasted: Usage) -> Receipt:
-    """Return a receipt with what tries took whose file could not be put back."""
-    used = Usage(receipt.calls, 0, receipt.prompt_tokens, receipt.completion_tokens, receipt.cost)
-    used += wasted
-    return replace(
-        receipt,
-        calls=used.calls,
-        prompt_tokens=used.prompt_tokens,
-        completion_tokens=used.completion_tokens,
-        cost=used.cost_usd,
-    )
 
 
 def _failed(item: Item, error: StoreError, tried: int) -> Receipt:

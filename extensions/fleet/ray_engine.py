@@ -16,8 +16,8 @@ from slowwave.extensions.fleet.store.receipt import Receipt
 from slowwave.store.extras import install_hint
 
 from .budget_owners import OwnerInMemory
-from .fleet_job import FleetJob, Item
-from .worker_process import Prepare, begin_worker, night_by
+from .fleet_job import FleetJob, Item, Prepare
+from .worker import begin_worker
 
 # Maximum files of a task, which are repeated if its worker dies.
 _AT_ONCE = 8
@@ -106,7 +106,7 @@ def _next(rows: Iterator[dict[str, Any]], interruption: Interruption) -> dict[st
 
 def _receipt_of(row: dict[str, Any]) -> Receipt:
     """Return the receipt of a row. Raises `ConsolidationError`."""
-    if row["refused"]:
+    if row["message"]:
         raise ConsolidationError(row["message"], row["hint"])
     return Receipt(**row["receipt"] | {"runs": tuple(row["receipt"]["runs"])})
 
@@ -118,15 +118,13 @@ class _Nights:
         self._worker = begin_worker(job, prepare)
 
     def __call__(self, row: dict[str, Any]) -> dict[str, Any]:
-        answer = night_by(self._worker, Item(**row))
-        receipt = answer.receipt or Receipt(row["key"], "failed")
-        message, hint = answer.refusal
-        return {
-            "refused": answer.receipt is None,
-            "message": message,
-            "hint": hint,
-            "receipt": asdict(receipt),
-        }
+        # Each row has all columns; an error goes as two of them.
+        receipt, message, hint = Receipt(row["key"], "failed"), "", ""
+        try:
+            receipt = self._worker.night(Item(**row))
+        except ConsolidationError as error:
+            message, hint = error.message, error.hint
+        return {"message": message, "hint": hint, "receipt": asdict(receipt)}
 
 
 class _OwnerOnRay:

@@ -6,7 +6,6 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from slowwave.consolidation.options import CycleOptions
 from slowwave.extensions.fleet.store.receipt import Became, Receipt
 from slowwave.extensions.formats.base import ChangedMeanwhile
 from slowwave.extensions.formats.lent_model import LentModel
@@ -34,7 +33,9 @@ def night_of_tenant(
     mirror.format.model = LentModel(embedder.name, embedder.encode)
     used = Receipt(item.key, "nothing")
     try:
-        options = _options_for(mirror, job.options)
+        options = job.options
+        if mirror.format.why_no_texts(url) is not None:
+            options = options.without_new_texts()
         if job.dry_run:
             with mirror.picture(now) as copy:
                 return worker.in_place(item, copy.state, now, options)
@@ -50,20 +51,8 @@ def night_of_tenant(
         return Receipt(item.key, "gone", "the tenant no longer exists")
     except StoreError as error:
         why = f"{error.message} {error.hint}".strip().replace(str(url), "FILE")
-        return replace(
-            Receipt(item.key, _became(error), why, last_run=item.last_run),
-            calls=used.calls,
-            prompt_tokens=used.prompt_tokens,
-            completion_tokens=used.completion_tokens,
-            cost=used.cost,
-        )
-
-
-def _options_for(mirror: TenantMirror, options: CycleOptions) -> CycleOptions:
-    """Return what may be done to a tenant."""
-    if mirror.format.why_no_texts(mirror.path) is None:
-        return options
-    return options.without_new_texts()
+        failed = Receipt(item.key, _became(error), why, last_run=item.last_run)
+        return failed.with_usage_of(used)
 
 
 def _became(error: StoreError) -> Became:

@@ -13,10 +13,13 @@ from slowwave.store.errors import UnusableFile
 
 _Ranked = TypeVar("_Ranked", tuple[float, str], tuple[int, str])
 _NOT_THERE: tuple[Became, ...] = ("gone", "missing")
-_SUMMED = (
+# Of the files of which both counts are known; of all.
+_BEFORE_AND_AFTER = ("memories_before", "memories_after"), ("tokens_before", "tokens_after")
+_COUNTED = (
     *("applied", "rejected", "pending", "failed", "planned"),
-    *("calls", "prompt_tokens", "completion_tokens", "seconds"),
+    *("calls", "prompt_tokens", "completion_tokens"),
 )
+SUMMED = (*_BEFORE_AND_AFTER[0], *_BEFORE_AND_AFTER[1], "runs", *_COUNTED)
 # How many files each list names.
 MAX_NAMED = 10
 
@@ -29,20 +32,8 @@ class Totals:
     night: str | None = None
     files: int = 0
     became: Counter[Became] = field(default_factory=Counter)
-    # Of the files of which both counts are known.
-    memories_before: int = 0
-    memories_after: int = 0
-    tokens_before: int = 0
-    tokens_after: int = 0
-    runs: int = 0
-    applied: int = 0
-    rejected: int = 0
-    pending: int = 0
-    failed: int = 0
-    planned: int = 0
-    calls: int = 0
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
+    # By the names of `SUMMED`.
+    sums: Counter[str] = field(default_factory=Counter)
     # In USD; None once one is not known.
     cost: float | None = 0.0
     seconds: float = 0.0
@@ -92,14 +83,13 @@ class Totals:
         return sum(count for count, _ in self.troubles.values())
 
     def _count(self, receipt: Receipt) -> None:
-        for what in ("memories", "tokens"):
-            counts = {when: getattr(receipt, when) for when in (f"{what}_before", f"{what}_after")}
+        for names in _BEFORE_AND_AFTER:
+            counts = {name: getattr(receipt, name) for name in names}
             if None not in counts.values():
-                for when, count in counts.items():
-                    setattr(self, when, getattr(self, when) + count)
-        self.runs += len(receipt.runs)
-        for name in _SUMMED:
-            setattr(self, name, getattr(self, name) + getattr(receipt, name))
+                self.sums.update(counts)
+        self.sums["runs"] += len(receipt.runs)
+        self.sums.update({name: getattr(receipt, name) for name in _COUNTED})
+        self.seconds += receipt.seconds
         known = self.cost is not None and receipt.cost is not None
         self.cost = (self.cost or 0.0) + (receipt.cost or 0.0) if known else None
 

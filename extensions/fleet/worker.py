@@ -22,9 +22,9 @@ from slowwave.consolidation.running.run_in_file import NightInputs
 from slowwave.consolidation.running.survey import idle_marks
 from slowwave.consolidation.runtime.interruption import Interruption
 from slowwave.consolidation.runtime.redaction import without_secrets
+from slowwave.consolidation.runtime.threads import use_cores
 from slowwave.consolidation.snapshot.idle import IdleMarks
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
-from slowwave.consolidation.writing.writer import Writer
 from slowwave.extensions.fleet.store.disk import refuse_shared_log, version_of
 from slowwave.extensions.fleet.store.object_store import Gone
 from slowwave.extensions.fleet.store.receipt import Became, Receipt
@@ -33,16 +33,16 @@ from slowwave.store.records import timestamp
 from slowwave.store.sidecar import file_size
 from slowwave.store.validate import is_foreign_file
 
-from .fleet_job import FleetJob, Item
+from .fleet_job import FleetJob, Item, Prepare
 from .receipt_from_file import receipt_of
 from .room import refuse_what_has_no_room
 
-_AS_A_WORD: dict[str, Became] = {
-    "done": "done",
-    "partial": "partial",
-    "failed": "failed",
-    "interrupted": "interrupted",
-}
+
+def begin_worker(job: FleetJob, prepare: Prepare) -> Worker:
+    """Begin a worker that is one of several on its machine: with one thread."""
+    prepare()
+    use_cores(1)
+    return Worker(job)
 
 
 class Worker:
@@ -153,7 +153,8 @@ class Worker:
             )
         finally:
             self._interruption.close()
-            _give_back(writer)
+            if isinstance(writer, ModelWriter):
+                writer.give_back()
 
 
 def _without_names(receipt: Receipt, *names: str) -> Receipt:
@@ -169,18 +170,10 @@ def _gone(item: Item) -> Receipt:
     return Receipt(item.key, "gone", "the file no longer exists")
 
 
-def _give_back(writer: Writer) -> None:
-    if isinstance(writer, ModelWriter):
-        writer.give_back()
-
-
 def _told(outcome: Outcome) -> tuple[Became, str | None]:
     """Return what became of a file, and why where something went wrong."""
-    became = _AS_A_WORD[outcome.verdict]
-    if became == "done" and not outcome.changed:
-        return "nothing", None
-    if became == "done":
-        return became, None
+    if outcome.verdict == "done":
+        return "done" if outcome.changed else "nothing", None
     wrong = [window.why for window in outcome.asked if window.state in ("failed", "skipped")]
     wrong += [
         result.why
@@ -190,7 +183,7 @@ def _told(outcome: Outcome) -> tuple[Became, str | None]:
     wrong.append(outcome.waiting_parts.why)
     if outcome.broken_off is not None:
         wrong.insert(0, outcome.broken_off.message)
-    return became, next((why for why in wrong if why), None)
+    return outcome.verdict, next((why for why in wrong if why), None)
 
 
 def _rehearsed(item: Item, outcome: Outcome) -> Receipt:

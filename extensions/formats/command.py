@@ -65,31 +65,21 @@ def formats(
     known: Sequence[Format | type[Format]] = (
         [*all_formats().values(), UserTable] if path is None else recognised(path)
     )
-    databases = [kind() for kind in database_formats().values()] if path is None else []
+    databases = [*database_formats().values()] if path is None else []
     output.result(
         {
             "command": "formats",
             "file": None if path is None else str(path),
             "formats": [
-                {
-                    "name": format.name,
-                    "about": format.about,
-                    "holds": format.holds,
-                    "dated": format.is_dated,
-                    "only_read": format.is_only_read,
-                }
+                _as_json(format) | {"dated": format.is_dated, "only_read": format.is_only_read}
                 for format in known
             ],
-            "databases": [
-                {"name": format.name, "about": format.about, "holds": format.holds}
-                for format in databases
-            ],
+            "databases": list(map(_as_json, databases)),
         }
     )
-    lines = [_describe(format.name, format.about, format.holds) for format in known]
+    lines = list(map(_describe, known))
     if databases:
-        lines.append("\nIn PostgreSQL, by the URL of the database:")
-        lines += [_describe(format.name, format.about, format.holds) for format in databases]
+        lines += ["\nIn PostgreSQL, by the URL of the database:", *map(_describe, databases)]
     if path is not None and not known:
         lines = [clean(f"{path} does not have a format that slowwave recognizes.")]
     output.show("\n".join(lines))
@@ -113,5 +103,9 @@ def _show_found(output: Output) -> None:
     output.show("\n".join(lines) or "No memory was found.")
 
 
-def _describe(name: str, about: str, holds: str) -> str:
-    return f"{name:<18} {about}\n{'':<18} a memory is {holds}"
+def _as_json(format: Format | type[Format]) -> dict[str, object]:
+    return {"name": format.name, "about": format.about, "holds": format.holds}
+
+
+def _describe(format: Format | type[Format]) -> str:
+    return f"{format.name:<18} {format.about}\n{'':<18} a memory is {format.holds}"

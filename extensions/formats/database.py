@@ -67,39 +67,41 @@ class OpenDatabase(OpenFile):
     def read(self) -> Iterable[Record]:
         """Return the memories that its agent would find now. Raises `Unreadable`."""
 
-    @abstractmethod
     def samples(self) -> list[tuple[str, bytes]] | None:
         """Return some texts with their stored vectors.
 
         None if there are no vectors and none are needed. Raises `Unreadable`.
         """
+        return None
+
+    # A format that is only read has none of the following.
 
     def texts_to_embed(self, new: New) -> list[str]:
         """Return the texts whose vectors a new memory needs."""
         return [new.text]
 
-    @abstractmethod
     def put(self, new: New) -> str:
         """Add a text, and return its key. Raises `Unreadable`."""
+        raise NotImplementedError
 
-    @abstractmethod
     def can_rewrite(self, key: str, new: New) -> bool:
         """Whether a row may get another text: slowwave added it, and no other row has that text."""
+        raise NotImplementedError
 
-    @abstractmethod
     def rewrite(self, key: str, new: New, former: Image | None) -> tuple[str, Image]:
         """Give a row another text; return its new key, and an image of what the old text needed.
 
         former: the image from when the row had this text before. Raises `Unreadable`.
         """
+        raise NotImplementedError
 
-    @abstractmethod
     def retire(self, leaving: Leaving) -> Image:
         """Hide a memory from every ordinary read, and return the image that restores it."""
+        raise NotImplementedError
 
-    @abstractmethod
     def bring_back(self, image: Image) -> str:
         """Undo `retire`, and return the memory's key. Raises `Unreadable`."""
+        raise NotImplementedError
 
     def erase(self, image: Image) -> None:
         """Delete what `retire` only hid."""

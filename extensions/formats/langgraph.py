@@ -9,8 +9,7 @@ from typing import ClassVar
 
 from .base import Record, Unreadable
 from .database import TriedSchema
-from .langgraph_rows import ARCHIVE, HERE, At, StoreRows, record_of, sampled
-from .lent_model import MAX_SAMPLE, SAMPLES_AT_EITHER_END
+from .langgraph_rows import ARCHIVE, HERE, At, StoreRows, record_of
 from .sqlite_file import OpenSqlite, SqliteFormat
 
 
@@ -30,21 +29,6 @@ class _OpenStore(StoreRows, OpenSqlite):
         for row in rows:
             if (record := record_of(*row)) is not None:
                 yield record
-
-    def samples(self) -> list[tuple[str, bytes]] | None:
-        """Return texts of the oldest and of the latest rows, with their vectors."""
-        if not self.has_vectors():
-            return None
-        found: dict[str, bytes] = {}
-        for order in ("ASC", "DESC"):
-            rows = self.db.execute(
-                "SELECT CAST(value AS text), field_name, embedding FROM store "
-                "JOIN store_vectors USING (prefix, key) WHERE length(value) <= ? "
-                f"ORDER BY store.created_at {order} LIMIT ?",
-                [MAX_SAMPLE, 2 * SAMPLES_AT_EITHER_END],
-            )
-            found |= sampled(rows.fetchall())
-        return list(found.items())
 
     def execute(self, sql: str, values: Sequence[object] = ()) -> sqlite3.Cursor:
         """Run a statement with %s for each value."""
@@ -79,6 +63,10 @@ class _OpenStore(StoreRows, OpenSqlite):
                 raise Unreadable(f"'{source[1]}' is no longer in the namespace {source[0]}.")
 
     def from_model(self, vector: bytes) -> bytes:
+        """Return a vector of little-endian float32 unchanged."""
+        return vector
+
+    def to_model(self, vector: bytes) -> bytes:
         """Return a vector of little-endian float32 unchanged."""
         return vector
 

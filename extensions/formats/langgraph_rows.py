@@ -12,12 +12,13 @@ from __future__ import annotations
 import json
 import uuid
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, ClassVar
 
 from .base import Image, New, Record, Unreadable
 from .database import OURS, Leaving, OpenDatabase, key_of, moment_of, place_of
+from .lent_model import MAX_SAMPLE, SAMPLES_AT_EITHER_END
 
 # A namespace, and a key in it.
 At = tuple[str, str]
@@ -36,6 +37,8 @@ class StoreRows(OpenDatabase):
     json_type: ClassVar[str]
     moment_type: ClassVar[str]
     embedding: ClassVar[str] = "embedding"
+    # The namespace whose vectors are sampled; None for all.
+    namespace: str | None = None
 
     @abstractmethod
     def execute(self, sql: str, values: Sequence[object] = ()) -> Any:
@@ -57,6 +60,10 @@ class StoreRows(OpenDatabase):
     def from_model(self, vector: bytes) -> Any:
         """Return a vector of little-endian float32 as the database takes it."""
 
+    @abstractmethod
+    def to_model(self, vector: Any) -> bytes:
+        """Return a vector of the database as little-endian float32."""
+
     def to_image(self, vector: Any) -> str:
         """Return a vector as text."""
         return str(vector)
@@ -64,6 +71,27 @@ class StoreRows(OpenDatabase):
     def from_image(self, text: str) -> Any:
         """Return the vector of a text."""
         return text
+
+    def samples(self) -> list[tuple[str, bytes]] | None:
+        """Return texts of the oldest and of the latest rows, with their vectors.
+
+        None if the store has no vectors, and needs none.
+        """
+        if not self.has_vectors():
+            return None
+        found: dict[str, bytes] = {}
+        for order in ("ASC", "DESC"):
+            rows = self.execute(
+                f"SELECT CAST(value AS text), field_name, {self.embedding} FROM store "
+                "JOIN store_vectors USING (prefix, key) "
+                "WHERE prefix = coalesce(%s, prefix) AND length(CAST(value AS text)) <= %s "
+                f"ORDER BY store.created_at {order}, key LIMIT %s",
+                [self.namespace, MAX_SAMPLE, 2 * SAMPLES_AT_EITHER_END],
+            )
+            for value, field, vector in rows.fetchall():
+                if (text := _indexed(json.loads(value), field)) is not None:
+                    found[text] = self.to_model(vector)
+        return list(found.items())
 
     def texts_to_embed(self, new: New) -> list[str]:
         """Return the texts of the fields of a new memory that get vectors."""
@@ -205,12 +233,6 @@ class StoreRows(OpenDatabase):
     @property
     def _moment(self) -> str:
         return f"coalesce(CAST(%s AS {self.moment_type}), CURRENT_TIMESTAMP)"
-
-
-def sampled(rows: Iterable[tuple[str, str, bytes]]) -> dict[str, bytes]:
-    """Return texts with their vectors, from rows of JSON, field and vector."""
-    fields = ((_indexed(json.loads(value), field), vector) for value, field, vector in rows)
-    return {text: vector for text, vector in fields if text is not None}
 
 
 def record_of(prefix: str, name: str, value: bytes | str, created: str | None) -> Record | None:

@@ -68,15 +68,16 @@ class _Memories(OpenSqlite):
     def put(self, new: New) -> str:
         """Add a row like those that it replaces, with the time of the latest."""
         key = _hash(new.text)
-        if self._is_known(key):
-            known = self._row(key)
+        known = self._find(key)
+        if known is not None and known["deleted_at"] is None:
             # The package ignores case when it compares texts.
             if _is_ours(known["metadata"]) and known["content"] != new.text:
                 raise Unreadable(f"To its agent this equals '{known['content']}', which it has.")
             self._supersede(key, None)
             return key
         vector = self._encode(new.text)
-        self._delete_if_there(key)
+        if known is not None:  # as the package does before it stores a text
+            self._delete(key)
         row = self._row_like(new) | {"content_hash": key, "content": new.text}
         rowid = self._insert(row)
         self._vectors.remove(rowid)
@@ -86,7 +87,9 @@ class _Memories(OpenSqlite):
     def can_rewrite(self, key: str, new: New) -> bool:
         """Whether slowwave added it, and no other row has the new text."""
         now = _hash(new.text)
-        return _is_ours(self._row(key)["metadata"]) and (now == key or not self._is_known(now))
+        same = None if now == key else self._find(now)
+        is_free = same is None or same["deleted_at"] is not None
+        return is_free and _is_ours(self._row(key)["metadata"])
 
     def rewrite(self, key: str, new: New, former: Image | None) -> tuple[str, Image]:
         """Keep the row's id and columns except its text, and update rows that it superseded."""
@@ -95,7 +98,8 @@ class _Memories(OpenSqlite):
         vector = b64decode(kept) if kept else self._encode(new.text)
         # Deleted and inserted: a changed text would damage the search index, see `_delete`.
         self._delete(key)
-        self._delete_if_there(now)
+        if self._find(now) is not None:
+            self._delete(now)
         self._insert(row | {"content_hash": now, "content": new.text})
         removed = self._vectors.remove(row["id"])
         self._vectors.insert(row["id"], vector, row["store"])
@@ -124,12 +128,9 @@ class _Memories(OpenSqlite):
     def bring_back(self, image: Image) -> str:
         """Show or insert the row again, with its vector."""
         key = str(image["key"])
-        found = self.db.execute(
-            "SELECT deleted_at, superseded_by FROM memories WHERE content_hash = ?", [key]
-        ).fetchone()
-        deleted_at, superseded_by = found or (None, None)
+        found = self._find(key)
         if "row" not in image:
-            if found is None or deleted_at is not None:
+            if found is None or found["deleted_at"] is not None:
                 raise Unreadable("Its agent deleted it.")
             self._supersede(key, image["superseded_by"])
         elif found is None:
@@ -137,25 +138,21 @@ class _Memories(OpenSqlite):
             without = {"id"} if taken.fetchone() else set()
             row = {name: value for name, value in image["row"].items() if name not in without}
             self._restore_vector(self._insert(row), image)
-        elif deleted_at is not None:
+        elif found["deleted_at"] is not None:
             # A row that `retire` deleted is hidden, or has the image's time; others the agent did.
-            if not superseded_by and deleted_at != image.get("deleted_at"):
+            if not found["superseded_by"] and found["deleted_at"] != image.get("deleted_at"):
                 raise Unreadable("Its agent deleted it.")
             self.db.execute("UPDATE memories SET deleted_at = NULL WHERE content_hash = ?", [key])
             self._supersede(key, image["superseded_by"])
-            self._restore_vector(self._row(key)["id"], image)
+            self._restore_vector(found["id"], image)
         return key
 
     def erase(self, image: Image) -> None:
         """Delete a row that is marked as superseded or deleted."""
         key = str(image["key"])
-        row = self.db.execute(
-            "SELECT id FROM memories WHERE content_hash = ? "
-            "AND (superseded_by IS NOT NULL OR deleted_at IS NOT NULL)",
-            [key],
-        ).fetchone()
-        if row is not None:
-            self._vectors.remove(row[0])
+        row = self._find(key)
+        if row is not None and (row["superseded_by"], row["deleted_at"]) != (None, None):
+            self._vectors.remove(row["id"])
             self._delete(key)
 
     @cached_property
@@ -205,17 +202,18 @@ class _Memories(OpenSqlite):
             "store": store,
         }
 
-    def _row(self, key: str) -> dict[str, Any]:
+    def _find(self, key: str) -> dict[str, Any] | None:
+        """Return the row with this hash, hidden and deleted ones included."""
         cursor = self.db.execute("SELECT * FROM memories WHERE content_hash = ?", [key])
         row = cursor.fetchone()
+        names = (column[0] for column in cursor.description)
+        return None if row is None else dict(zip(names, row, strict=True))
+
+    def _row(self, key: str) -> dict[str, Any]:
+        row = self._find(key)
         if row is None:
             raise Unreadable("A memory to remove is no longer in the file.")
-        return dict(zip((column[0] for column in cursor.description), row, strict=True))
-
-    def _is_known(self, key: str) -> bool:
-        """Whether there is a row with this hash that is not deleted, hidden or not."""
-        sql = "SELECT 1 FROM memories WHERE content_hash = ? AND deleted_at IS NULL"
-        return self.db.execute(sql, [key]).fetchone() is not None
+        return row
 
     def _insert(self, row: Mapping[str, Any]) -> int:
         marks = ", ".join("?" * len(row))
@@ -237,11 +235,6 @@ class _Memories(OpenSqlite):
                 [row["id"], row["content"]],
             )
         self.db.execute("DELETE FROM memories WHERE content_hash = ?", [key])
-
-    def _delete_if_there(self, key: str) -> None:
-        """Delete a deleted row with this hash, as the package does before it stores the text."""
-        if self.db.execute("SELECT 1 FROM memories WHERE content_hash = ?", [key]).fetchone():
-            self._delete(key)
 
     def _supersede(self, key: str, successor: str | None) -> None:
         """Let another row supersede a row; None shows it."""

@@ -65,7 +65,7 @@ class MirroredPlace(Place):
 
         Raises `StoreError`; the next command that changes something writes them then.
         """
-        return self.mirror.settle(datetime.now(UTC)).stale
+        return self.mirror.settle(datetime.now(UTC))
 
     @property
     def outlives_a_failed_write(self) -> bool:
@@ -207,7 +207,7 @@ class ForeignFiles(PlaceKind):
         yield (json.dumps(line).encode() for line in lines if line is not None)
 
 
-def mirrored_place(named: Path, mirror: Mirror, read_only: str | None = None) -> MirroredPlace:
+def mirrored_place(named: Path, mirror: Mirror, read_only: str | None) -> MirroredPlace:
     """Return a place, and lend it the packaged model."""
     from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 

@@ -18,17 +18,8 @@ from slowwave.store.connection import retry_while_busy, translate_errors
 from slowwave.store.erasing import clean_database
 from slowwave.store.opening import is_database, open_database
 
-from .base import (
-    Change,
-    ChangedMeanwhile,
-    Image,
-    New,
-    Record,
-    Unreadable,
-    Written,
-    shortened,
-)
-from .database import DatabaseFormat, Leaving, OpenDatabase
+from .base import Change, ChangedMeanwhile, Record, Unreadable, Written, shortened
+from .database import DatabaseFormat, OpenDatabase
 from .lent_model import LentModel
 
 # How long we wait for the agent's writes, in seconds at a time; `retry_while_busy` tries again.
@@ -38,10 +29,7 @@ _MAX_NAMED = 3
 
 
 class OpenSqlite(OpenDatabase):
-    """A SQLite database within a transaction; nobody else changes it before the end.
-
-    As it is here, it is read-only.
-    """
+    """A SQLite database within a transaction; nobody else changes it before the end."""
 
     def __init__(self, db: sqlite3.Connection, path: Path, model: LentModel | None) -> None:
         """Set the database, in which a transaction has begun."""
@@ -72,33 +60,6 @@ class OpenSqlite(OpenDatabase):
             raise ChangedMeanwhile(self._path)
         with translate_errors(self._path):
             retry_while_busy(lambda: self.db.execute("COMMIT"))
-
-    def samples(self) -> list[tuple[str, bytes]] | None:
-        """Return None: there are no vectors."""
-        return None
-
-    def put(self, new: New) -> str:
-        """Refuse it. Raises `Unreadable`."""
-        raise self._read_only()
-
-    def can_rewrite(self, key: str, new: New) -> bool:
-        """Whether a row may get another text."""
-        return False
-
-    def rewrite(self, key: str, new: New, former: Image | None) -> tuple[str, Image]:
-        """Refuse it. Raises `Unreadable`."""
-        raise self._read_only()
-
-    def retire(self, leaving: Leaving) -> Image:
-        """Refuse it. Raises `Unreadable`."""
-        raise self._read_only()
-
-    def bring_back(self, image: Image) -> str:
-        """Refuse it. Raises `Unreadable`."""
-        raise self._read_only()
-
-    def _read_only(self) -> Unreadable:
-        return Unreadable(f"{self._path} is read-only.")
 
 
 class SqliteFormat(DatabaseFormat):

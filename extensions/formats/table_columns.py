@@ -7,12 +7,13 @@ import sqlite3
 from dataclasses import dataclass
 from pathlib import Path
 
+from .base import shortened
 from .database import moment_of
 
 # How many rows are looked at to find out what a column contains.
 _ROWS = 200
-# How many tables are offered, and how many characters of a text are shown.
-_MAX_TABLES, _MAX_SHOWN = 5, 60
+# How many tables are offered.
+_MAX_TABLES = 5
 # What SQLite returns as `hidden` for a column that is not computed.
 _STORED = 0
 
@@ -92,10 +93,10 @@ def _described(db: sqlite3.Connection, table: str) -> tuple[int, str, str] | Non
         return None
     text = max(texts, key=lambda name: texts[name])
     sample = next(value for value in columns[text] if isinstance(value, str) and " " in value)
-    short = sample if len(sample) <= _MAX_SHOWN else f"{sample[: _MAX_SHOWN - 1]}…"
     (count,) = db.execute(f"SELECT count(*) FROM {quoted(table)}").fetchone()
     spec = f"{table}:{text}" + (f",date={dates[0]}" if dates else "")
-    return texts[text], spec, f"{table} (rows: {count:,}, such as '{' '.join(short.split())}')"
+    shown = " ".join(shortened(sample).split())
+    return texts[text], spec, f"{table} (rows: {count:,}, such as '{shown}')"
 
 
 def _are_moments(values: tuple[object, ...]) -> bool:

@@ -20,7 +20,7 @@ import typer
 from slowwave.store.records import timestamp
 
 from .base import Image, New, Record, TooFull, Unreadable
-from .database import OURS, Leaving, key_of, moment_of, place_of
+from .database import OURS, Leaving, key_of, moment_of, moment_since_epoch, place_of
 from .sqlite_file import OpenSqlite
 from .table_columns import Column, columns_of, quoted
 
@@ -74,7 +74,6 @@ class _Row:
     at: tuple[Any, ...]
     # The value of the column for deleted rows; None without one.
     state: Any
-    is_deleted: bool
 
 
 class OpenTable(OpenSqlite):
@@ -108,7 +107,7 @@ class OpenTable(OpenSqlite):
         for name, text, tenant, date, state, is_deleted, *at in rows:
             of = "default" if tenant is None else str(tenant)
             record = Record(key_of(of, name, text), of, text, _moment(date))
-            self._rows[record.key] = _Row(record, tuple(at), state, bool(is_deleted))
+            self._rows[record.key] = _Row(record, tuple(at), state)
             if not is_deleted:
                 yield record
 
@@ -315,10 +314,6 @@ def _value(text: str) -> str | float | None:
 
 def _moment(value: object) -> str | None:
     """Return a time; None if a value is not a time."""
-    try:
-        if isinstance(value, int | float):
-            seconds = value / 1000 if abs(value) > _MAX_SECONDS else value
-            return timestamp(datetime.fromtimestamp(seconds, UTC))
-        return moment_of(value) if isinstance(value, str) else None
-    except (OverflowError, OSError, ValueError):
-        return None
+    if isinstance(value, int | float):
+        return moment_since_epoch(value, 1000 if abs(value) > _MAX_SECONDS else 1)
+    return moment_of(value) if isinstance(value, str) else None

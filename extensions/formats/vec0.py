@@ -29,9 +29,7 @@ _COLUMNS = {
 class Vec0Table:
     """A virtual table of float vectors with one partition key."""
 
-    def __init__(
-        self, db: sqlite3.Connection, name: str, dimensions: int, places: int = _PLACES
-    ) -> None:
+    def __init__(self, db: sqlite3.Connection, name: str, dimensions: int, places: int) -> None:
         """Set a table whose layout is known; see `vec0_table`."""
         self._db = db
         self._name = name
@@ -53,9 +51,7 @@ class Vec0Table:
         if len(vector) != self._bytes:
             raise Unreadable("The vectors in this file have other dimensions than the model's.")
         chunk, offset = self._free_place(partition)
-        self._set_validity(chunk, offset, True)
-        self._set_row_id(chunk, offset, rowid)
-        self._set_vector(chunk, offset, vector)
+        self._set(chunk, offset, True, rowid, vector)
         self._db.execute(
             f"INSERT INTO {self._name}_rowids (rowid, chunk_id, chunk_offset) VALUES (?, ?, ?)",
             [rowid, chunk, offset],
@@ -70,9 +66,7 @@ class Vec0Table:
         vector = self.read(rowid)
         if place is None or vector is None:
             return None
-        self._set_validity(*place, False)
-        self._set_row_id(*place, 0)
-        self._set_vector(*place, bytes(self._bytes))
+        self._set(*place, False, 0, bytes(self._bytes))
         self._db.execute(f"DELETE FROM {self._name}_rowids WHERE rowid = ?", [rowid])
         return vector
 
@@ -111,23 +105,21 @@ class Vec0Table:
         )
         return int(chunk or 0)
 
-    def _set_validity(self, chunk: int, offset: int, valid: bool) -> None:
+    def _set(self, chunk: int, offset: int, is_valid: bool, rowid: int, vector: bytes) -> None:
+        """Write a place of a chunk: whether it is in use, its row and its vector."""
         bit = 1 << offset % 8
         with self._blob("chunks", "validity", chunk, writes=True) as blob:
             blob.seek(offset // 8)
             (bits,) = blob.read(1)
             blob.seek(offset // 8)
-            blob.write(bytes([bits | bit if valid else bits & ~bit]))
-
-    def _set_row_id(self, chunk: int, offset: int, rowid: int) -> None:
-        with self._blob("chunks", "rowids", chunk, writes=True) as blob:
-            blob.seek(offset * _BYTES_OF_AN_ID)
-            blob.write(struct.pack("<q", rowid))
-
-    def _set_vector(self, chunk: int, offset: int, vector: bytes) -> None:
-        with self._blob("vector_chunks00", "vectors", chunk, writes=True) as blob:
-            blob.seek(offset * self._bytes)
-            blob.write(vector)
+            blob.write(bytes([bits | bit if is_valid else bits & ~bit]))
+        for table, column, value in (
+            ("chunks", "rowids", struct.pack("<q", rowid)),
+            ("vector_chunks00", "vectors", vector),
+        ):
+            with self._blob(table, column, chunk, writes=True) as blob:
+                blob.seek(offset * len(value))
+                blob.write(value)
 
     def _blob(self, table: str, column: str, chunk: int, writes: bool = False) -> sqlite3.Blob:
         return self._db.blobopen(f"{self._name}_{table}", column, chunk, readonly=not writes)

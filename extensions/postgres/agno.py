@@ -84,10 +84,6 @@ class UserMemories(WholeRows):
         )
         return self._key_of({"memory_id": name, "memory": new.text}), {}
 
-    def samples(self) -> None:
-        """Return None: there are no vectors."""
-        return
-
     def texts_to_embed(self, new: New) -> list[str]:
         """Return none."""
         return []

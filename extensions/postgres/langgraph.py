@@ -12,15 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from slowwave.extensions.formats.base import Record, Unreadable
 from slowwave.extensions.formats.database import TriedSchema
-from slowwave.extensions.formats.langgraph_rows import (
-    ARCHIVE,
-    HERE,
-    At,
-    StoreRows,
-    record_of,
-    sampled,
-)
-from slowwave.extensions.formats.lent_model import MAX_SAMPLE, SAMPLES_AT_EITHER_END
+from slowwave.extensions.formats.langgraph_rows import ARCHIVE, HERE, At, StoreRows, record_of
 
 from .format import PostgresFormat
 from .table import (
@@ -65,25 +57,16 @@ class Namespace(OpenTenant, StoreRows):
         records = (record_of(self._tenant, name, value, created) for name, value, created in rows)
         return [record for record in records if record is not None]
 
-    def samples(self) -> list[tuple[str, bytes]] | None:
-        """Return texts of the tenant's oldest and latest rows, with their vectors.
+    @property
+    def namespace(self) -> str:  # type: ignore[override]  # read from the URL once
+        """The tenant."""
+        return self._tenant
 
-        None if the store has no vectors, and needs none. Raises `Unreadable`.
-        """
-        if not self.has_vectors():
-            return None
-        refuse_other_vector_types(self._conn, "store_vectors", "embedding")
-        found: dict[str, bytes] = {}
-        for order in ("ASC", "DESC"):
-            rows = self._conn.execute(
-                "SELECT s.value::text, v.field_name, v.embedding::text FROM store s "
-                "JOIN store_vectors v USING (prefix, key) "
-                "WHERE prefix = %s AND length(s.value::text) <= %s "
-                f"ORDER BY s.created_at {order}, key LIMIT %s",
-                [self._tenant, MAX_SAMPLE, 2 * SAMPLES_AT_EITHER_END],
-            )
-            found |= sampled((value, field, as_bytes(vector)) for value, field, vector in rows)
-        return list(found.items())
+    def samples(self) -> list[tuple[str, bytes]] | None:
+        """Return texts of the tenant's rows with their vectors. Raises `Unreadable`."""
+        if self.has_vectors():
+            refuse_other_vector_types(self._conn, "store_vectors", "embedding")
+        return super().samples()
 
     def execute(self, sql: str, values: Sequence[object] = ()) -> Cursor[tuple[Any, ...]]:
         """Run a statement with %s for each value."""
@@ -126,6 +109,10 @@ class Namespace(OpenTenant, StoreRows):
     def from_model(self, vector: bytes) -> str:
         """Return a vector of little-endian float32 as pgvector spells it."""
         return as_literal(vector)
+
+    def to_model(self, vector: str) -> bytes:
+        """Return a vector of pgvector as little-endian float32."""
+        return as_bytes(vector)
 
 
 class PostgresStore(PostgresFormat):

@@ -12,7 +12,6 @@ from secrets import token_hex
 from tempfile import TemporaryDirectory, gettempdir
 
 from slowwave.extensions.formats.mirror.mirror import Mirror, naming, retry_while_others_write
-from slowwave.extensions.formats.mirror.pull import Pulled
 from slowwave.extensions.formats.mirror.push import (
     due,
     keep_what_leaves,
@@ -73,17 +72,17 @@ class TenantMirror(Mirror):
             finally:
                 shutil.rmtree(folder)
 
-    def settle(self, now: datetime) -> Pulled:
+    def settle(self, now: datetime) -> dict[str, str]:
         """Pull what the agent changed, and write the changes of runs with the mirror itself.
 
         It is retried while the agent writes. Raises `StoreError`; nothing is written then.
         """
-        pulled = Pulled()
+        stale: dict[str, str] = {}
         self._compute_vectors()
-        retry_while_others_write(lambda: pulled.include([self._write(now)]))
-        return pulled
+        retry_while_others_write(lambda: stale.update(self._write(now)))
+        return stale
 
-    def _write(self, now: datetime) -> Pulled:
+    def _write(self, now: datetime) -> dict[str, str]:
         """Write a copy of the memory file, which replaces it once all is committed."""
         with (
             TemporaryDirectory(dir=self.state.parent) as folder,
@@ -94,7 +93,7 @@ class TenantMirror(Mirror):
             # A copy byte for byte, so that a run that changes nothing keeps the same mirror.
             with open_any_version(self.state) as file:
                 _create(copy.state, file.db.conn.serialize())
-            pulled = copy.pull(tenant, now)
+            stale = copy.pull(tenant, now)
             with open_writing(copy.state) as file:
                 change = due(file, tenant.records)
                 if change:
@@ -109,7 +108,7 @@ class TenantMirror(Mirror):
                 tenant.keep_mirror(self.lease, file.db.conn.serialize())
             tenant.commit()
             copy.state.replace(self.state)
-        return pulled
+        return stale
 
 
 def _create(path: Path, mirror: bytes) -> None:

@@ -14,7 +14,10 @@ from textual.widgets import Button, Input, Static, TextArea
 
 
 class Asking(ModalScreen[str | None]):
-    """A question over the screen; None is the answer of who changed their mind."""
+    """A question over the screen, with a button to say yes.
+
+    None is the answer of who changed their mind.
+    """
 
     CSS = """
     Asking { align: center middle; }
@@ -32,70 +35,61 @@ class Asking(ModalScreen[str | None]):
         self.question = question
         self.yes = yes
 
-    def buttons(self) -> ComposeResult:
-        """Give what a mouse can press."""
-        with Horizontal():
-            yield Button(self.yes, id="yes", variant="primary", compact=True)
-            yield Button("Cancel", id="no", compact=True)
-
-    def action_cancel(self) -> None:
-        """Leave without an answer."""
-        self.dismiss(None)
-
-    @on(Button.Pressed, "#no")
-    def _no(self) -> None:
-        self.dismiss(None)
-
-
-class Confirm(Asking):
-    """Whether to do what the question says; the answer is the label of the button."""
-
     def compose(self) -> ComposeResult:
         """Lay it out."""
         with Vertical(id="asking"):
             yield Static(self.question)
-            yield from self.buttons()
+            yield from self.inputs()
+            with Horizontal():
+                yield Button(self.yes, id="yes", variant="primary", compact=True)
+                yield Button("Cancel", id="no", compact=True)
 
+    def inputs(self) -> ComposeResult:
+        """Yield what an answer is typed into."""
+        return iter(())
+
+    def answer(self) -> str:
+        """Return what is answered: by default the label of the button."""
+        return self.yes
+
+    @on(Input.Submitted)
     @on(Button.Pressed, "#yes")
-    def _confirmed(self) -> None:
-        self.dismiss(self.yes)
+    def action_answer(self) -> None:
+        """Give the answer."""
+        self.dismiss(self.answer())
+
+    @on(Button.Pressed, "#no")
+    def action_cancel(self) -> None:
+        """Leave without an answer."""
+        self.dismiss(None)
 
 
 class AskReason(Asking):
     """Why something is declined; it may be left empty."""
 
-    def compose(self) -> ComposeResult:
-        """Lay it out."""
-        with Vertical(id="asking"):
-            yield Static(self.question)
-            asked = "reason (optional), stored in the log"
-            yield Input(placeholder=asked, compact=True)
-            yield from self.buttons()
+    def inputs(self) -> ComposeResult:
+        """Yield a line."""
+        yield Input(placeholder="reason (optional), stored in the log", compact=True)
 
-    @on(Input.Submitted)
-    @on(Button.Pressed, "#yes")
-    def _answered(self) -> None:
-        self.dismiss(self.query_one(Input).value)
+    def answer(self) -> str:
+        """Return the reason."""
+        return self.query_one(Input).value
 
 
 class AskWords(Asking):
     """Other words for a draft."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("ctrl+s", "save", "Apply")]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("ctrl+s", "answer", "Apply")]
 
     def __init__(self, question: Text, words: str) -> None:
         """Take the question and the words to begin with."""
         super().__init__(question, "Apply ^s")
         self.words = words
 
-    def compose(self) -> ComposeResult:
-        """Lay it out."""
-        with Vertical(id="asking"):
-            yield Static(self.question)
-            yield TextArea(self.words, compact=True)
-            yield from self.buttons()
+    def inputs(self) -> ComposeResult:
+        """Yield an area with the words."""
+        yield TextArea(self.words, compact=True)
 
-    @on(Button.Pressed, "#yes")
-    def action_save(self) -> None:
-        """Answer with the text."""
-        self.dismiss(" ".join(self.query_one(TextArea).text.split()))
+    def answer(self) -> str:
+        """Return the words as one line."""
+        return " ".join(self.query_one(TextArea).text.split())

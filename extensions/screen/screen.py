@@ -17,7 +17,7 @@ from slowwave.cli.terminal.wording import counted
 from slowwave.consolidation.errors import ConsolidationError
 from slowwave.store.errors import StoreError
 
-from .dialogs import AskReason, AskWords, Confirm
+from .dialogs import Asking, AskReason, AskWords
 from .proposal_view import ProposalPane
 from .queue_table import QueueTable
 from .session import Done, Session
@@ -163,7 +163,7 @@ class ReviewScreen(App[None]):
         found = " found" if self.wanted else ""
         count = counted(len(keys), "pending proposal", "pending proposals")
         question = f"Apply {count}{found} as one run?\n\n{self.session.effect_of(keys)}"
-        self.push_screen(Confirm(Text(question), "Apply all"), confirmed)
+        self.push_screen(Asking(Text(question), "Apply all"), confirmed)
 
     def action_decline(self) -> None:
         """Ask why, and decline it."""

@@ -44,7 +44,7 @@ from slowwave.consolidation.options import CycleOptions, Review
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL
 from slowwave.extensions.postgres.place import FORMATS_OF_DATABASES, format_in_database
 
-from .account import FleetMetricsOption, account_as_json, account_as_text, write_metrics
+from .report import FleetMetricsOption, account_as_json, account_as_text, write_metrics
 from .worker import prepare_worker, settings_of_workers, utc_now, writer_of
 
 if TYPE_CHECKING:
@@ -168,7 +168,6 @@ def fleet_maintain(
         refuse_unwritable_metrics(metrics)
     from slowwave.consolidation.model.usage_limits import UsageLimits
     from slowwave.extensions.fleet.fleet import Fleet
-    from slowwave.extensions.fleet.shares import share_of
     from slowwave.extensions.fleet.store.archive import Archive
     from slowwave.extensions.fleet.store.sources import source_of
 
@@ -196,7 +195,7 @@ def fleet_maintain(
         found.base,
         found.in_bucket,
         dry_run,
-        share_of(UsageLimits(max_calls, max_tokens, max_cost), chosen),
+        chosen.share_of(UsageLimits(max_calls, max_tokens, max_cost)),
         None if max_time is None else began + timedelta(seconds=max_time),
         utc_now,
         count,

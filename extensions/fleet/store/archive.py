@@ -8,6 +8,7 @@ night wrote stays, and counts.
 from __future__ import annotations
 
 import gzip
+import hashlib
 import json
 import re
 import secrets
@@ -16,7 +17,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -25,6 +26,9 @@ from slowwave.store.records import json_text, timestamp
 
 from .object_store import Gone, Objects, is_bucket
 from .receipt import Known, Receipt
+
+if TYPE_CHECKING:
+    from slowwave.consolidation.model.usage_limits import UsageLimits
 
 # Receipts that are written at a time; what a kill loses of them, the next run finds again.
 PORTION = 200
@@ -42,6 +46,26 @@ class Shard:
 
     number: int = 0
     of: int = 1
+
+    def has(self, key: str) -> bool:
+        """Whether a file is in it: by its key alone, so that no two shards have to agree."""
+        digest = hashlib.blake2b(key.encode(errors="surrogateescape"), digest_size=8).digest()
+        return int.from_bytes(digest) % self.of == self.number
+
+    def share_of(self, budget: UsageLimits) -> UsageLimits:
+        """Return its share of a budget. Shards work side by side: each has the whole time."""
+        return replace(
+            budget,
+            calls=self._part_of(budget.calls),
+            tokens=self._part_of(budget.tokens),
+            cost_usd=None if budget.cost_usd is None else budget.cost_usd / self.of,
+        )
+
+    def _part_of(self, amount: int | None) -> int | None:
+        """Return a whole number; those of all shards add up to the amount."""
+        if amount is None:
+            return None
+        return amount * (self.number + 1) // self.of - amount * self.number // self.of
 
 
 @dataclass(frozen=True)

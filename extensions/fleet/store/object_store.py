@@ -56,12 +56,12 @@ class Objects:
         with self._explained(""):
             self._store = _store(place)
 
-    def list(self, prefix: str = "") -> Iterator[Listed]:
+    def list(self) -> Iterator[Listed]:
         """Yield what lies there, in portions of a thousand. Raises `StoreError`."""
         import obstore
 
-        with self._explained(prefix):
-            for portion in obstore.list(self._store, prefix or None, chunk_size=1_000):
+        with self._explained(""):
+            for portion in obstore.list(self._store, chunk_size=1_000):
                 for item in portion:
                     yield Listed(item["path"], _quoted(item["e_tag"], item["version"]))
 
@@ -107,7 +107,9 @@ class Objects:
         try:
             from obstore import exceptions
         except ImportError as error:
-            raise missing("obstore") from error
+            raise StoreError(
+                "The package obstore is not installed.", f"Install it {install_hint('fleet')}"
+            ) from error
         where = f"{self._place.rstrip('/')}/{key}" if key else self._place
         try:
             yield
@@ -125,13 +127,6 @@ def _hint() -> str:
     if endpoint.startswith("http://") and "AWS_ALLOW_HTTP" not in os.environ:
         return f"{endpoint} does not use TLS: set AWS_ALLOW_HTTP=true to use it anyway."
     return "Check its name, the credentials and the region."
-
-
-def missing(package: str) -> StoreError:
-    """Return the error that a package of the extra is not there."""
-    return StoreError(
-        f"The package {package} is not installed.", f"Install it {install_hint('fleet')}"
-    )
 
 
 @cache

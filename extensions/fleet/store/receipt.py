@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 # The outcome of a file:
@@ -106,6 +106,17 @@ class Receipt:
         return Known(
             *(self.version, self.basis, self.until, self.last_run),
             *(self.memories_after, self.tokens_after),
+        )
+
+    def with_usage_of(self, earlier: Receipt) -> Receipt:
+        """Return it with what a model was asked by an earlier try, too."""
+        is_known = self.cost is not None and earlier.cost is not None
+        return replace(
+            self,
+            calls=self.calls + earlier.calls,
+            prompt_tokens=self.prompt_tokens + earlier.prompt_tokens,
+            completion_tokens=self.completion_tokens + earlier.completion_tokens,
+            cost=(self.cost or 0.0) + (earlier.cost or 0.0) if is_known else None,
         )
 
     @property

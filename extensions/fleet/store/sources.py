@@ -41,8 +41,6 @@ class FileSource:
     base: str
     # Whether the files are objects, or lie on a disk.
     in_bucket: bool
-    # Whether each of the files was named, or only what they lie in.
-    chosen: bool
     listing: Callable[[], Iterator[Listed]]
     # Where its tenants take the place of files.
     database: Tenants | None = None
@@ -63,10 +61,6 @@ class FileSource:
     def receipts(self) -> str:
         """Where receipts lie, if nobody says where."""
         return f"{self.base.rstrip('/')}/{RECEIPTS}"
-
-    def path_of(self, key: str) -> Path:
-        """Return where a file on the disk lies."""
-        return Path(self.base) / key
 
 
 def source_of(named: str, format: PostgresFormat | None = None) -> FileSource:
@@ -94,21 +88,19 @@ def source_of(named: str, format: PostgresFormat | None = None) -> FileSource:
 def _on_disk(named: str) -> FileSource:
     path = Path(named)
     if path.is_dir():
-        return FileSource(
-            named, str(path.absolute()), False, False, lambda: _each_once(_in_folder(path))
-        )
+        return FileSource(named, str(path.absolute()), False, lambda: _each_once(_in_folder(path)))
     if path.is_file():
         if is_database(path):
             return _listed(named, path.absolute().parent, [path.name])
         return _listed(named, path.absolute().parent, _lines_of(path))
     if _WILD.search(named):
         base = _before_wild(named)
-        wild = str(Path(named).absolute().relative_to(base))
+        wild = Path(named).absolute().relative_to(base).as_posix()
 
         def matching() -> Iterator[Listed]:
-            return _each_once(_matching(named, base))
+            return _each_once(_matching(base, wild))
 
-        return FileSource(named, str(base), False, True, matching, of_these=(wild,))
+        return FileSource(named, str(base), False, matching, of_these=(wild,))
     raise UnusableFile(
         f"There is no folder, list or file {named}.",
         "SOURCE is a folder, a quoted pattern, a list of paths (- for stdin), or a bucket.",
@@ -133,7 +125,7 @@ def _bucket(named: str) -> FileSource:
         return _in_bucket(objects, pattern)
 
     these = (wild,) if wild else ()
-    return FileSource(named, address.rstrip("/"), True, bool(wild), listing, of_these=these)
+    return FileSource(named, address.rstrip("/"), True, listing, of_these=these)
 
 
 def _database(database: Tenants) -> FileSource:
@@ -141,7 +133,7 @@ def _database(database: Tenants) -> FileSource:
         return (Listed(*item) for item in database.all())
 
     url = database.url
-    return FileSource(str(url), str(url.of(None)), False, True, tenants, database)
+    return FileSource(str(url), str(url.of(None)), False, tenants, database)
 
 
 def _in_bucket(objects: Objects, pattern: re.Pattern[str] | None) -> Iterator[Listed]:
@@ -177,8 +169,7 @@ def _refuse(error: OSError) -> None:
     raise StoreError(f"Cannot read the folder {error.filename}: {error.strerror}.") from error
 
 
-def _matching(named: str, base: Path) -> Iterator[tuple[str, Path]]:
-    wild = Path(named).absolute().relative_to(base).as_posix()
+def _matching(base: Path, wild: str) -> Iterator[tuple[str, Path]]:
     for path in sorted(base.glob(wild)):
         if path.is_file() and not path.name.endswith(_MIRROR):
             yield path.relative_to(base).as_posix(), path
@@ -200,7 +191,7 @@ def _listed(named: str, base: Path, lines: list[str]) -> FileSource:
     def listing() -> Iterator[Listed]:
         return _each_once(((key, base / key) for key in keys), with_missing=True)
 
-    return FileSource(named, str(base), False, True, listing, of_these=("", *sorted(keys)))
+    return FileSource(named, str(base), False, listing, of_these=("", *sorted(keys)))
 
 
 def _lines_of(path: Path) -> list[str]:

@@ -24,7 +24,7 @@ from slowwave.store.purge import read_forgotten
 from slowwave.store.undo.obstacles import Obstacle
 
 from .links import format_of, keep_format
-from .pull import Pulled, count_returned, pull
+from .pull import count_returned, pull
 from .push import (
     due,
     keep_what_leaves,
@@ -166,23 +166,24 @@ class Mirror:
                 )
                 raise ChangedSince(error.message, _HINT, tuple(obstacles)) from error
 
-    def settle(self, now: datetime) -> Pulled:
+    def settle(self, now: datetime) -> dict[str, str]:
         """Pull what the agent changed, then write the changes of runs, also those of a killed run.
 
-        Each step is idempotent, so it is retried while the agent writes. Raises `StoreError`; the
-        mirror is then ahead of the other file, and the next call continues.
+        Returns why proposals are stale, by their keys. Each step is idempotent, so it is retried
+        while the agent writes. Raises `StoreError`; the mirror is then ahead of the other file, and
+        the next call continues.
         """
-        pulled = Pulled()
+        stale: dict[str, str] = {}
         with maintenance_lock(self.state):
             self._compute_vectors()
-            retry_while_others_write(lambda: pulled.include(self._settle_within_limits(now)))
+            retry_while_others_write(lambda: self._settle_within_limits(now, stale))
             with (
                 self.format.opened(self.path, writes=False) as opened,
                 open_writing(self.state) as file,
                 file.transaction(),
             ):
                 link_existing_texts(file, opened.records)
-        return pulled
+        return stale
 
     def _compute_vectors(self) -> None:
         """Compute the vectors to write, so that the agent need not wait for them."""
@@ -195,24 +196,22 @@ class Mirror:
             change = due(file, opened.records)
         self.format.compute_vectors(self.path, change)
 
-    def _settle_within_limits(self, now: datetime) -> Iterator[Pulled]:
-        """Yield what `_settle` does; proposals that the agent has no room for are undone first."""
+    def _settle_within_limits(self, now: datetime, stale: dict[str, str]) -> None:
+        """Pull and write; undo the latest proposals that the agent has no room for."""
         while True:
             try:
-                yield from self._settle(now)
+                return self._pull_and_write(now, stale)
             except TooFull as error:
                 with open_writing(self.state) as file, file.transaction():
                     key = undo_latest(file, now)
                 if key is None:
                     raise
-                yield Pulled(stale={key: error.message})
-            else:
-                return
+                stale[key] = error.message
 
-    def _settle(self, now: datetime) -> Iterator[Pulled]:
-        """Yield what was pulled, then write: the pull counts even if the write fails."""
+    def _pull_and_write(self, now: datetime, stale: dict[str, str]) -> None:
+        """Pull, then write: what is stale is noted even if the write fails."""
         with self.format.opened(self.path, writes=True) as opened:
-            yield self.pull(opened, now)
+            stale.update(self.pull(opened, now))
             with open_writing(self.state) as file:
                 change = due(file, opened.records)
                 if not change and not opened.is_unfinished:
@@ -234,7 +233,7 @@ class Mirror:
             with self.format.opened(self.path, writes=False) as opened:
                 return count_returned(file, opened.records, now)
 
-    def pull(self, opened: OpenFile, now: datetime) -> Pulled:
-        """Update the memory file from the other file as it was read."""
+    def pull(self, opened: OpenFile, now: datetime) -> dict[str, str]:
+        """Update the memory file from the other file as it was read; return what is stale."""
         with open_writing(self.state) as file, file.transaction():
             return pull(file, opened.records, now)

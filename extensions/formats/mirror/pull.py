@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
 from slowwave.extensions.formats.base import Record
@@ -36,29 +35,14 @@ _NAMESPACE = uuid.UUID("5e5c2a3e-7b1c-5d52-9f2a-1c6f6b0d8a41")
 _MARKS = ("form", LINKED)
 
 
-@dataclass
-class Pulled:
-    """What a pull changed in the mirror."""
+def pull(file: MemoryFile, records: Sequence[Record], now: datetime) -> dict[str, str]:
+    """Update the mirror in the caller's transaction.
 
-    added: int = 0
-    gone: int = 0
-    # Why proposals were undone before they were written, by their keys.
-    stale: dict[str, str] = field(default_factory=dict)
-
-    def include(self, pulls: Iterable[Pulled]) -> None:
-        """Add the counts of other pulls."""
-        for pulled in pulls:
-            self.added += pulled.added
-            self.gone += pulled.gone
-            self.stale |= pulled.stale
-
-
-def pull(file: MemoryFile, records: Sequence[Record], now: datetime) -> Pulled:
-    """Update the mirror in the caller's transaction."""
+    Returns why proposals were undone before they were written, by their keys.
+    """
     entries = {record.key: record for record in records if _is_memory(record.text)}
     _follow_rewritten(file, entries)
-    pulled = Pulled()
-    _archive_deleted(file, entries, now, pulled)
+    stale = _archive_deleted(file, entries, now)
     _follow_pins(file, entries)
     links = read_links(file)
     known = set(links.values())
@@ -85,8 +69,7 @@ def pull(file: MemoryFile, records: Sequence[Record], now: datetime) -> Pulled:
         linked[memory_id] = key
     add_memories(file, added)
     link(file, linked)
-    pulled.added = len(added)
-    return pulled
+    return stale
 
 
 def count_returned(file: MemoryFile, records: Sequence[Record], now: datetime) -> int:
@@ -126,21 +109,22 @@ def _follow_rewritten(file: MemoryFile, entries: Mapping[str, Record]) -> None:
 
 
 def _archive_deleted(
-    file: MemoryFile, entries: Mapping[str, Record], now: datetime, pulled: Pulled
-) -> None:
+    file: MemoryFile, entries: Mapping[str, Record], now: datetime
+) -> dict[str, str]:
     """Archive what the agent deleted or edited; proposals that need it and are unwritten are stale.
 
     An undo may reveal another one: a memory that was removed in favor of a second, which was merged
     into a third.
     """
     gone = [memory_id for memory_id, key in read_links(file).items() if key not in entries]
+    stale: dict[str, str] = {}
     if not gone:
-        return
+        return stale
     for find in (_without_source, _without_successor):
         for run_id, key in find(file, gone, entries):
             try:
                 undo_proposal_in_savepoint(file, run_id, key, timestamp(now))
-                pulled.stale[key] = "the agent changed one of its memories during the run"
+                stale[key] = "the agent changed one of its memories during the run"
             except ChangedSince:
                 pass  # a later run depends on it: its text stays, as after any run
     unlink(file, gone)
@@ -149,7 +133,7 @@ def _archive_deleted(
         "UPDATE memories SET status = 'archived', updated_at = ? WHERE id = ?",
         [(timestamp(now), memory_id) for memory_id in active],
     )
-    pulled.gone = len(active)
+    return stale
 
 
 def _follow_pins(file: MemoryFile, entries: Mapping[str, Record]) -> None:

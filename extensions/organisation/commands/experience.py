@@ -56,10 +56,7 @@ from slowwave.consolidation.thresholds import MIN_COMPRESSION
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbedder
 
 if TYPE_CHECKING:
-    from slowwave.extensions.organisation.experience.experience_outcome import (
-        Compressed,
-        Compression,
-    )
+    from slowwave.extensions.organisation.experience.compression import Compressed, Compression
 
 Action = Literal["add", "compress"]
 # What makes no sense without one of some others.

@@ -27,13 +27,13 @@ from .compression import (
     MAX_CONTEXTS,
     MAX_DECISIONS,
     Attempt,
+    Compressed,
     Learned,
     LearnedDecision,
     Task,
     facts_of,
     told_to_a_model,
 )
-from .experience_outcome import Compressed
 from .traces import Worked
 
 

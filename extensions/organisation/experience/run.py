@@ -35,9 +35,19 @@ from slowwave.store.records import Memory
 from slowwave.store.vectors import to_blob
 
 from .by_model import experience_dialogue, experience_question, shown_to_a_model
-from .compression import COMPRESSOR, Attempt, Learned, Task, compress, facts_of, tasks_of
-from .experience_outcome import Compressed, Compression, judged
-from .storing import Storing
+from .compression import (
+    COMPRESSOR,
+    Attempt,
+    Compressed,
+    Compression,
+    Learned,
+    Task,
+    compress,
+    facts_of,
+    judged,
+    tasks_of,
+)
+from .storing import store
 from .traces import trace_of
 
 
@@ -69,9 +79,9 @@ def compress_experiences(
     embedder: Embedder,
     writer: Writer,
     now: datetime,
-    dry_run: bool = False,
-    progress: Progress | None = None,
-    interruption: Interruption | None = None,
+    dry_run: bool,
+    progress: Progress,
+    interruption: Interruption,
 ) -> Compression:
     """Compress the traces of each task that has new ones, or say what that would do.
 
@@ -79,7 +89,6 @@ def compress_experiences(
     the while. Raises `StoreError`, `ModelError` and `EmbedderError` if nothing was changed, and
     `InterruptedEarly`.
     """
-    progress, interruption = progress or Progress(), interruption or Interruption()
     try:
         if dry_run:
             with open_reading(path) as file:
@@ -209,7 +218,6 @@ class _CarryingOut:
         self._due = due
         self._progress = progress
         self._interruption = interruption
-        self._storing = Storing(run.context.run_id, run.embedder.name, run.context.now, due.earlier)
         self._done: dict[str, Compressed] = {}
         # What may be in the file without having come among the others.
         self._last: Compressed | None = None
@@ -257,10 +265,14 @@ class _CarryingOut:
 
     def _settle(self, compressed: Compressed) -> None:
         if compressed.state == "planned" and compressed.learned is not None:
-            vector = to_blob(self._run.embedder.encode([compressed.learned.text])[0])
+            run, task = self._run, compressed.task
+            vector = to_blob(run.embedder.encode([compressed.learned.text])[0])
             self._last = compressed
-            with self._run.writing() as file:
-                memory = self._storing.store(file, compressed.learned, vector)
+            last = self._due.earlier.get((task.tenant, task.name))
+            with run.writing() as file:
+                memory = store(
+                    file, run.context, compressed.learned, run.embedder.name, vector, last
+                )
             compressed = replace(compressed, state="applied", memory=memory)
             self._last = None
         self._done[compressed.task.key] = compressed

@@ -2,50 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import datetime
 
 from slowwave.consolidation.proposals import derived_trust
+from slowwave.consolidation.running.run_in_file import RunRecord
 from slowwave.consolidation.snapshot.entities import names_in
+from slowwave.store.exchange import new_memory
 from slowwave.store.file import MemoryFile
 from slowwave.store.ledger import Decision, keep_decision
 from slowwave.store.proposal_changes import ProposalChanges
-from slowwave.store.records import Memory, content_hash, json_text, new_id, timestamp
+from slowwave.store.records import Memory, content_hash, json_text, timestamp
 
 from .compression import COMPRESSOR, Learned
 
 
-class Storing:
-    """Writes compressed experiences for one run, each whole or not at all."""
+def store(
+    file: MemoryFile,
+    run: RunRecord,
+    learned: Learned,
+    model: str,
+    vector: bytes,
+    last: Memory | None,
+) -> str:
+    """Write what was learned in one transaction, and return the id of the memory.
 
-    def __init__(
-        self,
-        run_id: str,
-        embedding_model: str,
-        now: datetime,
-        earlier: Mapping[tuple[str, str], Memory],
-    ) -> None:
-        """Take the run, and what was learned before by tenant and task."""
-        self._run_id = run_id
-        self._embedding_model = embedding_model
-        self._now = timestamp(now)
-        self._earlier = earlier
-
-    def store(self, file: MemoryFile, learned: Learned, vector: bytes) -> str:
-        """Write what was learned in one transaction, and return the id of the memory."""
-        with file.transaction():
-            return self._insert(file, learned, vector)
-
-    def _insert(self, file: MemoryFile, learned: Learned, blob: bytes) -> str:
-        task = learned.task
-        memory = self._memory(learned)
-        sources = [attempt.memory for attempt in task.attempts]
-        changes = ProposalChanges(file, self._run_id, task.key, self._now)
-        names = sorted(names_in(memory.content))
-        changes.insert_memory(memory, self._embedding_model, blob, names)
+    model: the name of the embedding model that computed the vector. last: what was learned of the
+    task before, which this supersedes.
+    """
+    memory, key = _memory(learned, run.now), learned.task.key
+    sources = [attempt.memory for attempt in learned.task.attempts]
+    with file.transaction():
+        changes = ProposalChanges(file, run.run_id, key, timestamp(run.now))
+        changes.insert_memory(memory, model, vector, sorted(names_in(memory.content)))
         changes.add_lineage(memory.id, sources, "synthesize")
-        if (last := self._earlier.get((task.tenant, task.name))) is not None:
+        if last is not None:
             changes.supersede([last], memory.id)
         changes.add_derivation(
             memory.id,
@@ -61,63 +52,56 @@ class Storing:
                 "cost_usd": None if learned.model else 0.0,
             },
         )
-        keep_decision(file, self._decision(learned, memory))
-        return memory.id
+        keep_decision(file, _decision(learned, memory, run.run_id))
+    return memory.id
 
-    def _decision(self, learned: Learned, memory: Memory) -> Decision:
-        task = learned.task
-        count = len(task.attempts)
-        return Decision(
-            run_id=self._run_id,
-            key=task.key,
-            operation="synthesize",
-            tenant=task.tenant,
-            sources=tuple(attempt.memory.id for attempt in task.attempts),
-            survivor=None,
-            derived=memory.id,
-            state="applied",
-            draft=memory.content,
-            reason=f"{count} traces of one task, {learned.ratio:g} times longer than this",
-            why="; ".join(learned.turned_down) or None,
-            numbers={"ratio": learned.ratio},
-            decided_at=self._now,
-        )
 
-    def _memory(self, learned: Learned) -> Memory:
-        task, text = learned.task, learned.text
-        sources = [attempt.memory for attempt in task.attempts]
-        outcomes = [attempt.trace.outcome for attempt in task.attempts]
-        experience = {
-            "task": task.name,
-            "compressor": COMPRESSOR,
-            "ratio": learned.ratio,
-            "worked": outcomes.count("worked"),
-            "failed": outcomes.count("failed"),
-            "traces": [item.id for item in sources],
-        }
-        return Memory(
-            id=new_id(),
-            tenant=task.tenant,
-            content=text,
-            kind="context",
-            layer="stable",
-            status="active",
-            origin="consolidation",
-            trust=derived_trust(source.trust for source in sources),
-            importance=max(entry.importance for entry in sources),
-            pinned=False,
-            generation=1 + max(candidate.generation for candidate in sources),
-            source="experience",
-            session=None,
-            tags=("experience",),
-            metadata={"experience": experience},
-            content_hash=content_hash(text),
-            access_count=0,
-            observed_at=max(source.observed_at for source in sources),
-            created_at=self._now,
-            updated_at=self._now,
-            accessed_at=None,
-            expires_at=None,
-            superseded_by=None,
-            superseded_at=None,
-        )
+def _decision(learned: Learned, memory: Memory, run_id: str) -> Decision:
+    task = learned.task
+    count = len(task.attempts)
+    return Decision(
+        run_id=run_id,
+        key=task.key,
+        operation="synthesize",
+        tenant=task.tenant,
+        sources=tuple(attempt.memory.id for attempt in task.attempts),
+        survivor=None,
+        derived=memory.id,
+        state="applied",
+        draft=memory.content,
+        reason=f"{count} traces of one task, {learned.ratio:g} times longer than this",
+        why="; ".join(learned.turned_down) or None,
+        numbers={"ratio": learned.ratio},
+        decided_at=memory.created_at,
+    )
+
+
+def _memory(learned: Learned, now: datetime) -> Memory:
+    task = learned.task
+    sources = [attempt.memory for attempt in task.attempts]
+    outcomes = [attempt.trace.outcome for attempt in task.attempts]
+    experience = {
+        "task": task.name,
+        "compressor": COMPRESSOR,
+        "ratio": learned.ratio,
+        "worked": outcomes.count("worked"),
+        "failed": outcomes.count("failed"),
+        "traces": [item.id for item in sources],
+    }
+    return new_memory(
+        {
+            "tenant": task.tenant,
+            "content": learned.text,
+            "kind": "context",
+            "layer": "stable",
+            "origin": "consolidation",
+            "trust": derived_trust(source.trust for source in sources),
+            "importance": max(entry.importance for entry in sources),
+            "generation": 1 + max(candidate.generation for candidate in sources),
+            "source": "experience",
+            "tags": ["experience"],
+            "metadata": {"experience": experience},
+            "observed_at": max(source.observed_at for source in sources),
+        },
+        now,
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from slowwave.store.errors import NotFound, StoreError
 from slowwave.store.exchange import new_memory
@@ -13,7 +13,7 @@ from slowwave.store.memories import add_memories, read_memory
 from slowwave.store.records import json_text, new_id
 from slowwave.store.shared_tenant import SHARED_TENANT
 
-from .shared_log import AuthorKind, SharedEntry, append, latest, read_log
+from .shared_log import AuthorKind, SharedEntry, SharedOperation, append, latest, read_log
 from .shared_rules import (
     Author,
     allowed,
@@ -36,10 +36,10 @@ class WriteRequest:
     reason: str | None = None
 
 
-def snapshot(entries: list[SharedEntry], as_of: str | None = None) -> list[SharedEntry]:
-    """Return the facts that hold, or held at a moment, by their names; each as it was published."""
+def snapshot(entries: list[SharedEntry]) -> list[SharedEntry]:
+    """Return the facts that hold after some entries, by name; each as it was published."""
     facts: dict[str, SharedEntry] = {}
-    for entry in entries_until(entries, as_of):
+    for entry in entries:
         if entry.operation == "publish":
             facts[entry.subject] = entry
         elif entry.operation == "retract":
@@ -74,9 +74,8 @@ def publish(
             published = read_memory(file, str(last.memory_id))
             if not tags or published.tags == wanted:
                 return last, False
-        entry = replace(_next(entries, request, author, last), operation="publish", subject=name)
-        entry = replace(entry, content=text, memory_id=new_id())
-        append(file, entry)
+        memory_id = new_id()
+        entry = _append(file, entries, request, author, "publish", name, last, text, memory_id)
         _write_memory(file, entry, last, wanted)
         return entry, True
 
@@ -90,8 +89,7 @@ def retract(file: MemoryFile, request: WriteRequest, name: str) -> SharedEntry:
         if last is None or last.operation == "retract":
             raise NotFound(f"No fact '{name}' holds.", "'slowwave shared FILE' shows which do.")
         refuse_fact(author, "retract", last)
-        entry = replace(_next(entries, request, author, last), operation="retract", subject=name)
-        append(file, entry)
+        entry = _append(file, entries, request, author, "retract", name, last)
         _end_memory(file, last, "archived", None, request.now)
         return entry
 
@@ -117,10 +115,9 @@ def admit(
         if known is not None and known.kind == "human" and kind != "human":
             refuse_to_leave_none(entries, name)
         content = {"kind": kind} | ({} if seniority is None else {"seniority": seniority})
-        entry = replace(_next(entries, request, author, last), operation="admit", subject=name)
-        entry = replace(entry, content=json_text(content))
-        append(file, entry)
-        return entry, True
+        return _append(
+            file, entries, request, author, "admit", name, last, json_text(content)
+        ), True
 
 
 def dismiss(file: MemoryFile, request: WriteRequest, name: str) -> SharedEntry:
@@ -134,33 +131,39 @@ def dismiss(file: MemoryFile, request: WriteRequest, name: str) -> SharedEntry:
             )
         refuse_to_leave_none(entries, name)
         last = latest(entries, name, of_a_fact=False)
-        entry = replace(_next(entries, request, author, last), operation="dismiss", subject=name)
-        append(file, entry)
-        return entry
+        return _append(file, entries, request, author, "dismiss", name, last)
 
 
-def _next(
-    entries: list[SharedEntry], request: WriteRequest, author: Author, last: SharedEntry | None
+def _append(
+    file: MemoryFile,
+    entries: Sequence[SharedEntry],
+    request: WriteRequest,
+    author: Author,
+    operation: SharedOperation,
+    subject: str,
+    last: SharedEntry | None,
+    content: str | None = None,
+    memory_id: str | None = None,
 ) -> SharedEntry:
-    """Return an entry behind the others, yet without what it is about.
+    """Add an entry behind the others, and return it. last: the one before it about the subject.
 
     Its time is never before the one in front: a clock that was set back must not rewrite history.
     """
-    at = max([request.now, *(entry.at for entry in entries[-1:])])
-    version = 1 if last is None else last.version + 1
-    return SharedEntry(
+    entry = SharedEntry(
         sequence=len(entries) + 1,
-        at=at,
-        operation="publish",
-        subject="",
-        version=version,
-        content=None,
+        at=max([request.now, *(entry.at for entry in entries[-1:])]),
+        operation=operation,
+        subject=subject,
+        version=1 if last is None else last.version + 1,
+        content=content,
         author=author.name,
         kind=author.kind,
         seniority=author.seniority,
         reason=request.reason,
-        memory_id=None,
+        memory_id=memory_id,
     )
+    append(file, entry)
+    return entry
 
 
 def _write_memory(

@@ -48,7 +48,6 @@ from slowwave.extensions.fleet import room
 from slowwave.extensions.fleet.budget_owners import OwnerInFile, OwnerInMemory
 from slowwave.extensions.fleet.commands.worker import utc_now, writer_of
 from slowwave.extensions.fleet.fleet_job import FleetJob, Item
-from slowwave.extensions.fleet.shares import falls_to, share_of
 from slowwave.extensions.fleet.store.archive import Archive, Shard
 from slowwave.extensions.fleet.store.disk import file_system_of, is_of_a_network
 from slowwave.extensions.fleet.store.receipt import Known, Receipt
@@ -117,7 +116,7 @@ def test_worker_processes_that_are_killed_cost_no_file_its_night(
         figures.add("workers of fleets killed")
         assert totals.became == {"done": 3}
         # The one that was killed had applied them, and said nothing.
-        assert totals.applied == sum(len(applied(file)) for file in files)
+        assert totals.sums["applied"] == sum(len(applied(file)) for file in files)
         assert all(len(applied(file)) == len(set(applied(file))) for file in files)
         receipts = told_runs(folder / "agents" / RECEIPTS)
         assert sorted(receipts.values()) == sorted(map(runs_of, files))
@@ -334,7 +333,7 @@ def test_worker_processes_keep_to_one_budget(tmp_path: Path, cli: Cli, long_only
 
 
 def test_a_budget_is_parted_among_shards_without_a_rest() -> None:
-    shares = [share_of(UsageLimits(10, 100, 1.0, 60.0), Shard(at, 3)) for at in range(3)]
+    shares = [Shard(at, 3).share_of(UsageLimits(10, 100, 1.0, 60.0)) for at in range(3)]
     assert sum(item.calls or 0 for item in shares) == 10
     assert sum(found.tokens or 0 for found in shares) == 100
     assert sum(entry.cost_usd or 0 for entry in shares) == pytest.approx(1.0)
@@ -357,7 +356,7 @@ def test_an_owner_grants_no_more_than_there_is(kind: str, tmp_path: Path) -> Non
 
 def test_every_key_falls_to_one_shard() -> None:
     keys = [f"agents/{at}.db" for at in range(300)]
-    counts = [sum(falls_to(key, Shard(at, 3)) for key in keys) for at in range(3)]
+    counts = [sum(map(Shard(at, 3).has, keys)) for at in range(3)]
     assert sum(counts) == 300
     assert min(counts) > 60
 
@@ -394,25 +393,24 @@ HEADERS: dict[str, tuple[Callable[[bytes], bytes], str]] = {
 }
 
 
-@pytest.mark.parametrize("damage", HEADERS)
-def test_a_damaged_header_is_told_on_the_first_night_and_the_others_are_done(
-    damage: str, tmp_path: Path, cli: Cli
+def test_damaged_headers_are_told_on_the_first_night_and_the_others_are_done(
+    tmp_path: Path, cli: Cli
 ) -> None:
-    files = fleet_of(tmp_path / "agents", 2)
-    execute(files[0], "PRAGMA wal_checkpoint(TRUNCATE)")
-    make, sentence = HEADERS[damage]
-    files[0].write_bytes(make(files[0].read_bytes()))
-    before = files[0].read_bytes()
+    sound, *files = (agent_file(tmp_path / "agents" / f"{at}.db", 1) for at in range(7))
+    for path, (make, _) in zip(files, HEADERS.values(), strict=True):
+        execute(path, "PRAGMA wal_checkpoint(TRUNCATE)")
+        path.write_bytes(make(path.read_bytes()))
+    before = [path.read_bytes() for path in files]
     ended = cli("fleet", "maintain", tmp_path / "agents", "--consolidate", "--workers", 1, "--json")
     assert ended.code == 3
-    assert ended.json["became"] == {"done": 1, "unusable": 1}
-    (trouble,) = ended.json["troubles"]
-    assert sentence in trouble["why"]
-    assert trouble["first"] == ["agent-0.db"]
-    assert files[0].read_bytes() == before
-    alone = cli("maintain", files[0], "--consolidate")
-    assert (alone.code, sentence in alone.err) == (10, True)
-    assert files[0].read_bytes() == before
+    assert ended.json["became"] == {"done": 1, "unusable": 6}
+    told = {key: trouble["why"] for trouble in ended.json["troubles"] for key in trouble["first"]}
+    assert len(applied(sound)) == 1
+    for path, (_, sentence) in zip(files, HEADERS.values(), strict=True):
+        assert sentence in told[path.name]
+        alone = cli("maintain", path, "--consolidate")
+        assert (alone.code, sentence in alone.err) == (10, True)
+    assert [path.read_bytes() for path in files] == before
 
 
 def test_what_was_a_memory_file_and_is_none_is_said_to_be_unusable(

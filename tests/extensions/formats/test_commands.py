@@ -15,16 +15,19 @@ from reviews import planned, reviewed_night
 
 from slowwave.extensions.formats.known_formats import recognised
 
-RECORDED = FORMATS / "mcp-server-memory" / "memory.jsonl"
+
+@pytest.fixture
+def theirs(tmp_path: Path) -> Path:
+    """Provide a file of the MCP memory server's."""
+    return Path(shutil.copy(FORMATS / "mcp-server-memory" / "memory.jsonl", tmp_path))
 
 
 def test_only_a_mirror_has_the_tables_of_a_mirror(
-    tmp_path: Path, memory_file: Path, cli: Cli
+    theirs: Path, memory_file: Path, cli: Cli
 ) -> None:
-    path, tables = tmp_path / "memory.jsonl", "SELECT name FROM sqlite_schema WHERE name = 'links'"
-    shutil.copy(RECORDED, path)
-    assert cli("maintain", path, "--consolidate", "--format", "mcp-server-memory").code == 0
-    mirror = Path(f"{path}.slowwave.db")
+    tables = "SELECT name FROM sqlite_schema WHERE name = 'links'"
+    assert cli("maintain", theirs, "--consolidate", "--format", "mcp-server-memory").code == 0
+    mirror = Path(f"{theirs}.slowwave.db")
     assert len(rows(mirror, tables)) == 1
     execute(mirror, "DROP INDEX links_by_key")
     problems = cli("check", mirror, "--json").json["problems"]
@@ -34,86 +37,73 @@ def test_only_a_mirror_has_the_tables_of_a_mirror(
 
 
 def test_a_refused_format_is_a_log_line_where_the_config_file_asks_for_lines(
-    tmp_path: Path, cli: Cli
+    theirs: Path, cli: Cli
 ) -> None:
-    path = tmp_path / "memory.jsonl"
-    shutil.copy(RECORDED, path)
-    (tmp_path / "slowwave.toml").write_text('log_format = "json"\n')
-    ended = cli("maintain", path, "--consolidate", "--format", "hermes")
+    theirs.with_name("slowwave.toml").write_text('log_format = "json"\n')
+    ended = cli("maintain", theirs, "--consolidate", "--format", "hermes")
     assert ended.code == 2
     assert "not like hermes" in json.loads(ended.err)["message"]
 
 
-def test_a_plan_of_another_agents_file_is_carried_out_in_it(tmp_path: Path, cli: Cli) -> None:
-    path = tmp_path / "memory.jsonl"
-    shutil.copy(RECORDED, path)
-    before = path.read_bytes()
-    plan = planned(cli, path)
-    ended = cli("apply", path, plan, "--format", "mcp-server-memory", "--json")
+def test_a_plan_of_another_agents_file_is_carried_out_in_it(theirs: Path, cli: Cli) -> None:
+    before = theirs.read_bytes()
+    plan = planned(cli, theirs)
+    ended = cli("apply", theirs, plan, "--format", "mcp-server-memory", "--json")
     assert ended.code == 0
-    assert path.read_bytes() != before
-    assert cli("undo", path, ended.json["run"]).code == 0
-    assert path.read_bytes() == before
+    assert theirs.read_bytes() != before
+    assert cli("undo", theirs, ended.json["run"]).code == 0
+    assert theirs.read_bytes() == before
 
 
 def test_the_memory_file_of_another_agent_is_searched_and_left_as_it_is(
-    tmp_path: Path, cli: Cli
+    theirs: Path, cli: Cli
 ) -> None:
-    theirs = tmp_path / "memory.jsonl"
-    shutil.copy(RECORDED, theirs)
     assert [item.name for item in recognised(theirs)] == ["mcp-server-memory"]
     before = theirs.read_bytes()
     assert cli("recall", theirs, "port", "--limit", "2", "--json").json["hits"]
-    assert (theirs.read_bytes(), [item.name for item in tmp_path.iterdir()]) == (
+    assert (theirs.read_bytes(), [item.name for item in theirs.parent.iterdir()]) == (
         before,
         ["memory.jsonl"],
     )
 
 
-def test_the_night_of_another_agents_file_has_a_report_too(tmp_path: Path, cli: Cli) -> None:
-    file, page = tmp_path / "memory.jsonl", tmp_path / "night.html"
-    shutil.copy(RECORDED, file)
-    maintain = ("maintain", file, "--consolidate", "--report", page)
+def test_the_night_of_another_agents_file_has_a_report_too(theirs: Path, cli: Cli) -> None:
+    page = theirs.with_name("night.html")
+    maintain = ("maintain", theirs, "--consolidate", "--report", page)
     assert cli(*maintain, "--dry-run").code == 0
     assert "What a run would do" in page.read_text("utf-8")
     assert cli(*maintain, "--format", "mcp-server-memory").code == 0
-    assert shlex.join(["slowwave", "undo", str(file)]) in page.read_text("utf-8")
-    assert cli("report", file, "--md", "-").code == 0
+    assert shlex.join(["slowwave", "undo", str(theirs)]) in page.read_text("utf-8")
+    assert cli("report", theirs, "--md", "-").code == 0
 
 
 # The last: from here on each night of this module asks a model.
 @pytest.mark.usefixtures("smoke_model")
 def test_another_agents_file_is_changed_when_its_proposals_are_approved(
-    tmp_path: Path, cli: Cli
+    theirs: Path, cli: Cli
 ) -> None:
-    path = tmp_path / "memory.jsonl"
-    shutil.copy(RECORDED, path)
-    before = path.read_bytes()
-    reviewed_night(cli, path, "always", "--format", "mcp-server-memory")
-    assert path.read_bytes() == before
-    ended = cli("review", path, "approve", "--all", "--json")
+    before = theirs.read_bytes()
+    reviewed_night(cli, theirs, "always", "--format", "mcp-server-memory")
+    assert theirs.read_bytes() == before
+    ended = cli("review", theirs, "approve", "--all", "--json")
     assert ended.code == 0
-    assert path.read_bytes() != before
-    assert cli("undo", path, ended.json["run"]).code == 0
-    assert path.read_bytes() == before
+    assert theirs.read_bytes() != before
+    assert cli("undo", theirs, ended.json["run"]).code == 0
+    assert theirs.read_bytes() == before
 
 
-def test_an_entry_of_another_agents_file_is_corrected_in_its_place(
-    tmp_path: Path, cli: Cli
-) -> None:
-    path = tmp_path / "memory.jsonl"
-    shutil.copy(RECORDED, path)
-    before = path.read_text("utf-8")
+def test_an_entry_of_another_agents_file_is_corrected_in_its_place(theirs: Path, cli: Cli) -> None:
+    before = theirs.read_text("utf-8")
     wrong, right = "Billing listens on port 9090.", "Billing listens on port 9091."
-    memories = cli("list", path, "--json").json["memories"]
+    memories = cli("list", theirs, "--json").json["memories"]
     (port,) = (memory["id"] for memory in memories if memory["content"] == wrong)
     named = ("--format", "mcp-server-memory")
-    assert cli("correct", path, port, "--text", right, *named, "--dry-run").code == 0
-    assert path.read_text("utf-8") == before
-    assert cli("correct", path, port, "--text", right, *named).code == 0
-    assert path.read_text("utf-8") == before.replace(wrong, right)
-    assert cli("undo", path).code == 0
-    assert cli("correct", path, port, "--retract").code == 0
-    assert wrong not in path.read_text("utf-8")
-    assert cli("undo", path).code == 0
-    assert path.read_text("utf-8") == before
+    assert cli("correct", theirs, port, "--text", right, *named, "--dry-run").code == 0
+    assert theirs.read_text("utf-8") == before
+    assert cli("correct", theirs, port, "--text", right, *named).code == 0
+    assert theirs.read_text("utf-8") == before.replace(wrong, right)
+    assert cli("undo", theirs).code == 0
+    assert cli("correct", theirs, port, "--retract").code == 0
+    assert wrong not in theirs.read_text("utf-8")
+    assert cli("undo", theirs).code == 0
+    assert theirs.read_text("utf-8") == before

@@ -42,10 +42,11 @@ def copied(path: Path, target: Path) -> None:
 
 
 @pytest.mark.parametrize("name", WRITERS)
-def test_a_dry_run_writes_nothing_and_a_run_applies_what_it_proposed(
+def test_a_run_applies_what_the_dry_run_proposed_rests_and_is_undone_to_the_byte(
     name: str, tmp_path: Path, cli: Cli, scripted: tuple[str, ...]
 ) -> None:
     path = made(name, tmp_path / "agent", (*of_one_thing(), *_UPDATED, *_TWINS))
+    before = held(path)
     command = ("maintain", path, "--consolidate", "--json", *scripted)
     with nobody_writes(path):
         first, second = (cli(*command, "--dry-run", "--ask") for _ in "12")
@@ -61,6 +62,11 @@ def test_a_dry_run_writes_nothing_and_a_run_applies_what_it_proposed(
     assert states.pop("update") in ("applied", "rejected")
     assert states == {"merge": "applied", "synthesize": "applied"}
     assert done["conflicts"] == planned["conflicts"]
+    assert held(path) != before
+    with nobody_writes(path):
+        assert cli(*command).json["proposals"] == []
+    assert cli("undo", path, done["run"]).code == 0
+    assert held(path) == before
 
 
 @pytest.mark.parametrize("name", WRITERS)
@@ -83,22 +89,6 @@ def test_an_agent_that_is_the_model_brings_a_file_to_what_a_served_one_does(
         assert (ended.code, found["stale"], found["faults"]) == (0, [], [])
     assert sorted(told_in(name, path)) == sorted(told_in(name, served))
     assert cli("undo", path, found["night"]["run"]).code == 0
-    assert held(path) == before
-
-
-@pytest.mark.parametrize("name", WRITERS)
-def test_the_second_run_writes_nothing_and_undo_gives_everything_back(
-    name: str, tmp_path: Path, cli: Cli, scripted: tuple[str, ...]
-) -> None:
-    path = made(name, tmp_path / "agent", (*of_one_thing(), *_UPDATED, *_TWINS))
-    before = held(path)
-    options = ("--format", format_of(name), "--json", *scripted)
-    command = ("maintain", path, "--consolidate", *options)
-    run = cli(*command).json["run"]
-    assert held(path) != before
-    with nobody_writes(path):
-        assert cli(*command).json["proposals"] == []
-    assert cli("undo", path, run).code == 0
     assert held(path) == before
 
 
@@ -194,13 +184,17 @@ WITH_VECTORS = ("mcp-memory-service", "langgraph, vectors")
 _EDITED = "A heron nests at the weir."
 
 
-@pytest.mark.parametrize("changed", _ALIKE)
+# The first and the second of two duplicates in turn.
 @pytest.mark.parametrize(
-    ("name", "change"),
+    ("name", "change", "changed"),
     [
-        *((name, "deletes") for name in WRITERS),
+        *((name, "deletes", _ALIKE[at % 2]) for at, name in enumerate(WRITERS)),
         # Where the package has vectors, it edits a text by deleting a row and adding one.
-        *((name, "edits") for name in WRITERS if name not in WITH_VECTORS),
+        *(
+            (name, "edits", _ALIKE[(at + 1) % 2])
+            for at, name in enumerate(WRITERS)
+            if name not in WITH_VECTORS
+        ),
     ],
 )
 def test_a_duplicate_stays_if_the_agent_changes_the_other_one_during_a_run(

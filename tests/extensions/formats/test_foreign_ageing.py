@@ -1,68 +1,133 @@
-"""What is above a limit in the files of other agents: it leaves them, and comes back as it was."""
+"""What ages leaves the files of other agents, and comes back as it was."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
-from agents_files import FOUR_TEXTS, format_of, held, made
+from agents_files import FOUR_TEXTS, format_of, held, made, nobody_writes
 from cli_calls import Cli
 from commands import setting
-from nights import execute
+from nights import execute, rows
 
 from benchmarks.quality.formats import WRITERS
 
+# A file of text, a folder, and a database with vectors.
+FEW_WRITERS = ("markdown", "claude-code", "langgraph, vectors")
+# What takes the memory of 2020 alone, and its list of what left.
+PHASES = {"expire": (setting("retain", "keep=30d"), "expired"), "limit": ("--limit=3", "archived")}
 
+
+def mirror_of(path: Path) -> Path:
+    return path.with_name(f"{path.name}.slowwave.db")
+
+
+def contents(cli: Cli, path: Path) -> set[str]:
+    return {memory["content"] for memory in cli("list", path, "--json").json["memories"]}
+
+
+def aged(name: str, folder: Path, cli: Cli, phase: str = "expire") -> tuple[Path, tuple[Any, ...]]:
+    """Make a file whose memories are all of today, but for one, and the run that takes that one.
+
+    How old they are stands in the mirror: not every file says it.
+    """
+    path = made(name, folder, FOUR_TEXTS)
+    maintain = ("maintain", path, "--format", format_of(name), "--phase")
+    assert cli(*maintain, "limit", setting("max_active", 100)).code == 0
+    now = "strftime('%Y-%m-%dT%H:%M:%S+00:00', 'now')"
+    mirror = mirror_of(path)
+    execute(mirror, f"UPDATE memories SET created_at = {now}, updated_at = {now}")
+    execute(
+        mirror,
+        "UPDATE memories SET created_at = '2020-01-01T00:00:00+00:00', importance = 1, "
+        "updated_at = '2020-01-01T00:00:00+00:00' WHERE content LIKE '%paints the fence%'",
+    )
+    return path, (*maintain, phase, PHASES[phase][0], "--json")
+
+
+def is_kept_in_the_file(name: str) -> bool:
+    """Whether a format keeps what is active no more beside the others, marked."""
+    return format_of(name) in ("mcp-memory-service", "langgraph")
+
+
+@pytest.mark.parametrize("phase", PHASES)
 @pytest.mark.parametrize("name", WRITERS)
-def test_what_is_above_a_limit_leaves_the_other_agents_file_and_comes_back_as_it_was(
+def test_what_ages_leaves_the_other_agents_file_and_comes_back_as_it_was(
+    name: str, phase: str, tmp_path: Path, cli: Cli, rounds: Callable[[int, int], int]
+) -> None:
+    if phase == "limit" and name not in FEW_WRITERS and rounds(1, 0):
+        pytest.skip("in make test-long")
+    path, run = aged(name, tmp_path / "agent", cli, phase)
+    before, left = held(path), PHASES[phase][1]
+    planned = cli(*run, "--dry-run").json[phase]
+    assert (len(planned[left]), held(path)) == (1, before)
+    done = cli(*run)
+    assert (done.code, done.json[phase][left]) == (0, planned[left]), done.err
+    assert held(path) != before
+    assert "paints the fence" not in str(held(path)) or is_kept_in_the_file(name)
+    assert len(contents(cli, path)) == len(FOUR_TEXTS) - 1
+    # The second run does nothing, and what left does not come back by itself.
+    with nobody_writes(path):
+        assert cli(*run).json[phase][left] == []
+    assert cli("recall", "--archived", path, "fence paints", "--json").json["hits"]
+    undone = cli("undo", path, done.json[phase]["run"])
+    assert (undone.code, held(path)) == (0, before), undone.err
+    assert cli("check", path).code == 0
+
+
+@pytest.mark.parametrize("name", FEW_WRITERS)
+def test_one_expired_memory_is_restored_into_the_other_agents_file_and_has_its_time_again(
     name: str, tmp_path: Path, cli: Cli
 ) -> None:
-    path = made(name, tmp_path / "agent", FOUR_TEXTS)
+    path, run = aged(name, tmp_path / "agent", cli)
+    (gone,) = cli(*run).json["expire"]["expired"]
+    ended = cli("undo", path, gone["id"])
+    assert ended.code == 0, ended.err
+    assert "paints the fence" in str(held(path))
+    again = cli(*run)
+    assert (again.code, again.json["expire"]["expired"]) == (0, [])
+    assert len(contents(cli, path)) == len(FOUR_TEXTS)
+
+
+@pytest.mark.parametrize("name", ["mcp-server-memory", "markdown", "hermes"])
+def test_what_its_agent_tells_anew_after_it_expired_is_a_memory_again(
+    name: str, tmp_path: Path, cli: Cli
+) -> None:
+    path, run = aged(name, tmp_path / "agent", cli)
+    told = path.read_bytes()
+    cli(*run)
+    # An agent that had the file in memory writes it back whole.
+    path.write_bytes(told)
+    again = cli(*run)
+    assert again.code == 0, again.err
+    assert any("paints the fence" in content for content in contents(cli, path))
+    assert rows(mirror_of(path), "SELECT count(*) AS n FROM memories WHERE status = 'active'") == [
+        {"n": len(FOUR_TEXTS)}
+    ]
+
+
+@pytest.mark.parametrize("name", FEW_WRITERS)
+def test_all_phases_with_a_rule_and_a_limit_are_taken_back_one_by_one(
+    name: str, tmp_path: Path, cli: Cli
+) -> None:
+    path, _ = aged(name, tmp_path / "agent", cli)
     before = held(path)
-    limit = (
-        "maintain",
-        path,
-        "--phase",
-        "limit",
-        setting("max_active", 1),
-        "--format",
-        format_of(name),
-        "--json",
-    )
-    planned = cli(*limit, "--dry-run")
-    assert held(path) == before
-    done = cli(*limit)
-    assert (planned.code, done.code) == (0, 0), done.err
-    archived = done.json["limit"]["archived"]
-    assert len(archived) == len(planned.json["limit"]["archived"]) > 0
-    assert held(path) != before
-    active = cli("list", path, "--json").json["memories"]
-    assert len(active) == len(FOUR_TEXTS) - len(archived)
-    # Nothing more is above it, and the file stays as it is.
-    left = held(path)
-    assert cli(*limit).json["limit"]["archived"] == []
-    assert held(path) == left
-    found = cli("recall", "--archived", path, "fence paints", "--json").json
-    assert found
-    assert cli("undo", path, done.json["limit"]["run"]).code == 0
+    done = cli("maintain", path, "--phase", "all", setting("retain", "keep=30d"), "--limit", 2,
+               "--format", format_of(name), "--json")  # fmt: skip
+    assert done.code == 0, done.err
+    assert len(contents(cli, path)) <= 2
+    for phase in ("expire", "limit"):
+        assert cli("undo", path, done.json[phase]["run"]).code == 0
     assert held(path) == before
 
 
 def test_what_its_agent_deletes_after_it_was_archived_stays_deleted(
     tmp_path: Path, cli: Cli
 ) -> None:
-    path = made("mcp-memory-service", tmp_path / "agent", FOUR_TEXTS)
-    limit = (
-        "maintain",
-        path,
-        "--phase",
-        "limit",
-        setting("max_active", 1),
-        "--format",
-        "mcp-memory-service",
-        "--json",
-    )
-    run_id = cli(*limit).json["limit"]["run"]
-    execute(path, "UPDATE memories SET deleted_at = 1.5 WHERE content LIKE 'Helvi%'")
+    path, run = aged("mcp-memory-service", tmp_path / "agent", cli, "limit")
+    run_id = cli(*run).json["limit"]["run"]
+    execute(path, "UPDATE memories SET deleted_at = 1.5 WHERE content LIKE '%paints the fence%'")
     ended = cli("undo", path, run_id)
     assert (ended.code, "Its agent deleted it" in ended.err) == (1, True)

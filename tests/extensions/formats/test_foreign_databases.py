@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from agents_files import chosen_steps, consolidated, killed
+from agents_files import consolidated
 from cli_calls import Cli
+from disturbed import assert_kills_leave_all_or_nothing
 from nights import each_adding_something, execute, more_of_it, rows
 from places import FORMATS
 
@@ -39,6 +40,12 @@ def sample(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, Path]:
     with closing(sqlite3.connect(path)) as db:
         db.executescript((FORMATS / f"{name}.sql").read_text("utf-8"))
     return name, path
+
+
+of_langgraph, of_memory_service = (
+    pytest.mark.parametrize("sample", [name], indirect=True)
+    for name in ("langgraph", "mcp-memory-service")
+)
 
 
 def table(name: str, path: Path) -> list[dict[str, Any]]:
@@ -86,12 +93,11 @@ def test_only_the_column_that_hides_a_row_is_changed(sample: tuple[str, Path], c
         assert {**now, hiding: None} == {**item, hiding: None}
 
 
+@of_langgraph
 def test_of_langgraph_a_profile_and_another_namespace_are_left_alone(
     sample: tuple[str, Path], cli: Cli
 ) -> None:
     name, path = sample
-    if name != "langgraph":
-        pytest.skip("of langgraph")
     execute(path, "UPDATE store SET expires_at = '2099-01-01' WHERE key = 'm4'")
     consolidated(cli, name, path)
     left = {(item["prefix"], item["key"]) for item in table(name, path)}
@@ -113,12 +119,11 @@ def put_in_turn(path: Path, texts: list[str], first_day: int = 1) -> None:
         put(path, f"h{day}", text, f"2026-02-{day:02d}")
 
 
+@of_langgraph
 def test_of_langgraph_a_store_without_vectors_takes_new_texts_and_gives_the_rows_back(
     sample: tuple[str, Path], cli: Cli, scripted: tuple[str, ...]
 ) -> None:
     name, path = sample
-    if name != "langgraph":
-        pytest.skip("of langgraph")
     execute(path, "DELETE FROM store")
     texts = each_adding_something()
     put_in_turn(path, texts)
@@ -141,12 +146,11 @@ def test_of_langgraph_a_store_without_vectors_takes_new_texts_and_gives_the_rows
     assert left == before
 
 
+@of_langgraph
 def test_of_langgraph_a_key_that_left_and_was_told_anew_may_leave_again_and_comes_back(
     sample: tuple[str, Path], cli: Cli
 ) -> None:
     name, path = sample
-    if name != "langgraph":
-        pytest.skip("of langgraph")
     execute(path, "DELETE FROM store")
     put(path, "first", "The api listens on port 8080.", "2026-02-03")
     put(path, "again", "The api listens on port 8080.", "2026-02-04")
@@ -162,12 +166,11 @@ def test_of_langgraph_a_key_that_left_and_was_told_anew_may_leave_again_and_come
     assert table(name, path) == before
 
 
+@of_langgraph
 def test_of_langgraph_a_store_with_vectors_takes_no_new_texts(
     sample: tuple[str, Path], cli: Cli, scripted: tuple[str, ...]
 ) -> None:
     name, path = sample
-    if name != "langgraph":
-        pytest.skip("of langgraph")
     execute(path, "CREATE TABLE store_vectors (prefix, key, field_name, embedding)")
     execute(path, "INSERT INTO store_vectors VALUES ('memories.ravi', 'm0', '$', x'00')")
     execute(path, "DELETE FROM store WHERE prefix <> 'memories.helvi'")
@@ -177,24 +180,22 @@ def test_of_langgraph_a_store_with_vectors_takes_no_new_texts(
     assert not [item for item in table(name, path) if item["key"].startswith("slowwave-")]
 
 
+@of_memory_service
 def test_of_mcp_memory_service_a_row_that_waits_for_a_vector_stands_for_nothing(
     sample: tuple[str, Path], cli: Cli
 ) -> None:
     name, path = sample
-    if name != "mcp-memory-service":
-        pytest.skip("of mcp-memory-service")
     execute(path, "UPDATE memories SET embedding_pending = 1")
     assert (
         cli("maintain", path, "--consolidate", "--format", name, "--json").json["proposals"] == []
     )
 
 
+@of_memory_service
 def test_of_mcp_memory_service_the_winner_is_there_and_protected_tags_stay(
     sample: tuple[str, Path], cli: Cli
 ) -> None:
     name, path = sample
-    if name != "mcp-memory-service":
-        pytest.skip("of mcp-memory-service")
     execute(path, "UPDATE memories SET tags = 'critical,t' WHERE content LIKE 'Refunds%'")
     consolidated(cli, name, path)
     hidden = rows(path, "SELECT content, superseded_by FROM memories WHERE superseded_by <> ''")
@@ -204,10 +205,9 @@ def test_of_mcp_memory_service_the_winner_is_there_and_protected_tags_stay(
     assert "8080" in rows(path, winner, hidden[0]["superseded_by"])[0]["content"]
 
 
+@of_memory_service
 def test_a_file_that_others_follow_is_refused(sample: tuple[str, Path], cli: Cli) -> None:
     name, path = sample
-    if name != "mcp-memory-service":
-        pytest.skip("of mcp-memory-service")
     execute(path, "DROP TABLE IF EXISTS sync_events")
     execute(path, "CREATE TABLE sync_events (id INTEGER)")
     execute(path, "INSERT INTO sync_events VALUES (1)")
@@ -289,19 +289,5 @@ def test_a_kill_at_any_step_leaves_a_whole_database_and_the_next_run_finishes(
     name, path = sample
     if name != "langgraph" and rounds(1, 0):
         pytest.skip("in make test-long")
-    fresh, before = path.read_bytes(), table(name, path)
     command = ["maintain", str(path), "--consolidate", "--format", name, "--json"]
-    steps = int(killed(0, command).stderr.split()[-1])
-    after = table(name, path)
-    for at in chosen_steps(steps, rounds):
-        for item in path.parent.glob("agent.db*"):
-            item.unlink()
-        path.write_bytes(fresh)
-        assert killed(at, command).returncode == 9
-        assert table(name, path) in (before, after)
-        assert cli(*command).code == 0
-        assert table(name, path) == after
-        for run in reversed(cli("log", path, "--json").json["runs"]):
-            if run["states"]:
-                assert cli("undo", path, run["id"]).code == 0
-        assert table(name, path) == before
+    assert_kills_leave_all_or_nothing(cli, command, path, lambda: table(name, path), rounds)

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
-from agents_files import chosen_steps, killed
 from cli_calls import Cli
+from disturbed import assert_kills_leave_all_or_nothing
 from nights import of_one_thing
 
 # As OpenClaw's dreaming writes it.
@@ -164,23 +164,7 @@ def test_a_kill_at_any_step_hands_marks_on_once(
     promoted: Path, cli: Cli, rounds: Callable[[int, int], int]
 ) -> None:
     command = ["maintain", str(promoted), "--consolidate", "--format", "markdown", "--json"]
-    steps = int(killed(0, command).stderr.split()[-1])
-    for at in chosen_steps(steps, rounds):
-        for item in promoted.parent.glob("*.slowwave.db*"):
-            item.unlink()
-        promoted.write_text(PROMOTED)
-        assert killed(at, command).returncode == 9
-        assert promoted.read_text() in (PROMOTED, CONSOLIDATED)
-        assert cli(*command).code == 0
-        assert promoted.read_text() == CONSOLIDATED
-        undo_all(cli, promoted)
-        assert promoted.read_text() == PROMOTED
-
-
-def undo_all(cli: Cli, path: Path) -> None:
-    for run in cli("log", path, "--json").json["runs"]:
-        if run["states"]:
-            assert cli("undo", path, run["id"]).code == 0
+    assert_kills_leave_all_or_nothing(cli, command, promoted, promoted.read_text, rounds)
 
 
 # A memory of Claude Code's, with reasons below the fact.

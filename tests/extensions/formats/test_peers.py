@@ -16,6 +16,7 @@ import pytest
 from agents_files import SAMPLES, consolidated, nobody_writes
 from cli_calls import Cli
 from databases import Database, database, empty_database, server
+from disturbed import run_nights_beside
 from nights import of_one_thing
 from peer_programs import SCRIPTS, THINGS, TWICE, run
 from places import FORMATS
@@ -313,27 +314,13 @@ def test_langgraph_in_postgresql_finds_what_stays_and_its_rows_come_back(
 def test_langgraph_in_postgresql_writes_beside_the_nights_and_loses_nothing(
     peers: Path, database: Database, cli: Cli
 ) -> None:
-    python, script = peers / "langgraph", "langgraph_store.py"
-    failed: list[BaseException] = []
-    calls: list[tuple[object, ...]] = []
-    for number, text in enumerate(TWICE):
-        calls += [("put", "x", str(number), {"content": text}), ("pause", 0.2)]
-
-    def write() -> None:
-        try:
-            talk(python, script, database.url, *calls)
-        except BaseException as error:  # noqa: BLE001 - raised below
-            failed.append(error)
-
-    night = ("maintain", database.of("memories.x"), "--consolidate", "--format", "langgraph", "-q")
-    writer = threading.Thread(target=write)
-    writer.start()
-    while writer.is_alive():
-        if database.rows("SELECT 1 FROM store"):
-            assert cli(*night).code in (0, 3, 11)
-        writer.join(0.05)
-    assert failed == []
-    assert cli(*night).code == 0
+    tenant = database.of("memories.x")
+    run_nights_beside(
+        lambda: tell_langgraph(peers, database.url),
+        cli,
+        *("maintain", tenant, "--consolidate", "--format", "langgraph", "-q"),
+        is_there=lambda: database.rows("SELECT 1 FROM store"),
+    )
     texts = [text.rstrip(".") for text in database.texts("memories.x")]
     assert sorted(texts) == sorted(THINGS)
 
@@ -433,25 +420,15 @@ def test_a_package_that_writes_beside_the_nights_in_postgresql_loses_nothing(
     name: str, peers: Path, empty_database: Database, cli: Cli, embedder: SentenceEmbedder
 ) -> None:
     tell, tenant, table, said = IN_POSTGRES[name]
-    failed: list[BaseException] = []
 
-    def write() -> None:
-        try:
-            tell(peers, empty_database.url, embedder)
-        except BaseException as error:  # noqa: BLE001 - raised below
-            failed.append(error)
-
-    of = empty_database.of(tenant)
-    night = ("maintain", of, "--consolidate", "--format", name, "--quiet")
-    writer = threading.Thread(target=write)
-    writer.start()
-    while writer.is_alive():
+    def is_there() -> bool:
         there = empty_database.rows("SELECT to_regclass(%s)", table) != [(None,)]
-        if there and empty_database.rows(f"SELECT 1 FROM {table}"):
-            assert cli(*night).code in (0, 3, 11)
-        writer.join(0.05)
-    assert failed == []
-    assert cli(*night).code == 0
+        return there and bool(empty_database.rows(f"SELECT 1 FROM {table}"))
+
+    night = ("maintain", empty_database.of(tenant), "--consolidate", "--format", name, "--quiet")
+    run_nights_beside(
+        lambda: tell(peers, empty_database.url, embedder), cli, *night, is_there=is_there
+    )
     texts = [text.rstrip(".") for (text,) in empty_database.rows(f"SELECT {said} FROM {table}")]
     assert sorted(texts) == sorted(THINGS)
 
@@ -479,7 +456,7 @@ def tell_memory_service(peers: Path, path: Path) -> None:
     assert all(stored for stored, _ in done[::2])
 
 
-def tell_langgraph(peers: Path, path: Path) -> None:
+def tell_langgraph(peers: Path, path: Path | str) -> None:
     calls: list[tuple[object, ...]] = []
     for number, text in enumerate(TWICE):
         calls += [("put", "x", str(number), {"content": text}), ("pause", 0.2)]
@@ -502,22 +479,12 @@ def test_a_real_program_that_writes_all_the_while_loses_nothing(
     path = tmp_path / file
     path.parent.mkdir(exist_ok=True)
     night = ("maintain", path, "--consolidate", "--format", name, "--quiet")
-    failed: list[BaseException] = []
-
-    def write() -> None:
-        try:
-            tell(peers, path)
-        except BaseException as error:  # noqa: BLE001 - raised below
-            failed.append(error)
-
-    writer = threading.Thread(target=write)
-    writer.start()
-    while writer.is_alive():
-        if path.exists() and recognised(path):
-            assert cli(*night).code in (0, 3, 11)
-        writer.join(0.05)
-    assert failed == []
-    assert cli(*night).code == 0
+    run_nights_beside(
+        lambda: tell(peers, path),
+        cli,
+        *night,
+        is_there=lambda: path.exists() and recognised(path),
+    )
     with format_named(name).opened(path, writes=False) as opened:
         texts = [record.text.rstrip(".") for record in opened.records]
     assert sorted(texts) == sorted(THINGS)

@@ -9,16 +9,15 @@ import json
 import shutil
 import subprocess
 import sys
-import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from agents_files import consolidated
 from cli_calls import Cli
+from disturbed import run_nights_beside, undo_all
 from model_nights import GATE
 from model_server import Asked, honest
 from peer_programs import THINGS, TWICE, run
@@ -277,12 +276,6 @@ def openclaw(peers: Path, tmp_path: Path) -> OpenClaw:
     return OpenClaw([node, packages / "openclaw" / "openclaw.mjs"], tmp_path, memory)
 
 
-def undo_all(cli: Cli, path: Path) -> None:
-    for entry in reversed(cli("log", path, "--json").json["runs"]):
-        if "applied" in entry["states"]:
-            assert cli("undo", path, entry["id"]).code == 0
-
-
 def test_claude_code_is_told_what_stays_and_not_what_was_retired(
     claude: ClaudeCode, cli: Cli
 ) -> None:
@@ -400,32 +393,10 @@ def test_openclaw_finds_each_thing_once_and_after_an_undo_as_often_as_before(
     assert found("dark mode in every editor") == before
 
 
-@contextmanager
-def writing(program: Program, *script: Call) -> Iterator[threading.Thread]:
-    """Let a program write while the block runs, and fail if it fails."""
-    failed: list[BaseException] = []
-
-    def write() -> None:
-        try:
-            program.session(*script)
-        except BaseException as error:  # noqa: BLE001 - raised below
-            failed.append(error)
-
-    thread = threading.Thread(target=write)
-    thread.start()
-    yield thread
-    thread.join()
-    assert failed == []
-
-
 def nights_beside(program: Program, script: Sequence[Call], cli: Cli) -> list[str]:
-    """Run nights all the while a program writes, then one more; return what is told then."""
+    """Run nights all the while a program writes, then two more; return what is told then."""
     night = ("maintain", program.memory, "--consolidate", "--format", program.format, "--quiet")
-    with writing(program, *script) as thread:
-        while thread.is_alive():
-            assert cli(*night).code in (0, 3, 11)
-            thread.join(0.05)
-    assert cli(*night).code == 0
+    run_nights_beside(lambda: program.session(*script), cli, *night)
     before = program.content()
     assert cli(*night).code == 0
     assert program.content() == before

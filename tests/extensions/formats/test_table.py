@@ -8,8 +8,9 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from agents_files import chosen_steps, consolidated, killed
+from agents_files import consolidated
 from cli_calls import Cli
+from disturbed import assert_kills_leave_all_or_nothing
 from model_nights import served, told_once
 from model_server import Answer, Asked, answering, approval
 from nights import each_adding_something, execute, more_of_it, rows
@@ -128,26 +129,13 @@ def test_what_the_owner_changes_while_a_model_thinks_makes_the_proposal_stale(
     assert not rows(path, f"SELECT * {TABLE} WHERE id < 0")
 
 
+@pytest.mark.usefixtures("long_only")
 def test_a_kill_while_rows_are_marked_leaves_all_or_nothing_and_the_next_run_finishes(
     tmp_path: Path, cli: Cli, rounds: Callable[[int, int], int]
 ) -> None:
     path = tmp_path / "my.db"
-    name = made(path, "integers", SAME)
-    fresh, before = path.read_bytes(), table(path)
-    command = ["maintain", str(path), "--format", name, "--json"]
-    steps = int(killed(0, command).stderr.split()[-1])
-    after = table(path)
-    assert after != before
-    for at in chosen_steps(steps, rounds):
-        for file in path.parent.glob("my.db*"):
-            file.unlink()
-        path.write_bytes(fresh)
-        assert killed(at, command).returncode == 9
-        assert table(path) in (before, after)
-        assert cli(*command).code == 0
-        assert table(path) == after
-        assert cli("undo", path).code == 0
-        assert table(path) == before
+    command = ["maintain", str(path), "--format", made(path, "integers", SAME), "--json"]
+    assert_kills_leave_all_or_nothing(cli, command, path, lambda: table(path), rounds)
 
 
 def test_without_a_column_for_deleted_rows_the_table_is_only_read_and_may_be_imported(

@@ -19,7 +19,7 @@ from model_server import (
     refuses,
     says,
 )
-from nights import fill, night, of_one_thing, picture, rows, told
+from nights import execute, fill, night, of_one_thing, picture, rows, told
 from places import ROOT
 
 from slowwave.consolidation.running.key_facts import key_facts
@@ -104,11 +104,7 @@ def test_a_raw_trace_never_gets_into_a_block_a_recall_or_a_night(
 ) -> None:
     fill(traced, told(of_one_thing(), "own"))
     # Not even where somebody made it active by SQL.
-    import sqlite3
-    from contextlib import closing
-
-    with closing(sqlite3.connect(traced)) as db, db:
-        db.execute("UPDATE memories SET status = 'active' WHERE id LIKE 'experience-%'")
+    execute(traced, "UPDATE memories SET status = 'active' WHERE id LIKE 'experience-%'")
     block = cli("recall", traced, "deploy billing to production", "--block", "--json").json
     assert "billing" not in block["block"]["text"]
     hits = cli("recall", traced, "deploy billing to production", "--json").json["hits"]
@@ -119,21 +115,14 @@ def test_a_raw_trace_never_gets_into_a_block_a_recall_or_a_night(
         for each in outcome.results
         for source in each.proposal.sources
     )
-    with closing(sqlite3.connect(traced)) as db, db:
-        db.execute("UPDATE memories SET status = 'archived' WHERE id LIKE 'experience-%'")
+    execute(traced, "UPDATE memories SET status = 'archived' WHERE id LIKE 'experience-%'")
+    archived = cli("recall", "--archived", traced, "deploy billing to production", "--json").json
+    assert archived["hits"] == []
     ended = cli("undo", traced, rows(traced, RAW)[0]["id"])
     assert (ended.code, "kept only for audits" in ended.err) == (1, True)
 
 
 # ---- compressed without a model ----
-
-
-def test_a_raw_trace_is_not_offered_by_the_archive(traced: Path, cli: Cli) -> None:
-    found = cli("recall", "--archived", traced, "deploy billing to production", "--json").json
-    assert found["hits"] == []
-    (trace, *_) = rows(traced, RAW)
-    refused = cli("undo", traced, trace["id"])
-    assert (refused.code, "kept only for audits" in refused.err) == (1, True)
 
 
 def test_what_worked_and_what_failed_is_told_in_the_traces_own_words(

@@ -315,12 +315,6 @@ def test_a_link_within_the_folder_is_not_followed(
     assert list(outside.iterdir()) == []
 
 
-def test_a_folder_that_is_to_lie_in_none_is_told(night: Path, tmp_path: Path, cli: Cli) -> None:
-    ended = cli("export", night, "--wiki", tmp_path / "none" / "wiki")
-    said = f"there is no folder {tmp_path / 'none'}.\nCreate it first.\n"
-    assert (ended.code, ended.err.endswith(said)) == (1, True), ended.err
-
-
 def test_a_link_or_a_pipe_in_place_of_a_page_stays(night: Path, tmp_path: Path, cli: Cli) -> None:
     folder, secret = tmp_path / "wiki", tmp_path / "secret"
     secret.write_text("")
@@ -343,6 +337,8 @@ def test_a_folder_that_cannot_be_written_is_said_in_a_sentence(
     for folder in (tmp_path / "file", tmp_path / "no" / "such", night):
         ended = cli("export", night, "--wiki", folder)
         assert (ended.code, ended.err.startswith("Error: Cannot write into")) == (1, True)
+    ended = cli("export", night, "--wiki", tmp_path / "none" / "wiki")
+    assert f"there is no folder {tmp_path / 'none'}.\nCreate it first.\n" in ended.err
     assert (tmp_path / "file").read_text() == "mine"
 
 
@@ -404,6 +400,15 @@ def test_a_run_writes_the_wiki_where_the_config_says(
     assert cli("export", memory_file).out.startswith('{"content"')
 
 
+def as_it_is_now(path: Path, folder: Path) -> bool:
+    """Whether a wiki says what an export would say now."""
+    fresh = folder.with_name("fresh")
+    assert run(["export", str(path), "--wiki", str(fresh), "--quiet"]) == 0
+    same = pages(folder) == pages(fresh)
+    shutil.rmtree(fresh)
+    return same
+
+
 def test_a_wiki_that_cannot_be_is_refused_before_the_night_and_one_that_fails_leaves_it_done(
     memory_file: Path, tmp_path: Path, cli: Cli
 ) -> None:
@@ -414,21 +419,16 @@ def test_a_wiki_that_cannot_be_is_refused_before_the_night_and_one_that_fails_le
         ended = cli(*night, refused)
         assert (ended.code, "Cannot write into" in ended.err) == (1, True)
     assert rows(memory_file, "SELECT outcome FROM runs") == []
-    (tmp_path / "wiki").mkdir()
-    (tmp_path / "wiki" / "raw").write_text("in the way")
-    ended = cli(*night, tmp_path / "wiki")
+    wiki = tmp_path / "wiki"
+    (wiki / "wiki").mkdir(parents=True)
+    (wiki / "wiki" / "tenants").write_text("in the way")
+    ended = cli(*night, wiki)
     assert (ended.code, ended.err.count("Error:")) == (3, 1)
-    assert "Cannot write into" in ended.err
+    assert "another file is in the way" in ended.err
     assert rows(memory_file, "SELECT outcome FROM runs") == [{"outcome": "done"}]
-
-
-def as_it_is_now(path: Path, folder: Path) -> bool:
-    """Whether a wiki says what an export would say now."""
-    fresh = folder.with_name("fresh")
-    assert run(["export", str(path), "--wiki", str(fresh), "--quiet"]) == 0
-    same = pages(folder) == pages(fresh)
-    shutil.rmtree(fresh)
-    return same
+    (wiki / "wiki" / "tenants").unlink()
+    assert cli(*night, wiki).code == 0
+    assert as_it_is_now(memory_file, wiki)
 
 
 def test_whatever_changes_memories_writes_the_wiki_where_the_config_says(
@@ -484,17 +484,3 @@ def test_a_wiki_that_cannot_be_written_leaves_every_other_command_done_and_ends_
         assert cli("undo", memory_file, run_id, "--wiki", chat).code == 1
         assert cli("undo", memory_file, run_id, "--wiki", wiki).code == 3
     assert rows(memory_file, "SELECT 1 FROM memories WHERE status = 'active'") == []
-
-
-def test_a_wiki_that_fails_halfway_is_said_and_the_next_one_completes_it(
-    memory_file: Path, tmp_path: Path, cli: Cli
-) -> None:
-    cli("import", memory_file, SMOKE)
-    wiki = tmp_path / "wiki"
-    (wiki / "wiki").mkdir(parents=True)
-    (wiki / "wiki" / "tenants").write_text("in the way")
-    night = cli("maintain", memory_file, "--consolidate", setting("wiki", wiki))
-    assert (night.code, "another file is in the way" in night.err) == (3, True)
-    (wiki / "wiki" / "tenants").unlink()
-    assert cli("maintain", memory_file, "--consolidate", setting("wiki", wiki)).code == 0
-    assert as_it_is_now(memory_file, wiki)

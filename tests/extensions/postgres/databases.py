@@ -7,7 +7,7 @@ import secrets
 import shutil
 import sqlite3
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,12 +16,6 @@ from typing import Any
 
 import psycopg
 import pytest
-
-from slowwave.extensions.formats.base import New
-from slowwave.extensions.formats.lent_model import LentModel
-from slowwave.extensions.postgres.connection import connected, transaction
-from slowwave.extensions.postgres.format import PostgresFormat
-from slowwave.extensions.postgres.url import DatabaseUrl
 
 SCHEMA = Path(__file__).with_name("langgraph.sql")
 # As PostgresStore.put spells it.
@@ -129,36 +123,6 @@ class Database:
     def tell(self, tenant: str, *texts: str, embed: Embed | None = None) -> None:
         for number, text in enumerate(texts):
             self.put(tenant, f"m{number}", {"content": text}, embed)
-
-
-class Heard:
-    """A connection that keeps what it was asked."""
-
-    def __init__(self, conn: psycopg.Connection[tuple[Any, ...]]) -> None:
-        self._conn = conn
-        self.asked: list[str] = []
-
-    @property
-    def connection(self) -> psycopg.Connection[tuple[Any, ...]]:
-        """The connection that psycopg quotes names for."""
-        return self._conn
-
-    def execute(self, sql: str, *values: Any) -> Any:
-        self.asked.append(sql)
-        return self._conn.execute(sql, *values)
-
-
-def looks_at_vectors(
-    format: PostgresFormat, url: str, model: LentModel, texts: Sequence[str]
-) -> int:
-    """Put texts in one push, and return how often sample vectors were read for that."""
-    named = DatabaseUrl.parse(url)
-    with connected(named) as conn, transaction(conn, writes=True):
-        heard = Heard(conn)
-        tenant = format.rows(heard, named, format.table(conn, named), model)  # type: ignore[arg-type]  # all that is asked of it
-        for text in texts:
-            tenant.put(New(text, str(named.tenant), text))
-        return sum(" LIMIT " in sql and "vector" in sql and "::text" in sql for sql in heard.asked)
 
 
 @pytest.fixture(scope="session")

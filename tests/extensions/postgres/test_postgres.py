@@ -20,14 +20,13 @@ import pytest
 from answerers import answers_to, told_once_by
 from cli_calls import Cli
 from commands import setting
-from databases import Database, Server, database, empty_database, looks_at_vectors, server
+from databases import Database, Server, database, empty_database, server
 from model_nights import Agent, told_once
 from model_server import answering, approval
 from nights import each_adding_something, more_of_it, of_one_thing, rows
 from nights import night as a_night
 
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
-from slowwave.extensions.formats.lent_model import LentModel
 from slowwave.extensions.postgres.connection import connected, transaction
 from slowwave.extensions.postgres.langgraph import PostgresStore
 from slowwave.extensions.postgres.lease import Lease
@@ -63,6 +62,10 @@ def night(cli: Cli, url: str, *model: str) -> dict[str, Any]:
     ended = cli(*NIGHT, url, *model)
     assert ended.code == 0, ended.err
     return dict(ended.json)
+
+
+def mirror_of(database: Database) -> TenantMirror:
+    return TenantMirror.of(DatabaseUrl.parse(database.of(RAVI)), PostgresStore())
 
 
 def test_a_forgotten_text_is_in_no_row_and_no_mirror_of_its_tenant(
@@ -194,15 +197,6 @@ def test_an_earlier_table_of_mirrors_without_the_store_that_they_are_of_is_refus
     assert "DROP TABLE slowwave_mirrors" in ended.err
 
 
-def test_the_vectors_of_a_store_are_looked_at_once_for_all_texts_of_a_push(
-    database: Database, embedder: SentenceEmbedder
-) -> None:
-    database.tell(RAVI, *TWINS, embed=embedder.encode)
-    model = LentModel(embedder.name, embedder.encode)
-    # The oldest, and the latest.
-    assert looks_at_vectors(PostgresStore(), database.of(RAVI), model, of_one_thing()) == 2
-
-
 def test_a_new_text_has_the_vectors_that_the_package_computes_of_it(
     database: Database, cli: Cli, scripted: tuple[str, ...], embedder: SentenceEmbedder
 ) -> None:
@@ -307,15 +301,12 @@ def test_a_proposal_whose_source_was_changed_before_the_end_is_stale(
 ) -> None:
     agent.server.responder = answering(told_once, approval)
     database.tell(RAVI, *each_adding_something())
-    mirror, now = (
-        TenantMirror.of(DatabaseUrl.parse(database.of(RAVI)), PostgresStore()),
-        datetime.now(UTC),
-    )
+    mirror, now = mirror_of(database), datetime.now(UTC)
     with mirror.held(now):
         a_night(mirror.state, agent.embedder, writer=agent.writer())
         database.put(RAVI, "m1", {"content": "Oksana is on leave."})
         before = database.store()
-        assert len(mirror.settle(now).stale) == 1
+        assert len(mirror.settle(now)) == 1
     assert database.store() == before
 
 
@@ -333,8 +324,7 @@ def test_of_two_nights_at_once_one_is_told_that_the_tenant_is_leased(
 
 
 def test_no_row_is_locked_while_a_night_runs(filled: Database) -> None:
-    mirror = TenantMirror.of(DatabaseUrl.parse(filled.of(RAVI)), PostgresStore())
-    with mirror.held(datetime.now(UTC)), closing(psycopg.connect(filled.url)) as agent:
+    with mirror_of(filled).held(datetime.now(UTC)), closing(psycopg.connect(filled.url)) as agent:
         agent.execute("SET lock_timeout = '10ms'")
         agent.execute("SELECT 1 FROM store FOR UPDATE")
         agent.execute("SELECT 1 FROM slowwave_mirrors FOR UPDATE")
@@ -360,10 +350,7 @@ LEASED = "UPDATE slowwave_mirrors SET lease_owner = 'another', leased_until = no
 def test_a_lease_that_ran_out_is_taken_over_and_what_it_was_for_is_not_written(
     filled: Database, cli: Cli, embedder: SentenceEmbedder
 ) -> None:
-    mirror, now = (
-        TenantMirror.of(DatabaseUrl.parse(filled.of(RAVI)), PostgresStore()),
-        datetime.now(UTC),
-    )
+    mirror, now = mirror_of(filled), datetime.now(UTC)
     before = filled.store()
     with mirror.held(now):
         a_night(mirror.state, embedder)
@@ -675,10 +662,7 @@ def test_a_url_where_no_database_is_taken_is_refused_and_its_password_not_shown(
 def test_a_connection_that_is_lost_at_the_end_leaves_rows_and_mirror_as_they_were(
     filled: Database, embedder: SentenceEmbedder
 ) -> None:
-    mirror, now = (
-        TenantMirror.of(DatabaseUrl.parse(filled.of(RAVI)), PostgresStore()),
-        datetime.now(UTC),
-    )
+    mirror, now = mirror_of(filled), datetime.now(UTC)
     before = filled.store()
     ending = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()"
     # It waits for a row that another holds, and is ended there.

@@ -261,45 +261,26 @@ def test_memories_of_nobody_and_of_another_form_are_left_alone_in_agno(
     assert len(agno.rows()) == 4
 
 
-def test_a_row_with_columns_of_its_owners_own_comes_back_with_them(
-    package: Package, cli: Cli
+# Columns that a table's owner adds: computed, numbered by the database, of any name.
+OWN_COLUMNS = {
+    "computed": "ADD noted numeric DEFAULT 1.10, "
+    "ADD length int GENERATED ALWAYS AS (length({said})) STORED",
+    "numbered": "ADD number int GENERATED ALWAYS AS IDENTITY",
+    "any name": ", ".join(
+        f"ADD {Identifier(name).as_string()} text DEFAULT 'kept'"
+        for name in ("100%", "%s", '"%(x)s" "', "order; --")
+    ),
+}
+
+
+@pytest.mark.parametrize("columns", OWN_COLUMNS)
+def test_a_row_comes_back_with_the_columns_of_its_owner(
+    columns: str, package: Package, cli: Cli
 ) -> None:
     package.tell("ravi", *TWINS)
     said = "payload ->> 'data'" if package.name == "mem0" else "memory #>> '{}'"
-    package.database.execute(
-        f"ALTER TABLE {package.table} ADD noted numeric DEFAULT 1.10, "
-        f"ADD length int GENERATED ALWAYS AS (length({said})) STORED"
-    )
-    before = package.rows()
-    done = package.night(cli, "ravi")
-    assert len(package.rows()) == 3
-    assert cli("undo", package.of("ravi"), done["run"]).code == 0
-    assert package.rows() == before
-
-
-@pytest.mark.parametrize(
-    "column", ["100%", "%s", '"%(x)s" "', "order; --"], ids=["percent", "mark", "quotes", "sql"]
-)
-def test_a_row_comes_back_whatever_its_owners_columns_are_called(
-    package: Package, cli: Cli, column: str
-) -> None:
-    package.tell("ravi", *TWINS)
-    named = Identifier(column).as_string()
-    package.database.execute(f"ALTER TABLE {package.table} ADD {named} text DEFAULT 'kept'")
-    before = package.rows()
-    done = package.night(cli, "ravi")
-    assert len(package.rows()) == 3
-    assert cli("undo", package.of("ravi"), done["run"]).code == 0
-    assert package.rows() == before
-
-
-def test_a_row_that_the_database_numbers_comes_back_with_its_number(
-    package: Package, cli: Cli
-) -> None:
-    package.tell("ravi", *TWINS)
-    package.database.execute(
-        f"ALTER TABLE {package.table} ADD number int GENERATED ALWAYS AS IDENTITY"
-    )
+    added = OWN_COLUMNS[columns].replace("{said}", said)
+    package.database.execute(f"ALTER TABLE {package.table} {added}")
     before = package.rows()
     done = package.night(cli, "ravi")
     assert len(package.rows()) == 3

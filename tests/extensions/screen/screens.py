@@ -16,6 +16,7 @@ from html import unescape
 from pathlib import Path
 
 from textual.events import Paste
+from textual.widgets import Input
 
 from slowwave.cli.reviewing.chosen_proposals import Choice
 from slowwave.consolidation.vectors.embedder import Embedder, SentenceEmbedder
@@ -157,6 +158,9 @@ async def _driven(app: ReviewScreen, keys: Sequence[str]) -> Shown:
                 if notification.message not in output
             ]
             app.clear_notifications()
+        for line in app.screen.query(Input):
+            line.cursor_blink = False  # a slow machine would find it dark
+        await pilot.pause()
         return Shown(_without_network(app.export_screenshot(title="slowwave review")), output)
 
 

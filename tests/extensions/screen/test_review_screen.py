@@ -238,8 +238,10 @@ def test_words_that_pass_the_check_are_applied_and_others_are_asked_for_again(
     assert " edited    synthesize" in shown.text
 
 
-def test_a_merge_has_no_words_to_edit(waiting: Path, embedder: SentenceEmbedder) -> None:
-    assert "It does not write a text" in " ".join(drive(waiting, embedder, ["e"]).said)
+def test_a_key_that_can_do_nothing_says_why(waiting: Path, embedder: SentenceEmbedder) -> None:
+    said = " ".join(drive(waiting, embedder, ["e", "u"]).said)
+    assert "It does not write a text" in said
+    assert "There is no decision to undo" in said
 
 
 def test_the_mouse_does_what_the_keys_do(waiting: Path, embedder: SentenceEmbedder) -> None:
@@ -291,12 +293,6 @@ def test_while_a_run_holds_the_file_the_screen_says_so_and_goes_on(
     assert f"1 of 3 · {MERGE} waits" in shown.lines[0]
     drive(waiting, embedder, ["a"], session=session)
     assert states(waiting)[MERGE] == "applied"
-
-
-def test_with_nothing_to_take_back_undo_says_so(waiting: Path, embedder: SentenceEmbedder) -> None:
-    assert any(
-        "There is no decision to undo" in item for item in drive(waiting, embedder, ["u"]).said
-    )
 
 
 def test_a_file_in_which_nothing_waits_opens_to_an_empty_list(
@@ -378,15 +374,12 @@ def test_without_a_terminal_or_with_an_action_it_is_wrong_usage(
     assert set(states(waiting).values()) == {"pending"}
 
 
-def test_without_the_package_the_command_says_how_to_install_it(waiting: Path) -> None:
-    code = (
-        "import sys\nsys.modules['textual'] = None\n"
-        "import slowwave.extensions.screen.start as start\n"
-        "start._refuse_without_terminal = lambda: None\n"
-        f"from slowwave.cli.app import run\nsys.exit(run(['review', {str(waiting)!r}, '--tui']))"
-    )
-    ended = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=False
-    )
-    assert (ended.returncode, ended.stdout) == (2, "")
-    assert "pip install -c constraints.txt '.[tui]'" in ended.stderr
+def test_without_the_package_the_command_says_how_to_install_it(
+    waiting: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("slowwave.extensions.screen.start._refuse_without_terminal", lambda: None)
+    monkeypatch.setitem(sys.modules, "textual", None)
+    monkeypatch.delitem(sys.modules, "slowwave.extensions.screen.screen")
+    ended = cli("review", waiting, "--tui")
+    assert (ended.code, ended.out) == (2, "")
+    assert "pip install -c constraints.txt '.[tui]'" in ended.err
