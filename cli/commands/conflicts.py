@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from slowwave.cli.arguments.configured import VerbGroup, group_of
 from slowwave.cli.arguments.options import (
     ConfigOption,
     FileArgument,
@@ -128,3 +129,11 @@ def _named(groups: list[ConflictGroup], prefix: str, place: Place) -> ConflictGr
             "'slowwave conflicts FILE' lists them. It has another id once a memory joins it.",
         )
     return found[0]
+
+
+app = group_of(
+    "conflicts",
+    "List memories that contradict each other, and settle them.",
+    {"list": list_conflicts, "resolve": resolve},
+    VerbGroup,
+)

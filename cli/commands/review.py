@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from slowwave.cli.arguments.configured import VerbGroup, group_of
 from slowwave.cli.arguments.extension_options import worker_of
 from slowwave.cli.arguments.options import (
     ConfigOption,
@@ -44,6 +45,8 @@ from slowwave.consolidation.proposals import Operation
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbedder
 from slowwave.store.errors import StoreError
 from slowwave.store.places import Place
+
+from .apply import apply
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -339,3 +342,18 @@ def _edited(text: str) -> str | None:
                 f"The editor '{editor}' failed: {error}.", "Specify the text with --text."
             ) from error
     return None if saved == text.strip() else saved
+
+
+app = group_of(
+    "review",
+    "Decide about pending proposals.",
+    {
+        "list": list_waiting,
+        "show": show,
+        "approve": approve,
+        "decline": decline,
+        "edit": edit,
+        "apply": apply,
+    },
+    VerbGroup,
+)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from functools import cache, lru_cache
+from importlib.util import find_spec
+from pathlib import Path
+from runpy import run_path
 from typing import Any, NamedTuple
 
 _WORD = re.compile(r"[^\W\d_]\w*(?:['’-]\w+)*|\d[\w.,:-]*\w|\d|[.!?;:](?=[\s\"')\]”]|$)|\n")
@@ -99,9 +102,16 @@ def _stemmer() -> Any:
 @lru_cache(maxsize=65_536)
 def is_content(word: str) -> bool:
     """Whether a word, in lower case, is a content word."""
-    from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
-
     # "User" says little, but its place is compared all the same.
     is_little = word == "user" or word.endswith("n't")
-    is_little = is_little or word.partition("'")[0] in ENGLISH_STOP_WORDS
+    is_little = is_little or word.partition("'")[0] in _stop_words()
     return not is_little and any(map(str.isalpha, word))
+
+
+@cache
+def _stop_words() -> frozenset[str]:
+    """Return scikit-learn's list from its file: importing scikit-learn takes over a second."""
+    package: Any = find_spec("sklearn")
+    path = Path(package.origin).with_name("feature_extraction") / "_stop_words.py"
+    words: frozenset[str] = run_path(str(path))["ENGLISH_STOP_WORDS"]
+    return words
