@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Annotated, cast
 
 import typer
 
+from slowwave.cli.terminal.output import Output
 from slowwave.consolidation.proposals import OPERATIONS, Operation
 
 from .settings import CONFIG_NAME, FILE_VARIABLE, beside_file, beside_files, read_named
@@ -83,6 +85,17 @@ QuietOption = Annotated[
         help="Print only errors (and the JSON of --json).",
     ),
 ]
+
+
+@dataclass(frozen=True)
+class OutputOptions(Output):
+    """What every command takes: how it prints, and where its settings are."""
+
+    json: JsonOption = False
+    quiet: QuietOption = False
+    config: ConfigOption = None
+
+
 RehearseOption = Annotated[
     bool,
     typer.Option(

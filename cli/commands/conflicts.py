@@ -10,15 +10,13 @@ import typer
 
 from slowwave.cli.arguments.configured import VerbGroup, group_of
 from slowwave.cli.arguments.options import (
-    ConfigOption,
     FileArgument,
-    JsonOption,
-    QuietOption,
+    OutputOptions,
     RehearseOption,
     TenantsOption,
 )
 from slowwave.cli.files.places import on_place
-from slowwave.cli.terminal.output import Output, clean
+from slowwave.cli.terminal.output import clean
 from slowwave.cli.views.conflict import conflicts_as_json, conflicts_as_text
 from slowwave.cli.views.wiki import WikiOption
 from slowwave.store.errors import Ambiguous, NotFound
@@ -38,9 +36,8 @@ def list_conflicts(
     file: FileArgument,
     place: Place,
     tenant: TenantsOption = None,
-    config: ConfigOption = None,
-    json: JsonOption = False,
-    quiet: QuietOption = False,
+    *,
+    output: OutputOptions,
 ) -> None:
     """List memories that contradict each other. Same as 'slowwave conflicts FILE'.
 
@@ -49,7 +46,6 @@ def list_conflicts(
     from slowwave.consolidation.planning.conflicts import current_conflicts
     from slowwave.store.file import open_reading
 
-    output = Output(json, quiet)
     with place.reading() as memory_file:
         now = timestamp(datetime.now(UTC))
         with open_reading(memory_file) as opened:
@@ -84,9 +80,8 @@ def resolve(
     ] = False,
     rehearse: RehearseOption = False,
     wiki: WikiOption = None,
-    config: ConfigOption = None,
-    json: JsonOption = False,
-    quiet: QuietOption = False,
+    *,
+    output: OutputOptions,
 ) -> None:
     """Settle a conflict, so that it is not listed again; 'slowwave undo' undoes it."""
     if (keep is not None) == both:
@@ -113,7 +108,7 @@ def resolve(
             )
         return corrector.keep(kept, group.rivals_of(kept))
 
-    carry_out("conflicts", place, do, rehearse, wiki, Output(json, quiet))
+    carry_out("conflicts", place, do, rehearse, wiki, output)
 
 
 def _named(groups: list[ConflictGroup], prefix: str, place: Place) -> ConflictGroup:

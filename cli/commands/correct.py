@@ -10,11 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from slowwave.cli.arguments.options import (
-    ConfigOption,
     FileArgument,
-    JsonOption,
     MemoryArgument,
-    QuietOption,
+    OutputOptions,
     RehearseOption,
 )
 from slowwave.cli.files.places import on_place
@@ -69,9 +67,8 @@ def correct(
     ] = False,
     rehearse: RehearseOption = False,
     wiki: WikiOption = None,
-    config: ConfigOption = None,
-    json: JsonOption = False,
-    quiet: QuietOption = False,
+    *,
+    output: OutputOptions,
 ) -> None:
     """Correct, pin, unpin or retract a memory; 'slowwave undo' undoes it.
 
@@ -93,7 +90,7 @@ def correct(
 
     if text is not None and (why := place.why_no_texts()) is not None:
         raise StoreError(why, "Nothing was changed.")
-    carry_out("correct", place, do, rehearse, wiki, Output(json, quiet))
+    carry_out("correct", place, do, rehearse, wiki, output)
 
 
 def carry_out(

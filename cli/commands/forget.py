@@ -10,13 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from slowwave.cli.arguments.options import (
-    ConfigOption,
-    FileArgument,
-    JsonOption,
-    QuietOption,
-    TenantsOption,
-)
+from slowwave.cli.arguments.options import FileArgument, OutputOptions, TenantsOption
 from slowwave.cli.files.places import on_place
 from slowwave.cli.terminal.exits import Code
 from slowwave.cli.terminal.output import Output, clean, sees_questions
@@ -79,9 +73,7 @@ def forget_(
         typer.Option("--yes", allow_from_autoenv=False, help="Do not ask for confirmation."),
     ] = False,
     tenant: TenantsOption = None,
-    config: ConfigOption = None,
-    json: JsonOption = False,
-    quiet: QuietOption = False,
+    output: OutputOptions,
 ) -> None:
     """Erase a memory, or a text, from everywhere in the file, permanently.
 
@@ -93,7 +85,6 @@ def forget_(
     from slowwave.store.forgetting import forget
     from slowwave.store.records import timestamp
 
-    output = Output(json, quiet)
     _refuse_unclear(memory, matching)
     if not rehearse:
         place.refuse_changes()

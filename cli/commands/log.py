@@ -11,13 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from slowwave.cli.arguments.option_rules import refuse_missing
-from slowwave.cli.arguments.options import (
-    ConfigOption,
-    FileArgument,
-    HtmlOption,
-    JsonOption,
-    QuietOption,
-)
+from slowwave.cli.arguments.options import FileArgument, HtmlOption, OutputOptions
 from slowwave.cli.files.places import on_place
 from slowwave.cli.terminal.output import Output, clean
 from slowwave.cli.terminal.wording import counted, day_of
@@ -82,16 +76,13 @@ def log(
     ] = False,
     report: ReportOptions,
     stats: StatsOptions,
-    config: ConfigOption = None,
-    json: JsonOption = False,
-    quiet: QuietOption = False,
+    output: OutputOptions,
 ) -> None:
     """List the runs, or show one run with its proposals.
 
     --diff, --html and --md show the last run unless you specify one.
     """
     refuse_missing(context, (("tenant", ("stats", "prometheus")),))
-    output = Output(json, quiet)
     forms = {"--diff": diff, "--html or --md": bool(report.paths), "--stats": stats.wanted}
     if len(named := [name for name, chosen in forms.items() if chosen]) > 1:
         raise typer.BadParameter(f"Pass only one of {', '.join(named)}.")

@@ -9,13 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from slowwave.cli.arguments.model_options import ModelOptions
-from slowwave.cli.arguments.options import (
-    ConfigOption,
-    EmbedderOption,
-    FileArgument,
-    JsonOption,
-    QuietOption,
-)
+from slowwave.cli.arguments.options import EmbedderOption, FileArgument, OutputOptions
 from slowwave.cli.arguments.settings import is_on_command_line
 from slowwave.cli.files.places import refuse_foreign
 from slowwave.cli.terminal.output import Output, clean
@@ -76,9 +70,7 @@ def mcp(
     ] = None,
     embedder: EmbedderOption = DEFAULT_MODEL,
     asking: ModelOptions,
-    config: ConfigOption = None,
-    json: JsonOption = False,
-    quiet: QuietOption = False,
+    output: OutputOptions,
 ) -> None:
     """Serve the memory file to an agent over the Model Context Protocol, on stdin and stdout.
 
@@ -103,7 +95,7 @@ def mcp(
         raise typer.BadParameter(_MISSING) from None
     with _opened(file, tenant, embedder, allow_writes) as memory:
         server = make_server(memory, file, allow_writes, asking.writer)
-        _serve(server, http, host, token, Output(json, quiet))
+        _serve(server, http, host, token, output)
 
 
 def _refuse_open_door(http: int | None, host: str, token: str | None) -> None:

@@ -16,13 +16,7 @@ import typer
 
 from slowwave.cli.arguments.configured import VerbGroup, group_of
 from slowwave.cli.arguments.extension_options import worker_of
-from slowwave.cli.arguments.options import (
-    ConfigOption,
-    EmbedderOption,
-    FileArgument,
-    JsonOption,
-    QuietOption,
-)
+from slowwave.cli.arguments.options import EmbedderOption, FileArgument, OutputOptions
 from slowwave.cli.files.places import on_place
 from slowwave.cli.reviewing.chosen_proposals import Choice, carry_out_chosen, chosen_of
 from slowwave.cli.reviewing.chosen_proposals import decline as decline_chosen
@@ -102,17 +96,14 @@ def list_waiting(
     ] = False,
     embedder: EmbedderOption = DEFAULT_MODEL,
     wiki: WikiOption = None,
-    config: ConfigOption = None,
-    json: JsonOption = False,
-    quiet: QuietOption = False,
+    output: OutputOptions,
 ) -> None:
     """List the pending proposals. Same as 'slowwave review FILE'."""
     choice = chosen.among(which, needed=False)
-    output = Output(json, quiet)
     if not tui:
         _show(place, choice, "list", output)
         return
-    if json or quiet:
+    if output.json or output.quiet:
         raise typer.BadParameter("--tui cannot be combined with --json or --quiet.")
     _refuse_changes(place, wiki)
     show_screen = worker_of("tui")
@@ -127,12 +118,10 @@ def show(
     which: WhichArgument = None,
     *,
     chosen: Chosen,
-    config: ConfigOption = None,
-    json: JsonOption = False,
-    quiet: QuietOption = False,
+    output: OutputOptions,
 ) -> None:
     """Show proposals with their sources and checks."""
-    _show(place, chosen.among(which, needed=False), "show", Output(json, quiet))
+    _show(place, chosen.among(which, needed=False), "show", output)
 
 
 @on_place
@@ -144,14 +133,12 @@ def approve(
     chosen: Chosen,
     embedder: EmbedderOption = DEFAULT_MODEL,
     wiki: WikiOption = None,
-    config: ConfigOption = None,
-    json: JsonOption = False,
-    quiet: QuietOption = False,
+    output: OutputOptions,
 ) -> None:
     """Apply proposals exactly as they are shown. To undo one: slowwave undo FILE PROPOSAL."""
     choice = chosen.among(which, needed=True)
     _refuse_changes(place, wiki)
-    _carry_out(place, choice, None, embedder, wiki, Output(json, quiet))
+    _carry_out(place, choice, None, embedder, wiki, output)
 
 
 @on_place
@@ -170,14 +157,11 @@ def decline(
         ),
     ] = None,
     wiki: WikiOption = None,
-    config: ConfigOption = None,
-    json: JsonOption = False,
-    quiet: QuietOption = False,
+    output: OutputOptions,
 ) -> None:
     """Decline proposals: no later run proposes them again."""
     choice = chosen.among(which, needed=True)
     _refuse_changes(place, wiki)
-    output = Output(json, quiet)
     declined = decline_chosen(place, choice, reason)
     pages = write_after_change(wiki, place)
     output.result(
@@ -216,14 +200,12 @@ def edit(
     ] = None,
     embedder: EmbedderOption = DEFAULT_MODEL,
     wiki: WikiOption = None,
-    config: ConfigOption = None,
-    json: JsonOption = False,
-    quiet: QuietOption = False,
+    *,
+    output: OutputOptions,
 ) -> None:
     """Apply a proposal in your own words, which are checked like any draft."""
     choice = Choice((which,))
     _refuse_changes(place, wiki)
-    output = Output(json, quiet)
     words = text if text is not None else _words_of_an_editor(place, choice, output)
     _carry_out(place, choice, words, embedder, wiki, output)
 

@@ -11,12 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from slowwave.cli.arguments.options import (
-    ConfigOption,
     FileArgument,
     HtmlOption,
-    JsonOption,
     MemoryArgument,
-    QuietOption,
+    OutputOptions,
     setting,
 )
 from slowwave.cli.files.places import on_place
@@ -87,14 +85,11 @@ def show(
     memory: MemoryArgument,
     *,
     lineage: LineageOptions,
-    config: ConfigOption = None,
-    json: JsonOption = False,
-    quiet: QuietOption = False,
+    output: OutputOptions,
 ) -> None:
     """Show one memory with all its fields, or its lineage."""
-    output = Output(json, quiet)
     if lineage.wanted:
-        lineage.refuse_two_forms(json)
+        lineage.refuse_two_forms(output.json)
         _show_lineage(place, memory, lineage, output)
         return
     from slowwave.store.entities import read_memory_entities
