@@ -20,6 +20,8 @@ OUTPUT_PANEL = "Output and settings"
 setting = partial(
     typer.Option, hidden=True, rich_help_panel="Settings, in slowwave.toml or the environment"
 )
+# An option of a single call, which neither slowwave.toml nor the environment sets.
+per_call = partial(typer.Option, allow_from_autoenv=False)
 
 FileArgument = Annotated[
     Path,
@@ -97,12 +99,7 @@ class OutputOptions(Output):
 
 
 RehearseOption = Annotated[
-    bool,
-    typer.Option(
-        "--dry-run",
-        allow_from_autoenv=False,
-        help="Report whether it can be done, and change nothing.",
-    ),
+    bool, per_call("--dry-run", help="Report whether it can be done, and change nothing.")
 ]
 # What --limit 0 means.
 NO_LIMIT = 10**9
@@ -113,10 +110,7 @@ LimitOption = Annotated[
     int, typer.Option(metavar="N", min=0, help="Maximum results. 0 for no limit.")
 ]
 HtmlOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--html", metavar="PATH", allow_from_autoenv=False, help="Write an HTML page. - for stdout."
-    ),
+    Path | None, per_call("--html", metavar="PATH", help="Write an HTML page. - for stdout.")
 ]
 EnabledOption = Annotated[
     bool,

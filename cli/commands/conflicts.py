@@ -14,6 +14,7 @@ from slowwave.cli.arguments.options import (
     OutputOptions,
     RehearseOption,
     TenantsOption,
+    per_call,
 )
 from slowwave.cli.files.places import on_place
 from slowwave.cli.terminal.output import clean
@@ -68,16 +69,11 @@ def resolve(
     ],
     keep: Annotated[
         str | None,
-        typer.Option(
-            metavar="MEMORY",
-            allow_from_autoenv=False,
-            help="The memory that is right: it supersedes what contradicts it.",
+        per_call(
+            metavar="MEMORY", help="The memory that is right: it supersedes what contradicts it."
         ),
     ] = None,
-    both: Annotated[
-        bool,
-        typer.Option("--both", allow_from_autoenv=False, help="Both are right: keep them apart."),
-    ] = False,
+    both: Annotated[bool, per_call("--both", help="Both are right: keep them apart.")] = False,
     rehearse: RehearseOption = False,
     wiki: WikiOption = None,
     *,

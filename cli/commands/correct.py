@@ -14,6 +14,7 @@ from slowwave.cli.arguments.options import (
     MemoryArgument,
     OutputOptions,
     RehearseOption,
+    per_call,
 )
 from slowwave.cli.files.places import on_place
 from slowwave.cli.terminal.exits import Code
@@ -39,32 +40,20 @@ def correct(
     memory: MemoryArgument,
     text: Annotated[
         str | None,
-        typer.Option(
-            metavar="TEXT",
-            allow_from_autoenv=False,
-            help="What is right: a new memory with this text supersedes it.",
-        ),
+        per_call(metavar="TEXT", help="What is right: a new memory with this text supersedes it."),
     ] = None,
     supersedes: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="MEMORY",
-            allow_from_autoenv=False,
-            help="With --text, supersede this memory as well. Repeatable.",
-        ),
+        per_call(metavar="MEMORY", help="With --text, supersede this memory as well. Repeatable."),
     ] = None,
     pin: Annotated[
         bool | None,
-        typer.Option(
+        per_call(
             "--pin/--unpin",
-            allow_from_autoenv=False,
             help="Whether it is protected from being superseded, expired or archived.",
         ),
     ] = None,
-    retract: Annotated[
-        bool,
-        typer.Option("--retract", allow_from_autoenv=False, help="Archive it: it is wrong."),
-    ] = False,
+    retract: Annotated[bool, per_call("--retract", help="Archive it: it is wrong.")] = False,
     rehearse: RehearseOption = False,
     wiki: WikiOption = None,
     *,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from slowwave.cli.arguments.options import FileArgument, OutputOptions
+from slowwave.cli.arguments.options import FileArgument, OutputOptions, per_call
 from slowwave.cli.arguments.settings import is_on_command_line
 from slowwave.cli.files.places import on_place
 from slowwave.cli.terminal.exits import Code
@@ -35,10 +35,9 @@ def export(
     ] = False,
     wiki_folder: Annotated[
         Path | None,
-        typer.Option(
+        per_call(
             "--wiki",
             metavar="DIR",
-            allow_from_autoenv=False,
             help="Write Markdown pages to a folder instead; later exports update changed pages.",
         ),
     ] = None,

@@ -13,7 +13,7 @@ from typing import IO, Annotated
 
 import typer
 
-from slowwave.cli.arguments.options import FileArgument, OutputOptions
+from slowwave.cli.arguments.options import FileArgument, OutputOptions, per_call
 from slowwave.cli.files.places import refuse_foreign
 from slowwave.cli.terminal.output import clean
 from slowwave.cli.terminal.progress_bars import shown_progress
@@ -33,10 +33,7 @@ def import_(
         typer.Argument(metavar="SOURCE.jsonl|-", help="JSON lines; - for stdin.", readable=False),
     ] = None,
     empty: Annotated[
-        bool,
-        typer.Option(
-            "--empty", allow_from_autoenv=False, help="Create FILE, empty, without a SOURCE."
-        ),
+        bool, per_call("--empty", help="Create FILE, empty, without a SOURCE.")
     ] = False,
     skip_invalid: Annotated[
         bool, typer.Option("--skip-invalid", help="Skip and report invalid lines.")

@@ -19,7 +19,7 @@ from slowwave.cli.arguments.option_rules import (
     refuse_missing,
     without_effect,
 )
-from slowwave.cli.arguments.options import EmbedderOption, FileArgument, OutputOptions
+from slowwave.cli.arguments.options import EmbedderOption, FileArgument, OutputOptions, per_call
 from slowwave.cli.arguments.settings import is_on_command_line, source_of
 from slowwave.cli.files.places import refuse_foreign
 from slowwave.cli.views.wiki import WikiOption, refuse_unwritable_wiki
@@ -68,9 +68,8 @@ def ingest(
     ] = None,
     date: Annotated[
         str | None,
-        typer.Option(
+        per_call(
             metavar="DAY",
-            allow_from_autoenv=False,
             help="When messages without a time were said: a day or a time. Default: the time of "
             "their file.",
         ),
@@ -157,16 +156,12 @@ def ingest(
         ),
     ] = 30.0,
     waiting: Annotated[
-        bool,
-        typer.Option(
-            "--waiting", allow_from_autoenv=False, help="List the parts queued for a model."
-        ),
+        bool, per_call("--waiting", help="List the parts queued for a model.")
     ] = False,
     drop: Annotated[
         list[str] | None,
-        typer.Option(
+        per_call(
             metavar="PART",
-            allow_from_autoenv=False,
             help="Drop a queued part, by its id or the name of its conversation, or all. "
             "Repeatable.",
         ),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from slowwave.cli.arguments.option_rules import refuse_missing
-from slowwave.cli.arguments.options import FileArgument, HtmlOption, OutputOptions
+from slowwave.cli.arguments.options import FileArgument, HtmlOption, OutputOptions, per_call
 from slowwave.cli.files.places import on_place
 from slowwave.cli.terminal.output import Output, clean
 from slowwave.cli.terminal.wording import counted, day_of
@@ -45,10 +45,7 @@ class ReportOptions:
 
     html: HtmlOption = None
     md: Annotated[
-        Path | None,
-        typer.Option(
-            "--md", metavar="PATH", allow_from_autoenv=False, help="Write Markdown. - for stdout."
-        ),
+        Path | None, per_call("--md", metavar="PATH", help="Write Markdown. - for stdout.")
     ] = None
 
     @property
@@ -67,12 +64,7 @@ def log(
     ] = None,
     *,
     diff: Annotated[
-        bool,
-        typer.Option(
-            "--diff",
-            allow_from_autoenv=False,
-            help="Show the texts that a run removed (-) and wrote (+).",
-        ),
+        bool, per_call("--diff", help="Show the texts that a run removed (-) and wrote (+).")
     ] = False,
     report: ReportOptions,
     stats: StatsOptions,
@@ -87,7 +79,8 @@ def log(
     if len(named := [name for name, chosen in forms.items() if chosen]) > 1:
         raise typer.BadParameter(f"Pass only one of {', '.join(named)}.")
     if stats.wanted:
-        stats.refuse_run(run)
+        if run is not None:
+            raise typer.BadParameter("--stats counts the whole file: omit the run.")
         show_stats(place, stats, output)
     elif diff:
         _show_diff(place, run, output)

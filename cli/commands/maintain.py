@@ -24,6 +24,7 @@ from slowwave.cli.arguments.options import (
     OutputOptions,
     TenantsOption,
     operations_of,
+    per_call,
 )
 from slowwave.cli.arguments.settings import source_of
 from slowwave.cli.files.places import on_place
@@ -87,9 +88,8 @@ def maintain(
     ] = "never",
     plan_out: Annotated[
         Path | None,
-        typer.Option(
+        per_call(
             metavar="PATH",
-            allow_from_autoenv=False,
             rich_help_panel=_PROPOSALS,
             help="With --dry-run: write the plan to a new file, to edit and apply with "
             "'slowwave review apply'.",

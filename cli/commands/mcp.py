@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from slowwave.cli.arguments.model_options import ModelOptions
-from slowwave.cli.arguments.options import EmbedderOption, FileArgument, OutputOptions
+from slowwave.cli.arguments.options import EmbedderOption, FileArgument, OutputOptions, per_call
 from slowwave.cli.arguments.settings import is_on_command_line
 from slowwave.cli.files.places import refuse_foreign
 from slowwave.cli.terminal.output import Output, clean
@@ -34,36 +34,32 @@ def mcp(
     *,
     allow_writes: Annotated[
         bool,
-        typer.Option(
+        per_call(
             "--allow-writes",
-            allow_from_autoenv=False,
             help="Let the agent add, consolidate, rate and undo. Creates FILE if needed.",
         ),
     ] = False,
     http: Annotated[
         int | None,
-        typer.Option(
+        per_call(
             metavar="PORT",
             min=0,
             max=65_535,
-            allow_from_autoenv=False,
             help="Serve streamable HTTP instead of stdin and stdout. 0 chooses a free port.",
         ),
     ] = None,
     host: Annotated[
         str,
-        typer.Option(
+        per_call(
             metavar="ADDRESS",
-            allow_from_autoenv=False,
             help="With --http: the address to bind to. Any but loopback requires --token.",
         ),
     ] = "127.0.0.1",
     token: Annotated[
         str | None,
-        typer.Option(
+        per_call(
             metavar="SECRET",
             envvar=_TOKEN,
-            allow_from_autoenv=False,
             help="With --http: the token that requests must carry. Prefer the environment: other "
             "users can see a command line.",
         ),

@@ -18,6 +18,7 @@ from slowwave.cli.arguments.options import (
     FileArgument,
     LimitOption,
     OutputOptions,
+    per_call,
 )
 from slowwave.cli.arguments.settings import is_on_command_line
 from slowwave.cli.files.places import on_place
@@ -57,20 +58,10 @@ def recall(
     ] = False,
     as_of: Annotated[
         str | None,
-        typer.Option(
-            "--as-of",
-            metavar="DAY",
-            allow_from_autoenv=False,
-            help="Search the memories as they were on that day.",
-        ),
+        per_call("--as-of", metavar="DAY", help="Search the memories as they were on that day."),
     ] = None,
     archived: Annotated[
-        bool,
-        typer.Option(
-            "--archived",
-            allow_from_autoenv=False,
-            help="Search archived and expired memories instead.",
-        ),
+        bool, per_call("--archived", help="Search archived and expired memories instead.")
     ] = False,
     recency: Annotated[
         float | None,

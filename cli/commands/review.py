@@ -16,7 +16,7 @@ import typer
 
 from slowwave.cli.arguments.configured import VerbGroup, group_of
 from slowwave.cli.arguments.extension_options import worker_of
-from slowwave.cli.arguments.options import EmbedderOption, FileArgument, OutputOptions
+from slowwave.cli.arguments.options import EmbedderOption, FileArgument, OutputOptions, per_call
 from slowwave.cli.files.places import on_place
 from slowwave.cli.reviewing.chosen_proposals import Choice, carry_out_chosen, chosen_of
 from slowwave.cli.reviewing.chosen_proposals import decline as decline_chosen
@@ -47,13 +47,8 @@ if TYPE_CHECKING:
 
     from slowwave.consolidation.running.review_queue import WaitingProposal
 
-OperationOption = Annotated[
-    Operation | None,
-    typer.Option(allow_from_autoenv=False, help="Only proposals of this operation."),
-]
-EverythingOption = Annotated[
-    bool, typer.Option("--all", allow_from_autoenv=False, help="All pending proposals.")
-]
+OperationOption = Annotated[Operation | None, per_call(help="Only proposals of this operation.")]
+EverythingOption = Annotated[bool, per_call("--all", help="All pending proposals.")]
 WhichArgument = Annotated[
     list[str] | None,
     typer.Argument(metavar="PROPOSAL", help="Their ids, or unique prefixes."),
@@ -88,10 +83,8 @@ def list_waiting(
     chosen: Chosen,
     tui: Annotated[
         bool,
-        typer.Option(
-            "--tui",
-            allow_from_autoenv=False,
-            help="Decide on a screen, with keys or the mouse. Requires the extra 'tui'.",
+        per_call(
+            "--tui", help="Decide on a screen, with keys or the mouse. Requires the extra 'tui'."
         ),
     ] = False,
     embedder: EmbedderOption = DEFAULT_MODEL,
@@ -149,12 +142,7 @@ def decline(
     *,
     chosen: Chosen,
     reason: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TEXT",
-            allow_from_autoenv=False,
-            help="The reason, which 'slowwave log' shows.",
-        ),
+        str | None, per_call(metavar="TEXT", help="The reason, which 'slowwave log' shows.")
     ] = None,
     wiki: WikiOption = None,
     output: OutputOptions,
@@ -192,11 +180,7 @@ def edit(
     ],
     text: Annotated[
         str | None,
-        typer.Option(
-            metavar="TEXT",
-            allow_from_autoenv=False,
-            help="The new text. Without it, opens $EDITOR at a terminal.",
-        ),
+        per_call(metavar="TEXT", help="The new text. Without it, opens $EDITOR at a terminal."),
     ] = None,
     embedder: EmbedderOption = DEFAULT_MODEL,
     wiki: WikiOption = None,

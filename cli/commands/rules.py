@@ -6,9 +6,7 @@ import shlex
 from datetime import UTC, datetime
 from typing import Annotated
 
-import typer
-
-from slowwave.cli.arguments.options import FileArgument, OutputOptions, TenantsOption
+from slowwave.cli.arguments.options import FileArgument, OutputOptions, TenantsOption, per_call
 from slowwave.cli.terminal.output import clean
 from slowwave.cli.terminal.wording import counted
 from slowwave.cli.views.rules import RulesFormat, rules_as_json, rules_as_text
@@ -19,8 +17,7 @@ def rules(
     file: FileArgument,
     # Not the format of FILE, as in other commands: that is recognised.
     form: Annotated[
-        RulesFormat,
-        typer.Option("--format", allow_from_autoenv=False, help="What the lines are for."),
+        RulesFormat, per_call("--format", help="What the lines are for.")
     ] = "agents-md",
     tenant: TenantsOption = None,
     *,

@@ -15,6 +15,7 @@ from slowwave.cli.arguments.options import (
     HtmlOption,
     MemoryArgument,
     OutputOptions,
+    per_call,
     setting,
 )
 from slowwave.cli.files.places import on_place
@@ -53,12 +54,7 @@ class LineageOptions:
     """Whether lineage is shown, and in which form."""
 
     lineage: Annotated[
-        bool,
-        typer.Option(
-            "--lineage",
-            allow_from_autoenv=False,
-            help="Show its ancestors and descendants, to any depth.",
-        ),
+        bool, per_call("--lineage", help="Show its ancestors and descendants, to any depth.")
     ] = False
     html: HtmlOption = None
     tree: Annotated[

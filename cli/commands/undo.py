@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from slowwave.cli.arguments.options import FileArgument, OutputOptions, RehearseOption
+from slowwave.cli.arguments.options import FileArgument, OutputOptions, RehearseOption, per_call
 from slowwave.cli.files.places import on_place
 from slowwave.cli.terminal.exits import Code
 from slowwave.cli.terminal.output import Output, clean, sees_questions
@@ -64,16 +64,11 @@ def undo(
             "that changed anything.",
         ),
     ] = None,
-    last: Annotated[
-        bool, typer.Option("--last", allow_from_autoenv=False, help="Undo the last run.")
-    ] = False,
+    last: Annotated[bool, per_call("--last", help="Undo the last run.")] = False,
     since_run: Annotated[
         str | None,
-        typer.Option(
-            "--since",
-            metavar="RUN",
-            allow_from_autoenv=False,
-            help="Undo this run and all later ones, the latest first.",
+        per_call(
+            "--since", metavar="RUN", help="Undo this run and all later ones, the latest first."
         ),
     ] = None,
     rehearse: RehearseOption = False,
