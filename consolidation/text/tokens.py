@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from functools import cache, lru_cache
-from importlib.util import find_spec
-from pathlib import Path
-from runpy import run_path
+from functools import lru_cache
 from typing import Any, NamedTuple
+
+from slowwave.consolidation.runtime.stop_words import stop_words
 
 _WORD = re.compile(r"[^\W\d_]\w*(?:['’-]\w+)*|\d[\w.,:-]*\w|\d|[.!?;:](?=[\s\"')\]”]|$)|\n")
 # As a name, not an article; all other forms are in lower case.
@@ -104,14 +103,5 @@ def is_content(word: str) -> bool:
     """Whether a word, in lower case, is a content word."""
     # "User" says little, but its place is compared all the same.
     is_little = word == "user" or word.endswith("n't")
-    is_little = is_little or word.partition("'")[0] in _stop_words()
+    is_little = is_little or word.partition("'")[0] in stop_words()
     return not is_little and any(map(str.isalpha, word))
-
-
-@cache
-def _stop_words() -> frozenset[str]:
-    """Return scikit-learn's list from its file: importing scikit-learn takes over a second."""
-    package: Any = find_spec("sklearn")
-    path = Path(package.origin).with_name("feature_extraction") / "_stop_words.py"
-    words: frozenset[str] = run_path(str(path))["ENGLISH_STOP_WORDS"]
-    return words

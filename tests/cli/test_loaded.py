@@ -13,6 +13,7 @@ import pytest
 from nights import fill, night, of_one_thing, rows, told
 from places import ROOT
 
+from slowwave.consolidation.runtime.stop_words import stop_words
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 
 _INSTALLED = packages_distributions().keys() - {"slowwave"}
@@ -93,6 +94,12 @@ def test_near_texts_are_compared_without_scikit_learn(embedded: Path) -> None:
     told_again = f"{first['content']} Again."
     assert libraries(["add", embedded, told_again]) <= READING | COMPARING | SECRETS
     assert libraries(["recall", embedded, told_again]) <= READING | COMPARING
+
+
+def test_the_stop_words_are_those_that_scikit_learn_has_when_it_is_imported() -> None:
+    from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
+
+    assert stop_words() == ENGLISH_STOP_WORDS
 
 
 @pytest.mark.parametrize("arguments", [["--version"], ["maintain", "--help"]])
