@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import inspect
 import os
 import re
 import signal
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
-from importlib.metadata import version
+from pkgutil import resolve_name
 from typing import Annotated, Any, NoReturn
 
 import typer
@@ -18,40 +17,9 @@ from typer.main import get_command, get_group
 
 from slowwave.store.extension_points import registered
 
-from .arguments.configured import (
-    ConfiguredCommand,
-    ConfiguredGroup,
-    VerbGroup,
-    with_groups_expanded,
-)
-from .arguments.settings import CONTEXT_SETTINGS, place_of_refused
-from .commands import (
-    add,
-    answer,
-    apply,
-    audit,
-    check,
-    conflicts,
-    correct,
-    dream,
-    eval_,
-    export,
-    forget,
-    import_,
-    ingest,
-    list_,
-    log,
-    maintain,
-    mcp,
-    model_check,
-    questions,
-    recall,
-    review,
-    rules,
-    show,
-    undo,
-)
-from .terminal.exits import SHOWS_TRACEBACKS, Code, reporting
+from .arguments.configured import EPILOG, Command, ConfiguredGroup, add_command, group_of
+from .arguments.settings import place_of_refused
+from .terminal.exits import SHOWS_TRACEBACKS, Code
 from .terminal.interpreter import keep_libraries_quiet, tune_interpreter
 from .terminal.log_lines import log_lines_of_this_command
 from .terminal.output import Output, escape_what_stdout_cannot_spell, shortened, unwritable
@@ -71,60 +39,43 @@ _OPTION_PREFIX = re.compile(r"^Invalid value for '[^']*'(?: \(env var: [^)]*\))?
 # What Typer takes as true in the environment.
 _TRUE = frozenset({"1", "true", "t", "yes", "y", "on"})
 
-Command = Callable[..., None]
-COMMANDS: dict[str, Command] = {
-    "maintain": maintain.maintain,
-    "dream": dream.dream,
-    "questions": questions.questions,
-    "answer": answer.answer,
-    "audit": audit.audit,
-    "log": log.log,
-    "undo": undo.undo,
-    "eval": eval_.eval_,
-    "recall": recall.recall,
-    "list": list_.list_,
-    "show": show.show,
-    "rules": rules.rules,
-    "add": add.add,
-    "correct": correct.correct,
-    "ingest": ingest.ingest,
-    "forget": forget.forget_,
-    "import": import_.import_,
-    "export": export.export,
-    "check": check.check,
-    "mcp": mcp.mcp,
-    "model-check": model_check.model_check,
-}
-REVIEW_COMMANDS: dict[str, Command] = {
-    "list": review.list_waiting,
-    "show": review.show,
-    "approve": review.approve,
-    "decline": review.decline,
-    "edit": review.edit,
-    "apply": apply.apply,
-}
-CONFLICT_COMMANDS: dict[str, Command] = {
-    "list": conflicts.list_conflicts,
-    "resolve": conflicts.resolve,
-}
-# The panels of the first help screen, in its order.
+# The panels of the first help screen, in its order: where each command is, which is imported when
+# it is run or listed.
 PANELS = {
-    "Consolidate": ("maintain", "dream", "review", "conflicts", "log", "undo"),
-    "Read": ("recall", "list", "show"),
-    "Write": ("add", "ingest", "import", "export"),
-    "Operate": ("check", "mcp"),
+    "Consolidate": {
+        "maintain": "maintain:maintain",
+        "dream": "dream:dream",
+        "review": "review:app",
+        "conflicts": "conflicts:app",
+        "log": "log:log",
+        "undo": "undo:undo",
+    },
+    "Read": {"recall": "recall:recall", "list": "list_:list_", "show": "show:show"},
+    "Write": {
+        "add": "add:add",
+        "ingest": "ingest:ingest",
+        "import": "import_:import_",
+        "export": "export:export",
+    },
+    "Operate": {"check": "check:check", "mcp": "mcp:mcp"},
 }
 # What only --help-all lists besides them.
 MORE = {
-    "Consolidate": ("questions", "answer", "eval"),
-    "Read": ("rules",),
-    "Operate": ("audit", "model-check"),
-    "Write": ("correct", "forget"),
+    "Consolidate": {
+        "questions": "questions:questions",
+        "answer": "answer:answer",
+        "eval": "eval_:eval_",
+    },
+    "Read": {"rules": "rules:rules"},
+    "Operate": {"audit": "audit:audit", "model-check": "model_check:model_check"},
+    "Write": {"correct": "correct:correct", "forget": "forget:forget_"},
 }
-_PANEL_OF = {
-    name: panel for panels in (PANELS, MORE) for panel, names in panels.items() for name in names
+_CORE = {
+    name: (place, {"rich_help_panel": panel, "hidden": panels is MORE})
+    for panels in (PANELS, MORE)
+    for panel, places in panels.items()
+    for name, place in places.items()
 }
-_HIDDEN = frozenset(f"slowwave {name}" for names in MORE.values() for name in names)
 _EXTENSIONS = "Extensions"
 _EXAMPLES = {
     "slowwave": (
@@ -132,103 +83,75 @@ _EXAMPLES = {
         "slowwave maintain memory.db --model anthropic/claude-haiku-4-5 --max-cost 1",
         "slowwave undo memory.db",
     ),
-    "slowwave maintain": (
+    "maintain": (
         "slowwave maintain memory.db --dry-run",
         "slowwave maintain memory.db --model openai/gpt-5-mini --review risky",
         "slowwave maintain memory.db --phase expire,consolidate --backup --quiet",
     ),
 }
-_MORE = "--help-all shows every option, environment variable and exit code."
 
 
-def _epilog(path: str) -> str:
+def _epilog(name: str) -> str:
     """Return what follows the help of a command."""
-    if path not in _EXAMPLES:
-        return _MORE
-    examples = "\n".join(("Examples:", *(f"  {example}" for example in _EXAMPLES[path])))
-    return f"{examples}\n\n{_MORE}"
+    examples = "\n".join(f"  {example}" for example in _EXAMPLES.get(name, ()))
+    return f"Examples:\n{examples}\n\n{EPILOG}" if examples else EPILOG
 
 
 class _InPanels(ConfiguredGroup):
-    """The core's commands in the order of the panels, followed by those of extensions."""
+    """The core's commands in the order of the panels, followed by those of extensions.
+
+    A command is imported when it is run or listed.
+    """
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Return a command; extensions are imported for a name that is not the core's."""
+        """Return a command; import it first."""
         if cmd_name not in self.commands:
-            self.commands.update(_extension_commands())
-        return super().get_command(ctx, cmd_name)
+            if cmd_name in _CORE:
+                place, shown = _CORE[cmd_name]
+                found = resolve_name(f"{__package__}.commands.{place}")
+                self.commands[cmd_name] = _command(cmd_name, found, **shown)
+            else:
+                self._add_extensions(cmd_name)
+        if cmd_name not in self.commands:
+            self.list_commands(ctx)  # the library suggests one of them
+        return self.commands.get(cmd_name)
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """Return the names in their order."""
-        self.commands.update(_extension_commands())
-        return [*_PANEL_OF, *sorted(self.commands.keys() - _PANEL_OF.keys())]
+        """Return the names in their order; import all commands."""
+        for name in _CORE:
+            self.get_command(ctx, name)
+        self._add_extensions()
+        return [*_CORE, *sorted(self.commands.keys() - _CORE.keys())]
+
+    def _add_extensions(self, named: str | None = None) -> None:
+        for name, found in registered("commands", named):
+            self.commands[name] = _command(name, found, rich_help_panel=_EXTENSIONS)
 
 
-@cache
-def _extension_commands() -> Mapping[str, Any]:
-    """Import and return the commands that installed extensions register, by name."""
-    extensions = typer.Typer()
-    for name, command in registered("commands"):
-        if isinstance(command, typer.Typer):
-            extensions.add_typer(command, name=name, rich_help_panel=_EXTENSIONS)
-        else:
-            _add_command(extensions, name, name, command, _EXTENSIONS)
-    return get_group(extensions).commands
-
-
-def group_of(
-    name: str,
-    help: str,
-    commands: dict[str, Command],
-    cls: type[ConfiguredGroup] = ConfiguredGroup,
-) -> typer.Typer:
-    """Return a group with its commands, each with its panel, settings and error handling."""
-    group = typer.Typer(
-        name=name,
-        help=help,
-        cls=cls,
-        epilog=_epilog(name),
-        context_settings={"help_option_names": CONTEXT_SETTINGS["help_option_names"]},
-        pretty_exceptions_enable=False,
-        rich_markup_mode="rich",
-    )
-    for command_name, command in commands.items():
-        panel = _PANEL_OF.get(command_name) if name == "slowwave" else None
-        _add_command(group, command_name, f"{name} {command_name}", command, panel)
-    return group
-
-
-def _add_command(
-    group: typer.Typer, name: str, path: str, command: Command, panel: str | None
-) -> None:
-    paragraphs = inspect.cleandoc(command.__doc__ or "").split("\n\n")
-    group.command(
-        name,
-        cls=ConfiguredCommand,
-        help="\n\n".join(paragraph.replace("\n", " ") for paragraph in paragraphs),
-        epilog=_epilog(path),
-        context_settings=CONTEXT_SETTINGS,
-        rich_help_panel=panel,
-        hidden=path in _HIDDEN,
-    )(reporting(with_groups_expanded(command)))
+def _command(name: str, found: Command | typer.Typer, **shown: Any) -> Any:
+    """Return a command or a group as the library runs it. shown: where help lists it."""
+    within = typer.Typer()
+    if isinstance(found, typer.Typer):
+        within.add_typer(found, name=name, **shown)
+    else:
+        add_command(within, name, found, epilog=_epilog(name), **shown)
+    return get_group(within).commands[name]
 
 
 app = group_of(
     "slowwave",
     "The dream cycle of an AI agent's memory: consolidate a SQLite memory file without losing a "
     "fact, inventing one, or merging two that differ.",
-    COMMANDS,
+    {},
     _InPanels,
+    epilog=_epilog("slowwave"),
 )
-for _name, _help, _verbs in (
-    ("review", "Decide about pending proposals.", REVIEW_COMMANDS),
-    ("conflicts", "List memories that contradict each other, and settle them.", CONFLICT_COMMANDS),
-):
-    app.add_typer(group_of(_name, _help, _verbs, VerbGroup), rich_help_panel=_PANEL_OF[_name])
 
 
 def _show_version(wanted: bool) -> None:
     if wanted:
+        from importlib.metadata import version
+
         typer.echo(f"slowwave {version('slowwave')}")
         raise typer.Exit
 

@@ -16,10 +16,14 @@ if TYPE_CHECKING:
     from .file import MemoryFile
 
 
-def registered(group: str) -> Iterator[tuple[str, Any]]:
-    """Yield the name and the object of each entry point under `slowwave.{group}`, by name."""
+def registered(group: str, named: str | None = None) -> Iterator[tuple[str, Any]]:
+    """Yield the name and the object of each entry point under `slowwave.{group}`, by name.
+
+    named: only this one.
+    """
     for point in _points(group):
-        yield point.name, point.load()
+        if named in (None, point.name):
+            yield point.name, point.load()
 
 
 @cache

@@ -13,14 +13,17 @@ from typing import Any, TypeVar, get_type_hints
 import typer
 from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 
-from slowwave.cli.terminal.exits import EXIT_CODES
+from slowwave.cli.terminal.exits import EXIT_CODES, reporting
 from slowwave.cli.terminal.output import PLACE_OF, Output
 
 from .addresses import with_originals, without_secrets
 from .old_spellings import current_command, hints_of_options, old_commands, removed
-from .settings import is_path, place_named
+from .settings import CONTEXT_SETTINGS, is_path, place_named
 
 HELP_ALL = "--help-all"
+# What follows the help of a command.
+EPILOG = "--help-all shows every option, environment variable and exit code."
+Command = Callable[..., None]
 _SHOWS_ALL, _HINTS = "slowwave.help_all", "slowwave.hints"
 _Command = TypeVar("_Command", TyperCommand, TyperGroup)
 
@@ -166,14 +169,52 @@ def _in_its_length(command: _Command, ctx: Any) -> _Command:
     more = ""
     if isinstance(shown, TyperGroup):
         more = old_commands()
-        shown.commands = {name: copy(command) for name, command in shown.commands.items()}
+        names = shown.list_commands(ctx)
+        shown.commands = {name: copy(shown.commands[name]) for name in names}
         for listed in shown.commands.values():
             listed.hidden = False
     shown.epilog = "\n\n".join(filter(None, (more, EXIT_CODES)))
     return shown
 
 
-def with_groups_expanded(command: Callable[..., None]) -> Callable[..., None]:
+def group_of(
+    name: str,
+    help: str,
+    commands: dict[str, Command],
+    cls: type[ConfiguredGroup] = ConfiguredGroup,
+    epilog: str = EPILOG,
+) -> typer.Typer:
+    """Return a group with its commands, each with its settings and error handling."""
+    group = typer.Typer(
+        name=name,
+        help=help,
+        cls=cls,
+        epilog=epilog,
+        context_settings={"help_option_names": CONTEXT_SETTINGS["help_option_names"]},
+        pretty_exceptions_enable=False,
+        rich_markup_mode="rich",
+    )
+    for command_name, command in commands.items():
+        add_command(group, command_name, command)
+    return group
+
+
+def add_command(
+    group: typer.Typer, name: str, command: Command, epilog: str = EPILOG, **shown: Any
+) -> None:
+    """Add a command with its settings and error handling. shown: where help lists it."""
+    paragraphs = inspect.cleandoc(command.__doc__ or "").split("\n\n")
+    group.command(
+        name,
+        cls=ConfiguredCommand,
+        help="\n\n".join(paragraph.replace("\n", " ") for paragraph in paragraphs),
+        epilog=epilog,
+        context_settings=CONTEXT_SETTINGS,
+        **shown,
+    )(reporting(_with_groups_expanded(command)))
+
+
+def _with_groups_expanded(command: Command) -> Command:
     """Return a command whose dataclass parameters are replaced by an option for each field."""
     signature = inspect.signature(command, eval_str=True)
     groups: dict[str, Any] = {

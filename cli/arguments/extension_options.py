@@ -11,7 +11,7 @@ from slowwave.store.extension_points import registered
 
 def worker_of(option: str) -> Any:
     """Return what an extension registers for an option. Raises wrong usage if none does."""
-    found = dict(registered("options"))
+    found = dict(registered("options", option))
     if option not in found:
         raise typer.BadParameter(f"--{option} needs an extension that is not installed.")
     return found[option]

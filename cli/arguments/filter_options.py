@@ -11,7 +11,7 @@ import typer
 from slowwave.store.records import LAYERS, Kind
 
 from .moments import end_of, start_of
-from .options import TenantsOption
+from .options import TenantsOption, per_call
 
 if TYPE_CHECKING:
     from slowwave.store.memory_filter import Filter
@@ -43,24 +43,13 @@ class FilterOptions:
     # Not `session`, which is a setting of `add`.
     sessions: Annotated[
         list[str] | None,
-        typer.Option(
-            "--session",
-            metavar="NAME",
-            allow_from_autoenv=False,
-            help="Only from this session. Repeatable.",
-        ),
+        per_call("--session", metavar="NAME", help="Only from this session. Repeatable."),
     ] = None
     since: Annotated[
-        str | None,
-        typer.Option(
-            metavar="DAY", allow_from_autoenv=False, help="Only observed on this day or later."
-        ),
+        str | None, per_call(metavar="DAY", help="Only observed on this day or later.")
     ] = None
     until: Annotated[
-        str | None,
-        typer.Option(
-            metavar="DAY", allow_from_autoenv=False, help="Only observed on this day or earlier."
-        ),
+        str | None, per_call(metavar="DAY", help="Only observed on this day or earlier.")
     ] = None
 
     def chosen(self) -> Filter:

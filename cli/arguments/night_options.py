@@ -13,7 +13,7 @@ from slowwave.store.purge import KEPT_DAYS
 
 from .durations import check_duration, check_rules
 from .monthly_budget import check_budget
-from .options import EnabledOption, setting
+from .options import EnabledOption, per_call, setting
 from .settings import is_on_command_line
 
 # In the order in which they run.
@@ -21,9 +21,8 @@ PHASES = ("expire", "decay", "consolidate", "limit", "purge")
 
 PhaseOption = Annotated[
     str | None,
-    typer.Option(
+    per_call(
         metavar="PHASES",
-        allow_from_autoenv=False,
         help="What to do, comma-separated. Default: consolidate. expire: expire memories past "
         "their retention; decay: report how age and disuse weaken memories; consolidate: merge, "
         "synthesize and update; limit: archive memories above max_active of a tenant; purge: "

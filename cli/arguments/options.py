@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Annotated, cast
 
 import typer
 
+from slowwave.cli.terminal.output import Output
 from slowwave.consolidation.proposals import OPERATIONS, Operation
 
 from .settings import CONFIG_NAME, FILE_VARIABLE, beside_file, beside_files, read_named
@@ -18,6 +20,8 @@ OUTPUT_PANEL = "Output and settings"
 setting = partial(
     typer.Option, hidden=True, rich_help_panel="Settings, in slowwave.toml or the environment"
 )
+# An option of a single call, which neither slowwave.toml nor the environment sets.
+per_call = partial(typer.Option, allow_from_autoenv=False)
 
 FileArgument = Annotated[
     Path,
@@ -83,13 +87,19 @@ QuietOption = Annotated[
         help="Print only errors (and the JSON of --json).",
     ),
 ]
+
+
+@dataclass(frozen=True)
+class OutputOptions(Output):
+    """What every command takes: how it prints, and where its settings are."""
+
+    json: JsonOption = False
+    quiet: QuietOption = False
+    config: ConfigOption = None
+
+
 RehearseOption = Annotated[
-    bool,
-    typer.Option(
-        "--dry-run",
-        allow_from_autoenv=False,
-        help="Report whether it can be done, and change nothing.",
-    ),
+    bool, per_call("--dry-run", help="Report whether it can be done, and change nothing.")
 ]
 # What --limit 0 means.
 NO_LIMIT = 10**9
@@ -100,10 +110,7 @@ LimitOption = Annotated[
     int, typer.Option(metavar="N", min=0, help="Maximum results. 0 for no limit.")
 ]
 HtmlOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--html", metavar="PATH", allow_from_autoenv=False, help="Write an HTML page. - for stdout."
-    ),
+    Path | None, per_call("--html", metavar="PATH", help="Write an HTML page. - for stdout.")
 ]
 EnabledOption = Annotated[
     bool,

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from slowwave.cli.arguments.options import ConfigOption, FileArgument, JsonOption, QuietOption
+from slowwave.cli.arguments.options import FileArgument, OutputOptions
 from slowwave.cli.files.places import refuse_foreign
-from slowwave.cli.terminal.output import Output, clean
+from slowwave.cli.terminal.output import clean
 from slowwave.cli.views.correction import secrets_as_text, similar_as_json, similar_as_text
 from slowwave.store.records import Kind, Layer, Origin
 
@@ -37,9 +37,8 @@ def add(
         str | None, typer.Option(metavar="NAME", help="The session it comes from.")
     ] = None,
     pin: Annotated[bool, typer.Option("--pin", help="Never supersede it.")] = False,
-    config: ConfigOption = None,
-    json: JsonOption = False,
-    quiet: QuietOption = False,
+    *,
+    output: OutputOptions,
 ) -> None:
     """Add one memory; memories that it repeats or contradicts are named.
 
@@ -72,7 +71,6 @@ def add(
         near = find_similar(opened, tenant, text, memory.created_at)
         with opened.transaction():
             add_memories(opened, [memory])
-    output = Output(json, quiet)
     secrets = kinds_of_secrets(memory.content)
     output.result(
         {

@@ -7,17 +7,11 @@ from typing import Annotated
 
 import typer
 
-from slowwave.cli.arguments.options import (
-    ConfigOption,
-    EnabledOption,
-    FileArgument,
-    JsonOption,
-    QuietOption,
-)
+from slowwave.cli.arguments.options import EnabledOption, FileArgument, OutputOptions
 from slowwave.cli.files.places import on_place
 from slowwave.cli.nights.rounds import AskedOptions, Rounds, read_answer_lines, refuse_or_end
 from slowwave.cli.terminal.exits import Code
-from slowwave.cli.terminal.output import Output, clean
+from slowwave.cli.terminal.output import clean
 from slowwave.cli.views.wiki import WikiOption
 from slowwave.store.places import Place
 
@@ -44,9 +38,7 @@ def answer(
     ] = False,
     wiki: WikiOption = None,
     enabled: EnabledOption = True,
-    config: ConfigOption = None,
-    json: JsonOption = False,
-    quiet: QuietOption = False,
+    output: OutputOptions,
 ) -> None:
     """Keep answers to 'slowwave questions', and run the night when no question is open.
 
@@ -54,7 +46,6 @@ def answer(
     text. Each is checked at once for its form; the order does not matter. Nothing is applied before
     all questions are answered, and then only what passes the checks. Undo it as any run.
     """
-    output = Output(json, quiet)
     refuse_or_end(context, place, wiki, enabled, output)
     given: dict[str, str] = {}
     invalid: list[tuple[int, str]] = []

@@ -10,15 +10,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from slowwave.cli.arguments.options import (
-    ConfigOption,
     EmbedderOption,
     FileArgument,
     IncludeProtectedOption,
-    JsonOption,
-    QuietOption,
+    OutputOptions,
 )
 from slowwave.cli.files.places import on_place
-from slowwave.cli.terminal.output import Output
 from slowwave.cli.terminal.progress_bars import shown_progress
 from slowwave.cli.views.review import decided_as_json, decided_as_text, exit_code
 from slowwave.cli.views.wiki import WikiOption, refuse_unwritable_wiki, write_after_change
@@ -46,9 +43,8 @@ def apply(
     ] = False,
     embedder: EmbedderOption = DEFAULT_MODEL,
     wiki: WikiOption = None,
-    config: ConfigOption = None,
-    json: JsonOption = False,
-    quiet: QuietOption = False,
+    *,
+    output: OutputOptions,
 ) -> None:
     """Apply the proposals that are left in a plan, each if it passes all checks again.
 
@@ -67,14 +63,13 @@ def apply(
     ]
     now, model = datetime.now(UTC), SentenceEmbedder(embedder)
 
-    output = Output(json, quiet)
     if wants_protected and not include_protected:
         output.note(
             "The plan was made with --include-protected. Pass that here, too: otherwise proposals "
             "that supersede human, pinned or core memories are stale."
         )
     place.refuse_changes()
-    with shown_progress(quiet) as progress:
+    with shown_progress(output.quiet) as progress:
 
         def do(opened: MemoryFile) -> ReviewResult:
             declined = [] if reconsider else list(find_declined(opened, planned))

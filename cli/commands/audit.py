@@ -9,15 +9,8 @@ import typer
 
 from slowwave.cli.arguments.durations import check_duration, duration_of, retention_of
 from slowwave.cli.arguments.night_options import MaxActiveOption, RetainOption
-from slowwave.cli.arguments.options import (
-    ConfigOption,
-    FileArgument,
-    JsonOption,
-    QuietOption,
-    TenantsOption,
-)
+from slowwave.cli.arguments.options import FileArgument, OutputOptions, TenantsOption
 from slowwave.cli.files.places import on_place
-from slowwave.cli.terminal.output import Output
 from slowwave.cli.views.audit import audit_as_json, audit_as_text
 from slowwave.store.places import Place
 
@@ -35,9 +28,8 @@ def audit(
     ] = "7d",
     retain: RetainOption = None,
     max_active: MaxActiveOption = None,
-    config: ConfigOption = None,
-    json: JsonOption = False,
-    quiet: QuietOption = False,
+    *,
+    output: OutputOptions,
 ) -> None:
     """List what needs cleaning up in the file, each with the command for it. Only reads.
 
@@ -53,7 +45,6 @@ def audit(
         max_active,
         duration_of(within) or timedelta(),
     )
-    output = Output(json, quiet)
     with place.reading() as memory_file:
         found = audit_file(memory_file, options, datetime.now(UTC))
         output.result({"command": "audit", "file": str(file), **audit_as_json(found, file)})

@@ -6,10 +6,10 @@ from dataclasses import asdict
 
 import typer
 
-from slowwave.cli.arguments.options import ConfigOption, FileArgument, JsonOption, QuietOption
+from slowwave.cli.arguments.options import FileArgument, OutputOptions
 from slowwave.cli.files.places import on_place
 from slowwave.cli.terminal.exits import Code
-from slowwave.cli.terminal.output import Output, clean
+from slowwave.cli.terminal.output import clean
 from slowwave.cli.terminal.wording import counted
 from slowwave.store.places import Place
 
@@ -18,9 +18,8 @@ from slowwave.store.places import Place
 def check(
     file: FileArgument,
     place: Place,
-    config: ConfigOption = None,
-    json: JsonOption = False,
-    quiet: QuietOption = False,
+    *,
+    output: OutputOptions,
 ) -> None:
     """Check that the file is intact.
 
@@ -31,7 +30,6 @@ def check(
 
     with place.reading() as memory_file, open_reading(memory_file) as opened:
         health = check_file(opened)
-    output = Output(json, quiet)
     output.result(
         {
             "command": "check",

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from slowwave.cli.arguments.configured import VerbGroup, group_of
 from slowwave.cli.arguments.options import (
-    ConfigOption,
     FileArgument,
-    JsonOption,
-    QuietOption,
+    OutputOptions,
     RehearseOption,
     TenantsOption,
+    per_call,
 )
 from slowwave.cli.files.places import on_place
-from slowwave.cli.terminal.output import Output, clean
+from slowwave.cli.terminal.output import clean
 from slowwave.cli.views.conflict import conflicts_as_json, conflicts_as_text
 from slowwave.cli.views.wiki import WikiOption
 from slowwave.store.errors import Ambiguous, NotFound
@@ -37,9 +37,8 @@ def list_conflicts(
     file: FileArgument,
     place: Place,
     tenant: TenantsOption = None,
-    config: ConfigOption = None,
-    json: JsonOption = False,
-    quiet: QuietOption = False,
+    *,
+    output: OutputOptions,
 ) -> None:
     """List memories that contradict each other. Same as 'slowwave conflicts FILE'.
 
@@ -48,7 +47,6 @@ def list_conflicts(
     from slowwave.consolidation.planning.conflicts import current_conflicts
     from slowwave.store.file import open_reading
 
-    output = Output(json, quiet)
     with place.reading() as memory_file:
         now = timestamp(datetime.now(UTC))
         with open_reading(memory_file) as opened:
@@ -71,21 +69,15 @@ def resolve(
     ],
     keep: Annotated[
         str | None,
-        typer.Option(
-            metavar="MEMORY",
-            allow_from_autoenv=False,
-            help="The memory that is right: it supersedes what contradicts it.",
+        per_call(
+            metavar="MEMORY", help="The memory that is right: it supersedes what contradicts it."
         ),
     ] = None,
-    both: Annotated[
-        bool,
-        typer.Option("--both", allow_from_autoenv=False, help="Both are right: keep them apart."),
-    ] = False,
+    both: Annotated[bool, per_call("--both", help="Both are right: keep them apart.")] = False,
     rehearse: RehearseOption = False,
     wiki: WikiOption = None,
-    config: ConfigOption = None,
-    json: JsonOption = False,
-    quiet: QuietOption = False,
+    *,
+    output: OutputOptions,
 ) -> None:
     """Settle a conflict, so that it is not listed again; 'slowwave undo' undoes it."""
     if (keep is not None) == both:
@@ -112,7 +104,7 @@ def resolve(
             )
         return corrector.keep(kept, group.rivals_of(kept))
 
-    carry_out("conflicts", place, do, rehearse, wiki, Output(json, quiet))
+    carry_out("conflicts", place, do, rehearse, wiki, output)
 
 
 def _named(groups: list[ConflictGroup], prefix: str, place: Place) -> ConflictGroup:
@@ -128,3 +120,11 @@ def _named(groups: list[ConflictGroup], prefix: str, place: Place) -> ConflictGr
             "'slowwave conflicts FILE' lists them. It has another id once a memory joins it.",
         )
     return found[0]
+
+
+app = group_of(
+    "conflicts",
+    "List memories that contradict each other, and settle them.",
+    {"list": list_conflicts, "resolve": resolve},
+    VerbGroup,
+)

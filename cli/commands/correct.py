@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from slowwave.cli.arguments.options import (
-    ConfigOption,
     FileArgument,
-    JsonOption,
     MemoryArgument,
-    QuietOption,
+    OutputOptions,
     RehearseOption,
+    per_call,
 )
 from slowwave.cli.files.places import on_place
 from slowwave.cli.terminal.exits import Code
@@ -41,37 +40,24 @@ def correct(
     memory: MemoryArgument,
     text: Annotated[
         str | None,
-        typer.Option(
-            metavar="TEXT",
-            allow_from_autoenv=False,
-            help="What is right: a new memory with this text supersedes it.",
-        ),
+        per_call(metavar="TEXT", help="What is right: a new memory with this text supersedes it."),
     ] = None,
     supersedes: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="MEMORY",
-            allow_from_autoenv=False,
-            help="With --text, supersede this memory as well. Repeatable.",
-        ),
+        per_call(metavar="MEMORY", help="With --text, supersede this memory as well. Repeatable."),
     ] = None,
     pin: Annotated[
         bool | None,
-        typer.Option(
+        per_call(
             "--pin/--unpin",
-            allow_from_autoenv=False,
             help="Whether it is protected from being superseded, expired or archived.",
         ),
     ] = None,
-    retract: Annotated[
-        bool,
-        typer.Option("--retract", allow_from_autoenv=False, help="Archive it: it is wrong."),
-    ] = False,
+    retract: Annotated[bool, per_call("--retract", help="Archive it: it is wrong.")] = False,
     rehearse: RehearseOption = False,
     wiki: WikiOption = None,
-    config: ConfigOption = None,
-    json: JsonOption = False,
-    quiet: QuietOption = False,
+    *,
+    output: OutputOptions,
 ) -> None:
     """Correct, pin, unpin or retract a memory; 'slowwave undo' undoes it.
 
@@ -93,7 +79,7 @@ def correct(
 
     if text is not None and (why := place.why_no_texts()) is not None:
         raise StoreError(why, "Nothing was changed.")
-    carry_out("correct", place, do, rehearse, wiki, Output(json, quiet))
+    carry_out("correct", place, do, rehearse, wiki, output)
 
 
 def carry_out(

@@ -8,13 +8,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from slowwave.cli.arguments.options import (
-    ConfigOption,
-    EnabledOption,
-    FileArgument,
-    JsonOption,
-    QuietOption,
-)
+from slowwave.cli.arguments.options import EnabledOption, FileArgument, OutputOptions
 from slowwave.cli.files.places import on_place
 from slowwave.cli.nights.rounds import (
     AskedOptions,
@@ -45,9 +39,7 @@ def dream(
     asked: AskedOptions,
     wiki: WikiOption = None,
     enabled: EnabledOption = True,
-    config: ConfigOption = None,
-    json: JsonOption = False,
-    quiet: QuietOption = False,
+    output: OutputOptions,
 ) -> None:
     """Be the model yourself: print a question, read its answer from stdin, until the night is done.
 
@@ -56,7 +48,6 @@ def dream(
     kept at once: after an end of input, the next call goes on. With --json, the last line is the
     outcome. In a harness, 'slowwave questions' and 'slowwave answer' do the same in two steps.
     """
-    output = Output(json, quiet)
     refuse_or_end(context, place, wiki, enabled, output)
     rounds = Rounds(place, asked, output, wiki)
     rounds.migrate()
@@ -65,7 +56,7 @@ def dream(
         left = ended.given.left
         if ended.given.outcome is not None:
             code = ended.code
-            if json:
+            if output.json:
                 of_file = {"format": FORMAT, "command": "dream", "file": str(file)}
                 print_line(of_file | ended.found)
             output.show(*ended.shown)

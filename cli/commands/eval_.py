@@ -12,18 +12,15 @@ import typer
 from slowwave.cli.arguments.model_options import RecordableModelOptions
 from slowwave.cli.arguments.options import (
     ALL_OPERATIONS,
-    ConfigOption,
     EmbedderOption,
     FileArgument,
     IncludeProtectedOption,
-    JsonOption,
     OnlyOption,
-    QuietOption,
+    OutputOptions,
     TenantsOption,
     operations_of,
 )
 from slowwave.cli.files.places import on_place
-from slowwave.cli.terminal.output import Output
 from slowwave.cli.terminal.progress_bars import shown_progress
 from slowwave.cli.terminal.signals import signals_of_this_command
 from slowwave.cli.terminal.wording import counted
@@ -54,9 +51,7 @@ def eval_(
         typer.Option("--ask", help="Call --model, as a run would. Default: call no model."),
     ] = False,
     asking: RecordableModelOptions,
-    config: ConfigOption = None,
-    json: JsonOption = False,
-    quiet: QuietOption = False,
+    output: OutputOptions,
 ) -> None:
     """Measure recall before and after a run, on a copy: FILE is only read.
 
@@ -70,7 +65,6 @@ def eval_(
     from slowwave.consolidation.options import CycleOptions
 
     queries = read_questions(questions)
-    output = Output(json, quiet)
     # Nothing is recorded: the run is on a copy.
     asking = replace(asking, model=asking.model if ask or asking.replay else None, record=None)
     writer = asking.writer(asking.recordings(dry_run=False))
@@ -79,7 +73,7 @@ def eval_(
     options = CycleOptions(
         tenants=tenants, only=operations_of(only), include_protected=include_protected
     )
-    with place.reading() as memory_file, shown_progress(quiet) as progress:
+    with place.reading() as memory_file, shown_progress(output.quiet) as progress:
         trials = Trials(
             memory_file, queries, SentenceEmbedder(embedder), datetime.now(UTC), tenants, progress
         )

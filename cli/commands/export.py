@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from slowwave.cli.arguments.options import ConfigOption, FileArgument, JsonOption, QuietOption
+from slowwave.cli.arguments.options import FileArgument, OutputOptions, per_call
 from slowwave.cli.arguments.settings import is_on_command_line
 from slowwave.cli.files.places import on_place
 from slowwave.cli.terminal.exits import Code
@@ -35,16 +35,14 @@ def export(
     ] = False,
     wiki_folder: Annotated[
         Path | None,
-        typer.Option(
+        per_call(
             "--wiki",
             metavar="DIR",
-            allow_from_autoenv=False,
             help="Write Markdown pages to a folder instead; later exports update changed pages.",
         ),
     ] = None,
-    config: ConfigOption = None,
-    json: JsonOption = False,
-    quiet: QuietOption = False,
+    *,
+    output: OutputOptions,
 ) -> None:
     """Write the active memories as JSON Lines to stdout, or as a wiki to a folder.
 
@@ -57,7 +55,6 @@ def export(
     from slowwave.store.file import open_reading
     from slowwave.store.history import history_lines
 
-    output = Output(json, quiet)
     if wiki_folder is not None:
         for name in ("all", "vectors"):
             if is_on_command_line(context, name):

@@ -10,13 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from slowwave.cli.arguments.options import (
-    ConfigOption,
-    FileArgument,
-    JsonOption,
-    QuietOption,
-    TenantsOption,
-)
+from slowwave.cli.arguments.options import FileArgument, OutputOptions, TenantsOption, per_call
 from slowwave.cli.files.places import on_place
 from slowwave.cli.terminal.exits import Code
 from slowwave.cli.terminal.output import Output, clean, sees_questions
@@ -45,43 +39,30 @@ def forget_(
     *,
     matching: Annotated[
         str | None,
-        typer.Option(
+        per_call(
             "--matching",
             metavar="TEXT",
-            allow_from_autoenv=False,
             help="Forget each memory that contains this text, in any case and white space, and the "
             "text itself.",
         ),
     ] = None,
     derived: Annotated[
         bool,
-        typer.Option(
+        per_call(
             "--derived",
-            allow_from_autoenv=False,
             help="Also forget what runs wrote from it; the other sources become active again.",
         ),
     ] = False,
     reason: Annotated[
-        str | None,
-        typer.Option(
-            "--reason", metavar="TEXT", allow_from_autoenv=False, help="Recorded with the date."
-        ),
+        str | None, per_call("--reason", metavar="TEXT", help="Recorded with the date.")
     ] = None,
     rehearse: Annotated[
-        bool,
-        typer.Option(
-            "--dry-run", allow_from_autoenv=False, help="Show what would go, and change nothing."
-        ),
+        bool, per_call("--dry-run", help="Show what would go, and change nothing.")
     ] = False,
     # Named so that the key `yes` of a config file, for 'undo', does not confirm.
-    confirmed: Annotated[
-        bool,
-        typer.Option("--yes", allow_from_autoenv=False, help="Do not ask for confirmation."),
-    ] = False,
+    confirmed: Annotated[bool, per_call("--yes", help="Do not ask for confirmation.")] = False,
     tenant: TenantsOption = None,
-    config: ConfigOption = None,
-    json: JsonOption = False,
-    quiet: QuietOption = False,
+    output: OutputOptions,
 ) -> None:
     """Erase a memory, or a text, from everywhere in the file, permanently.
 
@@ -93,7 +74,6 @@ def forget_(
     from slowwave.store.forgetting import forget
     from slowwave.store.records import timestamp
 
-    output = Output(json, quiet)
     _refuse_unclear(memory, matching)
     if not rehearse:
         place.refuse_changes()

@@ -13,9 +13,9 @@ from typing import IO, Annotated
 
 import typer
 
-from slowwave.cli.arguments.options import ConfigOption, FileArgument, JsonOption, QuietOption
+from slowwave.cli.arguments.options import FileArgument, OutputOptions, per_call
 from slowwave.cli.files.places import refuse_foreign
-from slowwave.cli.terminal.output import Output, clean
+from slowwave.cli.terminal.output import clean
 from slowwave.cli.terminal.progress_bars import shown_progress
 from slowwave.cli.terminal.wording import counted
 from slowwave.store.errors import StoreError
@@ -33,10 +33,7 @@ def import_(
         typer.Argument(metavar="SOURCE.jsonl|-", help="JSON lines; - for stdin.", readable=False),
     ] = None,
     empty: Annotated[
-        bool,
-        typer.Option(
-            "--empty", allow_from_autoenv=False, help="Create FILE, empty, without a SOURCE."
-        ),
+        bool, per_call("--empty", help="Create FILE, empty, without a SOURCE.")
     ] = False,
     skip_invalid: Annotated[
         bool, typer.Option("--skip-invalid", help="Skip and report invalid lines.")
@@ -49,9 +46,8 @@ def import_(
             help="The format of another agent's SOURCE: see 'slowwave formats'.",
         ),
     ] = None,
-    config: ConfigOption = None,
-    json: JsonOption = False,
-    quiet: QuietOption = False,
+    *,
+    output: OutputOptions,
 ) -> None:
     """Add memories from JSON Lines in one transaction; create FILE if it does not exist.
 
@@ -63,7 +59,6 @@ def import_(
     from slowwave.store.exchange import import_lines
     from slowwave.store.file import create_file, open_or_create
 
-    output = Output(json, quiet)
     if empty:
         if source is not None:
             raise typer.BadParameter("--empty takes no SOURCE.")
@@ -79,7 +74,7 @@ def import_(
         if from_format is None
         else lines_of(source, from_format, lambda note: output.note(clean(note))) as lines,
         open_or_create(file) as opened,
-        shown_progress(quiet) as progress,
+        shown_progress(output.quiet) as progress,
     ):
         added, skipped = import_lines(
             opened,

@@ -19,16 +19,9 @@ from slowwave.cli.arguments.option_rules import (
     refuse_missing,
     without_effect,
 )
-from slowwave.cli.arguments.options import (
-    ConfigOption,
-    EmbedderOption,
-    FileArgument,
-    JsonOption,
-    QuietOption,
-)
+from slowwave.cli.arguments.options import EmbedderOption, FileArgument, OutputOptions, per_call
 from slowwave.cli.arguments.settings import is_on_command_line, source_of
 from slowwave.cli.files.places import refuse_foreign
-from slowwave.cli.terminal.output import Output
 from slowwave.cli.views.wiki import WikiOption, refuse_unwritable_wiki
 from slowwave.consolidation.ingest.options import (
     DEFAULT_DAYS,
@@ -75,9 +68,8 @@ def ingest(
     ] = None,
     date: Annotated[
         str | None,
-        typer.Option(
+        per_call(
             metavar="DAY",
-            allow_from_autoenv=False,
             help="When messages without a time were said: a day or a time. Default: the time of "
             "their file.",
         ),
@@ -164,16 +156,12 @@ def ingest(
         ),
     ] = 30.0,
     waiting: Annotated[
-        bool,
-        typer.Option(
-            "--waiting", allow_from_autoenv=False, help="List the parts queued for a model."
-        ),
+        bool, per_call("--waiting", help="List the parts queued for a model.")
     ] = False,
     drop: Annotated[
         list[str] | None,
-        typer.Option(
+        per_call(
             metavar="PART",
-            allow_from_autoenv=False,
             help="Drop a queued part, by its id or the name of its conversation, or all. "
             "Repeatable.",
         ),
@@ -185,9 +173,7 @@ def ingest(
     embedder: EmbedderOption = DEFAULT_MODEL,
     asking: RecordableModelOptions,
     wiki: WikiOption = None,
-    config: ConfigOption = None,
-    json: JsonOption = False,
-    quiet: QuietOption = False,
+    output: OutputOptions,
 ) -> None:
     """Extract memories from conversations; no message is read twice.
 
@@ -201,7 +187,6 @@ def ingest(
     if not tenant.strip():
         raise typer.BadParameter("--tenant takes a name, not a blank.")
     refuse_unpublished(tenant)
-    output = Output(json, quiet)
     for note in (
         *without_effect(context, given_in(context), _NO_EFFECT_WITHOUT),
         *overruled(context, _OVERRULED_BY),

@@ -8,9 +8,9 @@ from typing import Annotated, Literal
 import typer
 
 from slowwave.cli.arguments.filter_options import FilterOptions
-from slowwave.cli.arguments.options import ConfigOption, FileArgument, JsonOption, QuietOption
+from slowwave.cli.arguments.options import FileArgument, OutputOptions
 from slowwave.cli.files.places import on_place
-from slowwave.cli.terminal.output import Output, clean
+from slowwave.cli.terminal.output import clean
 from slowwave.cli.terminal.wording import counted, day_of, shortened_for_stdout
 from slowwave.store.places import Place
 
@@ -31,9 +31,7 @@ def list_(
     limit: Annotated[
         int, typer.Option(metavar="N", min=0, max=10**9, help="Maximum memories. 0 for no limit.")
     ] = 50,
-    config: ConfigOption = None,
-    json: JsonOption = False,
-    quiet: QuietOption = False,
+    output: OutputOptions,
 ) -> None:
     """List memories, the latest first: id, day, layer and text."""
     from slowwave.store.file import open_reading
@@ -45,7 +43,6 @@ def list_(
             select_tenants(opened, wanted.tenants)
         state = None if status == "any" else status
         count, memories = list_memories(opened, wanted, state, contains, limit or -1)
-    output = Output(json, quiet)
     output.result(
         {
             "command": "list",

@@ -11,13 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from slowwave.cli.arguments.option_rules import refuse_missing
-from slowwave.cli.arguments.options import (
-    ConfigOption,
-    FileArgument,
-    HtmlOption,
-    JsonOption,
-    QuietOption,
-)
+from slowwave.cli.arguments.options import FileArgument, HtmlOption, OutputOptions, per_call
 from slowwave.cli.files.places import on_place
 from slowwave.cli.terminal.output import Output, clean
 from slowwave.cli.terminal.wording import counted, day_of
@@ -51,10 +45,7 @@ class ReportOptions:
 
     html: HtmlOption = None
     md: Annotated[
-        Path | None,
-        typer.Option(
-            "--md", metavar="PATH", allow_from_autoenv=False, help="Write Markdown. - for stdout."
-        ),
+        Path | None, per_call("--md", metavar="PATH", help="Write Markdown. - for stdout.")
     ] = None
 
     @property
@@ -73,30 +64,23 @@ def log(
     ] = None,
     *,
     diff: Annotated[
-        bool,
-        typer.Option(
-            "--diff",
-            allow_from_autoenv=False,
-            help="Show the texts that a run removed (-) and wrote (+).",
-        ),
+        bool, per_call("--diff", help="Show the texts that a run removed (-) and wrote (+).")
     ] = False,
     report: ReportOptions,
     stats: StatsOptions,
-    config: ConfigOption = None,
-    json: JsonOption = False,
-    quiet: QuietOption = False,
+    output: OutputOptions,
 ) -> None:
     """List the runs, or show one run with its proposals.
 
     --diff, --html and --md show the last run unless you specify one.
     """
     refuse_missing(context, (("tenant", ("stats", "prometheus")),))
-    output = Output(json, quiet)
     forms = {"--diff": diff, "--html or --md": bool(report.paths), "--stats": stats.wanted}
     if len(named := [name for name, chosen in forms.items() if chosen]) > 1:
         raise typer.BadParameter(f"Pass only one of {', '.join(named)}.")
     if stats.wanted:
-        stats.refuse_run(run)
+        if run is not None:
+            raise typer.BadParameter("--stats counts the whole file: omit the run.")
         show_stats(place, stats, output)
     elif diff:
         _show_diff(place, run, output)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from slowwave.cli.arguments.options import TenantsOption
+from slowwave.cli.arguments.options import TenantsOption, per_call
 from slowwave.cli.nights.metrics import Metrics
 from slowwave.cli.terminal.output import Output, clean
 from slowwave.cli.terminal.wording import counted
@@ -37,31 +37,20 @@ class StatsOptions:
 
     stats: Annotated[
         bool,
-        typer.Option(
+        per_call(
             "--stats",
-            allow_from_autoenv=False,
             help="Count memories and tokens by status and layer, and how each run changed them.",
         ),
     ] = False
     tenant: TenantsOption = None
     prometheus: Annotated[
-        bool,
-        typer.Option(
-            "--prometheus",
-            allow_from_autoenv=False,
-            help="Write the counts as Prometheus metrics.",
-        ),
+        bool, per_call("--prometheus", help="Write the counts as Prometheus metrics.")
     ] = False
 
     @property
     def wanted(self) -> bool:
         """Whether the file is counted, in any form."""
         return self.stats or self.prometheus
-
-    def refuse_run(self, run: str | None) -> None:
-        """Refuse a run: the counts are of the whole file. Raises `typer.BadParameter`."""
-        if run is not None:
-            raise typer.BadParameter("--stats counts the whole file: omit the run.")
 
 
 def show_stats(place: Place, options: StatsOptions, output: Output) -> None:

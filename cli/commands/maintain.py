@@ -17,22 +17,20 @@ from slowwave.cli.arguments.option_rules import ASKING, given_in, refuse_missing
 from slowwave.cli.arguments.options import (
     ALL_OPERATIONS,
     OUTPUT_PANEL,
-    ConfigOption,
     EmbedderOption,
     FilesArgument,
     IncludeProtectedOption,
-    JsonOption,
     OnlyOption,
-    QuietOption,
+    OutputOptions,
     TenantsOption,
     operations_of,
+    per_call,
 )
 from slowwave.cli.arguments.settings import source_of
 from slowwave.cli.files.places import on_place
 from slowwave.cli.nights.gates import Gates
 from slowwave.cli.nights.night import Night
 from slowwave.cli.nights.watch import Watch
-from slowwave.cli.terminal.output import Output
 from slowwave.cli.views.report_file import is_page, refuse_unwritable, refuse_unwritable_metrics
 from slowwave.cli.views.wiki import refuse_unwritable_wiki
 from slowwave.consolidation.options import CycleOptions, Review
@@ -90,9 +88,8 @@ def maintain(
     ] = "never",
     plan_out: Annotated[
         Path | None,
-        typer.Option(
+        per_call(
             metavar="PATH",
-            allow_from_autoenv=False,
             rich_help_panel=_PROPOSALS,
             help="With --dry-run: write the plan to a new file, to edit and apply with "
             "'slowwave review apply'.",
@@ -125,9 +122,7 @@ def maintain(
     ] = False,
     old_phases: OldPhases,
     settings: NightSettings,
-    config: ConfigOption = None,
-    json: JsonOption = False,
-    quiet: QuietOption = False,
+    output: OutputOptions,
 ) -> None:
     """Consolidate memory files: merge duplicates, join related memories, replace old values.
 
@@ -141,7 +136,6 @@ def maintain(
     # A config file for dry runs may set options that need one together with --no-dry-run.
     refuse_missing(context, _NEEDS)
     _refuse_unwritable(settings, plan_out, files, dry_run)
-    output = Output(json, quiet)
     for note in without_effect(context, given, _NO_EFFECT_WITHOUT):
         output.note(note)
 

@@ -9,13 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from slowwave.cli.arguments.model_options import ModelOptions
-from slowwave.cli.arguments.options import (
-    ConfigOption,
-    EmbedderOption,
-    FileArgument,
-    JsonOption,
-    QuietOption,
-)
+from slowwave.cli.arguments.options import EmbedderOption, FileArgument, OutputOptions, per_call
 from slowwave.cli.arguments.settings import is_on_command_line
 from slowwave.cli.files.places import refuse_foreign
 from slowwave.cli.terminal.output import Output, clean
@@ -40,45 +34,39 @@ def mcp(
     *,
     allow_writes: Annotated[
         bool,
-        typer.Option(
+        per_call(
             "--allow-writes",
-            allow_from_autoenv=False,
             help="Let the agent add, consolidate, rate and undo. Creates FILE if needed.",
         ),
     ] = False,
     http: Annotated[
         int | None,
-        typer.Option(
+        per_call(
             metavar="PORT",
             min=0,
             max=65_535,
-            allow_from_autoenv=False,
             help="Serve streamable HTTP instead of stdin and stdout. 0 chooses a free port.",
         ),
     ] = None,
     host: Annotated[
         str,
-        typer.Option(
+        per_call(
             metavar="ADDRESS",
-            allow_from_autoenv=False,
             help="With --http: the address to bind to. Any but loopback requires --token.",
         ),
     ] = "127.0.0.1",
     token: Annotated[
         str | None,
-        typer.Option(
+        per_call(
             metavar="SECRET",
             envvar=_TOKEN,
-            allow_from_autoenv=False,
             help="With --http: the token that requests must carry. Prefer the environment: other "
             "users can see a command line.",
         ),
     ] = None,
     embedder: EmbedderOption = DEFAULT_MODEL,
     asking: ModelOptions,
-    config: ConfigOption = None,
-    json: JsonOption = False,
-    quiet: QuietOption = False,
+    output: OutputOptions,
 ) -> None:
     """Serve the memory file to an agent over the Model Context Protocol, on stdin and stdout.
 
@@ -103,7 +91,7 @@ def mcp(
         raise typer.BadParameter(_MISSING) from None
     with _opened(file, tenant, embedder, allow_writes) as memory:
         server = make_server(memory, file, allow_writes, asking.writer)
-        _serve(server, http, host, token, Output(json, quiet))
+        _serve(server, http, host, token, output)
 
 
 def _refuse_open_door(http: int | None, host: str, token: str | None) -> None:

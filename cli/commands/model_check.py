@@ -12,9 +12,9 @@ from slowwave.cli.arguments.model_options import (
     openers_of,
     refuse_unready_models,
 )
-from slowwave.cli.arguments.options import ConfigOption, JsonOption, QuietOption
+from slowwave.cli.arguments.options import OutputOptions
 from slowwave.cli.terminal.exits import Code
-from slowwave.cli.terminal.output import Output, clean
+from slowwave.cli.terminal.output import clean
 from slowwave.cli.views.costs import usd_of
 
 if TYPE_CHECKING:
@@ -30,9 +30,8 @@ def model_check(
         str | None,
         typer.Option(metavar="NAME|none", help="The model that checks. Default: the same model."),
     ] = None,
-    config: ConfigOption = None,
-    json: JsonOption = False,
-    quiet: QuietOption = False,
+    *,
+    output: OutputOptions,
 ) -> None:
     """Check that the model can be asked: its key, its name, and the form of its answers.
 
@@ -46,7 +45,6 @@ def model_check(
 
     writer, reader = openers_of(model, api_base, checker)
     answers, price = ask_samples(writer, reader)
-    output = Output(json, quiet)
     failed = next((each for each in answers if each.why is not None), None)
     output.result(
         {

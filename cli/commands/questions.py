@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from slowwave.cli.arguments.options import ConfigOption, FileArgument, JsonOption, QuietOption
+from slowwave.cli.arguments.options import FileArgument, OutputOptions
 from slowwave.cli.files.places import on_place
 from slowwave.cli.nights.rounds import AskedOptions, Rounds, print_line
-from slowwave.cli.terminal.output import Output
 from slowwave.cli.views.questions import left_as_text, open_question_as_json, open_questions_as_json
 from slowwave.store.places import Place
 
@@ -16,19 +15,16 @@ def questions(
     place: Place,
     *,
     asked: AskedOptions,
-    config: ConfigOption = None,
-    json: JsonOption = False,
-    quiet: QuietOption = False,
+    output: OutputOptions,
 ) -> None:
     """Print what a night would ask now, a JSON line per question. Only reads.
 
     An agent answers them with 'slowwave answer'. messages are what a model would be sent, schema is
     the form of the answer. A checking question has a note: answer it in a context of its own.
     """
-    output = Output(json, quiet)
     found = Rounds(place, asked, output).questions()
     output.result({"command": "questions", "file": str(file), **open_questions_as_json(found)})
-    if json:
+    if output.json:
         return
     for question in found.questions:
         print_line(open_question_as_json(question))

@@ -14,12 +14,11 @@ from slowwave.cli.arguments.filter_options import FilterOptions
 from slowwave.cli.arguments.moments import end_of
 from slowwave.cli.arguments.options import (
     NO_LIMIT,
-    ConfigOption,
     EmbedderOption,
     FileArgument,
-    JsonOption,
     LimitOption,
-    QuietOption,
+    OutputOptions,
+    per_call,
 )
 from slowwave.cli.arguments.settings import is_on_command_line
 from slowwave.cli.files.places import on_place
@@ -59,20 +58,10 @@ def recall(
     ] = False,
     as_of: Annotated[
         str | None,
-        typer.Option(
-            "--as-of",
-            metavar="DAY",
-            allow_from_autoenv=False,
-            help="Search the memories as they were on that day.",
-        ),
+        per_call("--as-of", metavar="DAY", help="Search the memories as they were on that day."),
     ] = None,
     archived: Annotated[
-        bool,
-        typer.Option(
-            "--archived",
-            allow_from_autoenv=False,
-            help="Search archived and expired memories instead.",
-        ),
+        bool, per_call("--archived", help="Search archived and expired memories instead.")
     ] = False,
     recency: Annotated[
         float | None,
@@ -117,9 +106,7 @@ def recall(
         typer.Option("--block-format", help="With --block: its format."),
     ] = "text",
     embedder: EmbedderOption = DEFAULT_MODEL,
-    config: ConfigOption = None,
-    json: JsonOption = False,
-    quiet: QuietOption = False,
+    output: OutputOptions,
 ) -> None:
     """Find the memories that answer a question, best first, with the reason for each.
 
@@ -131,7 +118,6 @@ def recall(
 
     if not query.strip():
         raise typer.BadParameter("The question is blank.")
-    output = Output(json, quiet)
     wanted, moment = only.chosen(), end_of(as_of, "--as-of")
     for option in _OF_A_BLOCK:
         if not block and is_on_command_line(context, option):
@@ -142,7 +128,7 @@ def recall(
         query, limit or NO_LIMIT, wanted, moment, recency, diverse, min_relevance
     )
     model = SentenceEmbedder(embedder)
-    with place.reading() as path, shown_progress(quiet) as progress:
+    with place.reading() as path, shown_progress(output.quiet) as progress:
         index, status = _indexed(path, wanted.tenants, model, progress, shared, archived)
         wish = replace(search_query, filter=replace(wanted, tenants=()))
         if block:

@@ -14,14 +14,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from slowwave.cli.arguments.configured import VerbGroup, group_of
 from slowwave.cli.arguments.extension_options import worker_of
-from slowwave.cli.arguments.options import (
-    ConfigOption,
-    EmbedderOption,
-    FileArgument,
-    JsonOption,
-    QuietOption,
-)
+from slowwave.cli.arguments.options import EmbedderOption, FileArgument, OutputOptions, per_call
 from slowwave.cli.files.places import on_place
 from slowwave.cli.reviewing.chosen_proposals import Choice, carry_out_chosen, chosen_of
 from slowwave.cli.reviewing.chosen_proposals import decline as decline_chosen
@@ -45,18 +40,15 @@ from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbed
 from slowwave.store.errors import StoreError
 from slowwave.store.places import Place
 
+from .apply import apply
+
 if TYPE_CHECKING:
     from rich.text import Text
 
     from slowwave.consolidation.running.review_queue import WaitingProposal
 
-OperationOption = Annotated[
-    Operation | None,
-    typer.Option(allow_from_autoenv=False, help="Only proposals of this operation."),
-]
-EverythingOption = Annotated[
-    bool, typer.Option("--all", allow_from_autoenv=False, help="All pending proposals.")
-]
+OperationOption = Annotated[Operation | None, per_call(help="Only proposals of this operation.")]
+EverythingOption = Annotated[bool, per_call("--all", help="All pending proposals.")]
 WhichArgument = Annotated[
     list[str] | None,
     typer.Argument(metavar="PROPOSAL", help="Their ids, or unique prefixes."),
@@ -91,25 +83,20 @@ def list_waiting(
     chosen: Chosen,
     tui: Annotated[
         bool,
-        typer.Option(
-            "--tui",
-            allow_from_autoenv=False,
-            help="Decide on a screen, with keys or the mouse. Requires the extra 'tui'.",
+        per_call(
+            "--tui", help="Decide on a screen, with keys or the mouse. Requires the extra 'tui'."
         ),
     ] = False,
     embedder: EmbedderOption = DEFAULT_MODEL,
     wiki: WikiOption = None,
-    config: ConfigOption = None,
-    json: JsonOption = False,
-    quiet: QuietOption = False,
+    output: OutputOptions,
 ) -> None:
     """List the pending proposals. Same as 'slowwave review FILE'."""
     choice = chosen.among(which, needed=False)
-    output = Output(json, quiet)
     if not tui:
         _show(place, choice, "list", output)
         return
-    if json or quiet:
+    if output.json or output.quiet:
         raise typer.BadParameter("--tui cannot be combined with --json or --quiet.")
     _refuse_changes(place, wiki)
     show_screen = worker_of("tui")
@@ -124,12 +111,10 @@ def show(
     which: WhichArgument = None,
     *,
     chosen: Chosen,
-    config: ConfigOption = None,
-    json: JsonOption = False,
-    quiet: QuietOption = False,
+    output: OutputOptions,
 ) -> None:
     """Show proposals with their sources and checks."""
-    _show(place, chosen.among(which, needed=False), "show", Output(json, quiet))
+    _show(place, chosen.among(which, needed=False), "show", output)
 
 
 @on_place
@@ -141,14 +126,12 @@ def approve(
     chosen: Chosen,
     embedder: EmbedderOption = DEFAULT_MODEL,
     wiki: WikiOption = None,
-    config: ConfigOption = None,
-    json: JsonOption = False,
-    quiet: QuietOption = False,
+    output: OutputOptions,
 ) -> None:
     """Apply proposals exactly as they are shown. To undo one: slowwave undo FILE PROPOSAL."""
     choice = chosen.among(which, needed=True)
     _refuse_changes(place, wiki)
-    _carry_out(place, choice, None, embedder, wiki, Output(json, quiet))
+    _carry_out(place, choice, None, embedder, wiki, output)
 
 
 @on_place
@@ -159,22 +142,14 @@ def decline(
     *,
     chosen: Chosen,
     reason: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TEXT",
-            allow_from_autoenv=False,
-            help="The reason, which 'slowwave log' shows.",
-        ),
+        str | None, per_call(metavar="TEXT", help="The reason, which 'slowwave log' shows.")
     ] = None,
     wiki: WikiOption = None,
-    config: ConfigOption = None,
-    json: JsonOption = False,
-    quiet: QuietOption = False,
+    output: OutputOptions,
 ) -> None:
     """Decline proposals: no later run proposes them again."""
     choice = chosen.among(which, needed=True)
     _refuse_changes(place, wiki)
-    output = Output(json, quiet)
     declined = decline_chosen(place, choice, reason)
     pages = write_after_change(wiki, place)
     output.result(
@@ -205,22 +180,16 @@ def edit(
     ],
     text: Annotated[
         str | None,
-        typer.Option(
-            metavar="TEXT",
-            allow_from_autoenv=False,
-            help="The new text. Without it, opens $EDITOR at a terminal.",
-        ),
+        per_call(metavar="TEXT", help="The new text. Without it, opens $EDITOR at a terminal."),
     ] = None,
     embedder: EmbedderOption = DEFAULT_MODEL,
     wiki: WikiOption = None,
-    config: ConfigOption = None,
-    json: JsonOption = False,
-    quiet: QuietOption = False,
+    *,
+    output: OutputOptions,
 ) -> None:
     """Apply a proposal in your own words, which are checked like any draft."""
     choice = Choice((which,))
     _refuse_changes(place, wiki)
-    output = Output(json, quiet)
     words = text if text is not None else _words_of_an_editor(place, choice, output)
     _carry_out(place, choice, words, embedder, wiki, output)
 
@@ -339,3 +308,18 @@ def _edited(text: str) -> str | None:
                 f"The editor '{editor}' failed: {error}.", "Specify the text with --text."
             ) from error
     return None if saved == text.strip() else saved
+
+
+app = group_of(
+    "review",
+    "Decide about pending proposals.",
+    {
+        "list": list_waiting,
+        "show": show,
+        "approve": approve,
+        "decline": decline,
+        "edit": edit,
+        "apply": apply,
+    },
+    VerbGroup,
+)

@@ -6,16 +6,8 @@ import shlex
 from datetime import UTC, datetime
 from typing import Annotated
 
-import typer
-
-from slowwave.cli.arguments.options import (
-    ConfigOption,
-    FileArgument,
-    JsonOption,
-    QuietOption,
-    TenantsOption,
-)
-from slowwave.cli.terminal.output import Output, clean
+from slowwave.cli.arguments.options import FileArgument, OutputOptions, TenantsOption, per_call
+from slowwave.cli.terminal.output import clean
 from slowwave.cli.terminal.wording import counted
 from slowwave.cli.views.rules import RulesFormat, rules_as_json, rules_as_text
 from slowwave.store.places import place_of
@@ -25,13 +17,11 @@ def rules(
     file: FileArgument,
     # Not the format of FILE, as in other commands: that is recognised.
     form: Annotated[
-        RulesFormat,
-        typer.Option("--format", allow_from_autoenv=False, help="What the lines are for."),
+        RulesFormat, per_call("--format", help="What the lines are for.")
     ] = "agents-md",
     tenant: TenantsOption = None,
-    config: ConfigOption = None,
-    json: JsonOption = False,
-    quiet: QuietOption = False,
+    *,
+    output: OutputOptions,
 ) -> None:
     """Print the rules and patterns that recur as lines for AGENTS.md, CLAUDE.md or a skill.
 
@@ -41,7 +31,6 @@ def rules(
     from slowwave.consolidation.running.core_rules import read_core_rules
     from slowwave.store.records import timestamp
 
-    output = Output(json, quiet)
     with place_of(file, None, None).reading() as memory_file:
         now = timestamp(datetime.now(UTC))
         found, suspicious = read_core_rules(memory_file, tuple(tenant or ()), now)

@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from slowwave.cli.arguments.options import (
-    ConfigOption,
     FileArgument,
     HtmlOption,
-    JsonOption,
     MemoryArgument,
-    QuietOption,
+    OutputOptions,
+    per_call,
     setting,
 )
 from slowwave.cli.files.places import on_place
@@ -55,12 +54,7 @@ class LineageOptions:
     """Whether lineage is shown, and in which form."""
 
     lineage: Annotated[
-        bool,
-        typer.Option(
-            "--lineage",
-            allow_from_autoenv=False,
-            help="Show its ancestors and descendants, to any depth.",
-        ),
+        bool, per_call("--lineage", help="Show its ancestors and descendants, to any depth.")
     ] = False
     html: HtmlOption = None
     tree: Annotated[
@@ -87,14 +81,11 @@ def show(
     memory: MemoryArgument,
     *,
     lineage: LineageOptions,
-    config: ConfigOption = None,
-    json: JsonOption = False,
-    quiet: QuietOption = False,
+    output: OutputOptions,
 ) -> None:
     """Show one memory with all its fields, or its lineage."""
-    output = Output(json, quiet)
     if lineage.wanted:
-        lineage.refuse_two_forms(json)
+        lineage.refuse_two_forms(output.json)
         _show_lineage(place, memory, lineage, output)
         return
     from slowwave.store.entities import read_memory_entities

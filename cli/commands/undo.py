@@ -12,13 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from slowwave.cli.arguments.options import (
-    ConfigOption,
-    FileArgument,
-    JsonOption,
-    QuietOption,
-    RehearseOption,
-)
+from slowwave.cli.arguments.options import FileArgument, OutputOptions, RehearseOption, per_call
 from slowwave.cli.files.places import on_place
 from slowwave.cli.terminal.exits import Code
 from slowwave.cli.terminal.output import Output, clean, sees_questions
@@ -70,24 +64,18 @@ def undo(
             "that changed anything.",
         ),
     ] = None,
-    last: Annotated[
-        bool, typer.Option("--last", allow_from_autoenv=False, help="Undo the last run.")
-    ] = False,
+    last: Annotated[bool, per_call("--last", help="Undo the last run.")] = False,
     since_run: Annotated[
         str | None,
-        typer.Option(
-            "--since",
-            metavar="RUN",
-            allow_from_autoenv=False,
-            help="Undo this run and all later ones, the latest first.",
+        per_call(
+            "--since", metavar="RUN", help="Undo this run and all later ones, the latest first."
         ),
     ] = None,
     rehearse: RehearseOption = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
     wiki: WikiOption = None,
-    config: ConfigOption = None,
-    json: JsonOption = False,
-    quiet: QuietOption = False,
+    *,
+    output: OutputOptions,
 ) -> None:
     """Undo a run or a proposal, or make an inactive memory active again.
 
@@ -106,7 +94,6 @@ def undo(
     else:
         place.refuse_changes()
         refuse_unwritable_wiki(wiki, file)
-    output = Output(json, quiet)
 
     if not (rehearse or yes) and sees_questions(output):
         # Before the lock is taken: a question may stay open for long. Memories need no question.

@@ -45,15 +45,15 @@ def _options(hidden: bool) -> dict[str, Any]:
 def on_place(command: Callable[..., None]) -> Callable[..., None]:
     """Pass a command that takes `file` its `place`, and one that takes `files` their `places`.
 
-    Adds --format, --table and --state before --config; only the help of `maintain`, which takes
+    Adds --format, --table and --state before `output`; only the help of `maintain`, which takes
     `files`, shows them.
     """
     signature = inspect.signature(command, eval_str=True)
     parameters: list[inspect.Parameter] = []
     for parameter in signature.parameters.values():
-        if parameter.name == "config":
+        if parameter.name == "output":
             for name, option in _options(hidden="files" not in signature.parameters).items():
-                parameters.append(parameter.replace(name=name, annotation=option))
+                parameters.append(parameter.replace(name=name, annotation=option, default=None))
         if parameter.name not in ("place", "places"):
             parameters.append(parameter)
 

@@ -25,7 +25,6 @@ from slowwave.store.errors import StoreError
 
 from .consolidation_tools import ConsolidationTools, ProposalId
 from .conversation_tools import ConversationTools
-from .correction_tools import CorrectionTools
 from .hints import sentences
 from .stdio import checked_stdio
 from .tools import Tools
@@ -65,7 +64,6 @@ def make_server(
     )
     tools = Tools(memory)
     nights = ConsolidationTools(memory, file, writer_of)
-    corrections = CorrectionTools(memory)
     talks = ConversationTools(memory, writer_of)
     offered: dict[Callable[..., dict[str, Any]], ToolAnnotations] = {
         tools.recall: _READS,
@@ -85,9 +83,9 @@ def make_server(
             nights.consolidation_questions: _READS,
             nights.consolidation_answer: _writes(),
             nights.consolidate_decline: _writes(is_destructive=False),
-            corrections.correct: _writes(is_idempotent=False),
-            corrections.pin: _writes(is_destructive=False, is_idempotent=False),
-            corrections.retract: _writes(is_idempotent=False),
+            tools.correct: _writes(is_idempotent=False),
+            tools.pin: _writes(is_destructive=False, is_idempotent=False),
+            tools.retract: _writes(is_idempotent=False),
             tools.feedback: _writes(is_idempotent=False),
             tools.undo: _writes(),
         }

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from slowwave.cli.files.writable import refuse_unwritable_folder
 from slowwave.cli.terminal.output import writing_to_stdout
 from slowwave.store.errors import StoreError
 from slowwave.store.opening import is_database
@@ -47,6 +46,17 @@ def report_of(night: NightView, path: Path) -> str:
     from .page import as_page
 
     return as_page(night) if is_page(path) else as_markdown(night)
+
+
+def refuse_unwritable_folder(folder: Path, place: str) -> None:
+    """Refuse a folder in which no file can be created. Raises `StoreError`.
+
+    place: what could not be written, as the message names it: "report.html", "into wiki".
+    """
+    if not folder.is_dir():
+        raise StoreError(f"Cannot write {place}: there is no folder {folder}.", "Create it first.")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise StoreError(f"Cannot write {place}: {folder} is read-only.")
 
 
 def refuse_unwritable(path: Path) -> None:

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol
 import typer
 
 from slowwave.cli.arguments.extension_options import worker_of
-from slowwave.cli.files.writable import refuse_unwritable_folder
 from slowwave.cli.terminal.exits import Code
 from slowwave.cli.terminal.output import clean
 from slowwave.cli.terminal.signals import signals_of_this_command
 from slowwave.cli.terminal.wording import counted
 from slowwave.store.errors import StoreError
+
+from .report_file import refuse_unwritable_folder
 
 if TYPE_CHECKING:
     from slowwave.cli.terminal.output import Output

@@ -6,6 +6,8 @@ import re
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from slowwave.consolidation.runtime.stop_words import stop_words
+
 _WORD = re.compile(r"[^\W\d_]\w*(?:['’-]\w+)*|\d[\w.,:-]*\w|\d|[.!?;:](?=[\s\"')\]”]|$)|\n")
 # As a name, not an article; all other forms are in lower case.
 LETTER_A = "A"
@@ -99,9 +101,7 @@ def _stemmer() -> Any:
 @lru_cache(maxsize=65_536)
 def is_content(word: str) -> bool:
     """Whether a word, in lower case, is a content word."""
-    from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
-
     # "User" says little, but its place is compared all the same.
     is_little = word == "user" or word.endswith("n't")
-    is_little = is_little or word.partition("'")[0] in ENGLISH_STOP_WORDS
+    is_little = is_little or word.partition("'")[0] in stop_words()
     return not is_little and any(map(str.isalpha, word))

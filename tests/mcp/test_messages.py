@@ -12,6 +12,7 @@ import httpx2
 import pytest
 from mcp import Client
 from mcp_client import PATIENCE_S, SLOWWAVE, ask, in_this_process, serving
+from nights import TWINS, fill, told
 
 from slowwave.cli.mcp.stdio import find_errors
 
@@ -56,7 +57,11 @@ def test_a_line_that_is_not_a_message_has_an_error_of_each_id_in_it(
     assert answer_of(line) == answers
 
 
-def test_a_server_answers_unusable_lines_and_goes_on(memory_file: Path) -> None:
+def test_a_server_answers_unusable_lines_and_goes_on_with_the_protocol_alone(
+    memory_file: Path,
+) -> None:
+    fill(memory_file, told(TWINS, "twin"))
+    call = {"id": 5, "method": "tools/call"}
     about = {
         "protocolVersion": "2025-06-18",
         "capabilities": {},
@@ -72,9 +77,10 @@ def test_a_server_answers_unusable_lines_and_goes_on(memory_file: Path) -> None:
         b"\xff\xfe",
         json.dumps(PING | {"id": 3, "method": "unknown"}).encode(),
         json.dumps(PING | {"id": 4}).encode(),
+        json.dumps(PING | call | {"params": {"name": "consolidate_run", "arguments": {}}}).encode(),
     ]
     with subprocess.Popen(
-        [sys.executable, *SLOWWAVE, "mcp", str(memory_file)],
+        [sys.executable, *SLOWWAVE, "mcp", str(memory_file), "--allow-writes"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -95,6 +101,7 @@ def test_a_server_answers_unusable_lines_and_goes_on(memory_file: Path) -> None:
         (None, NOT_JSON),
         (3, -32601),
         (4, None),
+        (5, None),
     ]
     assert (rest, errors, process.returncode) == (b"", b"", 0)
 

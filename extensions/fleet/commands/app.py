@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from slowwave.cli.app import group_of
+from slowwave.cli.arguments.configured import group_of
 
 from .maintain import fleet_maintain
 from .report import fleet_report

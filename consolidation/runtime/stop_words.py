@@ -1,0 +1,18 @@
+"""English stop words, without importing the library that lists them."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from runpy import run_path
+from typing import Any
+
+
+@cache
+def stop_words() -> frozenset[str]:
+    """Return scikit-learn's list from its file: importing scikit-learn takes over a second."""
+    package: Any = find_spec("sklearn")
+    path = Path(package.origin).with_name("feature_extraction") / "_stop_words.py"
+    words: frozenset[str] = run_path(str(path))["ENGLISH_STOP_WORDS"]
+    return words
