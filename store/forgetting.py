@@ -19,6 +19,7 @@ from .errors import StoreError
 from .extension_points import extension_tables
 from .file import MemoryFile
 from .forgettable import KNOWN, UNFINISHED, Forgettable, KnownText
+from .journal import Journal
 from .journal_form import FORGOTTEN
 from .records import content_hash, json_text, new_id
 from .rows import json_field
@@ -258,8 +259,4 @@ def _leave_tombstones(
         "VALUES (?1, ?2, ?2, ?3, ?4, 'done', ?5)",
         [run_id, now, version("slowwave"), json_text(options), json_text(report)],
     )
-    file.db.conn.executemany(
-        "INSERT INTO journal (run_id, sequence, proposal, table_name, row_key, before, after) "
-        "VALUES (?, ?, ?, 'memories', ?, '{}', '{}')",
-        [(run_id, at, FORGOTTEN, json_text({"id": key})) for at, key in enumerate(ids, start=1)],
-    )
+    Journal(file, run_id, FORGOTTEN).record("memories", [({"id": key}, {}, {}) for key in ids])

@@ -14,7 +14,7 @@ from typing import Any
 
 from .errors import NotFound, StoreError
 from .file import MemoryFile
-from .journal import drop_unused_entities
+from .journal import Journal, drop_unused_entities
 from .journal_form import FORGOTTEN, PURGED
 from .memories import match_prefix
 from .records import in_utc, json_text, timestamp
@@ -26,6 +26,8 @@ KEPT_DAYS = 30
 PORTION = 200
 # The key in the options of a run that is a purge.
 OPTION = "purge"
+# The columns of a purged memory that the journal keeps.
+_IMAGE = ("content_hash", "superseded_at", "superseded_by")
 
 # The lineage of the successor has the text. The lineage of a rule is not enough, because undoing
 # the rule deletes its edges.
@@ -130,11 +132,13 @@ def purge(file: MemoryFile, run_id: str, ids: Sequence[str], needs: Blockers) ->
     """
     with file.transaction():
         chosen = "AND id IN (SELECT value FROM json_each(?)) ORDER BY id"
-        rows = list(file.rows(f"{_SUPERSEDED} {chosen}", [json_text(ids)]))
-        reasons = _reasons(file, rows, needs)
+        rows = {row["id"]: row for row in file.rows(f"{_SUPERSEDED} {chosen}", [json_text(ids)])}
+        reasons = _reasons(file, list(rows.values()), needs)
         gone = [key for key, reason in reasons.items() if reason is None]
         mentioned, texts = _mentioned(file, gone), _texts(file, gone)
-        _journal(file, run_id, [row for row in rows if row["id"] in gone])
+        for key in gone:
+            image = {name: rows[key][name] for name in _IMAGE}
+            Journal(file, run_id, PURGED).record("memories", [({"id": key}, image, {})])
         keep_witnesses(file, gone, run_id)
         file.db.conn.executemany("DELETE FROM memories WHERE id = ?", [(key,) for key in gone])
         _refuse_loss(file, texts)
@@ -222,19 +226,6 @@ def _mentioned(file: MemoryFile, ids: Sequence[str]) -> list[int]:
         [json_text(ids)],
     )
     return [row[0] for row in rows]
-
-
-def _journal(file: MemoryFile, run_id: str, purged: Sequence[dict[str, Any]]) -> None:
-    image = ("content_hash", "superseded_at", "superseded_by")
-    file.db.conn.executemany(
-        "INSERT INTO journal (run_id, sequence, proposal, table_name, row_key, before, after) "
-        "SELECT ?1, coalesce(max(sequence), 0) + 1, ?2, 'memories', ?3, ?4, '{}' "
-        "FROM journal WHERE run_id = ?1",
-        [
-            (run_id, PURGED, json_text({"id": row["id"]}), json_text({n: row[n] for n in image}))
-            for row in purged
-        ],
-    )
 
 
 def _texts(file: MemoryFile, ids: Sequence[str]) -> dict[str, bytes]:

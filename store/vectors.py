@@ -8,7 +8,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from .file import MemoryFile
-from .journal import keep_images
+from .journal import Journal
 from .witnesses import keep_vectors_of_witnesses, vectors_of_witnesses
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def keep_vectors(
     vectors = list(vectors)
     if run_id is not None:
         keys = [{"memory_id": memory_id, "model": model} for memory_id, _, _ in vectors]
-        keep_images(file, run_id, "embeddings", keys)
+        Journal(file, run_id, "").keep_images("embeddings", keys)
     file.db.conn.executemany(
         _UPSERT,
         (

@@ -27,6 +27,7 @@ from slowwave.store.entities import (
 )
 from slowwave.store.errors import Ambiguous, NotFound, StoreError
 from slowwave.store.file import open_reading, open_writing
+from slowwave.store.journal import Journal
 from slowwave.store.memories import (
     Counts,
     count_memories,
@@ -297,7 +298,7 @@ def test_a_survivor_takes_over_the_names_that_it_did_not_have(memory_file: Path)
     execute(memory_file, "INSERT INTO runs VALUES ('run-1', '', NULL, '', '{}', '', 'done', NULL)")
     with changing(memory_file) as file:
         keep_entities(file, "default", [("m-1", ["Ada"])], None)
-        add_entities(file, "run-1", "p", read_memory(file, "m-1"), ["Bo", "Ada", "Bo"])
+        add_entities(Journal(file, "run-1", "p"), read_memory(file, "m-1"), ["Bo", "Ada", "Bo"])
         assert read_memory_entities(file, "m-1") == [("Ada", True), ("Bo", False)]
     assert len(rows(memory_file, "SELECT * FROM journal")) == 1
 
