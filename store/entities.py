@@ -8,7 +8,7 @@ from .file import MemoryFile
 from .journal import Journal
 from .records import Memory, json_text
 from .rows import delete_rows
-from .witnesses import names_of_witnesses, scans_of_witnesses
+from .witnesses import names_of_witnesses
 
 
 def keep_entities(
@@ -52,6 +52,15 @@ def add_entities(journal: Journal, memory: Memory, names: Iterable[str]) -> None
     journal.insert("memory_entities", *(row | {"entity_id": entity} for (entity,) in found))
 
 
+def mentioned_names(file: MemoryFile, memory_ids: Sequence[str]) -> list[int]:
+    """Return the ids of the names that memories mention."""
+    return file.column(
+        "SELECT DISTINCT entity_id FROM memory_entities "
+        "WHERE memory_id IN (SELECT value FROM json_each(?))",
+        [json_text(memory_ids)],
+    )
+
+
 def keep_scans(file: MemoryFile, scans: Iterable[tuple[str, str]], run_id: str) -> None:
     """Record (memory id, content hash) of texts that were searched for names.
 
@@ -83,12 +92,14 @@ def delete_found_names(file: MemoryFile, memory_ids: Iterable[str], run_id: str)
 
 def read_scans(file: MemoryFile, tenant: str) -> dict[str, str]:
     """Return the hashes of the texts searched for names, by memory id, including purged ones."""
-    rows = file.db.conn.execute(
+    rows = file.tuples(
         "SELECT memory_id, s.content_hash FROM entity_scans s "
-        "JOIN memories m ON m.id = s.memory_id WHERE tenant = ?",
+        "JOIN memories m ON m.id = s.memory_id WHERE tenant = ?1 "
+        # The texts of all purged memories were searched.
+        "UNION ALL SELECT id, content_hash FROM witnesses WHERE tenant = ?1",
         [tenant],
     )
-    return {**dict(rows), **scans_of_witnesses(file, tenant)}
+    return dict(rows)
 
 
 def read_entities(file: MemoryFile, tenant: str) -> dict[str, list[str]]:

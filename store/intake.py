@@ -76,11 +76,10 @@ class Backlog:
 
 def read_chains(file: MemoryFile, tenant: str, chains: Sequence[str]) -> frozenset[str]:
     """Return the hashes of those messages that were already read."""
-    rows = file.db.conn.execute(
-        f"SELECT chain FROM {_READ} WHERE tenant = ? AND chain IN (SELECT value FROM json_each(?))",
-        [tenant, json_text(list(chains))],
+    sql = (
+        f"SELECT chain FROM {_READ} WHERE tenant = ? AND chain IN (SELECT value FROM json_each(?))"
     )
-    return frozenset(chain for (chain,) in rows)
+    return frozenset(file.column(sql, [tenant, json_text(list(chains))]))
 
 
 def mark_as_read(file: MemoryFile, run_id: str, tenant: str, chains: Iterable[str]) -> None:

@@ -79,12 +79,12 @@ class Journal:
 
 def journaled_memories(file: MemoryFile, run_id: str) -> frozenset[str]:
     """Return the ids of the memories that a run changed or deleted."""
-    rows = file.db.conn.execute(
+    ids = file.column(
         f"SELECT {json_field('row_key', 'id')} FROM journal "
         "WHERE run_id = ? AND table_name = 'memories'",
         [run_id],
     )
-    return frozenset(row[0] for row in rows)
+    return frozenset(ids)
 
 
 def changed_tenants(file: MemoryFile, run_id: str) -> set[str | None]:
@@ -92,7 +92,7 @@ def changed_tenants(file: MemoryFile, run_id: str) -> set[str | None]:
 
     None is the tenant of a memory that was deleted since.
     """
-    rows = file.db.conn.execute(
+    tenants = file.column(
         f"SELECT tenant FROM journal LEFT JOIN memories ON id = {json_field('row_key', 'id')} "
         "WHERE run_id = ?1 AND table_name = 'memories' "
         "UNION SELECT tenant FROM journal "
@@ -101,7 +101,7 @@ def changed_tenants(file: MemoryFile, run_id: str) -> set[str | None]:
         "UNION SELECT tenant FROM read_messages WHERE run_id = ?1",
         [run_id],
     )
-    return {row[0] for row in rows}
+    return set(tenants)
 
 
 def drop_unused_entities(file: MemoryFile, entities: Sequence[int]) -> None:
