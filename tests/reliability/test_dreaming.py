@@ -10,10 +10,11 @@ from shutil import copyfile
 
 from agents_files import killed
 from answerers import Answerer, answers_to, honestly, result_of
+from builders import whole
 from cli_calls import Cli
 from model_nights import facts
 from nights import fill, rows, told
-from reliability.processes import SLOWWAVE, is_whole, start
+from reliability.processes import SLOWWAVE, start
 
 Rounds = Callable[[int, int], int]
 TWINS = ["Parking permits are handed out at the front desk."] * 2
@@ -55,7 +56,7 @@ def test_a_round_that_is_killed_at_any_step_is_completed_by_the_next(
             each.unlink()
         copyfile(memory_file, copy)
         assert killed(step, ["answer", str(copy), str(answers)]).returncode == 9
-        assert is_whole(copy)
+        assert whole(copy)
         kept = rows(copy, "SELECT key FROM answers")
         assert cli("answer", copy, answers).code == 0
         assert len(rows(copy, "SELECT key FROM answers")) == 4 >= len(kept)
@@ -110,7 +111,7 @@ def test_two_processes_that_answer_at_once_do_not_mix_and_one_night_runs(
             assert process.returncode in (0, 3, 11), err
             assert process.returncode == 11 or not json.loads(out)["faults"]
     assert len(rows(memory_file, "SELECT id FROM runs")) == 1
-    assert is_whole(memory_file)
+    assert whole(memory_file)
     active = rows(
         memory_file,
         "SELECT count(*) AS n FROM memories WHERE status = 'active' GROUP BY tenant",

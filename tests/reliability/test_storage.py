@@ -11,10 +11,9 @@ from pathlib import Path
 import pytest
 from figures import Figures
 from nights import rows
-
-from .crashing import Ended, Job, run
-from .disk import Fault, linked_library
-from .scenes import (
+from reliability.crashing import Ended, Job, run
+from reliability.disk import Fault, linked_library
+from reliability.scenes import (
     MAINTAIN,
     Reference,
     Scene,

