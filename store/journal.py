@@ -18,7 +18,7 @@ class Journal:
 
     file: MemoryFile
     run_id: str
-    # The key of the proposal, or what stands in its place; "" for what is not part of any.
+    # The key of the proposal, or of the phase; "" for changes outside of both.
     proposal: str
 
     def insert(self, table: str, *rows: Row) -> None:

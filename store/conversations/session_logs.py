@@ -70,8 +70,8 @@ def _codex_messages(events: list[dict[str, Any]]) -> Iterator[Message]:
         item = event.get("payload") if event.get("type") == "response_item" else event
         if not isinstance(item, dict) or item.get("type") != "message":
             continue
-        said = item.get("role"), item.get("content"), event.get("timestamp")
-        if (found := to_message(*said, _CODEX_TEXTS)) is not None:
+        fields = item.get("role"), item.get("content"), event.get("timestamp")
+        if (found := to_message(*fields, _CODEX_TEXTS)) is not None:
             yield found
 
 

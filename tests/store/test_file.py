@@ -590,7 +590,8 @@ COMMAND = """
 import sys
 import sqlite_utils, tenacity
 from slowwave.cli.app import run
-from slowwave.store import exchange, file
+from slowwave.store import connection, exchange, file
+connection.BUSY_TIMEOUT_MS = 600_000
 print("ready", flush=True)
 sys.exit(run(sys.argv[1:]))
 """

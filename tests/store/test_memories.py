@@ -144,24 +144,6 @@ def test_what_was_observed_is_what_no_run_made_and_what_has_not_expired(memory_f
         assert archived == ["archived"]
 
 
-@pytest.mark.parametrize(
-    ("ends", "due"),
-    [
-        ("2026-03-10 02:59:59", False),
-        ("2026-03-10 03:00:01", True),
-        ("2026-03-10T04:59:00+02:00", False),
-        ("2026-03-10T01:01:00-0200", True),
-        ("2026-03-10", False),
-    ],
-)
-def test_an_end_counts_as_the_moment_that_it_is_however_it_was_written(
-    memory_file: Path, ends: str, due: bool
-) -> None:
-    execute(memory_file, "INSERT INTO memories (content, expires_at) VALUES ('x', ?)", ends)
-    with open_reading(memory_file) as file:
-        assert bool(read_observed(file, "default", timestamp(NOW))) is due
-
-
 def test_memories_are_counted_by_layer_and_tenant_and_so_is_what_the_active_ones_say(
     memory_file: Path,
 ) -> None:
