@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from .errors import StoreError
 from .file import MemoryFile
-from .journal import update_rows
+from .journal import Journal
 from .memories import RAW_EXPERIENCE, read_memory
 from .records import UNDATED, Memory, Status, json_text
 from .shared_tenant import SHARED_TENANT, has_log
@@ -120,7 +120,7 @@ def retire_memories(
         retired = sorted(memory.id for memory in planned if memory in unchanged)
         changes = {"status": STATUS_AFTER[phase], "updated_at": now}
         keys = [{"id": memory_id} for memory_id in retired]
-        update_rows(file, run_id, phase, "memories", keys, changes)
+        Journal(file, run_id, phase).update("memories", keys, changes)
     return retired
 
 

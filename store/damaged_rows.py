@@ -147,7 +147,7 @@ class View:
     def row(self, table: Table, key: tuple[Any, ...]) -> Row | None:
         """Return the readable columns of a row; None if there is no such row."""
         whole = self._row(table, key, table.columns)
-        if whole is not None or not self._exists(table, key):
+        if whole is not None or self._row(table, key, table.key.split(", ")[0]) is None:
             return whole
         parts = (self._row(table, key, column) for column in table.columns.split(", "))
         return {name: value for part in parts if part for name, value in part.items()}
@@ -159,9 +159,6 @@ class View:
                 yield from self._read(
                     f"SELECT {table.key} FROM {table.name} {index} ORDER BY {order}"
                 )
-
-    def _exists(self, table: Table, key: tuple[Any, ...]) -> bool:
-        return self._row(table, key, table.key.split(", ")[0]) is not None
 
     def _row(self, table: Table, key: tuple[Any, ...], columns: str) -> Row | None:
         # Text keys were read as bytes.
@@ -224,15 +221,15 @@ def _is_page_size(head: bytes | bytearray) -> bool:
 
 
 def _set_header(copy: Path) -> None:
-    data = copy.read_bytes().ljust(_PAGE, b"\0")
-    head = bytearray(data[:HEADER_BYTES])
-    for at, part in _CONSTANT.items():
-        head[at : at + len(part)] = part
-    if bytes(head[18:20]) not in _VERSIONS:
-        head[18:20] = _VERSIONS[1]
-    if not _is_page_size(head):
-        head[16:18] = _PAGE.to_bytes(2, "big")
     with copy.open("r+b") as stream:
+        head = bytearray(stream.read(HEADER_BYTES).ljust(HEADER_BYTES, b"\0"))
+        for at, part in _CONSTANT.items():
+            head[at : at + len(part)] = part
+        if bytes(head[18:20]) not in _VERSIONS:
+            head[18:20] = _VERSIONS[1]
+        if not _is_page_size(head):
+            head[16:18] = _PAGE.to_bytes(2, "big")
+        stream.seek(0)
         stream.write(head)
 
 

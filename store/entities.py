@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from .file import MemoryFile
-from .journal import insert_rows, keep_images
+from .journal import Journal
 from .records import Memory, json_text
 from .rows import delete_rows
-from .witnesses import names_of_witnesses, scans_of_witnesses
+from .witnesses import names_of_witnesses
 
 
 def keep_entities(
@@ -37,10 +37,9 @@ def _add_names(file: MemoryFile, tenant: str, names: Iterable[str], run_id: str 
     )
 
 
-def add_entities(
-    file: MemoryFile, run_id: str, proposal: str, memory: Memory, names: Iterable[str]
-) -> None:
+def add_entities(journal: Journal, memory: Memory, names: Iterable[str]) -> None:
     """Add names to a memory, journaled, in the caller's transaction."""
+    file, run_id = journal.file, journal.run_id
     known = {name for name, _ in read_memory_entities(file, memory.id)}
     new = sorted(set(names) - known)
     _add_names(file, memory.tenant, new, run_id)
@@ -49,9 +48,17 @@ def add_entities(
         "ORDER BY name",
         [json_text(new), memory.tenant],
     )
-    keys = [{"memory_id": memory.id, "entity_id": entity} for (entity,) in found]
-    rows = [(key | {"run_id": run_id}, key) for key in keys]
-    insert_rows(file, run_id, proposal, "memory_entities", rows)
+    row = {"memory_id": memory.id, "run_id": run_id}
+    journal.insert("memory_entities", *(row | {"entity_id": entity} for (entity,) in found))
+
+
+def mentioned_names(file: MemoryFile, memory_ids: Sequence[str]) -> list[int]:
+    """Return the ids of the names that memories mention."""
+    return file.column(
+        "SELECT DISTINCT entity_id FROM memory_entities "
+        "WHERE memory_id IN (SELECT value FROM json_each(?))",
+        [json_text(memory_ids)],
+    )
 
 
 def keep_scans(file: MemoryFile, scans: Iterable[tuple[str, str]], run_id: str) -> None:
@@ -60,7 +67,8 @@ def keep_scans(file: MemoryFile, scans: Iterable[tuple[str, str]], run_id: str) 
     Replaced records of earlier texts are journaled.
     """
     scans = list(scans)
-    keep_images(file, run_id, "entity_scans", [{"memory_id": memory_id} for memory_id, _ in scans])
+    keys = [{"memory_id": memory_id} for memory_id, _ in scans]
+    Journal(file, run_id, "").keep_images("entity_scans", keys)
     file.db.conn.executemany(
         "INSERT INTO entity_scans (memory_id, content_hash, run_id) "
         "SELECT ?1, ?2, ?3 WHERE EXISTS (SELECT 1 FROM memories WHERE id = ?1) "
@@ -78,18 +86,20 @@ def delete_found_names(file: MemoryFile, memory_ids: Iterable[str], run_id: str)
         [json_text(list(dict.fromkeys(memory_ids)))],
     )
     keys = [{"memory_id": memory_id, "entity_id": entity} for memory_id, entity in found]
-    keep_images(file, run_id, "memory_entities", keys)
+    Journal(file, run_id, "").keep_images("memory_entities", keys)
     delete_rows(file, "memory_entities", keys)
 
 
 def read_scans(file: MemoryFile, tenant: str) -> dict[str, str]:
     """Return the hashes of the texts searched for names, by memory id, including purged ones."""
-    rows = file.db.conn.execute(
+    rows = file.tuples(
         "SELECT memory_id, s.content_hash FROM entity_scans s "
-        "JOIN memories m ON m.id = s.memory_id WHERE tenant = ?",
+        "JOIN memories m ON m.id = s.memory_id WHERE tenant = ?1 "
+        # The texts of all purged memories were searched.
+        "UNION ALL SELECT id, content_hash FROM witnesses WHERE tenant = ?1",
         [tenant],
     )
-    return {**dict(rows), **scans_of_witnesses(file, tenant)}
+    return dict(rows)
 
 
 def read_entities(file: MemoryFile, tenant: str) -> dict[str, list[str]]:

@@ -52,6 +52,10 @@ class MemoryFile:
         for row in cursor:
             yield dict(zip(names, row, strict=True))
 
+    def column(self, sql: str, parameters: Sequence[object] = ()) -> list[Any]:
+        """Run a query and return the first column of its rows."""
+        return [row[0] for row in self.tuples(sql, parameters)]
+
     def value(self, sql: str, parameters: Sequence[object] = ()) -> Any:
         """Run a query of one row and one column; return the value, or None without a row."""
         row = retry_while_busy(partial(self.db.conn.execute, sql, parameters)).fetchone()
@@ -122,14 +126,12 @@ def open_or_create(path: Path) -> AbstractContextManager[MemoryFile]:
     return open_writing(path) if _exists(path) else new_file(path)
 
 
-@contextmanager
-def open_any_version(path: Path) -> Iterator[MemoryFile]:
+def open_any_version(path: Path) -> AbstractContextManager[MemoryFile]:
     """Open a memory file of any known schema version to read it, as one consistent snapshot.
 
     Raises `UnusableFile`.
     """
-    with _open(path, "ro") as file:
-        yield file
+    return _open(path, "ro")
 
 
 def needs_migration(path: Path) -> bool:

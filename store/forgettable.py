@@ -10,6 +10,7 @@ from .erasing import Eraser, find_left, fold
 from .errors import NotFound, StoreError
 from .file import MemoryFile
 from .journal_form import FORGOTTEN
+from .lineage import walk
 from .memories import find_id
 from .purge import find_removed
 from .records import json_text
@@ -92,23 +93,18 @@ def find_forgettable(
     reached = _reach(file, chosen, "source_id", "derived_id")
     derived = {known.id for known in mine if known.is_written and known.id in reached} - chosen
     gone = chosen | derived
-    rest = [known for known in mine if known.id not in gone]
-    released = {k.id for k in rest if k.superseded_by in gone and k.status == "superseded"}
+    bereft = [k for k in mine if k.id not in gone and k.superseded_by in gone]
+    released = {known.id for known in bereft if known.status == "superseded"}
     related = reached | _reach(file, chosen, "derived_id", "source_id")
-    related |= {known.id for known in rest if known.superseded_by in gone}
+    related |= {known.id for known in bereft}
     texts = {fold(known.content) for known in mine if known.id in chosen} - {""}
-    return Forgettable(
-        text,
-        tuple(known for known in mine if known.id in chosen),
-        tuple(known for known in mine if known.id in derived),
-        tuple(known for known in rest if known.id in released),
-        tuple(
-            known
-            for known in rest
-            if known.id not in released
-            and (known.id in related or any(part in fold(known.content) for part in texts))
-        ),
-    )
+    related |= {k.id for k in mine if any(part in fold(k.content) for part in texts)}
+
+    def those(ids: Collection[str]) -> tuple[KnownText, ...]:
+        return tuple(known for known in mine if known.id in ids)
+
+    staying = those(related - gone - released)
+    return Forgettable(text, those(chosen), those(derived), those(released), staying)
 
 
 def _over_since(file: MemoryFile, memory: str | None, text: str | None) -> str | None:
@@ -154,12 +150,8 @@ def _with_superseded(known: Sequence[KnownText], ids: set[str]) -> set[str]:
 
 def _reach(file: MemoryFile, ids: Collection[str], near: str, far: str) -> set[str]:
     """Return the ids at the other ends of lineage edges, to any depth."""
-    rows = file.tuples(
-        "WITH RECURSIVE reached (id) AS (SELECT value FROM json_each(?) UNION "
-        f"SELECT {far} FROM synthesized_from JOIN reached ON {near} = id) SELECT id FROM reached",
-        [json_text(sorted(ids))],
-    )
-    return {key for (key,) in rows} - set(ids)
+    found = file.column(f"{walk(near, far)} SELECT id FROM reached", [json_text(sorted(ids))])
+    return {*found} - {*ids}
 
 
 def refuse_derived(found: Forgettable, derived: bool) -> None:

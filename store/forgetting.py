@@ -14,11 +14,13 @@ from pathlib import Path
 
 from .ageing import STATUS_AFTER
 from .backup import list_backups
+from .entities import mentioned_names
 from .erasing import ERASED, Eraser, erased, find_left, fold, holds
 from .errors import StoreError
 from .extension_points import extension_tables
 from .file import MemoryFile
 from .forgettable import KNOWN, UNFINISHED, Forgettable, KnownText
+from .journal import Journal
 from .journal_form import FORGOTTEN
 from .records import content_hash, json_text, new_id
 from .rows import json_field
@@ -112,7 +114,7 @@ def finish(file: MemoryFile) -> None:
 def _texts_of(file: MemoryFile, ids: Sequence[str]) -> set[str]:
     """Return all texts that memories have, or had before or after a run."""
     entry_of = json_field("row_key", "id")
-    rows = file.tuples(
+    texts = file.column(
         "SELECT content FROM memories WHERE id IN (SELECT value FROM json_each(?1)) "
         "UNION SELECT source_content FROM synthesized_from "
         "WHERE source_id IN (SELECT value FROM json_each(?1)) "
@@ -121,7 +123,7 @@ def _texts_of(file: MemoryFile, ids: Sequence[str]) -> set[str]:
         f"WHERE table_name = 'memories') WHERE {entry_of} IN (SELECT value FROM json_each(?1))",
         [json_text(ids)],
     )
-    return {text for (text,) in rows if text}
+    return set(filter(None, texts))
 
 
 def _eraser_of(file: MemoryFile, found: Forgettable, ids: Sequence[str], texts: set[str]) -> Eraser:
@@ -144,11 +146,11 @@ def _erase_messages(file: MemoryFile, ids: Sequence[str]) -> int:
     """
     conn, chosen = file.db.conn, json_text(ids)
     tenants = "SELECT tenant FROM memories WHERE id IN (SELECT value FROM json_each(?1))"
-    messages = conn.execute(
+    messages = file.column(
         "SELECT content FROM memory_messages WHERE memory_id IN (SELECT value FROM json_each(?))",
         [chosen],
-    ).fetchall()
-    Eraser((), (content for (content,) in messages)).offer_to(file)
+    )
+    Eraser((), messages).offer_to(file)
     changed = conn.execute(
         f"UPDATE memory_messages SET content = '{ERASED}', quotes = '[]' WHERE chain IN (SELECT "
         "chain FROM memory_messages WHERE memory_id IN (SELECT value FROM json_each(?1))) "
@@ -206,18 +208,14 @@ def _delete_decisions(file: MemoryFile, ids: Sequence[str]) -> tuple[list[str], 
 def _delete_rows(file: MemoryFile, ids: Sequence[str], texts: set[str]) -> int:
     """Delete the rows of memories, and all that is known by the hashes of their texts."""
     conn, chosen = file.db.conn, "IN (SELECT value FROM json_each(:ids))"
-    sources = conn.execute(
+    sources = file.column(
         "SELECT m.content FROM memories m JOIN synthesized_from ON source_id = m.id "
-        f"WHERE derived_id {chosen}",
-        {"ids": json_text(ids)},
-    ).fetchall()
+        "WHERE derived_id IN (SELECT value FROM json_each(?))",
+        [json_text(ids)],
+    )
     gone = [content_hash(text) for text in texts]
     # A model reads the other sources of a derived memory again.
-    asked = [*gone, *(content_hash(text) for (text,) in sources)]
-    mentioned = conn.execute(
-        f"SELECT entity_id FROM memory_entities WHERE memory_id {chosen}", {"ids": json_text(ids)}
-    ).fetchall()
-    entities = [key for (key,) in mentioned]
+    asked = [*gone, *map(content_hash, sources)]
     wheres: list[tuple[str, str, Sequence[object]]] = [
         # Lineage has the only text of a purged memory.
         (
@@ -234,7 +232,7 @@ def _delete_rows(file: MemoryFile, ids: Sequence[str], texts: set[str]) -> int:
         (
             "entities",
             f"{holds('name')} OR id {chosen} AND id NOT IN (SELECT entity_id FROM memory_entities)",
-            entities,
+            mentioned_names(file, ids),
         ),
         *((cache, "true", ()) for cache in _CACHES),
     ]
@@ -258,8 +256,4 @@ def _leave_tombstones(
         "VALUES (?1, ?2, ?2, ?3, ?4, 'done', ?5)",
         [run_id, now, version("slowwave"), json_text(options), json_text(report)],
     )
-    file.db.conn.executemany(
-        "INSERT INTO journal (run_id, sequence, proposal, table_name, row_key, before, after) "
-        "VALUES (?, ?, ?, 'memories', ?, '{}', '{}')",
-        [(run_id, at, FORGOTTEN, json_text({"id": key})) for at, key in enumerate(ids, start=1)],
-    )
+    Journal(file, run_id, FORGOTTEN).record("memories", [({"id": key}, {}, {}) for key in ids])

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from .file import MemoryFile
-from .journal import insert_row, insert_rows, update_row
+from .journal import Journal
 from .records import json_text, parse_list, parse_object
 from .rows import current_row
 
@@ -76,23 +76,19 @@ class Backlog:
 
 def read_chains(file: MemoryFile, tenant: str, chains: Sequence[str]) -> frozenset[str]:
     """Return the hashes of those messages that were already read."""
-    rows = file.db.conn.execute(
-        f"SELECT chain FROM {_READ} WHERE tenant = ? AND chain IN (SELECT value FROM json_each(?))",
-        [tenant, json_text(list(chains))],
+    sql = (
+        f"SELECT chain FROM {_READ} WHERE tenant = ? AND chain IN (SELECT value FROM json_each(?))"
     )
-    return frozenset(chain for (chain,) in rows)
+    return frozenset(file.column(sql, [tenant, json_text(list(chains))]))
 
 
 def mark_as_read(file: MemoryFile, run_id: str, tenant: str, chains: Iterable[str]) -> None:
     """Mark messages as read, journaled, in the caller's transaction."""
     wanted = list(dict.fromkeys(chains))
     known = read_chains(file, tenant, wanted)
-    rows = [
-        ({"tenant": tenant, "chain": chain, "run_id": run_id}, {"tenant": tenant, "chain": chain})
-        for chain in wanted
-        if chain not in known
-    ]
-    insert_rows(file, run_id, "", _READ, rows)
+    new = (chain for chain in wanted if chain not in known)
+    rows = ({"tenant": tenant, "chain": chain, "run_id": run_id} for chain in new)
+    Journal(file, run_id, "").insert(_READ, *rows)
 
 
 def count_newly_read(file: MemoryFile, run_id: str) -> int:
@@ -108,7 +104,7 @@ def keep_messages_of(
         key = {"memory_id": memory_id, "chain": message.chain}
         if current_row(file, _BEHIND, key) is None:
             columns = vars(message) | {"quotes": json_text(message.quotes), "run_id": run_id}
-            insert_row(file, run_id, proposal, _BEHIND, key | columns, key)
+            Journal(file, run_id, proposal).insert(_BEHIND, key | columns)
 
 
 def read_messages_of(file: MemoryFile, ids: Sequence[str]) -> dict[str, list[KeptMessage]]:
@@ -132,14 +128,13 @@ def read_messages_of(file: MemoryFile, ids: Sequence[str]) -> dict[str, list[Kep
 
 def queue_part(file: MemoryFile, run_id: str, waiting: WaitingPart) -> None:
     """Queue a part unless it already waits, journaled, in the caller's transaction."""
-    key = {"id": waiting.id}
+    key, columns, journal = {"id": waiting.id}, _columns(waiting), Journal(file, run_id, "")
     before = current_row(file, _WAITING, key)
-    columns = _columns(waiting)
     if before is None:
-        insert_row(file, run_id, "", _WAITING, columns | {"run_id": run_id}, key)
+        journal.insert(_WAITING, columns | {"run_id": run_id})
     elif before["state"] != "waiting":
         names = ("state", "why", "content", "queued_at")
-        update_row(file, run_id, "", _WAITING, key, {name: columns[name] for name in names})
+        journal.update(_WAITING, [key], {name: columns[name] for name in names})
 
 
 def write_part(file: MemoryFile, part: WaitingPart) -> None:
@@ -251,5 +246,6 @@ def close_parts_read_elsewhere(file: MemoryFile, run_id: str, tenant: str) -> No
 
 def close_part(file: MemoryFile, run_id: str, waiting_id: str) -> None:
     """Close a part that was read or dropped, in the caller's transaction."""
-    if current_row(file, _WAITING, {"id": waiting_id}) is not None:
-        update_row(file, run_id, "", _WAITING, {"id": waiting_id}, {"state": "read"})
+    key = {"id": waiting_id}
+    if current_row(file, _WAITING, key) is not None:
+        Journal(file, run_id, "").update(_WAITING, [key], {"state": "read"})

@@ -3,91 +3,88 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from .errors import StoreError
 from .file import MemoryFile
+from .journal_form import KEYS
 from .records import json_text
-from .rows import (
-    Row,
-    add_rows,
-    current_row,
-    current_rows,
-    encode_row,
-    json_field,
-    set_columns,
-)
-
-# The key of a row, the row before, or None if it did not exist, and the changed columns after.
-_Change = tuple[Row, Row | None, Row]
+from .rows import Row, add_rows, current_row, current_rows, encode_row, json_field, set_columns
 
 
-def insert_row(
-    file: MemoryFile, run_id: str, proposal: str, table: str, row: Row, key: Row
-) -> None:
-    """Insert and journal a row in the caller's transaction."""
-    insert_rows(file, run_id, proposal, table, [(row, key)])
+@dataclass(frozen=True)
+class Journal:
+    """Changes rows for a run, and journals the changes, in the caller's transaction."""
 
+    file: MemoryFile
+    run_id: str
+    # The key of the proposal, or of the phase; "" for changes outside of both.
+    proposal: str
 
-def insert_rows(
-    file: MemoryFile, run_id: str, proposal: str, table: str, rows: Sequence[tuple[Row, Row]]
-) -> None:
-    """Insert and journal (row, key) in the caller's transaction."""
-    add_rows(file, table, [row for row, _ in rows])
-    _record(file, run_id, proposal, table, [(key, None, row) for row, key in rows])
+    def insert(self, table: str, *rows: Row) -> None:
+        """Insert rows with the same columns."""
+        add_rows(self.file, table, rows)
+        self.record(table, (({name: row[name] for name in KEYS[table]}, None, row) for row in rows))
 
+    def update(self, table: str, keys: Sequence[Row], changes: Row) -> None:
+        """Update the same columns of rows; changes of these by triggers are journaled too.
 
-def update_row(
-    file: MemoryFile, run_id: str, proposal: str, table: str, key: Row, changes: Row
-) -> None:
-    """Update and journal columns of a row in the caller's transaction.
+        Raises `StoreError` if a row does not exist.
+        """
+        before = current_rows(self.file, table, keys)
+        set_columns(self.file, table, keys, changes)
+        after = current_rows(self.file, table, keys)
+        entries: list[tuple[Row, Row, Row]] = []
+        for key, was, became in zip(keys, before, after, strict=True):
+            if was is None:
+                raise StoreError(f"{table} does not have the row {dict(key)}.")
+            left = {name: value for name, value in (became or {}).items() if value != was[name]}
+            if left:
+                entries.append((key, {name: was[name] for name in left}, left))
+        self.record(table, entries)
 
-    Changes of the row by triggers are journaled too.
-    """
-    update_rows(file, run_id, proposal, table, [key], changes)
+    def write(self, table: str, key: Row, columns: Row) -> None:
+        """Update the row with this key, or insert it if it does not exist."""
+        if current_row(self.file, table, key) is None:
+            self.insert(table, {**key, **columns})
+        else:
+            self.update(table, [key], columns)
 
+    def keep_images(self, table: str, keys: Sequence[Row]) -> None:
+        """Journal rows that the run is about to delete or replace."""
+        found = zip(keys, current_rows(self.file, table, keys), strict=True)
+        self.record(table, ((key, row, {}) for key, row in found if row is not None))
 
-def update_rows(
-    file: MemoryFile, run_id: str, proposal: str, table: str, keys: Sequence[Row], changes: Row
-) -> None:
-    """Update and journal the same columns of rows, as `update_row` does."""
-    before = current_rows(file, table, keys)
-    set_columns(file, table, keys, changes)
-    after = current_rows(file, table, keys)
-    entries: list[_Change] = []
-    for key, was, became in zip(keys, before, after, strict=True):
-        if was is None:
-            raise StoreError(f"{table} does not have the row {dict(key)}.")
-        left = {name: value for name, value in (became or {}).items() if value != was[name]}
-        if left:
-            entries.append((key, {name: was[name] for name in left}, left))
-    _record(file, run_id, proposal, table, entries)
+    def record(self, table: str, entries: Iterable[tuple[Row, Row | None, Row]]) -> None:
+        """Journal changes without making them.
 
-
-def write_row(
-    file: MemoryFile, run_id: str, proposal: str, table: str, key: Row, columns: Row
-) -> None:
-    """Update the row with this key, or insert it if it does not exist, and journal it."""
-    if current_row(file, table, key) is None:
-        insert_row(file, run_id, proposal, table, {**key, **columns}, key)
-    else:
-        update_row(file, run_id, proposal, table, key, columns)
-
-
-def keep_images(file: MemoryFile, run_id: str, table: str, keys: Sequence[Row]) -> None:
-    """Journal rows that the run is about to delete or replace."""
-    found = zip(keys, current_rows(file, table, keys), strict=True)
-    entries: list[_Change] = [(key, row, {}) for key, row in found if row is not None]
-    _record(file, run_id, "", table, entries)
+        entries: the key of a row, the row before, or None if it did not exist, and the changed
+        columns after.
+        """
+        self.file.db.conn.executemany(
+            "INSERT INTO journal (run_id, sequence, proposal, table_name, row_key, before, after) "
+            # max() reads the last entry of the primary key, not all rows of the run.
+            "VALUES (?1, (SELECT coalesce(max(sequence), 0) + 1 FROM journal WHERE run_id = ?1), "
+            "?2, ?3, ?4, ?5, ?6)",
+            [
+                (
+                    *(self.run_id, self.proposal, table, encode_row(key)),
+                    None if before is None else encode_row(before),
+                    encode_row(after),
+                )
+                for key, before, after in entries
+            ],
+        )
 
 
 def journaled_memories(file: MemoryFile, run_id: str) -> frozenset[str]:
     """Return the ids of the memories that a run changed or deleted."""
-    rows = file.db.conn.execute(
+    ids = file.column(
         f"SELECT {json_field('row_key', 'id')} FROM journal "
         "WHERE run_id = ? AND table_name = 'memories'",
         [run_id],
     )
-    return frozenset(row[0] for row in rows)
+    return frozenset(ids)
 
 
 def changed_tenants(file: MemoryFile, run_id: str) -> set[str | None]:
@@ -95,7 +92,7 @@ def changed_tenants(file: MemoryFile, run_id: str) -> set[str | None]:
 
     None is the tenant of a memory that was deleted since.
     """
-    rows = file.db.conn.execute(
+    tenants = file.column(
         f"SELECT tenant FROM journal LEFT JOIN memories ON id = {json_field('row_key', 'id')} "
         "WHERE run_id = ?1 AND table_name = 'memories' "
         "UNION SELECT tenant FROM journal "
@@ -104,7 +101,7 @@ def changed_tenants(file: MemoryFile, run_id: str) -> set[str | None]:
         "UNION SELECT tenant FROM read_messages WHERE run_id = ?1",
         [run_id],
     )
-    return {row[0] for row in rows}
+    return set(tenants)
 
 
 def drop_unused_entities(file: MemoryFile, entities: Sequence[int]) -> None:
@@ -114,27 +111,4 @@ def drop_unused_entities(file: MemoryFile, entities: Sequence[int]) -> None:
         "AND run_id IS NOT NULL "
         "AND NOT EXISTS (SELECT 1 FROM memory_entities WHERE entity_id = entities.id)",
         [json_text(entities)],
-    )
-
-
-def _record(
-    file: MemoryFile,
-    run_id: str,
-    proposal: str,
-    table: str,
-    entries: Iterable[tuple[Row, Row | None, Row]],
-) -> None:
-    file.db.conn.executemany(
-        "INSERT INTO journal (run_id, sequence, proposal, table_name, row_key, before, after) "
-        # max() reads the last entry of the primary key, not all rows of the run.
-        "VALUES (?1, (SELECT coalesce(max(sequence), 0) + 1 FROM journal WHERE run_id = ?1), "
-        "?2, ?3, ?4, ?5, ?6)",
-        [
-            (
-                *(run_id, proposal, table, encode_row(key)),
-                None if before is None else encode_row(before),
-                encode_row(after),
-            )
-            for key, before, after in entries
-        ],
     )

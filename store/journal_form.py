@@ -19,16 +19,16 @@ PURGED = "purge"
 FORGOTTEN = "forget"
 
 # The tables that runs write to, and the key columns in the journal.
-_KEYS: dict[str, frozenset[str]] = {
-    "memories": frozenset({"id"}),
-    "embeddings": frozenset({"memory_id", "model"}),
-    "memory_entities": frozenset({"memory_id", "entity_id"}),
-    "entity_scans": frozenset({"memory_id"}),
-    "synthesized_from": frozenset({"derived_id", "source_id"}),
-    "derivations": frozenset({"memory_id", "run_id", "proposal"}),
-    "read_messages": frozenset({"tenant", "chain"}),
-    "memory_messages": frozenset({"memory_id", "chain"}),
-    "waiting_messages": frozenset({"id"}),
+KEYS: dict[str, tuple[str, ...]] = {
+    "memories": ("id",),
+    "embeddings": ("memory_id", "model"),
+    "memory_entities": ("memory_id", "entity_id"),
+    "entity_scans": ("memory_id",),
+    "synthesized_from": ("derived_id", "source_id"),
+    "derivations": ("memory_id", "run_id", "proposal"),
+    "read_messages": ("tenant", "chain"),
+    "memory_messages": ("memory_id", "chain"),
+    "waiting_messages": ("id",),
 }
 _UPDATED = ("memories", "waiting_messages", *FOUND_IN_TEXTS)
 HINT = (
@@ -86,7 +86,7 @@ class JournalReader:
 
     def _fault(self, entry: JournalEntry) -> str | None:
         before, after = entry.before or {}, entry.after
-        if entry.key.keys() != _KEYS[entry.table]:
+        if entry.key.keys() != {*KEYS[entry.table]}:
             return f"does not have the key of a row of {entry.table}"
         images = [entry.key, before, after]
         for name, value in ((name, image[name]) for image in images for name in image):
@@ -108,7 +108,7 @@ def _fault_of_place(row: Mapping[str, Any]) -> str | None:
         return "does not have a run and a number"
     if not isinstance(row["proposal"], str):
         return "does not have a proposal"
-    if row["table_name"] not in _KEYS:
+    if row["table_name"] not in KEYS:
         return f"names the table {row['table_name']!r:.60}, which no run changes"
     return None
 

@@ -282,17 +282,23 @@ def read_active_derived(file: MemoryFile, memory_id: str) -> list[Ancestor]:
     return [derived for derived in found.values() if derived.status == "active"]
 
 
-def _walk(file: MemoryFile, start: str, near: str, far: str) -> Lineage:
+def walk(near: str, far: str) -> str:
+    """Return the SQL of `reached`: the ids in a JSON array, and those at the far ends of edges."""
     # UNION visits each memory only once.
+    return (
+        "WITH RECURSIVE reached (id) AS (SELECT value FROM json_each(?) UNION "
+        f"SELECT {far} FROM synthesized_from JOIN reached ON {near} = reached.id)"
+    )
+
+
+def _walk(file: MemoryFile, start: str, near: str, far: str) -> Lineage:
     rows = file.rows(
-        f"WITH RECURSIVE reached (id) AS (SELECT ? UNION "
-        f"SELECT {far} FROM synthesized_from JOIN reached ON {near} = reached.id) "
-        f"SELECT e.{near} AS near, e.{far} AS id, operation, e.run_id, "
+        f"{walk(near, far)} SELECT e.{near} AS near, e.{far} AS id, operation, e.run_id, "
         "coalesce(m.content, e.source_content, '') AS content, "
         "coalesce(m.status, 'gone') AS status "
         f"FROM synthesized_from e JOIN reached ON e.{near} = reached.id "
         f"LEFT JOIN memories m ON m.id = e.{far} ORDER BY m.observed_at, e.{far}",
-        [start],
+        [json_text([start])],
     )
     steps: dict[str, list[Ancestor]] = {}
     for row in rows:

@@ -255,7 +255,7 @@ def read_tenant_memories(file: MemoryFile, tenant: str) -> list[Memory]:
 
 def tenants(file: MemoryFile) -> list[str]:
     """Return all tenants, sorted. Raises `UnusableFile`."""
-    found = [tenant for (tenant,) in file.tuples("SELECT DISTINCT tenant FROM memories ORDER BY 1")]
+    found = file.column("SELECT DISTINCT tenant FROM memories ORDER BY 1")
     if not all(isinstance(tenant, str) for tenant in found):
         raise UnusableFile("The file is damaged: the tenant of a memory is not a text.", SAVE)
     return found

@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
+from .entities import mentioned_names
 from .errors import NotFound, StoreError
 from .file import MemoryFile
-from .journal import drop_unused_entities
+from .journal import Journal, drop_unused_entities
 from .journal_form import FORGOTTEN, PURGED
 from .memories import match_prefix
 from .records import in_utc, json_text, timestamp
@@ -26,6 +27,8 @@ KEPT_DAYS = 30
 PORTION = 200
 # The key in the options of a run that is a purge.
 OPTION = "purge"
+# The columns of a purged memory that the journal keeps.
+_IMAGE = ("content_hash", "superseded_at", "superseded_by")
 
 # The lineage of the successor has the text. The lineage of a rule is not enough, because undoing
 # the rule deletes its edges.
@@ -49,11 +52,11 @@ _UNDER_REVIEW = (
 # Undo restores vectors and scans only for existing memories: they do not need any.
 _UNDOABLE = (
     "SELECT value AS id FROM runs JOIN proposals ON run_id = runs.id, json_each(sources) "
-    "WHERE state = 'applied' AND outcome <> 'undone' AND started_at >= :limit "
+    "WHERE state = 'applied' AND outcome <> 'undone' AND started_at >= ?1 "
     "UNION SELECT value FROM runs JOIN journal ON run_id = runs.id, json_each(row_key) AS named "
     "WHERE table_name NOT IN ('embeddings', 'entity_scans') "
     "AND named.key IN ('id', 'memory_id', 'derived_id', 'source_id') "
-    "AND outcome <> 'undone' AND started_at >= :limit"
+    "AND outcome <> 'undone' AND started_at >= ?1"
 )
 
 
@@ -105,9 +108,8 @@ class Blockers:
         version = file.value("PRAGMA data_version")
         if version != self._seen:
             self._seen = version
-            self._review = {row["id"] for row in file.rows(_UNDER_REVIEW)}
-            found = file.db.conn.execute(_UNDOABLE, {"limit": self.limit})
-            self._undo = {row[0] for row in found}
+            self._review = set(file.column(_UNDER_REVIEW))
+            self._undo = set(file.column(_UNDOABLE, [self.limit]))
 
 
 def find_purgeable(file: MemoryFile, tenants: Sequence[str], now: datetime) -> Purgeable:
@@ -130,22 +132,19 @@ def purge(file: MemoryFile, run_id: str, ids: Sequence[str], needs: Blockers) ->
     """
     with file.transaction():
         chosen = "AND id IN (SELECT value FROM json_each(?)) ORDER BY id"
-        rows = list(file.rows(f"{_SUPERSEDED} {chosen}", [json_text(ids)]))
-        reasons = _reasons(file, rows, needs)
+        rows = {row["id"]: row for row in file.rows(f"{_SUPERSEDED} {chosen}", [json_text(ids)])}
+        reasons = _reasons(file, list(rows.values()), needs)
         gone = [key for key, reason in reasons.items() if reason is None]
-        mentioned, texts = _mentioned(file, gone), _texts(file, gone)
-        _journal(file, run_id, [row for row in rows if row["id"] in gone])
+        mentioned = mentioned_names(file, gone)
+        texts = _texts(file, gone)
+        for key in gone:
+            image = {name: rows[key][name] for name in _IMAGE}
+            Journal(file, run_id, PURGED).record("memories", [({"id": key}, image, {})])
         keep_witnesses(file, gone, run_id)
         file.db.conn.executemany("DELETE FROM memories WHERE id = ?", [(key,) for key in gone])
         _refuse_loss(file, texts)
         drop_unused_entities(file, mentioned)
     return gone
-
-
-def purged_by(file: MemoryFile, memory_id: str) -> tuple[str, str] | None:
-    """Return (run id, start time) of the purge of a memory; None if it was not purged."""
-    removed = _removals(file, memory_id)
-    return next(((each.run_id, each.at) for each in removed if not each.is_forgotten), None)
 
 
 @dataclass(frozen=True)
@@ -171,10 +170,11 @@ def find_removed(file: MemoryFile, prefix: str) -> Removal | None:
         memory_id = match_prefix(file, removed.format(PURGED, FORGOTTEN), "id", prefix, "memory")
     except NotFound:
         return None
-    return next(_removals(file, memory_id))
+    return next(removals(file, memory_id))
 
 
-def _removals(file: MemoryFile, memory_id: str) -> Iterator[Removal]:
+def removals(file: MemoryFile, memory_id: str) -> Iterator[Removal]:
+    """Return how a memory was removed, the latest first."""
     rows = file.tuples(
         "SELECT run_id, started_at, proposal = ?1 FROM journal JOIN runs ON id = run_id "
         "WHERE proposal IN (?1, ?2) AND row_key = ?3 ORDER BY started_at DESC",
@@ -212,29 +212,6 @@ def _reasons(
     if old:
         needs.refresh(file)
     return {row["id"]: needs.reason(row) for row in old}
-
-
-def _mentioned(file: MemoryFile, ids: Sequence[str]) -> list[int]:
-    """Return the ids of the names that memories mention."""
-    rows = file.db.conn.execute(
-        "SELECT DISTINCT entity_id FROM memory_entities "
-        "WHERE memory_id IN (SELECT value FROM json_each(?))",
-        [json_text(ids)],
-    )
-    return [row[0] for row in rows]
-
-
-def _journal(file: MemoryFile, run_id: str, purged: Sequence[dict[str, Any]]) -> None:
-    image = ("content_hash", "superseded_at", "superseded_by")
-    file.db.conn.executemany(
-        "INSERT INTO journal (run_id, sequence, proposal, table_name, row_key, before, after) "
-        "SELECT ?1, coalesce(max(sequence), 0) + 1, ?2, 'memories', ?3, ?4, '{}' "
-        "FROM journal WHERE run_id = ?1",
-        [
-            (run_id, PURGED, json_text({"id": row["id"]}), json_text({n: row[n] for n in image}))
-            for row in purged
-        ],
-    )
 
 
 def _texts(file: MemoryFile, ids: Sequence[str]) -> dict[str, bytes]:

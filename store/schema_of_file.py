@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import cache
 from typing import TYPE_CHECKING
 
 from .extension_points import ExtensionTables, extension_tables, run_script
@@ -94,14 +95,22 @@ def expected_parts(kept: Mapping[str, set[str]]) -> dict[str, set[str]]:
 
 def fresh_parts(*extensions: ExtensionTables) -> dict[str, set[str]]:
     """Return what `schema_parts` gives for a new file to which extensions have written."""
+    return _fresh_parts(tuple(STEPS.values()), tuple(tables.script for tables in extensions))
+
+
+@cache
+def _fresh_parts(
+    steps: tuple[Callable[[Database], None], ...], scripts: tuple[str, ...]
+) -> dict[str, set[str]]:
+    """Return the parts, cached: each check of a file compares it with new ones."""
     from sqlite_utils import Database
 
     db = Database(memory=True, execute_plugins=False)
     try:
-        for step in STEPS.values():
+        for step in steps:
             step(db)
-        for tables in extensions:
-            run_script(db, tables.script)
+        for script in scripts:
+            run_script(db, script)
         return schema_parts(db)
     finally:
         db.conn.close()

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
 from typing import TYPE_CHECKING
 
 from .file import MemoryFile
-from .journal import keep_images
-from .witnesses import keep_vectors_of_witnesses, vectors_of_witnesses
+from .journal import Journal
+from .witnesses import keep_vectors_of_witnesses
 
 if TYPE_CHECKING:
     import numpy as np
@@ -88,7 +87,7 @@ def keep_vectors(
     vectors = list(vectors)
     if run_id is not None:
         keys = [{"memory_id": memory_id, "model": model} for memory_id, _, _ in vectors]
-        keep_images(file, run_id, "embeddings", keys)
+        Journal(file, run_id, "").keep_images("embeddings", keys)
     file.db.conn.executemany(
         _UPSERT,
         (
@@ -101,12 +100,13 @@ def keep_vectors(
 
 def read_vectors(file: MemoryFile, model: str, tenant: str) -> Iterator[tuple[str, str, bytes]]:
     """Return (memory id, content hash, blob) of a model and a tenant, including purged memories."""
-    vectors = file.tuples(
+    return file.tuples(
         "SELECT memory_id, e.content_hash, vector FROM embeddings e "
-        "JOIN memories m ON m.id = e.memory_id WHERE model = ? AND tenant = ?",
+        "JOIN memories m ON m.id = e.memory_id WHERE model = ?1 AND tenant = ?2 "
+        "UNION ALL SELECT v.id, v.content_hash, vector FROM witness_vectors v "
+        "JOIN witnesses w ON w.id = v.id WHERE model = ?1 AND tenant = ?2",
         [model, tenant],
     )
-    return chain(vectors, vectors_of_witnesses(file, model, tenant))
 
 
 def read_memory_vectors(file: MemoryFile, memory_id: str) -> list[tuple[str, str, bytes]]:

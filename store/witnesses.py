@@ -7,7 +7,7 @@ vectors. Its text is in the lineage.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from .file import MemoryFile
@@ -104,17 +104,6 @@ def names_of_witnesses(file: MemoryFile, tenant: str) -> dict[str, list[str]]:
     }
 
 
-def vectors_of_witnesses(
-    file: MemoryFile, model: str, tenant: str
-) -> Iterator[tuple[str, str, bytes]]:
-    """Return (memory id, content hash, blob) of a model and a tenant."""
-    return file.tuples(
-        "SELECT v.id, v.content_hash, vector FROM witness_vectors v "
-        "JOIN witnesses w ON w.id = v.id WHERE model = ? AND tenant = ?",
-        [model, tenant],
-    )
-
-
 def keep_vectors_of_witnesses(
     file: MemoryFile, model: str, vectors: Sequence[tuple[str, str, bytes]]
 ) -> None:
@@ -129,9 +118,3 @@ def keep_vectors_of_witnesses(
         "vector = excluded.vector, content_hash = excluded.content_hash",
         [(memory_id, model, len(blob) // 4, blob, of) for memory_id, of, blob in vectors],
     )
-
-
-def scans_of_witnesses(file: MemoryFile, tenant: str) -> dict[str, str]:
-    """Return the hashes of the texts of purged memories, all searched for names, by memory id."""
-    rows = file.db.conn.execute("SELECT id, content_hash FROM witnesses WHERE tenant = ?", [tenant])
-    return dict(rows)

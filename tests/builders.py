@@ -8,7 +8,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -70,8 +70,11 @@ def all_memories(path: Path) -> list[Memory]:
 
 
 def copy_of(path: Path, to: Path) -> Path:
-    """Copy a file that nobody has open."""
-    shutil.copyfile(path, to)
+    """Copy a file that nobody has open, with its log, and return the copy."""
+    for suffix in ("", "-wal", "-journal"):
+        Path(f"{to}{suffix}").unlink(missing_ok=True)
+        if Path(f"{path}{suffix}").exists():
+            shutil.copyfile(f"{path}{suffix}", f"{to}{suffix}")
     return to
 
 
@@ -207,7 +210,16 @@ def migrated_to(version: int, path: Path) -> Path:
             return path
 
 
+def with_steps(monkeypatch: pytest.MonkeyPatch, *steps: Callable[[Any], None]) -> None:
+    """Make this slowwave a newer one, with further migrations."""
+    more = {step.__name__: step for step in steps}
+    monkeypatch.setattr(schema_of_file, "STEPS", {**schema_of_file.STEPS, **more})
+
+
 def whole(path: Path) -> bool:
-    """Return whether a check of a file finds nothing."""
+    """Fail with what a check of a file finds; else return True."""
     with open_reading(path) as file:
-        return not check_file(file).problems
+        problems = check_file(file).problems
+    # pytest explains no assertion outside of tests.
+    assert not problems, problems
+    return True

@@ -6,6 +6,7 @@ import codecs
 from dataclasses import dataclass, replace
 
 from slowwave.store.errors import NotFound
+from slowwave.store.records import read_json
 
 from .exports import CHATGPT, CLAUDE
 from .messages import (
@@ -13,7 +14,6 @@ from .messages import (
     ConversationFormat,
     InvalidContent,
     UnreadableConversation,
-    parse_json,
     replace_half_pairs,
 )
 from .openai_messages import OPENAI
@@ -102,8 +102,8 @@ def _valid_lines(
 ) -> str:
     """Return JSON lines without the invalid ones; any other text unchanged."""
     lines = text.split("\n")
-    values = [parse_json(line) if line.strip() else {} for line in lines]
-    is_json_lines = parse_json(text) is None and any(
+    values = [read_json(line) if line.strip() else {} for line in lines]
+    is_json_lines = read_json(text) is None and any(
         line.strip() and isinstance(value, dict) for line, value in zip(lines, values, strict=True)
     )
     if not is_json_lines or format is TEXT:

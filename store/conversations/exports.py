@@ -8,17 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
+
+from slowwave.store.records import read_json
 
 from .messages import (
     Conversation,
     ConversationFormat,
     Message,
     UnreadableConversation,
-    parse_json,
-    parse_time,
-    text_of,
-    to_role,
+    to_message,
 )
 
 
@@ -37,7 +37,7 @@ class _Export:
 
     def conversations(self, text: str) -> list[dict[str, Any]]:
         """Return the conversations in a text; [] if it has another format."""
-        value = parse_json(text) if f'"{self.key}"' in text else None
+        value = read_json(text) if f'"{self.key}"' in text else None
         return [
             item
             for item in (value if isinstance(value, list) else [value])
@@ -69,16 +69,17 @@ def _messages_of_chatgpt(value: dict[str, Any]) -> Iterator[Message]:
         if not isinstance(message, dict):
             continue
         author, content = message.get("author") or {}, message.get("content") or {}
-        role = to_role(author.get("role")) if isinstance(author, dict) else None
+        role = author.get("role") if isinstance(author, dict) else None
         hidden = (message.get("metadata") or {}).get("is_visually_hidden_from_conversation")
         # A message to a tool is not an answer to the user.
-        if role is None or hidden or message.get("recipient", "all") != "all":
+        if hidden or message.get("recipient", "all") != "all":
             continue
-        if content.get("content_type", "text") not in ("text", "multimodal_text"):
+        kind = content.get("content_type", "text") if isinstance(content, dict) else None
+        if kind not in ("text", "multimodal_text"):
             continue
-        text = text_of(content.get("parts"))
-        if text:
-            yield Message(role, text, parse_time(message.get("create_time")))
+        found = to_message(role, content.get("parts"), message.get("create_time"))
+        if found is not None:
+            yield found
 
 
 def _branch(value: dict[str, Any]) -> list[dict[str, Any]]:
@@ -94,13 +95,13 @@ def _branch(value: dict[str, Any]) -> list[dict[str, Any]]:
 
 def _messages_of_claude(value: dict[str, Any]) -> Iterator[Message]:
     for message in value["chat_messages"]:
-        role = to_role(message.get("sender")) if isinstance(message, dict) else None
-        if role is None:
+        if not isinstance(message, dict):
             continue
+        role, time = message.get("sender"), message.get("created_at")
         # `content` separates the answer from thoughts and tool calls; older exports have `text`.
-        text = text_of(message.get("content")) or text_of(message.get("text"))
-        if text:
-            yield Message(role, text, parse_time(message.get("created_at")))
+        contents = (message.get(name) for name in ("content", "text"))
+        found = (to_message(role, content, time) for content in contents)
+        yield from islice(filter(None, found), 1)
 
 
 _CHATGPT = _Export(

@@ -11,6 +11,7 @@ from math import inf
 from typing import Any, Literal
 
 from slowwave.store.errors import StoreError
+from slowwave.store.records import read_json
 
 from .inserted import without_inserted
 
@@ -100,19 +101,11 @@ def replace_half_pairs(text: str) -> str:
     return _HALF_PAIR.sub("\ufffd", text)
 
 
-def parse_json(text: str) -> Any:
-    """Return the JSON value of a text, or None if it is not valid JSON."""
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-
-
 def first_objects(text: str, limit: int = 20) -> list[dict[str, Any]]:
     """Return the JSON objects among the first lines, at most `limit`."""
     found: list[dict[str, Any]] = []
     for line in text.split("\n", 2 * limit)[: 2 * limit]:
-        value = parse_json(line) if line.lstrip().startswith("{") else None
+        value = read_json(line) if line.lstrip().startswith("{") else None
         if isinstance(value, dict):
             found.append(value)
     return found[:limit]
@@ -166,6 +159,18 @@ def _since_1970(value: Any) -> datetime | None:
         return datetime.fromtimestamp(seconds, UTC)
     except (TypeError, ValueError, OverflowError, OSError):
         return None
+
+
+def to_message(
+    role: Any, content: Any, time: Any, kinds: tuple[str, ...] = ("text",)
+) -> Message | None:
+    """Return a message from what a program recorded of it.
+
+    None for systems and tools, and for a content without a text. Raises `InvalidContent`.
+    """
+    known = to_role(role)
+    text = text_of(content, kinds) if known else ""
+    return Message(known, text, parse_time(time)) if known and text else None
 
 
 def to_role(role: Any) -> Role | None:

@@ -7,7 +7,10 @@ conversation, or of conversations, as in fine-tuning files.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
+
+from slowwave.store.records import read_json
 
 from .messages import (
     Conversation,
@@ -16,10 +19,8 @@ from .messages import (
     UnreadableConversation,
     first_objects,
     json_lines,
-    parse_json,
     parse_time,
-    text_of,
-    to_role,
+    to_message,
 )
 
 _TEXTS = ("text", "input_text", "output_text")
@@ -29,18 +30,18 @@ _TIMES = ("timestamp", "created_at", "createdAt", "create_time", "time", "date",
 def _recognises(text: str) -> bool:
     head = text.lstrip()[:1]
     if head == "[":
-        value = parse_json(text)
+        value = read_json(text)
         return isinstance(value, list) and any(_is_message(item) for item in value[:3])
     if head != "{":
         return False
     lines = first_objects(text, 3)
     if any(_is_message(item) or _has_messages(item) for item in lines):
         return True
-    return _has_messages(parse_json(text))
+    return _has_messages(read_json(text))
 
 
 def _read(text: str, name: str) -> list[Conversation]:
-    value = parse_json(text)
+    value = read_json(text)
     if isinstance(value, dict) and not _is_message(value):
         return [_conversation(value, name)]
     values = list(json_lines(text, name)) if value is None else value
@@ -70,13 +71,13 @@ def _conversation(value: dict[str, Any], name: str) -> Conversation:
 def messages_of(values: Iterable[Any]) -> Iterable[Message]:
     """Yield the messages of users and assistants that have a text. Raises `InvalidContent`."""
     for value in values:
-        role = to_role(value.get("role")) if isinstance(value, dict) else None
-        text = text_of(value.get("content"), _TEXTS) if role else ""
-        if role and text:
+        if not isinstance(value, dict):
+            continue
+        time = next(filter(parse_time, (value[key] for key in _TIMES if key in value)), None)
+        found = to_message(value.get("role"), value.get("content"), time, _TEXTS)
+        if found is not None:
             name = value.get("name")
-            speaker = name if isinstance(name, str) else None
-            times = (parse_time(value[key]) for key in _TIMES if key in value)
-            yield Message(role, text, next(filter(None, times), None), speaker)
+            yield replace(found, speaker=name if isinstance(name, str) else None)
 
 
 def _is_message(value: Any) -> bool:

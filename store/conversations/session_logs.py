@@ -19,9 +19,7 @@ from .messages import (
     Message,
     first_objects,
     json_lines,
-    parse_time,
-    text_of,
-    to_role,
+    to_message,
 )
 
 _CODEX_TEXTS = ("input_text", "output_text", "text")
@@ -39,13 +37,13 @@ def _read_claude_code(text: str, name: str) -> list[Conversation]:
 
 def _claude_code_messages(events: list[dict[str, Any]]) -> Iterator[Message]:
     for event in events:
-        message, role = event.get("message"), to_role(event.get("type"))
+        message = event.get("message")
         is_inserted = any(map(event.get, ("isMeta", "isSidechain", "isCompactSummary")))
-        if role is None or not isinstance(message, dict) or is_inserted:
+        if not isinstance(message, dict) or is_inserted:
             continue
-        text = text_of(message.get("content"))
-        if text:
-            yield Message(role, text, parse_time(event.get("timestamp")))
+        found = to_message(event.get("type"), message.get("content"), event.get("timestamp"))
+        if found is not None:
+            yield found
 
 
 def _is_codex(text: str) -> bool:
@@ -72,10 +70,9 @@ def _codex_messages(events: list[dict[str, Any]]) -> Iterator[Message]:
         item = event.get("payload") if event.get("type") == "response_item" else event
         if not isinstance(item, dict) or item.get("type") != "message":
             continue
-        role = to_role(item.get("role"))
-        text = text_of(item.get("content"), _CODEX_TEXTS) if role else ""
-        if role and text:
-            yield Message(role, text, parse_time(event.get("timestamp")))
+        fields = item.get("role"), item.get("content"), event.get("timestamp")
+        if (found := to_message(*fields, _CODEX_TEXTS)) is not None:
+            yield found
 
 
 CLAUDE_CODE = ConversationFormat("claude-code", _is_claude_code, _read_claude_code)

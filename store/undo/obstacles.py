@@ -10,7 +10,7 @@ from typing import Any
 from slowwave.store.ageing import STATUS_AFTER
 from slowwave.store.file import MemoryFile
 from slowwave.store.journal_form import JournalEntry, JournalReader
-from slowwave.store.purge import purged_by
+from slowwave.store.purge import removals
 from slowwave.store.records import json_text
 from slowwave.store.rows import Row, encode_row, json_field
 
@@ -107,16 +107,15 @@ def column_changed(
 
 def memory_gone(file: MemoryFile, memory_id: str) -> Obstacle:
     """Return the obstacle that a memory no longer exists."""
-    purge = purged_by(file, memory_id)
-    if purge is None:
+    removal = next(removals(file, memory_id), None)
+    if removal is None or removal.is_forgotten:
         what = f"Memory {memory_id} was deleted after the run."
         return _obstacle("memories", {"id": memory_id}, what, None)
-    run_id, when = purge
     why = (
-        f"Memory {memory_id} was purged on {when[:10]} by run {run_id}: "
+        f"Memory {memory_id} was purged on {removal.at[:10]} by run {removal.run_id}: "
         "purged memories cannot be restored."
     )
-    return Obstacle("memories", memory_id, None, None, None, run_id, None, why)
+    return Obstacle("memories", memory_id, None, None, None, removal.run_id, None, why)
 
 
 def memory_needed(

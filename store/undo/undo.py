@@ -103,8 +103,7 @@ def undo_proposal_in_savepoint(file: MemoryFile, run_id: str, key: str, now: str
 
 
 def _applied(file: MemoryFile, run_id: str) -> list[str]:
-    rows = file.rows("SELECT key FROM proposals WHERE run_id = ? AND state = 'applied'", [run_id])
-    return [row["key"] for row in rows]
+    return file.column("SELECT key FROM proposals WHERE run_id = ? AND state = 'applied'", [run_id])
 
 
 def _reverse(file: MemoryFile, run_id: str, proposals: list[str], images: BeforeImages) -> None:
@@ -237,18 +236,17 @@ class _Reversal:
         absorbed = {
             change.key["source_id"]: change for change in self._later.into(sequence, memory_id)
         }
-        conn = self._file.db.conn
-        found = conn.execute("SELECT id FROM memories WHERE superseded_by = ?", [memory_id])
-        superseded = [row[0] for row in found]
+        superseded = self._file.column(
+            "SELECT id FROM memories WHERE superseded_by = ?", [memory_id]
+        )
         for dependent in superseded:
             since = self._later.of(sequence, "memories", {"id": dependent})
             by = _last_writer(since, "superseded_by", memory_id)
             passed = memory_passed_on(self._file, memory_id, dependent) if by is None else None
             yield passed or memory_needed(memory_id, dependent, True, by)
-        edges = conn.execute(
+        for source in self._file.column(
             "SELECT source_id FROM synthesized_from WHERE derived_id = ?", [memory_id]
-        )
-        for (source,) in edges.fetchall():
+        ):
             if source not in superseded:
                 yield memory_needed(memory_id, source, False, absorbed.get(source))
 

@@ -19,6 +19,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from contextlib import redirect_stdout, suppress
 from dataclasses import asdict, dataclass
@@ -72,12 +73,20 @@ def run(job: Job) -> Ended:
     return Ended(**answer)
 
 
-@functools.cache
+_STARTING = threading.Lock()
+
+
 def _server() -> str:
+    """Return the path of the socket of the process that is forked: there is one for all threads."""
+    with _STARTING:
+        return _start()
+
+
+@functools.cache
+def _start() -> str:
     """Start the process that is forked, and give the path of its socket."""
     folder = tempfile.mkdtemp(prefix="slowwave-")
     path = f"{folder}/socket"
-    item = "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"
     process = subprocess.Popen(
         [sys.executable, "-c", "import sys, reliability.crashing as c; c.serve(sys.argv[1])", path],
         stdin=subprocess.PIPE,
@@ -85,7 +94,7 @@ def _server() -> str:
         env={
             **os.environ,
             "PYTHONPATH": os.pathsep.join([str(_TESTS), *sys.path[1:]]),
-            **dict.fromkeys(item, "1"),
+            **dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1"),
         },
     )
 

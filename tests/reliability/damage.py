@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import night as fixture
+from builders import copy_of
 from model_nights import a_writer
 from model_server import oracle
 from nights import NOW, TWINS, execute, fill, night, rows, told
@@ -76,10 +77,7 @@ def make_original(folder: Path, embedder: Embedder) -> Original:
 def copied(original: Path, folder: Path) -> Path:
     """Copy a file with its log into a folder of its own."""
     folder.mkdir()
-    for suffix in ("", "-wal"):
-        if Path(f"{original}{suffix}").exists():
-            shutil.copyfile(f"{original}{suffix}", folder / f"memory.db{suffix}")
-    return folder / "memory.db"
+    return copy_of(original, folder / "memory.db")
 
 
 def spoil(path: Path, damage: Damage, chance: random.Random) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import shutil
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -13,9 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import night as fixture
-import numpy as np
 from nights import AGENTS_TABLES, NOW, execute, fill, more_of_it, of_one_thing, picture, rows
-from numpy.typing import NDArray
 
 from slowwave.consolidation.ageing.retention import Retention, Rule
 from slowwave.consolidation.cycle import run_cycle
@@ -55,27 +52,6 @@ UPDATES = [
     "The backup of the wiki runs at 02:30 every night",
 ]
 TEXTS = [text for thing in (*THINGS, UPDATES) for text in thing]
-
-
-class Remembering:
-    """The real model, which is asked but once for each text."""
-
-    def __init__(self, embedder: Embedder) -> None:
-        """Take the model."""
-        self._embedder = embedder
-        self._known: dict[str, NDArray[np.float32]] = {}
-
-    @property
-    def name(self) -> str:
-        """Its name."""
-        return self._embedder.name
-
-    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return vectors, shape (len(texts), d)."""
-        new = [text for text in dict.fromkeys(texts) if text not in self._known]
-        if new:
-            self._known.update(zip(new, self._embedder.encode(new), strict=True))
-        return np.stack([self._known[text] for text in texts])
 
 
 class Killed(BaseException):
@@ -311,16 +287,6 @@ def undo_obstacles(path: Path, run: str, proposal: str | None) -> bool:
             if still and not undo_obstacles(path, obstacle[0], obstacle[1]):
                 return False
     return True
-
-
-def copied(path: Path, name: str) -> Path:
-    """Copy a file that nobody has open, with its log."""
-    target = path.with_name(name)
-    for suffix in ("", "-wal"):
-        Path(f"{target}{suffix}").unlink(missing_ok=True)
-        if Path(f"{path}{suffix}").exists():
-            shutil.copyfile(f"{path}{suffix}", f"{target}{suffix}")
-    return target
 
 
 def problems(path: Path, deleted: frozenset[str] = frozenset()) -> list[str]:

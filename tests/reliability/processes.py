@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any
 
 import night as fixture
+from builders import process
 from nights import execute, fill, night, rows
 
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
-from slowwave.store.check import check_file
-from slowwave.store.file import create_file, open_reading
+from slowwave.store.file import create_file
 
 SLOWWAVE = [sys.executable, "-m", "slowwave.cli"]
 
@@ -75,15 +75,6 @@ def stop(process: subprocess.Popen[str], *numbers: signal.Signals) -> Ended:
     return Ended(process.returncode, out, err, time.monotonic() - began)
 
 
-def is_whole(path: Path) -> bool:
-    """Say whether `check` finds nothing."""
-    with open_reading(path) as file:
-        problems = check_file(file).problems
-    # pytest explains no assertion outside of tests.
-    assert problems == (), problems
-    return True
-
-
 def small_night(path: Path, count: int, embedder: SentenceEmbedder | None) -> Path:
     """Make a file of `count` memories of the fixture; with an embedder, with their vectors.
 
@@ -125,16 +116,8 @@ def tells_the_truth(path: Path, report: dict[str, Any]) -> None:
 @contextmanager
 def other(code: str, *arguments: object) -> Iterator[Callable[[], dict[str, Any]]]:
     """Let another process work as long as the block lasts, and give what it tells at its end."""
-    command = [sys.executable, "-c", code, *map(str, arguments)]
     reported: dict[str, Any] = {}
-    with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n"
-        try:
-            yield lambda: reported
-            out, _ = process.communicate("\n", timeout=60)
-            reported |= json.loads(out)
-        finally:
-            process.kill()
+    with process(code, *arguments) as running:
+        yield lambda: reported
+        out, _ = running.communicate("\n", timeout=60)
+        reported |= json.loads(out)

@@ -12,13 +12,12 @@ from pathlib import Path
 
 import night as fixture
 import nights
-from builders import SCHEMAS
+from builders import copy_of, kept_file, whole
 from model_nights import SMOKE, told_once
 from model_server import answering, approval, model_server
 from nights import AGENTS_TABLES, fill, of_one_thing, picture, rows
 
-from slowwave.store.check import check_file
-from slowwave.store.file import create_file, open_reading, open_writing
+from slowwave.store.file import create_file, open_writing
 from slowwave.store.undo.undo import undo_runs
 
 from .crashing import Ended, Job, run
@@ -124,10 +123,7 @@ class Reference:
 
     def _undo_all(self, path: Path) -> None:
         """Undo all runs, in a copy: the memories are to the bit what they were."""
-        copy = path.with_name("undone.db")
-        for suffix in ("", "-wal", "-journal"):
-            if path.with_name(path.name + suffix).exists():
-                shutil.copyfile(f"{path}{suffix}", f"{copy}{suffix}")
+        copy = copy_of(path, path.with_name("undone.db"))
         known = {row["id"] for row in rows(self.before, "SELECT id FROM runs")}
         with open_writing(copy) as file:
             for row in rows(copy, "SELECT id FROM runs ORDER BY id DESC"):
@@ -144,8 +140,7 @@ class Reference:
 def find_problems(path: Path) -> None:
     """Read the file as an agent does, then as `check` does."""
     rows(path, "SELECT count(*) FROM memories")
-    with open_reading(path) as file:
-        assert check_file(file).problems == ()
+    assert whole(path)
 
 
 def told(path: Path) -> list[tuple[str, str, str]]:
@@ -222,9 +217,8 @@ def filled(folder: Path, lines: Iterable[str], mode: str) -> Path:
 def of_version_1(folder: Path, lines: Sequence[str], mode: str) -> Path:
     """Make a folder with a file of the first schema, and memories as agents write them."""
     folder.mkdir(parents=True)
-    path = folder / "memory.db"
+    path = kept_file(1, folder).rename(folder / "memory.db")
     with closing(sqlite3.connect(path)) as db:
-        db.executescript((SCHEMAS / "version_1.sql").read_text("utf-8"))
         output = [json.loads(line) for line in lines]
         db.executemany(
             "INSERT INTO memories (id, content, session, observed_at) "

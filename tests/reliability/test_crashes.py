@@ -13,9 +13,8 @@ from pathlib import Path
 import pytest
 from figures import Figures
 from nights import picture
-
-from .disk import Fault, What, linked_library
-from .scenes import NAMES, Reference, a_model, scene, told
+from reliability.disk import Fault, What, linked_library
+from reliability.scenes import NAMES, Reference, a_model, scene, told
 
 pytestmark = pytest.mark.skipif(
     linked_library() is None, reason="SQLite is a part of Python itself here: nothing to listen to"

@@ -10,10 +10,11 @@ from shutil import copyfile
 
 from agents_files import killed
 from answerers import Answerer, answers_to, honestly, result_of
+from builders import whole
 from cli_calls import Cli
 from model_nights import facts
 from nights import fill, rows, told
-from reliability.processes import SLOWWAVE, is_whole, start
+from reliability.processes import SLOWWAVE, start
 
 Rounds = Callable[[int, int], int]
 TWINS = ["Parking permits are handed out at the front desk."] * 2
@@ -37,9 +38,9 @@ def test_a_round_that_is_killed_at_any_step_is_completed_by_the_next(
     memory_file: Path, tmp_path: Path, cli: Cli, rounds: Rounds
 ) -> None:
     fill(memory_file, [*facts(2), *told(TWINS, "permit")])
-    whole, answers = tmp_path / "whole.db", tmp_path / "answers.jsonl"
-    copyfile(memory_file, whole)
-    asleep(whole, cli, tmp_path / "other.jsonl")
+    completed, answers = tmp_path / "whole.db", tmp_path / "answers.jsonl"
+    copyfile(memory_file, completed)
+    asleep(completed, cli, tmp_path / "other.jsonl")
     answers.write_text(answers_to(asked(memory_file, cli), honestly), "utf-8")
     assert cli("answer", memory_file, answers).code == 0
     answers.write_text(answers_to(asked(memory_file, cli), honestly), "utf-8")
@@ -48,27 +49,27 @@ def test_a_round_that_is_killed_at_any_step_is_completed_by_the_next(
     ended = killed(0, ["answer", str(copy), str(answers)])
     assert ended.returncode == 0, ended.stderr
     steps = int(ended.stderr.splitlines()[-1])
-    assert result_of(copy) == result_of(whole)
+    assert result_of(copy) == result_of(completed)
     # The first ones keep the answers, and later ones are the rehearsal and the night.
     for step in [*range(1, steps + 1, max(1, steps // rounds(6, steps)))]:
         for each in tmp_path.glob("copy.db*"):
             each.unlink()
         copyfile(memory_file, copy)
         assert killed(step, ["answer", str(copy), str(answers)]).returncode == 9
-        assert is_whole(copy)
+        assert whole(copy)
         kept = rows(copy, "SELECT key FROM answers")
         assert cli("answer", copy, answers).code == 0
         assert len(rows(copy, "SELECT key FROM answers")) == 4 >= len(kept)
-        assert result_of(copy) == result_of(whole)
+        assert result_of(copy) == result_of(completed)
 
 
 def test_a_dream_that_is_killed_between_any_two_answers_loses_none(
     memory_file: Path, tmp_path: Path, cli: Cli
 ) -> None:
     fill(memory_file, facts(2))
-    whole = tmp_path / "whole.db"
-    copyfile(memory_file, whole)
-    asleep(whole, cli, tmp_path / "other.jsonl")
+    completed = tmp_path / "whole.db"
+    copyfile(memory_file, completed)
+    asleep(completed, cli, tmp_path / "other.jsonl")
     for kept in range(4):
         with subprocess.Popen(
             [*SLOWWAVE, "dream", memory_file],
@@ -85,7 +86,7 @@ def test_a_dream_that_is_killed_between_any_two_answers_loses_none(
             # The next question, or the report of the night, comes after the answer is kept.
             assert process.stdout.readline()
             process.kill()
-    assert result_of(memory_file) == result_of(whole)
+    assert result_of(memory_file) == result_of(completed)
     assert len(rows(memory_file, "SELECT id FROM runs")) == 1
 
 
@@ -110,7 +111,7 @@ def test_two_processes_that_answer_at_once_do_not_mix_and_one_night_runs(
             assert process.returncode in (0, 3, 11), err
             assert process.returncode == 11 or not json.loads(out)["faults"]
     assert len(rows(memory_file, "SELECT id FROM runs")) == 1
-    assert is_whole(memory_file)
+    assert whole(memory_file)
     active = rows(
         memory_file,
         "SELECT count(*) AS n FROM memories WHERE status = 'active' GROUP BY tenant",

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from builders import copy_of
+from builders import copy_of, whole
 from cli_calls import Cli, Ended
 from commands import setting
 from counting import calls
@@ -37,8 +37,7 @@ from slowwave.consolidation.facts.reading import Reading
 from slowwave.consolidation.snapshot.entities import names_in
 from slowwave.consolidation.text.injection import commands
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
-from slowwave.store.check import check_file
-from slowwave.store.file import create_file, open_reading
+from slowwave.store.file import create_file
 from slowwave.store.records import MAX_CHARACTERS
 
 Rounds = Callable[[int, int], int]
@@ -361,8 +360,7 @@ def attacked(memory_file: Path, cli: Cli, responder: Responder) -> int:
         assert picture(memory_file, ("memories", "synthesized_from")) == before
     assert memory_file.stat().st_size < 2_000_000
     assert cli("log", memory_file, shown["run"]).code == 0
-    with open_reading(memory_file) as file:
-        assert check_file(file).problems == ()
+    assert whole(memory_file)
     return len(server.asked)
 
 

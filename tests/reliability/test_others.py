@@ -12,14 +12,14 @@ from pathlib import Path
 
 import night as fixture
 import pytest
-from builders import process
+from builders import process, whole
 from cli_calls import Cli
 from commands import configure
 from figures import Figures
 from model_nights import GATE, GATE_ONCE, SHORT, joining
 from model_server import Asked, Reply, model_server
 from nights import execute, fill, night, rows, told
-from reliability.processes import is_whole, other, small_night, start
+from reliability.processes import other, small_night, start
 from reliability.scenes import in_mode
 
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
@@ -174,7 +174,7 @@ def settled(path: Path, embedder: SentenceEmbedder) -> None:
     for _ in range(3):
         night(path, embedder)
     assert night(path, embedder).plan.proposals == ()
-    assert is_whole(path)
+    assert whole(path)
 
 
 @pytest.mark.usefixtures("chosen_mode")
@@ -192,7 +192,7 @@ def test_agents_write_all_through_a_run_and_nothing_of_theirs_fails_or_is_lost(
         for _ in range(rounds(1, 2)):
             ended = cli("maintain", path, "--consolidate", "--json")
             assert ended.code == 0, ended.err
-    assert is_whole(path)
+    assert whole(path)
     settled(path, embedder)
 
 
@@ -218,7 +218,7 @@ def test_agents_write_beside_undo_restore_and_import_and_nothing_of_theirs_is_lo
             ended = cli(*command, "--json")
             # Later changes of an agent prevent an undo, and stay.
             assert ended.code in ((0, 1) if command[0] == "undo" else (0,)), ended.err
-    assert is_whole(path)
+    assert whole(path)
 
 
 @pytest.mark.usefixtures("long_only")
@@ -248,7 +248,7 @@ def test_what_an_agent_changes_while_a_model_thinks_is_stale_and_taken_up_by_the
         assert second.returncode in (0, 3), err
         assert "stale" not in [proposal["state"] for proposal in json.loads(out)["proposals"]]
     assert rows(path, "SELECT 1 FROM memories WHERE content = ?", changed)
-    assert is_whole(path)
+    assert whole(path)
 
 
 @pytest.mark.usefixtures("chosen_mode")

@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 from figures import Figures
 from nights import picture, rows
-
-from .disk import Fault, linked_library
-from .scenes import Scene, a_model, find_problems, scene
+from reliability.disk import Fault, linked_library
+from reliability.scenes import Scene, a_model, find_problems, scene
 
 pytestmark = pytest.mark.skipif(
     linked_library() is None, reason="SQLite is a part of Python itself here: nothing to listen to"

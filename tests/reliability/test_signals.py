@@ -14,13 +14,13 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
+from builders import whole
 from commands import configure
 from figures import Figures
 from model_server import SILENT, ModelServer, in_turn, model_server, oracle, refuses
 from nights import night, rows
 from reliability.processes import (
     Ended,
-    is_whole,
     small_night,
     start,
     stop,
@@ -74,7 +74,7 @@ def ended_well(
     assert ended.seconds < limit
     figures.add("signals survived")
     figures.reach(LATEST, ended.seconds * 1000)
-    assert is_whole(path)
+    assert whole(path)
     runs = rows(path, "SELECT id, outcome FROM runs")
     assert [run_id for run_id in runs if run_id["outcome"] == "running"] == []
     report = ended.report
@@ -221,7 +221,7 @@ def test_an_interrupted_run_that_cannot_note_its_end_says_so_and_the_next_one_se
     assert following.returncode == 0
     outcomes = [row["outcome"] for row in rows(path, "SELECT outcome FROM runs ORDER BY id")]
     assert outcomes[-2:] == ["interrupted", "done"]
-    assert is_whole(path)
+    assert whole(path)
 
 
 @pytest.mark.usefixtures("long_only")
@@ -278,4 +278,4 @@ def test_a_signal_ends_an_import_with_nothing_imported(
     assert "Interrupted" in ended.err
     figures.add("signals survived")
     assert rows(path, "SELECT * FROM memories ORDER BY id") == before
-    assert is_whole(path)
+    assert whole(path)

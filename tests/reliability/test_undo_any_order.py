@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from builders import copy_of
 from figures import Figures
 from model_nights import a_writer, told_once
 from model_server import answering, approval, write
@@ -18,15 +19,13 @@ from reliability.histories import (
     EVERYTHING,
     GIVEN_BACK,
     History,
-    Remembering,
-    copied,
     problems,
     try_undo,
     undo_obstacles,
 )
 
 from slowwave.cli.app import run
-from slowwave.consolidation.vectors.embedder import Embedder, SentenceEmbedder
+from slowwave.consolidation.vectors.embedder import CachingEmbedder, Embedder, SentenceEmbedder
 from slowwave.store.file import create_file
 from slowwave.store.undo.obstacles import Obstacle
 
@@ -37,7 +36,7 @@ REFUSED = "undos refused, each for a true reason"
 @pytest.fixture(scope="module")
 def remembering(embedder: SentenceEmbedder) -> Embedder:
     """Provide the real model, which is asked but once for each text."""
-    return Remembering(embedder)
+    return CachingEmbedder(embedder)
 
 
 def test_in_any_history_undo_gives_back_to_the_bit_or_says_what_stands_in_the_way(
@@ -90,10 +89,10 @@ def _run_and_back(history: History, kind: str, figures: Figures) -> None:
         assert picture(history.path, GIVEN_BACK) == before
         return
     # Straight away, by itself and proposal by proposal: the file is what it was.
-    copy = copied(history.path, "copy.db")
+    copy = copy_of(history.path, history.path.with_name("copy.db"))
     assert try_undo(copy, made, None) == ()
     assert picture(copy, GIVEN_BACK) == before
-    copy = copied(history.path, "copy.db")
+    copy = copy_of(history.path, history.path.with_name("copy.db"))
     for _, proposal in history.applied(made):
         assert try_undo(copy, made, proposal) == ()
     assert try_undo(copy, made, None) == ()
@@ -104,7 +103,7 @@ def _run_and_back(history: History, kind: str, figures: Figures) -> None:
 def _age_and_back(history: History, figures: Figures) -> None:
     before = picture(history.path, GIVEN_BACK)
     made = history.age()
-    copy = copied(history.path, "copy.db")
+    copy = copy_of(history.path, history.path.with_name("copy.db"))
     for item in made:
         assert try_undo(copy, item, None) == ()
         figures.add(CHECKED)
@@ -117,7 +116,7 @@ def _undo_something(history: History, figures: Figures) -> None:
     if not chosen:
         return
     chosen_run, proposal = history.random.choice(chosen)
-    copy = copied(history.path, "copy.db")
+    copy = copy_of(history.path, history.path.with_name("copy.db"))
     obstacles = try_undo(history.path, chosen_run, proposal)
     figures.add(REFUSED if obstacles else CHECKED)
     for obstacle in obstacles:

@@ -100,16 +100,6 @@ def test_a_night_with_nothing_to_do_and_a_dry_run_make_no_backup(
     assert list_backups(ripe_file) == []
 
 
-def test_a_night_on_a_backup_does_what_it_did_to_the_file(
-    ripe_file: Path, embedder: SentenceEmbedder
-) -> None:
-    first = night(ripe_file, embedder, keep_backups=7)
-    assert first.backup is not None
-    again = night(first.backup, embedder)
-    assert again.plan.digest == first.plan.digest
-    assert again.after == first.after
-
-
 def test_the_command_tells_where_the_backup_lies(
     ripe_file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -307,9 +297,3 @@ def test_before_an_older_schema_is_brought_up_to_date_there_is_a_backup_of_it(
 def test_the_time_of_a_backup_is_in_utc(full_file: Path) -> None:
     now = datetime.fromisoformat("2026-03-10T05:00:00+02:00")
     assert back_up(full_file, now, 7).name == "memory.db.backup-20260310T030000Z"
-
-
-def test_a_new_file_can_be_backed_up(tmp_path: Path) -> None:
-    path = tmp_path / "new.db"
-    create_file(path)
-    assert whole(back_up(path, NOW, 1))

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from builders import LATER, NOW, a_decision, a_run, changing, decide
+from builders import LATER, NOW, a_decision, a_run, decide
 from nights import rows
 
 from slowwave.store.errors import Ambiguous, NotFound, StoreError
@@ -19,7 +19,6 @@ from slowwave.store.ledger import (
     begin_run,
     end_run,
     find_applied,
-    keep_decision,
     read_decisions,
     read_run,
     read_runs,
@@ -93,24 +92,6 @@ def test_runs_are_read_as_they_came_whatever_the_clock_said(memory_file: Path) -
         assert [run.id for run in read_runs(file)] == ["c", "b", "a"]
 
 
-def test_an_outcome_that_no_run_can_have_is_refused_and_leaves_the_run_as_it_was(
-    memory_file: Path,
-) -> None:
-    a_run(memory_file)
-    with open_writing(memory_file) as file, pytest.raises(StoreError, match="outcome IN"):
-        end_run(file, "run-1", LATER, "fine", "digest", {})
-    with open_reading(memory_file) as file:
-        assert read_run(file, "run-1").finished_at is None
-
-
-@pytest.mark.parametrize("prefix", ["abcd", "abcd-1", "abcd-1-x"])
-def test_a_run_is_found_by_the_start_of_its_id(memory_file: Path, prefix: str) -> None:
-    a_run(memory_file, "abcd-1-x")
-    a_run(memory_file, "abce-2-y")
-    with open_reading(memory_file) as file:
-        assert read_run(file, prefix).id == "abcd-1-x"
-
-
 # ---- decisions ----
 
 
@@ -144,12 +125,6 @@ def test_decisions_are_read_by_operation_and_key_of_one_run(memory_file: Path) -
     )
     with open_reading(memory_file) as file:
         assert [decision.key for decision in read_decisions(file, "run-1")] == ["c", "a", "b"]
-
-
-def test_a_decision_belongs_to_a_run(memory_file: Path) -> None:
-    refused = pytest.raises(StoreError, match="FOREIGN KEY")
-    with refused, changing(memory_file) as file:
-        keep_decision(file, a_decision("no-run"))
 
 
 # ---- the start of a key ----
@@ -284,11 +259,3 @@ def test_an_answer_that_comes_again_replaces_the_one_before(memory_file: Path) -
     assert rows(memory_file, "SELECT model, answer, created_at FROM answers") == [
         {"model": "model-2", "answer": "second", "created_at": LATER}
     ]
-
-
-def test_an_answer_stays_when_what_comes_after_it_fails(memory_file: Path) -> None:
-    with pytest.raises(KeyboardInterrupt), open_writing(memory_file) as file:
-        keep_answers(file, [("key", "model", Answer("paid for", 1, 1, 0.1))], timestamp(NOW))
-        raise KeyboardInterrupt
-    with open_reading(memory_file) as file:
-        assert read_answer(file, "key") == Answer("paid for", 1, 1, 0.1)

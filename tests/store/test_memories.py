@@ -27,6 +27,7 @@ from slowwave.store.entities import (
 )
 from slowwave.store.errors import Ambiguous, NotFound, StoreError
 from slowwave.store.file import open_reading, open_writing
+from slowwave.store.journal import Journal
 from slowwave.store.memories import (
     Counts,
     count_memories,
@@ -141,24 +142,6 @@ def test_what_was_observed_is_what_no_run_made_and_what_has_not_expired(memory_f
         assert [memory.id for memory in read_derived(file, "default")] == ["derived"]
         archived = [memory.id for memory in read_memories(file, status="archived")]
         assert archived == ["archived"]
-
-
-@pytest.mark.parametrize(
-    ("ends", "due"),
-    [
-        ("2026-03-10 02:59:59", False),
-        ("2026-03-10 03:00:01", True),
-        ("2026-03-10T04:59:00+02:00", False),
-        ("2026-03-10T01:01:00-0200", True),
-        ("2026-03-10", False),
-    ],
-)
-def test_an_end_counts_as_the_moment_that_it_is_however_it_was_written(
-    memory_file: Path, ends: str, due: bool
-) -> None:
-    execute(memory_file, "INSERT INTO memories (content, expires_at) VALUES ('x', ?)", ends)
-    with open_reading(memory_file) as file:
-        assert bool(read_observed(file, "default", timestamp(NOW))) is due
 
 
 def test_memories_are_counted_by_layer_and_tenant_and_so_is_what_the_active_ones_say(
@@ -297,7 +280,7 @@ def test_a_survivor_takes_over_the_names_that_it_did_not_have(memory_file: Path)
     execute(memory_file, "INSERT INTO runs VALUES ('run-1', '', NULL, '', '{}', '', 'done', NULL)")
     with changing(memory_file) as file:
         keep_entities(file, "default", [("m-1", ["Ada"])], None)
-        add_entities(file, "run-1", "p", read_memory(file, "m-1"), ["Bo", "Ada", "Bo"])
+        add_entities(Journal(file, "run-1", "p"), read_memory(file, "m-1"), ["Bo", "Ada", "Bo"])
         assert read_memory_entities(file, "m-1") == [("Ada", True), ("Bo", False)]
     assert len(rows(memory_file, "SELECT * FROM journal")) == 1
 

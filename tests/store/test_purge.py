@@ -29,7 +29,15 @@ from slowwave.store.errors import StoreError
 from slowwave.store.exchange import export_lines, import_lines
 from slowwave.store.file import create_file, open_reading, open_writing
 from slowwave.store.history import history_lines
-from slowwave.store.purge import KEPT_DAYS, Blockers, KeptCounts, find_purgeable, purge, purged_by
+from slowwave.store.purge import (
+    KEPT_DAYS,
+    Blockers,
+    KeptCounts,
+    Removal,
+    find_purgeable,
+    purge,
+    removals,
+)
 from slowwave.store.records import Memory, timestamp
 
 LONG_AGO = NOW - timedelta(days=KEPT_DAYS, seconds=1)
@@ -226,8 +234,8 @@ def test_the_journal_says_who_purged_it_and_keeps_no_text(path: Path) -> None:
     with open_writing(path) as file:
         purge(file, "run-1", ["old"], Blockers(NOW))
     with open_reading(path) as file:
-        assert purged_by(file, "old") == ("run-1", timestamp(NOW))
-        assert purged_by(file, "stays") is None
+        assert [*removals(file, "old")] == [Removal("old", "run-1", timestamp(NOW), False)]
+        assert [*removals(file, "stays")] == []
     assert "what old says" not in str(rows(path, "SELECT * FROM journal"))
 
 
@@ -390,17 +398,6 @@ def test_a_purge_that_is_asked_to_end_deletes_nothing_more_and_a_later_one_finis
     assert purged(path)[0] == ("old",)
     later = purge_memories(path, purgeable, ["default"], NOW, Interruption())
     assert (later.ids, later.why) == (("old",), None)
-
-
-def test_a_purge_cannot_be_undone_and_says_so(
-    file_of_a_month: Path, embedder: SentenceEmbedder, capsys: pytest.CaptureFixture[str]
-) -> None:
-    purge_run = only_purge(file_of_a_month, embedder, LATER).purged.run_id
-    assert purge_run is not None
-    before = picture(file_of_a_month)
-    assert run(["undo", str(file_of_a_month), purge_run]) == 1
-    assert "which cannot be undone" in capsys.readouterr().err
-    assert picture(file_of_a_month) == before
 
 
 def test_export_and_import_of_all_give_the_same_lineage(
