@@ -36,6 +36,10 @@ class Budget:
     is_hard: bool = False
     # The tokens of it that each session of its agent loads.
     tokens: int = 0
+    # How much it should have at most; None if the user specified nothing.
+    target: int | None = None
+    # The entries that a run shortened to reach that, or `most`; the rest is elsewhere in the place.
+    shortened: tuple[str, ...] = ()
 
     def of(self, text: str) -> int:
         """Return how much of it a text takes."""
@@ -62,6 +66,18 @@ class Repeated:
     text: str
     # Names of files, with the heading where there is one.
     places: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Replaced:
+    """What a plan puts in the place of memories."""
+
+    sources: tuple[str, ...]
+    # The sources that leave.
+    leaving: tuple[str, ...]
+    # The source that stays for them; None for a new memory.
+    survivor: str | None
+    text: str
 
 
 @dataclass(frozen=True)
@@ -140,6 +156,21 @@ class Place:
 
     def budget(self) -> Budget | None:
         """Return how full it is, where it has a limit."""
+        return None
+
+    def aim(self, target: int) -> bool:
+        """Set the size that runs should reach, in bytes; return False where none can be set."""
+        return False
+
+    def fit(self, run_id: str | None) -> Budget | None:
+        """Shorten entries until its limit or its target is reached; return how full it is then.
+
+        run_id: the run that this is a part of; None to begin one. Raises `StoreError`.
+        """
+        return self.budget()
+
+    def budget_after(self, planned: Sequence[Replaced]) -> Budget | None:
+        """Return how full it would be after a plan and `fit`. Raises `StoreError`."""
         return None
 
     def too_full(self) -> str | None:
