@@ -57,11 +57,15 @@ def _untouched(untouched: Sequence[Untouched], has_model: bool) -> Iterator[str]
     lines = []
     for kind in untouched:
         if not (kind.is_for_model and has_model):
-            more = " and others" if len(kind.names) > _MAX_NAMED else ""
-            named = ", ".join(kind.names[:_MAX_NAMED]) + more
-            lines.append(f"  {len(kind.names):,} {kind.why} ({named}). {kind.hint}")
+            count, named = len(kind.names), _named(kind.names)
+            lines.append(clean(f"  {count:,} {kind.why} ({named}). {kind.hint}"))
     if lines:
-        yield "\n".join(["Left unchanged:", *map(clean, lines)])
+        yield "\n".join(["Left unchanged:", *lines])
+
+
+def _named(names: Sequence[str]) -> str:
+    more = " and others" if len(names) > _MAX_NAMED else ""
+    return clean(", ".join(names[:_MAX_NAMED]) + more)
 
 
 def _repeated(repeated: Sequence[Repeated]) -> Iterator[str]:
@@ -82,17 +86,15 @@ def _budget(before: Budget | None, after: Budget | None, dry_run: bool) -> Itera
     changed = before.unit == after.unit and before.used != after.used
     had, now = ("has", "after this plan") if dry_run else ("had", "now")
     used = f"{had} {before.used:,}, {after.used:,} {now}" if changed else f"has {after.used:,}"
-    limit = min(after.most, after.target or after.most)
     aim = "" if after.target is None else f", and should have at most {after.target:,}"
     lines = [f"Its agent loads at most {after.most:,} {after.unit}{aim}: it {used}."]
     if after.shortened:
-        named = ", ".join(after.shortened[:_MAX_NAMED])
-        more = " and others" if len(after.shortened) > _MAX_NAMED else ""
         entries = counted(len(after.shortened), "entry", "entries")
-        lines.append(f"  {entries} shortened, without loss ({clean(named)}{more}).")
-    if after.used > limit:
+        lines.append(f"  {entries} shortened, without loss ({_named(after.shortened)}).")
+    if (excess := after.used - (after.target or after.most)) > 0:
         lines.append(
-            f"  ! Nothing more can go without loss: it has {after.used - limit:,} too many."
+            f"  ! That is {excess:,} too many: nothing else can go without loss, but for what was "
+            "undone."
         )
     if after.used > after.most:
         lines.append(f"  ! It does not read the last {after.used - after.most:,}.")

@@ -9,6 +9,7 @@ from datetime import datetime
 from slowwave.consolidation.proposals import Usage
 from slowwave.consolidation.running.run_in_file import RunRecord, run_report
 from slowwave.consolidation.text.token_count import count_tokens
+from slowwave.store.entities import keep_entities, keep_scans, read_memory_entities
 from slowwave.store.file import MemoryFile
 from slowwave.store.ledger import Decision, keep_decision
 from slowwave.store.memories import count_memories, read_memories, tenants
@@ -18,8 +19,6 @@ from slowwave.store.records import LINKED, Memory, content_hash, json_text, new_
 from slowwave.store.vectors import keep_vectors, read_memory_vectors
 
 from .links import read_links
-
-_REASON = "each session loads its entry, which repeats what is elsewhere"
 
 
 def renew(
@@ -42,8 +41,9 @@ def renew(
     if run_id is None:
         run.begin(file, {"only": "update"})
     with file.transaction():
-        for memory, proposal in found.values():
-            _renew(ProposalChanges(file, run.run_id, proposal, timestamp(now)), memory)
+        for key, (memory, proposal) in found.items():
+            changes = ProposalChanges(file, run.run_id, proposal, timestamp(now))
+            _renew(changes, memory, f"the entry of {key.split()[0]} is shortened, to fit")
     if run_id is None:
         counts = count_memories(file, counted, count_tokens)
         run.end(file, "done", run_report(counts, counts, ["applied"] * len(found), Usage()))
@@ -65,11 +65,15 @@ def _changeable(file: MemoryFile, keys: Mapping[str, str]) -> dict[str, Memory]:
     }
 
 
-def _renew(changes: ProposalChanges, memory: Memory) -> None:
-    file, new = changes.file, replace(memory, id=new_id())
+def _renew(changes: ProposalChanges, memory: Memory, reason: str) -> None:
+    file, new, run_id = changes.file, replace(memory, id=new_id()), changes.run_id
     _supersede(changes, new, [memory])
+    # What the next run would compute again.
     for model, of, blob in read_memory_vectors(file, memory.id):
-        keep_vectors(file, model, [(new.id, of, blob)], changes.run_id)
+        keep_vectors(file, model, [(new.id, of, blob)], run_id)
+    names = [name for name, _ in read_memory_entities(file, memory.id)]
+    keep_entities(file, memory.tenant, [(new.id, names)], run_id)
+    keep_scans(file, [(new.id, memory.content_hash)], run_id)
     keep_decision(
         file,
         Decision(
@@ -82,7 +86,7 @@ def _renew(changes: ProposalChanges, memory: Memory) -> None:
             new.id,
             "applied",
             memory.content,
-            _REASON,
+            reason,
             None,
             {},
             changes.now,
