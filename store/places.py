@@ -36,9 +36,9 @@ class Budget:
     is_hard: bool = False
     # The tokens of it that each session of its agent loads.
     tokens: int = 0
-    # How much it should have at most; None if the user specified nothing.
+    # How much it should have at most, if the user specified that.
     target: int | None = None
-    # The entries that a run shortened to reach that, or `most`; the rest is elsewhere in the place.
+    # The entries that a run shortened to reach that, or `most`.
     shortened: tuple[str, ...] = ()
 
     def of(self, text: str) -> int:
@@ -66,18 +66,6 @@ class Repeated:
     text: str
     # Names of files, with the heading where there is one.
     places: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Replaced:
-    """What a plan puts in the place of memories."""
-
-    sources: tuple[str, ...]
-    # The sources that leave.
-    leaving: tuple[str, ...]
-    # The source that stays for them; None for a new memory.
-    survivor: str | None
-    text: str
 
 
 @dataclass(frozen=True)
@@ -162,16 +150,12 @@ class Place:
         """Set the size that runs should reach, in bytes; return False where none can be set."""
         return False
 
-    def fit(self, run_id: str | None) -> Budget | None:
-        """Shorten entries until its limit or its target is reached; return how full it is then.
+    def fit(self, run_id: str | None, planned: Sequence[Any] | None = None) -> Budget | None:
+        """Shorten entries until it fits; return how full it is then. Raises `StoreError`.
 
-        run_id: the run that this is a part of; None to begin one. Raises `StoreError`.
+        run_id: the run that this belongs to. planned: a dry run's proposals, to predict it.
         """
         return self.budget()
-
-    def budget_after(self, planned: Sequence[Replaced]) -> Budget | None:
-        """Return how full it would be after a plan and `fit`. Raises `StoreError`."""
-        return None
 
     def too_full(self) -> str | None:
         """Return a sentence if it holds more than its agent loads."""

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from slowwave.consolidation.running.outcome import Outcome
     from slowwave.consolidation.vectors.embedder import Embedder
     from slowwave.consolidation.writing.writer import Writer
-    from slowwave.store.places import Budget, Place, Replaced
+    from slowwave.store.places import Budget, Place
 
 # The exit code of several files is the last of these that any of them ended with.
 _FROM_BEST_TO_WORST = (
@@ -149,7 +149,7 @@ class Night:
             outcome = self._consolidate(place, memory_file, writer)
             unwritten: StoreError | None = None
             if self.dry_run:
-                after = place.budget_after(_planned(outcome))
+                after = _fit(place, outcome, self.options, dry_run=True)
             else:
                 outcome, unwritten, after = write_back(place, memory_file, outcome, self.options)
             if self.plan_out is not None:
@@ -240,10 +240,7 @@ class Night:
         budgets: tuple[Budget | None, Budget | None],
         pages: WikiOfRun,
     ) -> dict[str, Any]:
-        """Show the outcome to people, or return it for programs.
-
-        budgets: how full the place was, and is.
-        """
+        """Show the outcome to people, or return it for programs. budgets: before and after."""
         shows_cost = self.dry_run or self.output.json
         cost = estimate_cost(outcome, writer, self.concurrency) if shows_cost else None
         failure = model_failure(place.named, outcome, writer, self.recordings)
@@ -290,32 +287,28 @@ class Night:
 def write_back(
     place: Place, memory_file: Path, outcome: Outcome, options: CycleOptions
 ) -> tuple[Outcome, StoreError | None, Budget | None]:
-    """Write the changes of a night back to their place, and have it fit.
-
-    Returns why they could not be written, and how full the place is.
-    """
+    """Write back the changes of a night; return why that failed, and how full the place is."""
     from slowwave.consolidation.running.outcome import without_stale
 
     try:
         stale = place.write_back()
         outcome = without_stale(outcome, stale, memory_file, options.tenants)
-        is_whole = options.consolidate and not (outcome.interrupted or outcome.broken_off)
-        fits = is_whole and options.review != "always"
-        return outcome, None, place.fit(outcome.run_id) if fits else place.budget()
+        return outcome, None, _fit(place, outcome, options)
     except StoreError as error:
         if not place.outlives_a_failed_write:
             raise
         return outcome, error, place.budget()
 
 
-def _planned(outcome: Outcome) -> list[Replaced]:
-    """Return what a dry run would apply."""
-    from slowwave.store.places import Replaced
-
+def _fit(
+    place: Place, outcome: Outcome, options: CycleOptions, dry_run: bool = False
+) -> Budget | None:
+    """Have a place fit after a night that was complete, unless all proposals are reviewed."""
+    is_complete = options.consolidate and not (outcome.interrupted or outcome.broken_off)
+    if not is_complete or options.review == "always":
+        return place.budget()
     planned = [result.proposal for result in outcome.results if result.state == "planned"]
-    return [
-        Replaced(each.sources, each.leaving, each.survivor, each.draft.text) for each in planned
-    ]
+    return place.fit(outcome.run_id, planned if dry_run else None)
 
 
 def _count_pending(memory_file: Path) -> int:

@@ -19,10 +19,7 @@ _MAX_CHARACTERS = 100
 
 
 def place_as_json(place: Place, before: Budget | None, after: Budget | None) -> dict[str, Any]:
-    """Return what stays, what is said twice and how full a place is.
-
-    before: as it was. after: as the run left it; in a dry run, as it would.
-    """
+    """Return what stays, what is said twice and how full a place was, is, and is after a run."""
     found: dict[str, Any] = {
         "untouched": list(map(vars, place.untouched())),
         "repeated": list(map(vars, place.repeated())),

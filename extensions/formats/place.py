@@ -17,16 +17,7 @@ from slowwave.cli.terminal.wording import counted
 from slowwave.store.connection import translate_errors
 from slowwave.store.errors import StoreError, UnusableFile
 from slowwave.store.opening import is_database
-from slowwave.store.places import (
-    Address,
-    Budget,
-    Place,
-    PlaceKind,
-    Repeated,
-    Replaced,
-    Untouched,
-    changed,
-)
+from slowwave.store.places import Address, Budget, Place, PlaceKind, Repeated, Untouched, changed
 
 if TYPE_CHECKING:
     from slowwave.store.erasing import Eraser
@@ -149,20 +140,18 @@ class MirroredPlace(Place):
         self.mirror.format.target = target
         return self.mirror.format.can_be_shortened
 
-    def fit(self, run_id: str | None) -> Budget | None:
-        """Shorten entries until it fits; return how full it is then."""
+    def fit(self, run_id: str | None, planned: Sequence[Any] | None = None) -> Budget | None:
+        """Shorten entries until it fits; return how full it is then, or would be after a plan."""
+        if self.budget() is None:
+            return None
+        if planned is not None:
+            with self.mirror.picture(datetime.now(UTC)) as copy:
+                return copy.budget_after(planned, datetime.now(UTC))
         shortened = self.mirror.shorten(run_id, datetime.now(UTC))
         if shortened:
             self.write_back()
         budget = self.budget()
         return None if budget is None else replace(budget, shortened=shortened)
-
-    def budget_after(self, planned: Sequence[Replaced]) -> Budget | None:
-        """Return how full it would be after a plan and `fit`, if it has a limit."""
-        if self.budget() is None:
-            return None
-        with self.mirror.picture(datetime.now(UTC)) as copy:
-            return copy.budget_after(planned, datetime.now(UTC))
 
     def too_full(self) -> str | None:
         """Return a sentence if it contains more than its agent reads."""

@@ -10,6 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from slowwave.consolidation.proposals import Proposal
 from slowwave.extensions.formats.base import (
     CannotComeBack,
     ChangedMeanwhile,
@@ -21,7 +22,7 @@ from slowwave.extensions.formats.base import (
 from slowwave.store.errors import ChangedSince, StoreError, UnusableFile
 from slowwave.store.file import maintenance_lock, new_file, open_any_version, open_writing
 from slowwave.store.opening import open_database
-from slowwave.store.places import Budget, Replaced
+from slowwave.store.places import Budget
 from slowwave.store.purge import read_forgotten
 from slowwave.store.undo.obstacles import Obstacle
 
@@ -203,7 +204,7 @@ class Mirror:
             keys = renew(file, opened.to_shorten(), run_id, now)
         return tuple(key.split(" ")[0] for key in keys)
 
-    def budget_after(self, planned: Sequence[Replaced], now: datetime) -> Budget | None:
+    def budget_after(self, planned: Sequence[Proposal], now: datetime) -> Budget | None:
         """Apply a plan to this copy, and return how full the other file would be.
 
         If the plan does not fit, that is how full it is.

@@ -6,14 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from slowwave.consolidation.proposals import Usage
+from slowwave.consolidation.proposals import Proposal, Usage
 from slowwave.consolidation.running.run_in_file import RunRecord, run_report
 from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.store.entities import keep_entities, keep_scans, read_memory_entities
 from slowwave.store.file import MemoryFile
 from slowwave.store.ledger import Decision, keep_decision
 from slowwave.store.memories import count_memories, read_memories, tenants
-from slowwave.store.places import Replaced
 from slowwave.store.proposal_changes import ProposalChanges
 from slowwave.store.records import LINKED, Memory, content_hash, json_text, new_id, timestamp
 from slowwave.store.vectors import keep_vectors, read_memory_vectors
@@ -94,7 +93,7 @@ def _renew(changes: ProposalChanges, memory: Memory, reason: str) -> None:
     )
 
 
-def rehearse(file: MemoryFile, planned: Sequence[Replaced], now: datetime) -> None:
+def rehearse(file: MemoryFile, planned: Sequence[Proposal], now: datetime) -> None:
     """Apply a plan to a copy of a mirror, as far as the other file depends on it."""
     run = RunRecord(new_id(), now)
     run.begin(file, {})
@@ -104,12 +103,15 @@ def rehearse(file: MemoryFile, planned: Sequence[Replaced], now: datetime) -> No
             changes = ProposalChanges(file, run.run_id, str(at), timestamp(now))
             leaving = [memories[memory_id] for memory_id in each.leaving]
             kept = memories.get(each.survivor or "")
-            if kept is not None and kept.content == each.text:
+            if kept is not None and kept.content == each.draft.text:
                 changes.supersede(leaving, kept.id)
                 continue
             like = kept or memories[each.sources[0]]
             new = replace(
-                like, id=new_id(), content=each.text, content_hash=content_hash(each.text)
+                like,
+                id=new_id(),
+                content=each.draft.text,
+                content_hash=content_hash(each.draft.text),
             )
             _supersede(changes, new, leaving if kept is None else [*leaving, kept])
 
