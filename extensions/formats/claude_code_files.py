@@ -9,7 +9,6 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
 
-from slowwave.consolidation.facts.reading import read
 from slowwave.store.records import in_utc, timestamp
 
 from .base import Record, Unreadable
@@ -74,6 +73,8 @@ class File:
 
     def says(self, text: str) -> bool:
         """Whether it has each word, value and quotation of a text."""
+        from slowwave.consolidation.facts.reading import read
+
         said, whole = read(text), read(self.content.decode())
         return (
             said.stem_set <= whole.stem_set

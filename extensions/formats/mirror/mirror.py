@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
-from slowwave.consolidation.proposals import Proposal
 from slowwave.extensions.formats.base import (
     CannotComeBack,
     ChangedMeanwhile,
@@ -35,7 +35,9 @@ from .push import (
     link_existing_texts,
     undo_latest,
 )
-from .successors import rehearse, renew
+
+if TYPE_CHECKING:
+    from slowwave.consolidation.proposals import Proposal
 
 _SUFFIX = ".slowwave.db"
 # How often a change is tried while the agent writes.
@@ -193,6 +195,8 @@ class Mirror:
 
         run_id: as for `renew`. Raises `StoreError`.
         """
+        from .successors import renew
+
         if not self.format.can_be_shortened:
             return ()
         with (
@@ -209,6 +213,8 @@ class Mirror:
 
         If the plan does not fit, that is how full it is.
         """
+        from .successors import rehearse
+
         with open_writing(self.state) as file:
             rehearse(file, planned, now)
         with self.format.opened(self.path, writes=False) as opened:
