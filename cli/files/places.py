@@ -97,9 +97,7 @@ def _aim(places: Sequence[Place], size: str) -> None:
         raise typer.BadParameter(f"--target takes a size as in 17KB, not '{size}'.") from None
     for place in places:
         if not place.aim(target):
-            raise typer.BadParameter(
-                f"--target does not apply to {place.named}: its entries have no shorter form."
-            )
+            raise typer.BadParameter(f"--target does not apply to {place.named}.")
 
 
 def refuse_foreign(file: Path) -> None:

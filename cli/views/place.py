@@ -97,6 +97,6 @@ def _budget(before: Budget | None, after: Budget | None, dry_run: bool) -> Itera
         lines.append(f"  ! It does not read the last {after.used - after.most:,}.")
     saved = before.tokens - after.tokens
     fewer = f", {abs(saved):,} {'fewer' if saved > 0 else 'more'} than before" if saved else ""
-    loads = "would load" if dry_run and saved else "loads"
-    lines.append(f"Each session {loads} {after.tokens:,} tokens of it{fewer}.")
+    then = "After this plan, each" if dry_run and saved else "Each"
+    lines.append(f"{then} session loads {after.tokens:,} tokens of it{fewer}.")
     yield "\n".join(lines)

@@ -193,10 +193,7 @@ class Format(ABC):
         return None
 
     def budget(self, path: Path, text: str | None = None) -> Budget | None:
-        """Return how full a file is and how much its agent reads; None without a limit.
-
-        text: what the agent reads of it; None for the current one.
-        """
+        """Return how full a file is, or would be with a text, and how much its agent reads."""
         return None
 
     def why_no_texts(self, path: Path) -> str | None:

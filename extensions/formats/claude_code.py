@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -74,10 +74,9 @@ class ClaudeCode(Format):
 
     def recognises(self, path: Path) -> bool:
         """Whether it is a folder with such a file."""
-        try:
+        with suppress(OSError, Unreadable):
             return path.is_dir() and any(memories_in(path))
-        except (OSError, Unreadable):
-            return False
+        return False
 
     def budget(self, path: Path, text: str | None = None) -> Budget | None:
         """Count the lines or the bytes of the index, of which a session loads a maximum."""
@@ -90,27 +89,24 @@ class ClaudeCode(Format):
 
     def untouched(self, path: Path) -> list[Untouched]:
         """Return which files stay because of their type, of links to them, or of their form."""
-        try:
+        with suppress(OSError, Unreadable):
             return find_untouched(path, self.target)
-        except (OSError, Unreadable):
-            return []
+        return []
 
     def repeated(self, path: Path) -> list[Repeated]:
         """Return what several memories, or one and the project's instructions, say."""
         from .claude_code_repeated import find_repeated
 
-        try:
+        with suppress(OSError, Unreadable):
             return find_repeated(path)
-        except (OSError, Unreadable):
-            return []
+        return []
 
     def dead_links(self, path: Path) -> frozenset[str]:
         """Return the targets of links that are not the name of a file or memory."""
-        try:
+        with suppress(OSError, Unreadable):
             names = {file.fields["name"] for file in memories_in(path)}
             return frozenset(linked_in(path) - names - {file.stem for file in path.glob("*.md")})
-        except (OSError, Unreadable):
-            return frozenset()
+        return frozenset()
 
     @contextmanager
     def opened(self, path: Path, writes: bool) -> Iterator[OpenFile]:
@@ -225,7 +221,8 @@ class _OpenFolder(OpenFile):
 
     def _write(self, name: str, expected: dict[str, bytes], like: Path) -> None:
         content, modified_ns = self._new[name]
-        write_in_place(self._path / name, content, expected.get(name), like)
+        if content != expected.get(name):
+            write_in_place(self._path / name, content, expected.get(name), like)
         expected[name] = content
         if modified_ns is not None:
             os.utime(self._path / name, ns=(modified_ns, modified_ns))

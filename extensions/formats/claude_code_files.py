@@ -75,11 +75,10 @@ class File:
         """Whether it has each word, value and quotation of a text."""
         from slowwave.consolidation.facts.reading import read
 
-        said, whole = read(text), read(self.content.decode())
+        part, whole = read(text), read(self.content.decode())
+        has_literals = all(literal in whole.text for literal in part.literal_contents)
         return (
-            said.stem_set <= whole.stem_set
-            and all(map(whole.holds, said.values))
-            and all(literal in whole.text for literal in said.literal_contents)
+            has_literals and part.stem_set <= whole.stem_set and all(map(whole.holds, part.values))
         )
 
     def is_linked(self, linked: set[str]) -> bool:

@@ -73,24 +73,8 @@ def _renew(changes: ProposalChanges, memory: Memory, reason: str) -> None:
     names = [name for name, _ in read_memory_entities(file, memory.id)]
     keep_entities(file, memory.tenant, [(new.id, names)], run_id)
     keep_scans(file, [(new.id, memory.content_hash)], run_id)
-    keep_decision(
-        file,
-        Decision(
-            changes.run_id,
-            changes.proposal,
-            "update",
-            memory.tenant,
-            (memory.id,),
-            None,
-            new.id,
-            "applied",
-            memory.content,
-            reason,
-            None,
-            {},
-            changes.now,
-        ),
-    )
+    about = run_id, changes.proposal, "update", memory.tenant, (memory.id,), None, new.id
+    keep_decision(file, Decision(*about, "applied", memory.content, reason, None, {}, changes.now))
 
 
 def rehearse(file: MemoryFile, planned: Sequence[Proposal], now: datetime) -> None:
@@ -102,17 +86,12 @@ def rehearse(file: MemoryFile, planned: Sequence[Proposal], now: datetime) -> No
         for at, each in enumerate(planned):
             changes = ProposalChanges(file, run.run_id, str(at), timestamp(now))
             leaving = [memories[memory_id] for memory_id in each.leaving]
-            kept = memories.get(each.survivor or "")
-            if kept is not None and kept.content == each.draft.text:
+            kept, text = memories.get(each.survivor or ""), each.draft.text
+            if kept is not None and kept.content == text:
                 changes.supersede(leaving, kept.id)
                 continue
             like = kept or memories[each.sources[0]]
-            new = replace(
-                like,
-                id=new_id(),
-                content=each.draft.text,
-                content_hash=content_hash(each.draft.text),
-            )
+            new = replace(like, id=new_id(), content=text, content_hash=content_hash(text))
             _supersede(changes, new, leaving if kept is None else [*leaving, kept])
 
 
