@@ -89,10 +89,7 @@ def _budget(before: Budget | None, after: Budget | None, dry_run: bool) -> Itera
         entries = counted(len(after.shortened), "entry", "entries")
         lines.append(f"  {entries} shortened, without loss ({_named(after.shortened)}).")
     if (excess := after.used - (after.target or after.most)) > 0:
-        lines.append(
-            f"  ! That is {excess:,} too many: nothing else can go without loss, but for what was "
-            "undone."
-        )
+        lines.append(f"  ! {excess:,} too many: in this run, nothing else can go without loss.")
     if after.used > after.most:
         lines.append(f"  ! It does not read the last {after.used - after.most:,}.")
     saved = before.tokens - after.tokens
