@@ -36,6 +36,10 @@ class Budget:
     is_hard: bool = False
     # The tokens of it that each session of its agent loads.
     tokens: int = 0
+    # How much it should have at most, if the user specified that.
+    target: int | None = None
+    # The entries that a run shortened to reach that, or `most`.
+    shortened: tuple[str, ...] = ()
 
     def of(self, text: str) -> int:
         """Return how much of it a text takes."""
@@ -141,6 +145,17 @@ class Place:
     def budget(self) -> Budget | None:
         """Return how full it is, where it has a limit."""
         return None
+
+    def aim(self, target: int) -> bool:
+        """Set the size that runs should reach, in bytes; return False where none can be set."""
+        return False
+
+    def fit(self, run_id: str | None, planned: Sequence[Any] | None = None) -> Budget | None:
+        """Shorten entries until it fits; return how full it is then. Raises `StoreError`.
+
+        run_id: the run that this belongs to. planned: a dry run's proposals, to predict it.
+        """
+        return self.budget()
 
     def too_full(self) -> str | None:
         """Return a sentence if it holds more than its agent loads."""

@@ -44,7 +44,7 @@ _REMOVED = {
     "self": "pass a file of questions",
 }
 # Hidden options that are neither old nor settings.
-_CURRENT = frozenset({"consolidate", "format", "hook", "state", "table"})
+_CURRENT = frozenset({"consolidate", "format", "hook", "state", "table", "target"})
 
 
 def current_command(args: list[str]) -> tuple[list[str], str | None]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from slowwave.store.places import place_kinds, place_of
+from slowwave.cli.arguments.options import setting
+from slowwave.store.places import Place, place_kinds, place_of
 from slowwave.store.validate import is_foreign_file
 
 
@@ -35,7 +36,13 @@ def _options(hidden: bool) -> dict[str, Any]:
         hidden=hidden,
         help="The mirror of another agent's file. Default: next to it.",
     )
-    return {
+    target_option = setting(
+        metavar="SIZE",
+        help="What each session loads of another agent's FILE should have at most this size, as in "
+        "17KB: entries are shortened without loss. Default: what its agent loads.",
+    )
+    shown_once = {} if hidden else {"target": Annotated[str | None, target_option]}
+    return shown_once | {
         "format": Annotated[str | None, format_option],
         "table": Annotated[str | None, table_option],
         "state": Annotated[Path | None, state_option],
@@ -45,8 +52,8 @@ def _options(hidden: bool) -> dict[str, Any]:
 def on_place(command: Callable[..., None]) -> Callable[..., None]:
     """Pass a command that takes `file` its `place`, and one that takes `files` their `places`.
 
-    Adds --format, --table and --state before `output`; only the help of `maintain`, which takes
-    `files`, shows them.
+    Adds --format, --table and --state before `output`; only `maintain`, which takes `files`, shows
+    them in its help, and takes --target.
     """
     signature = inspect.signature(command, eval_str=True)
     parameters: list[inspect.Parameter] = []
@@ -68,6 +75,8 @@ def on_place(command: Callable[..., None]) -> Callable[..., None]:
         if "files" in values:
             files: list[Path] = values["files"] or []
             values["places"] = [place_of(file, format, state) for file in files]
+            if (target := values.pop("target")) is not None:
+                _aim(values["places"], target)
         else:
             values["place"] = place_of(values["file"], format, state)
         command(**values)
@@ -76,6 +85,19 @@ def on_place(command: Callable[..., None]) -> Callable[..., None]:
     wrapped.__dict__["__signature__"] = signature.replace(parameters=parameters)
     wrapped.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return wrapped
+
+
+def _aim(places: Sequence[Place], size: str) -> None:
+    """Set the size that each place should reach. Raises `typer.BadParameter`."""
+    from pydantic import ByteSize, TypeAdapter, ValidationError
+
+    try:
+        target = TypeAdapter(ByteSize).validate_python(size)
+    except ValidationError:
+        raise typer.BadParameter(f"--target takes a size as in 17KB, not '{size}'.") from None
+    for place in places:
+        if not place.aim(target):
+            raise typer.BadParameter(f"--target does not apply to {place.named}.")
 
 
 def refuse_foreign(file: Path) -> None:

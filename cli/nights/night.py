@@ -148,9 +148,10 @@ class Night:
                 self.output.note(clean(note))
             outcome = self._consolidate(place, memory_file, writer)
             unwritten: StoreError | None = None
-            if not self.dry_run:
-                tenants = self.options.tenants
-                outcome, unwritten = write_back(place, memory_file, outcome, tenants)
+            if self.dry_run:
+                after = _fit(place, outcome, self.options, dry_run=True)
+            else:
+                outcome, unwritten, after = write_back(place, memory_file, outcome, self.options)
             if self.plan_out is not None:
                 self._write_plan(self.plan_out, memory_file, outcome)
             with signals.limited():
@@ -158,7 +159,7 @@ class Night:
                 unreported = self._write_report(outcome, memory_file, place.named, writer)
                 wiki = None if self.dry_run else self.wiki
                 pages = write_after_run(wiki, memory_file, place.named)
-                found = self._show(place, memory_file, outcome, writer, budget, pages)
+                found = self._show(place, memory_file, outcome, writer, (budget, after), pages)
         code: int = signals.code or OF_VERDICT[outcome.verdict]
         if self.dry_run and self.tells_work and not signals.code:
             code = Code.WORK_TO_DO if outcome.is_work else Code.DONE
@@ -236,10 +237,10 @@ class Night:
         memory_file: Path,
         outcome: Outcome,
         writer: Writer,
-        budget: Budget | None,
+        budgets: tuple[Budget | None, Budget | None],
         pages: WikiOfRun,
     ) -> dict[str, Any]:
-        """Show the outcome to people, or return it for programs."""
+        """Show the outcome to people, or return it for programs. budgets: before and after."""
         shows_cost = self.dry_run or self.output.json
         cost = estimate_cost(outcome, writer, self.concurrency) if shows_cost else None
         failure = model_failure(place.named, outcome, writer, self.recordings)
@@ -252,11 +253,12 @@ class Night:
             }
             found |= cost_as_json(cost)
             found["ways"] = routes_as_json(outcome, memory_file)
-            found |= place_as_json(place, budget)
+            found |= place_as_json(place, *budgets)
             return found | pages.as_json()
         if not self.output.quiet:
             shown = as_text(outcome, place.named, self.dry_run, writer, memory_file, self.verbose)
-            shown += place_as_text(place, budget, writer.model is not None)
+            has_model = writer.model is not None
+            shown += place_as_text(place, *budgets, has_model, self.dry_run)
             self.output.show(*shown)
             if self.dry_run:
                 self.output.show(*cost_as_text(cost, self.concurrency))
@@ -283,18 +285,30 @@ class Night:
 
 
 def write_back(
-    place: Place, memory_file: Path, outcome: Outcome, tenants: Sequence[str]
-) -> tuple[Outcome, StoreError | None]:
-    """Write the changes of a night back to their place; return why they could not be written."""
+    place: Place, memory_file: Path, outcome: Outcome, options: CycleOptions
+) -> tuple[Outcome, StoreError | None, Budget | None]:
+    """Write back the changes of a night; return why that failed, and how full the place is."""
     from slowwave.consolidation.running.outcome import without_stale
 
     try:
         stale = place.write_back()
-        return without_stale(outcome, stale, memory_file, tenants), None
+        outcome = without_stale(outcome, stale, memory_file, options.tenants)
+        return outcome, None, _fit(place, outcome, options)
     except StoreError as error:
         if not place.outlives_a_failed_write:
             raise
-        return outcome, error
+        return outcome, error, place.budget()
+
+
+def _fit(
+    place: Place, outcome: Outcome, options: CycleOptions, dry_run: bool = False
+) -> Budget | None:
+    """Have a place fit after a night that was complete, unless all proposals are reviewed."""
+    is_complete = options.consolidate and not (outcome.interrupted or outcome.broken_off)
+    if not is_complete or options.review == "always":
+        return place.budget()
+    planned = [result.proposal for result in outcome.results if result.state == "planned"]
+    return place.fit(outcome.run_id, planned if dry_run else None)
 
 
 def _count_pending(memory_file: Path) -> int:

@@ -124,17 +124,19 @@ class Rounds:
 
     def answer(self, answers: dict[str, str]) -> Round:
         """Keep answers, run the night once no question is open, and write it back."""
-        place, budget, unwritten = self._place, self._place.budget(), None
+        place, unwritten = self._place, None
+        before = after = place.budget()
         with place.changing() as memory_file:
             with self._begun(memory_file) as begun:
                 given = begun.give(answers)
             if given.outcome is None:
                 place.write_back()
             else:
-                tenants = self._options.tenants
-                outcome, unwritten = write_back(place, memory_file, given.outcome, tenants)
+                outcome, unwritten, after = write_back(
+                    place, memory_file, given.outcome, self._options
+                )
                 given = replace(given, outcome=outcome)
-            done = self._reported(given, memory_file, budget, unwritten)
+            done = self._reported(given, memory_file, (before, after), unwritten)
         if given.outcome is None:
             return done
         pages = write_after_change(self._wiki, place)
@@ -154,7 +156,7 @@ class Rounds:
         self,
         given: GivenAnswers,
         memory_file: Path,
-        budget: Budget | None,
+        budgets: tuple[Budget | None, Budget | None],
         unwritten: StoreError | None,
     ) -> Round:
         from slowwave.consolidation.model.agent_writer import AgentWriter
@@ -166,9 +168,9 @@ class Rounds:
         if outcome is not None:
             night = as_json(outcome, str(named), False, writer)
             night["ways"] = routes_as_json(outcome, memory_file)
-            found["night"] = night | place_as_json(self._place, budget)
+            found["night"] = night | place_as_json(self._place, *budgets)
             shown += as_text(outcome, named, False, writer, memory_file)
-            shown += place_as_text(self._place, budget, has_model=True)
+            shown += place_as_text(self._place, *budgets, has_model=True, dry_run=False)
             code = signals_of_this_command().code or OF_VERDICT[outcome.verdict]
             if unwritten is None:
                 failed = what_went_wrong(named, outcome)

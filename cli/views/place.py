@@ -18,25 +18,34 @@ _MAX_REPEATED = 10
 _MAX_CHARACTERS = 100
 
 
-def place_as_json(place: Place, before: Budget | None) -> dict[str, Any]:
-    """Return what stays, what is said twice and how full a place is. before: as it was."""
+def place_as_json(place: Place, before: Budget | None, after: Budget | None) -> dict[str, Any]:
+    """Return what stays, what is said twice and how full a place was, is, and is after a run."""
     found: dict[str, Any] = {
         "untouched": list(map(vars, place.untouched())),
         "repeated": list(map(vars, place.repeated())),
     }
-    after = place.budget()
-    if before is not None and after is not None:
-        kept = {"before": before.used, "tokens_before": before.tokens}
-        found["budget"] = asdict(after) | kept
+    now = place.budget()
+    if before is not None and after is not None and now is not None:
+        found["budget"] = {
+            **asdict(now),
+            "before": before.used,
+            "tokens_before": before.tokens,
+            "after": after.used,
+            "tokens_after": after.tokens,
+            "tokens_saved": before.tokens - after.tokens,
+            "shortened": after.shortened,
+        }
     return found
 
 
-def place_as_text(place: Place, before: Budget | None, has_model: bool) -> list[str]:
+def place_as_text(
+    place: Place, before: Budget | None, after: Budget | None, has_model: bool, dry_run: bool
+) -> list[str]:
     """Return the same as lines, with a blank line before each part."""
     parts = [
         *_untouched(place.untouched(), has_model),
         *_repeated(place.repeated()),
-        *_budget(before, place.budget()),
+        *_budget(before, after, dry_run),
     ]
     return [line for part in parts for line in ("", part)]
 
@@ -45,11 +54,15 @@ def _untouched(untouched: Sequence[Untouched], has_model: bool) -> Iterator[str]
     lines = []
     for kind in untouched:
         if not (kind.is_for_model and has_model):
-            more = " and others" if len(kind.names) > _MAX_NAMED else ""
-            named = ", ".join(kind.names[:_MAX_NAMED]) + more
-            lines.append(f"  {len(kind.names):,} {kind.why} ({named}). {kind.hint}")
+            count, named = len(kind.names), _named(kind.names)
+            lines.append(clean(f"  {count:,} {kind.why} ({named}). {kind.hint}"))
     if lines:
-        yield "\n".join(["Left unchanged:", *map(clean, lines)])
+        yield "\n".join(["Left unchanged:", *lines])
+
+
+def _named(names: Sequence[str]) -> str:
+    more = " and others" if len(names) > _MAX_NAMED else ""
+    return clean(", ".join(names[:_MAX_NAMED]) + more)
 
 
 def _repeated(repeated: Sequence[Repeated]) -> Iterator[str]:
@@ -64,15 +77,23 @@ def _repeated(repeated: Sequence[Repeated]) -> Iterator[str]:
     yield "\n".join(lines)
 
 
-def _budget(before: Budget | None, after: Budget | None) -> Iterator[str]:
+def _budget(before: Budget | None, after: Budget | None, dry_run: bool) -> Iterator[str]:
     if before is None or after is None:
         return
     changed = before.unit == after.unit and before.used != after.used
-    now = f"had {before.used:,}, {after.used:,} now" if changed else f"has {after.used:,}"
-    saved = before.tokens - after.tokens
-    fewer = f", {abs(saved):,} {'fewer' if saved > 0 else 'more'} than before" if saved else ""
-    lines = [f"Its agent loads at most {after.most:,} {after.unit}: it {now}."]
+    had, now = ("has", "after this plan") if dry_run else ("had", "now")
+    used = f"{had} {before.used:,}, {after.used:,} {now}" if changed else f"has {after.used:,}"
+    aim = "" if after.target is None else f", and should have at most {after.target:,}"
+    lines = [f"Its agent loads at most {after.most:,} {after.unit}{aim}: it {used}."]
+    if after.shortened:
+        entries = counted(len(after.shortened), "entry", "entries")
+        lines.append(f"  {entries} shortened, without loss ({_named(after.shortened)}).")
+    if (excess := after.used - (after.target or after.most)) > 0:
+        lines.append(f"  ! {excess:,} too many: in this run, nothing else can go without loss.")
     if after.used > after.most:
         lines.append(f"  ! It does not read the last {after.used - after.most:,}.")
-    lines.append(f"Each session loads {after.tokens:,} tokens of it{fewer}.")
+    saved = before.tokens - after.tokens
+    fewer = f", {abs(saved):,} {'fewer' if saved > 0 else 'more'} than before" if saved else ""
+    then = "After this plan, each" if dry_run and saved else "Each"
+    lines.append(f"{then} session loads {after.tokens:,} tokens of it{fewer}.")
     yield "\n".join(lines)

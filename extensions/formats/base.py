@@ -141,6 +141,17 @@ class OpenFile(ABC):
     # Whether an earlier commit was interrupted, so that something must be written in any case.
     is_unfinished: bool = False
 
+    def budget(self) -> Budget | None:
+        """Return how full the file will be after what was prepared; None without a limit."""
+        return None
+
+    def to_shorten(self) -> dict[str, str]:
+        """Return the entries to shorten, so that the file fits after what was prepared.
+
+        They are texts by key, in order. Such an entry is removed and put again with the same text.
+        """
+        return {}
+
     @abstractmethod
     def prepare(self, change: Change) -> Written:
         """Compute the new content, and write nothing yet.
@@ -167,6 +178,9 @@ class Format(ABC):
     is_only_read: bool = False
     # Whether a new text may need a vector.
     may_need_vectors: ClassVar[bool] = False
+    # Whether entries have a shorter form, and the size to reach by it; None for the agent's limit.
+    can_be_shortened: ClassVar[bool] = False
+    target: int | None = None
     # Computes vectors, if the caller has lent it; only some formats need it.
     model: LentModel | None = None
 
@@ -178,8 +192,8 @@ class Format(ABC):
         """Return why a file is not one that the user specified this format for, or None."""
         return None
 
-    def budget(self, path: Path) -> Budget | None:
-        """Return how full a file is and how much its agent reads; None without a limit."""
+    def budget(self, path: Path, text: str | None = None) -> Budget | None:
+        """Return how full a file is, or would be with a text, and how much its agent reads."""
         return None
 
     def why_no_texts(self, path: Path) -> str | None:

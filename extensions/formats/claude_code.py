@@ -11,12 +11,11 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
-from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.store.errors import StoreError
 from slowwave.store.places import Budget, Repeated, Untouched
 from slowwave.store.records import timestamp
@@ -44,17 +43,21 @@ from .claude_code_files import (
     memories_in,
     parsed,
     refuse_another_version,
+)
+from .claude_code_index import (
+    MARKS,
+    budgets,
+    ended,
+    hook_of,
+    index_line,
+    lines_to_shorten,
+    shortened,
     with_hook,
 )
-from .claude_code_untouched import find_untouched, long_lines
+from .claude_code_untouched import find_untouched
 from .text_file import decoded, lines_of, read_bytes, write_in_place
 
-# "[since 2026-02-09] " before a text that is true since then.
-_MARKS = re.compile(r"\[[^\]]*\d{4}-\d{2}-\d{2}\] ")
-# Lines and bytes of the index that a session loads.
-_MAX_LINES, _MAX_BYTES = 200, 25_000
-# Characters of a fact in the index, and words of it in a file name.
-_MAX_HOOK = 100
+# Words of a fact in a file name.
 _NAME_WORDS = 6
 # How many lines above a line of the index an image contains, to find its place again.
 _NEAR = 20
@@ -67,47 +70,43 @@ class ClaudeCode(Format):
     about = "Claude Code's memory folder (~/.claude/projects/.../memory)"
     holds = "a file with front matter; different types are never merged, and type user stays"
     is_dated = True
+    can_be_shortened = True
 
     def recognises(self, path: Path) -> bool:
         """Whether it is a folder with such a file."""
-        try:
+        with suppress(OSError, Unreadable):
             return path.is_dir() and any(memories_in(path))
-        except (OSError, Unreadable):
-            return False
+        return False
 
-    def budget(self, path: Path) -> Budget | None:
+    def budget(self, path: Path, text: str | None = None) -> Budget | None:
         """Count the lines or the bytes of the index, of which a session loads a maximum."""
-        index = path / INDEX
-        text = decoded(read_bytes(index), index) if index.exists() else ""
-        return max(_budgets(text), key=lambda budget: budget.used / budget.most)
+        if text is None:
+            index = path / INDEX
+            text = decoded(read_bytes(index), index) if index.exists() else ""
+        lines, size = budgets(text, self.target)
+        is_fuller = lines.used / lines.most > size.used / size.most
+        return lines if is_fuller and self.target is None else size
 
     def untouched(self, path: Path) -> list[Untouched]:
         """Return which files stay because of their type, of links to them, or of their form."""
-        try:
-            budget = self.budget(path)
-            too_long = None
-            if budget is not None and budget.unit == "bytes":
-                too_long = long_lines(path, budget.used - budget.most)
-            return [*find_untouched(path), *([] if too_long is None else [too_long])]
-        except (OSError, Unreadable):
-            return []
+        with suppress(OSError, Unreadable):
+            return find_untouched(path, self.target)
+        return []
 
     def repeated(self, path: Path) -> list[Repeated]:
         """Return what several memories, or one and the project's instructions, say."""
         from .claude_code_repeated import find_repeated
 
-        try:
+        with suppress(OSError, Unreadable):
             return find_repeated(path)
-        except (OSError, Unreadable):
-            return []
+        return []
 
     def dead_links(self, path: Path) -> frozenset[str]:
         """Return the targets of links that are not the name of a file or memory."""
-        try:
+        with suppress(OSError, Unreadable):
             names = {file.fields["name"] for file in memories_in(path)}
             return frozenset(linked_in(path) - names - {file.stem for file in path.glob("*.md")})
-        except (OSError, Unreadable):
-            return frozenset()
+        return frozenset()
 
     @contextmanager
     def opened(self, path: Path, writes: bool) -> Iterator[OpenFile]:
@@ -116,14 +115,14 @@ class ClaudeCode(Format):
             raise Unreadable(
                 f"{path} is not a folder.", "Specify the folder that contains MEMORY.md."
             )
-        yield _OpenFolder(path)
+        yield _OpenFolder(self, path)
 
 
 class _OpenFolder(OpenFile):
     """A folder as it was read."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, format: ClaudeCode, path: Path) -> None:
+        self._format, self._path = format, path
         self._files = {file.key: file for file in memories_in(path)}
         self._before = {file.name: file for file in self._files.values()}
         index = path / INDEX
@@ -149,7 +148,7 @@ class _OpenFolder(OpenFile):
         """Compute the new files and the new index."""
         images = {memory: self._image(key) for key, memory in change.retire.items()}
         self._gone = [self._files[key] for key in change.retire]
-        lines = [*self._lines, *map(_index_line, self._unlisted)]
+        lines = [*self._lines, *map(index_line, self._unlisted)]
         made: dict[str, File] = {}
         coming = sorted(change.put, key=lambda new: int((new.image or {"place": -1})["place"]))
         coming_back = ComingBack()
@@ -157,13 +156,16 @@ class _OpenFolder(OpenFile):
             with coming_back.collecting(new):
                 made[new.memory] = self._insert(new, change, lines)
         coming_back.refuse()
+        again = (tuple(place) for new in coming for place in (new.image or {}).get("again", ()))
+        for place, line in sorted(again):
+            lines.insert(place, line)
         gone = {file.name for file in self._gone} - self._new.keys()
-        budgets = _budgets("".join(self._lines))
-        self._lines = _ended(line for line in lines if listed_name(line) not in gone)
+        former = budgets("".join(self._lines))
+        self._lines = ended(line for line in lines if listed_name(line) not in gone)
         self._removes_index = not self._lines and any(
             new.image is not None and new.image.get("has_index") is False for new in coming
         )
-        for before, after in zip(budgets, _budgets("".join(self._lines)), strict=True):
+        for before, after in zip(former, budgets("".join(self._lines)), strict=True):
             refuse_too_full(self._path / INDEX, before, after.used, change)
         keys = {memory: file.key for memory, file in made.items()}
         written = Written(keys, images, self._renamed)
@@ -171,6 +173,23 @@ class _OpenFolder(OpenFile):
         now |= {name: parsed(name, text, 0).key for name, (text, _) in self._new.items()}
         refuse_losses(self.records, change, written, now.values())
         return written
+
+    def budget(self) -> Budget | None:
+        """Return how full the index will be."""
+        return self._format.budget(self._path, "".join(self._lines))
+
+    def to_shorten(self) -> dict[str, str]:
+        """Return what the index says of the files whose lines can be shortened, by key."""
+        changed = self._new.keys() | {file.name for file in self._gone}
+        files = {
+            name: file
+            for name, file in self._before.items()
+            if name not in changed and not file.is_users and not file.has_unknown_keys
+        }
+        return {
+            file.key: "".join(line for line in self._lines if listed_name(line) == file.name)
+            for file in lines_to_shorten(self._lines, files, self._format.target)
+        }
 
     def commit(self) -> None:
         """Write new files, the index and changed files, then delete the removed ones."""
@@ -202,7 +221,8 @@ class _OpenFolder(OpenFile):
 
     def _write(self, name: str, expected: dict[str, bytes], like: Path) -> None:
         content, modified_ns = self._new[name]
-        write_in_place(self._path / name, content, expected.get(name), like)
+        if content != expected.get(name):
+            write_in_place(self._path / name, content, expected.get(name), like)
         expected[name] = content
         if modified_ns is not None:
             os.utime(self._path / name, ns=(modified_ns, modified_ns))
@@ -218,8 +238,9 @@ class _OpenFolder(OpenFile):
 
     def _image(self, key: str) -> Image:
         file = self._files[key]
-        names = [listed_name(line) for line in self._lines]
-        at = names.index(file.name) if file.name in names else None
+        names = enumerate(map(listed_name, self._lines))
+        places = [place for place, name in names if name == file.name]
+        at = places[0] if places else None
         return {
             "name": file.name,
             "content": file.content.decode(),
@@ -227,6 +248,8 @@ class _OpenFolder(OpenFile):
             "line": None if at is None else self._lines[at],
             "above": [] if at is None else self._lines[max(0, at - _NEAR) : at],
             "place": len(self._lines) if at is None else at,
+            # A file may be listed more than once.
+            "again": [(place, self._lines[place]) for place in places[1:]],
             "has_index": self._index is not None,
         }
 
@@ -250,8 +273,7 @@ class _OpenFolder(OpenFile):
             self._move(self._before[name], lines)
         self._new[name] = content, modified_ns
         here = [at for at, line in enumerate(lines) if listed_name(line) == name]
-        if here:
-            del lines[here[0]]
+        lines[:] = [line for line in lines if listed_name(line) != name]
         if image["line"] is not None:
             above = [at for at, line in enumerate(lines, start=1) if line in image["above"]]
             place = int(image["place"])
@@ -276,7 +298,11 @@ class _OpenFolder(OpenFile):
 
     def _rewrite(self, file: File, new: New, replaced: Sequence[File], lines: list[str]) -> File:
         """Replace the text of a file, and its line; its time stays if only that tells the day."""
-        hook, newest = _hook(new.text), max(source.observed_at for source in replaced)
+        if replaced == [file] and new.text.strip() == file.body:
+            # Only its line is written again.
+            lines[:] = shortened(lines, file)
+            return self._add(file.name, file.content.decode(), file.modified_ns)
+        hook, newest = hook_of(new.text), max(source.observed_at for source in replaced)
         modified_ns = None if "modified" in file.fields else file.modified_ns
         written = self._add(file.name, file.with_text(new.text, hook, newest), modified_ns)
         names = [listed_name(line) for line in lines]
@@ -286,7 +312,7 @@ class _OpenFolder(OpenFile):
             ]
         else:
             places = [names.index(gone.name) for gone in replaced if gone.name in names]
-            lines.insert(max(places, default=len(lines) - 1) + 1, _index_line(written))
+            lines.insert(max(places, default=len(lines) - 1) + 1, index_line(written))
         return written
 
     def _create(self, new: New, lines: list[str]) -> File:
@@ -294,13 +320,13 @@ class _OpenFolder(OpenFile):
         name = self._free_name(new.text)
         file = self._add(
             name,
-            f"---\nname: {name.removesuffix('.md')}\ndescription: {_hook(new.text)}\nmetadata:\n"
+            f"---\nname: {name.removesuffix('.md')}\ndescription: {hook_of(new.text)}\nmetadata:\n"
             f"  node_type: memory\n  type: {new.tenant}\n"
             f"  modified: {timestamp(datetime.now(UTC))}\n  {MARK}: true\n"
             f"---\n\n{new.text.strip()}\n",
             None,
         )
-        lines.append(_index_line(file))
+        lines.append(index_line(file))
         return file
 
     def _add(self, name: str, text: str, modified_ns: int | None) -> File:
@@ -308,42 +334,8 @@ class _OpenFolder(OpenFile):
         return parsed(name, text.encode(), modified_ns or 0)
 
     def _free_name(self, text: str) -> str:
-        words = re.findall(r"[a-z0-9]+", _MARKS.sub("", text).lower())[:_NAME_WORDS] or ["memory"]
+        words = re.findall(r"[a-z0-9]+", MARKS.sub("", text).lower())[:_NAME_WORDS] or ["memory"]
         taken = {path.name for path in self._path.iterdir()} | self._new.keys() | {INDEX}
         stem = "-".join(words)
         names = (f"{stem}{'' if n == 1 else f'-{n}'}.md" for n in range(1, len(taken) + 2))
         return next(name for name in names if name not in taken)
-
-
-def _index_line(file: File) -> str:
-    title = file.name.removesuffix(".md").replace("-", " ").capitalize()
-    return f"- [{title}]({file.name}) — {_hook(file.body)}\n"
-
-
-def _budgets(index: str) -> tuple[Budget, Budget]:
-    """Return how full an index is, in lines and in bytes."""
-    lines, size = lines_of(index), index.encode()
-    loaded = "".join(lines[:_MAX_LINES]).encode()[:_MAX_BYTES].decode(errors="ignore")
-    tokens = count_tokens(loaded)
-    return (
-        Budget(len(lines), _MAX_LINES, "lines", tokens=tokens),
-        Budget(len(size), _MAX_BYTES, "bytes", tokens=tokens),
-    )
-
-
-def _ended(lines: Iterable[str]) -> list[str]:
-    """Return lines of which only the last may lack its end."""
-    ended = list(lines)
-    return [line if line.endswith("\n") else f"{line}\n" for line in ended[:-1]] + ended[-1:]
-
-
-def _hook(text: str) -> str:
-    """Return what a text is about on one line, without characters that YAML interprets.
-
-    That is its first line that is not a heading.
-    """
-    lines = [line for line in map(str.strip, text.splitlines()) if line]
-    first = next((line for line in lines if not line.startswith(("#", "```"))), lines[0])
-    line = _MARKS.sub("", " ".join(first.split())).replace("**", "")
-    short = line if len(line) <= _MAX_HOOK else f"{line[: _MAX_HOOK - 1]}…"
-    return short.replace(": ", " - ").replace(" #", " ").strip("-'\"[]{}&*!|>%@` ")

@@ -18,7 +18,7 @@ from .text_file import decoded, lines_of, read_bytes
 VERSION = "2.1.330"
 INDEX = "MEMORY.md"
 _TYPES = frozenset({"user", "feedback", "project", "reference"})
-_LISTED = re.compile(r"[-*] \[[^\]]*\]\(([^)]+\.md)\)")
+LISTED = re.compile(r"[-*] \[[^\]]*\]\(([^)]+\.md)\)")
 _FRONT = re.compile(r"---\n(.*?)\n---\n(.*)", re.DOTALL)
 _FIELD = re.compile(r"[ \t]*([A-Za-z_]+):[ \t]*(.*?)[ \t]*$", re.MULTILINE)
 # A field with its further lines, which YAML indents.
@@ -71,6 +71,16 @@ class File:
         """Whether its front matter has keys that Claude Code does not write."""
         return bool(self.fields.keys() - _FIELDS)
 
+    def says(self, text: str) -> bool:
+        """Whether it has each word, value and quotation of a text."""
+        from slowwave.consolidation.facts.reading import read
+
+        part, whole = read(text), read(self.content.decode())
+        has_literals = all(literal in whole.text for literal in part.literal_contents)
+        return (
+            has_literals and part.stem_set <= whole.stem_set and all(map(whole.holds, part.values))
+        )
+
     def is_linked(self, linked: set[str]) -> bool:
         """Whether `linked_in` found it."""
         return not linked.isdisjoint({self.fields["name"], self.name.removesuffix(".md")})
@@ -107,15 +117,8 @@ class File:
 
 def listed_name(line: str) -> str | None:
     """Return the file that a line of the index lists."""
-    found = _LISTED.match(line)
+    found = LISTED.match(line)
     return None if found is None else found[1]
-
-
-def with_hook(line: str, hook: str) -> str:
-    """Return a line of the index with another text after its link."""
-    found = _LISTED.match(line)
-    end = line[len(line.rstrip("\r\n")) :]
-    return line if found is None else f"{found[0]} — {hook}{end}"
 
 
 def linked_in(folder: Path) -> set[str]:

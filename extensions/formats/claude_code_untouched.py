@@ -16,15 +16,23 @@ from .claude_code_files import (
     memories_in,
     other_files,
 )
-from .text_file import decoded, read_bytes
-
-# Bytes of a line of the index that its title and a short text need.
-_SHORT_LINE = 150
+from .claude_code_index import budgets, says_more
+from .text_file import lines_of, text_of
 
 
-def find_untouched(folder: Path) -> list[Untouched]:
-    """Return which files stay because of their type, of links to them, or of their form."""
+def find_untouched(folder: Path, target: int | None = None) -> list[Untouched]:
+    """Return which files stay because of their type, of links to them, or of their form.
+
+    Then, which lines of the index stay. target: the bytes to reach.
+    """
     files, linked = list(memories_in(folder)), linked_in(folder)
+    lines = lines_of(text_of(folder / INDEX) or "")
+    known = {file.name: file for file in files}
+    listed = [(line, name) for line in lines if (name := listed_name(line)) is not None]
+    is_full = any(
+        budget.used > min(budget.most, budget.target or budget.most)
+        for budget in budgets("".join(lines), target)
+    )
     found = [
         _taken(
             files,
@@ -56,29 +64,22 @@ def find_untouched(folder: Path) -> list[Untouched]:
             "Let Claude Code move what is worth remembering into memories.",
             tuple(other_files(folder)),
         ),
+        Untouched(
+            f"that {INDEX} lists and that do not exist",
+            f"Remove their lines from {INDEX}, unless only these say what the files did.",
+            tuple(name for _, name in listed if not (folder / name).exists()),
+        ),
+        Untouched(
+            f"whose line in {INDEX} is long, and says what the file does not",
+            "Let Claude Code add it to the files: then the lines can be shortened.",
+            tuple(
+                name
+                for line, name in listed
+                if is_full and name in known and says_more(line, known[name])
+            ),
+        ),
     ]
     return [untouched for untouched in found if untouched.names]
-
-
-def long_lines(folder: Path, excess: int) -> Untouched | None:
-    """Return the memories with the longest lines in the index, enough to shorten it by a number.
-
-    None if no shorter lines would do: then only fewer memories help.
-    """
-    lines = decoded(read_bytes(folder / INDEX), folder / INDEX).splitlines()
-    listed = [(len(line.encode()), name) for line in lines if (name := listed_name(line))]
-    chosen = []
-    for size, name in sorted(listed, reverse=True):
-        if excess > 0 and size > _SHORT_LINE:
-            chosen.append(name)
-            excess -= size - _SHORT_LINE
-    if excess > 0:
-        return None
-    return Untouched(
-        f"with the longest lines in {INDEX}, of which a session does not load the end",
-        "Let Claude Code shorten these lines: the files themselves keep the details.",
-        tuple(chosen),
-    )
 
 
 def _taken(

@@ -64,12 +64,12 @@ class Hermes(TextFormat):
             raise Unreadable("An entry cannot contain a line of § alone.")
         return new.text.strip().replace("\n", _line_end(document.text))
 
-    def budget(self, path: Path) -> Budget | None:
+    def budget(self, path: Path, text: str | None = None) -> Budget | None:
         """Count characters, as the agent's tool does."""
         limit = _BUDGETS.get(path.name)
         if limit is None:
             return None
-        text = text_of(path) or ""
+        text = text_of(path) or "" if text is None else text
         return Budget(len(text), limit, "characters", True, count_tokens(text))
 
     @contextmanager

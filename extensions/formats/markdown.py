@@ -80,9 +80,9 @@ class Markdown(TextFormat):
         mark, text = split_byte_order_mark(text)
         return Document([mark, *reader.parts(lines_of(text))])
 
-    def budget(self, path: Path) -> Budget | None:
+    def budget(self, path: Path, text: str | None = None) -> Budget | None:
         """Count what is loaded: characters of OpenClaw's files, lines of another MEMORY.md."""
-        text = text_of(path) or ""
+        text = text_of(path) or "" if text is None else text
         tokens = count_tokens(text)
         if path.name == "USER.md":
             return Budget(len(text), _MAX_USER, "characters", True, tokens)

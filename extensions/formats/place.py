@@ -6,7 +6,7 @@ import json
 import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -134,6 +134,24 @@ class MirroredPlace(Place):
     def budget(self) -> Budget | None:
         """Return how full it is, if it has a limit."""
         return self.mirror.format.budget(self.named)
+
+    def aim(self, target: int) -> bool:
+        """Set the size that runs should reach, if its entries have a shorter form."""
+        self.mirror.format.target = target
+        return self.mirror.format.can_be_shortened
+
+    def fit(self, run_id: str | None, planned: Sequence[Any] | None = None) -> Budget | None:
+        """Shorten entries until it fits; return how full it is then, or would be after a plan."""
+        if self.budget() is None:
+            return None
+        if planned is not None:
+            with self.mirror.picture(datetime.now(UTC)) as copy:
+                return copy.budget_after(planned, datetime.now(UTC))
+        shortened = self.mirror.shorten(run_id, datetime.now(UTC))
+        if shortened:
+            self.write_back()
+        budget = self.budget()
+        return None if budget is None else replace(budget, shortened=shortened)
 
     def too_full(self) -> str | None:
         """Return a sentence if it contains more than its agent reads."""

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from slowwave.store.errors import StoreError
 from slowwave.store.opening import open_text
+from slowwave.store.places import Budget
 from slowwave.store.sidecar import create_sidecar, remove_file, sync_folder
 
 from .base import (
@@ -89,6 +90,10 @@ class OpenText(OpenFile):
                 image["used"] = budget.used
         self._wanted = text.encode()
         return written
+
+    def budget(self) -> Budget | None:
+        """Return how full the file will be."""
+        return self._format.budget(self._path, self._document.text)
 
     def commit(self) -> None:
         """Replace the file with the new text. Raises `ChangedMeanwhile`."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
 from slowwave.extensions.formats.base import (
     CannotComeBack,
@@ -16,10 +17,12 @@ from slowwave.extensions.formats.base import (
     Format,
     OpenFile,
     TooFull,
+    Unreadable,
 )
 from slowwave.store.errors import ChangedSince, StoreError, UnusableFile
 from slowwave.store.file import maintenance_lock, new_file, open_any_version, open_writing
 from slowwave.store.opening import open_database
+from slowwave.store.places import Budget
 from slowwave.store.purge import read_forgotten
 from slowwave.store.undo.obstacles import Obstacle
 
@@ -32,6 +35,9 @@ from .push import (
     link_existing_texts,
     undo_latest,
 )
+
+if TYPE_CHECKING:
+    from slowwave.consolidation.proposals import Proposal
 
 _SUFFIX = ".slowwave.db"
 # How often a change is tried while the agent writes.
@@ -184,6 +190,43 @@ class Mirror:
             ):
                 link_existing_texts(file, opened.records)
         return stale
+
+    def shorten(self, run_id: str | None, now: datetime) -> tuple[str, ...]:
+        """Have `settle` shorten entries until the other file fits, and return their names.
+
+        run_id: as for `renew`. Raises `StoreError`.
+        """
+        from .successors import renew
+
+        if not self.format.can_be_shortened:
+            return ()
+        with (
+            maintenance_lock(self.state),
+            self.format.opened(self.path, writes=False) as opened,
+            open_writing(self.state) as file,
+        ):
+            opened.prepare(due(file, opened.records))
+            keys = renew(file, opened.to_shorten(), run_id, now)
+        return tuple(key.split(" ")[0] for key in keys)
+
+    def budget_after(self, planned: Sequence[Proposal], now: datetime) -> Budget | None:
+        """Apply a plan to this copy, and return how full the other file would be.
+
+        If the plan does not fit, that is how full it is.
+        """
+        from .successors import rehearse
+
+        with open_writing(self.state) as file:
+            rehearse(file, planned, now)
+        with self.format.opened(self.path, writes=False) as opened:
+            try:
+                shortened = self.shorten(None, now)
+                with open_writing(self.state) as file:
+                    opened.prepare(due(file, opened.records))
+            except Unreadable:
+                return self.format.budget(self.path)
+            budget = opened.budget()
+        return None if budget is None else replace(budget, shortened=shortened)
 
     def _compute_vectors(self) -> None:
         """Compute the vectors to write, so that the agent need not wait for them."""

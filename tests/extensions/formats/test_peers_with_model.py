@@ -292,7 +292,8 @@ def test_claude_code_is_told_what_stays_and_not_what_was_retired(
     index = (claude.memory / "MEMORY.md").read_text().splitlines()
     assert all(line in after.told for line in index)
     assert not any(name in after.told for name in removed)
-    assert all(any(text in result for result in after.results) for text in claude.texts())
+    lines = [line for text in claude.texts() for line in text.splitlines()]
+    assert all(any(line in result for result in after.results) for line in lines)
     assert cli("undo", claude.memory, run_id).code == 0
     restored = claude.session().told
     assert all(name in restored for name in removed)

@@ -1,0 +1,123 @@
+"""MEMORY.md, of which a session loads a line for each memory, and how its lines are shortened."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from slowwave.consolidation.text.token_count import count_tokens
+from slowwave.store.places import Budget
+
+from .claude_code_files import LISTED, File, listed_name
+from .text_file import lines_of
+
+# "[since 2026-02-09] " before a text that is true since then.
+MARKS = re.compile(r"\[[^\]]*\d{4}-\d{2}-\d{2}\] ")
+# Lines and bytes of the index that a session loads.
+_MAX_LINES, _MAX_BYTES = 200, 25_000
+# Characters of a fact in the index.
+_MAX_HOOK = 100
+
+
+def index_line(file: File) -> str:
+    """Return the line of a new file."""
+    title = file.name.removesuffix(".md").replace("-", " ").capitalize()
+    return f"- [{title}]({file.name}) — {hook_of(file.body)}\n"
+
+
+def with_hook(line: str, hook: str) -> str:
+    """Return a line with another text after its link."""
+    found = LISTED.match(line)
+    return line if found is None else f"{found[0]} — {hook}{_end_of(line)}"
+
+
+def hook_of(text: str) -> str:
+    """Return what a text is about on one line, without characters that YAML interprets.
+
+    That is its first line that is not a heading.
+    """
+    lines = [line for line in map(str.strip, text.splitlines()) if line]
+    first = next((line for line in lines if not line.startswith(("#", "```"))), lines[0])
+    line = MARKS.sub("", " ".join(first.split())).replace("**", "")
+    short = line if len(line) <= _MAX_HOOK else f"{line[: _MAX_HOOK - 1]}…"
+    return short.replace(": ", " - ").replace(" #", " ").strip("-'\"[]{}&*!|>%@` ")
+
+
+def budgets(index: str, target: int | None = None) -> tuple[Budget, Budget]:
+    """Return how full an index is, in lines and in bytes. target: the bytes to reach."""
+    lines, size = lines_of(index), index.encode()
+    loaded = "".join(lines[:_MAX_LINES]).encode()[:_MAX_BYTES].decode(errors="ignore")
+    tokens = count_tokens(loaded)
+    return (
+        Budget(len(lines), _MAX_LINES, "lines", tokens=tokens),
+        Budget(len(size), _MAX_BYTES, "bytes", tokens=tokens, target=target),
+    )
+
+
+def lines_to_shorten(
+    lines: Sequence[str], files: Mapping[str, File], target: int | None
+) -> Iterator[File]:
+    """Yield the files whose lines must be shortened for an index to fit, as far as that helps.
+
+    A file that is listed twice comes before others, and what was written long ago before the rest.
+    """
+    excess = len("".join(lines).encode()) - min(target or _MAX_BYTES, _MAX_BYTES)
+    own: dict[str, list[str]] = {}
+    for line in lines:
+        own.setdefault(listed_name(line) or "", []).append(line)
+    listed = [file for file in files.values() if file.name in own]
+    for file in sorted(listed, key=lambda file: (len(own[file.name]) == 1, file.observed_at)):
+        before = own[file.name]
+        after = list(shortened(before, file))
+        is_twice = len(after) < len(before) and len(lines) > _MAX_LINES
+        if after != before and (excess > 0 or is_twice):
+            excess -= len("".join(before).encode()) - len("".join(after).encode())
+            yield file
+
+
+def shortened(lines: Iterable[str], file: File) -> Iterator[str]:
+    """Yield lines of the index: those of a file without what the file says, too.
+
+    The first keeps its link and the beginning of its text, others only what the file does not say.
+    """
+    is_listed = False
+    for line in lines:
+        if listed_name(line) != file.name:
+            yield line
+            continue
+        short, rest = _parted(line)
+        if is_listed and file.says(LISTED.sub("", line)):
+            continue
+        is_short = is_listed or not rest or not file.says(rest)
+        is_listed = True
+        yield line if is_short else f"{short} …{_end_of(line)}"
+
+
+def says_more(line: str, file: File) -> bool:
+    """Whether a line is long, and cannot be shortened because its file does not say the rest."""
+    rest = _parted(line)[1]
+    return bool(rest) and not file.says(rest)
+
+
+def ended(lines: Iterable[str]) -> list[str]:
+    """Return lines of which only the last may lack its end."""
+    found = list(lines)
+    return [line if line.endswith("\n") else f"{line}\n" for line in found[:-1]] + found[-1:]
+
+
+def _parted(line: str) -> tuple[str, str]:
+    """Return the part of a line that is enough to find its file, and the rest, which may be empty.
+
+    It ends with a word, if there are spaces between words.
+    """
+    text, found = line.rstrip("\r\n"), LISTED.match(line)
+    most = len(text) if found is None else len(found[0]) + _MAX_HOOK
+    if len(text) <= most:
+        return text, ""
+    space = text.rfind(" ", most - _MAX_HOOK // 2, most)
+    short = text[: most if space < 0 else space].rstrip(" ,;:.—-")
+    return short, text[len(short) :]
+
+
+def _end_of(line: str) -> str:
+    return line[len(line.rstrip("\r\n")) :]

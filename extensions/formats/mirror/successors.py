@@ -1,0 +1,101 @@
+"""Put memories into a mirror in the place of others, journaled as proposals of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from slowwave.consolidation.proposals import Proposal, Usage
+from slowwave.consolidation.running.run_in_file import RunRecord, run_report
+from slowwave.consolidation.text.token_count import count_tokens
+from slowwave.store.entities import keep_entities, keep_scans, read_memory_entities
+from slowwave.store.file import MemoryFile
+from slowwave.store.ledger import Decision, keep_decision
+from slowwave.store.memories import count_memories, read_memories, tenants
+from slowwave.store.proposal_changes import ProposalChanges
+from slowwave.store.records import LINKED, Memory, content_hash, json_text, new_id, timestamp
+from slowwave.store.vectors import keep_vectors, read_memory_vectors
+
+from .links import read_links
+
+
+def renew(
+    file: MemoryFile, entries: Mapping[str, str], run_id: str | None, now: datetime
+) -> tuple[str, ...]:
+    """Supersede the memories of entries by themselves, so that these are written again.
+
+    entries: their texts, by key. run_id: an ended run; None for one of its own. Returns the keys.
+    No entry is renewed twice with the same text, so that what was undone stays.
+    """
+    asked = {key for (key,) in file.db.conn.execute("SELECT key FROM proposals")}
+    found = {
+        key: (memory, proposal)
+        for key, memory in _changeable(file, entries).items()
+        if (proposal := content_hash(json_text([key, entries[key]]))[:32]) not in asked
+    }
+    if not found:
+        return ()
+    run, counted = RunRecord(run_id or new_id(), now), tenants(file)
+    if run_id is None:
+        run.begin(file, {"only": "update"})
+    with file.transaction():
+        for key, (memory, proposal) in found.items():
+            changes = ProposalChanges(file, run.run_id, proposal, timestamp(now))
+            _renew(changes, memory, f"the entry of {key.split()[0]} is shortened, to fit")
+    if run_id is None:
+        counts = count_memories(file, counted, count_tokens)
+        run.end(file, "done", run_report(counts, counts, ["applied"] * len(found), Usage()))
+    return tuple(key for key in entries if key in found)
+
+
+def _changeable(file: MemoryFile, keys: Mapping[str, str]) -> dict[str, Memory]:
+    """Return the memory of each entry that has only one, which nobody has pinned."""
+    linked = list(read_links(file).items())
+    active = {memory.id: memory for memory in read_memories(file, status="active")}
+    named = [key for memory_id, key in linked if memory_id in active]
+    return {
+        key: active[memory_id]
+        for memory_id, key in linked
+        if key in keys
+        and named.count(key) == 1
+        and memory_id in active
+        and (not active[memory_id].protected or LINKED in active[memory_id].metadata)
+    }
+
+
+def _renew(changes: ProposalChanges, memory: Memory, reason: str) -> None:
+    file, new, run_id = changes.file, replace(memory, id=new_id()), changes.run_id
+    _supersede(changes, new, [memory])
+    # What the next run would compute again.
+    for model, of, blob in read_memory_vectors(file, memory.id):
+        keep_vectors(file, model, [(new.id, of, blob)], run_id)
+    names = [name for name, _ in read_memory_entities(file, memory.id)]
+    keep_entities(file, memory.tenant, [(new.id, names)], run_id)
+    keep_scans(file, [(new.id, memory.content_hash)], run_id)
+    about = run_id, changes.proposal, "update", memory.tenant, (memory.id,), None, new.id
+    keep_decision(file, Decision(*about, "applied", memory.content, reason, None, {}, changes.now))
+
+
+def rehearse(file: MemoryFile, planned: Sequence[Proposal], now: datetime) -> None:
+    """Apply a plan to a copy of a mirror, as far as the other file depends on it."""
+    run = RunRecord(new_id(), now)
+    run.begin(file, {})
+    memories = {memory.id: memory for memory in read_memories(file)}
+    with file.transaction():
+        for at, each in enumerate(planned):
+            changes = ProposalChanges(file, run.run_id, str(at), timestamp(now))
+            leaving = [memories[memory_id] for memory_id in each.leaving]
+            kept, text = memories.get(each.survivor or ""), each.draft.text
+            if kept is not None and kept.content == text:
+                changes.supersede(leaving, kept.id)
+                continue
+            like = kept or memories[each.sources[0]]
+            new = replace(like, id=new_id(), content=text, content_hash=content_hash(text))
+            _supersede(changes, new, leaving if kept is None else [*leaving, kept])
+
+
+def _supersede(changes: ProposalChanges, new: Memory, leaving: Sequence[Memory]) -> None:
+    changes.add_memory(new)
+    changes.add_lineage(new.id, leaving, "update")
+    changes.supersede(leaving, new.id)

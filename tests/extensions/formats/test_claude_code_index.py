@@ -1,0 +1,194 @@
+"""The index of a memory folder of Claude Code: shortened without loss to a size, and restored."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Mapping
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from builders import NOW
+from cli_calls import Cli
+from hypothesis import given
+from hypothesis import strategies as st
+
+from slowwave.extensions.formats.known_formats import format_named
+from slowwave.extensions.formats.mirror.mirror import Mirror
+from slowwave.store.file import open_writing
+from slowwave.store.records import timestamp
+from slowwave.store.undo.undo import undo_runs
+
+# What a file says, and what its line may say without saying more.
+SAID = "The billing service retries a failed payment three times, waits ten minutes between them, "
+SAID += "and then writes a ticket for the finance team with the number of the invoice."
+MORE = f"{SAID} Never on Sundays."
+TEXTS = {
+    "old.md": "Postgres of orders-api listens on port 5433 in staging, since port 5432 of it "
+    "belongs to the warehouse, which nobody dares to move.",
+    "older-line.md": "Helvi reviews all migrations before they are merged; while she is away, they "
+    "wait, except for those that only add an index.",
+    "new.md": SAID,
+    "more.md": "The nightly backup of the wiki is copied to Oulu at three, and a restore is tried "
+    "each month by whoever has the pager that week.",
+}
+
+
+def write(folder: Path, name: str, day: int, body: str = SAID, kind: str = "project") -> None:
+    """Write a memory as Claude Code does."""
+    (folder / name).write_text(
+        f"---\nname: {name.removesuffix('.md')}\ndescription: Retries\nmetadata:\n"
+        f"  type: {kind}\n  modified: 2026-02-{day:02d}T09:00:00.000Z\n---\n\n{body}\n"
+    )
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Provide a folder whose index repeats its files."""
+    path = tmp_path / "project" / "memory"
+    path.mkdir(parents=True)
+    for day, (name, text) in enumerate(TEXTS.items(), start=1):
+        write(path, name, day, text)
+    write(path, "same.md", 5, "Deploys are frozen until 12 February 2026.")
+    write(path, "same-too.md", 6, "Deploys are frozen until 12 February 2026.")
+    write(path, "user.md", 7, f"I own this: {SAID}", kind="user")
+    lines = [f"- [Title]({name}) — {text}" for name, text in TEXTS.items()]
+    lines[-1] += " Never on Sundays."
+    lines += ["- [Frozen](same.md) — the freeze", "- [Frozen](same-too.md) — the freeze, too"]
+    lines += [f"- [User](user.md) — {SAID}", "- [Gone](gone.md) — hm"]
+    (path / "MEMORY.md").write_text("# Memory\n\n" + "\n".join(lines))
+    return path
+
+
+def content(folder: Path) -> Mapping[str, bytes]:
+    return {item.name: item.read_bytes() for item in sorted(folder.iterdir())}
+
+
+def maintained(cli: Cli, folder: Path, *more: object) -> dict[str, Any]:
+    ended = cli("maintain", folder, "--format", "claude-code", "--json", *more)
+    assert ended.code == 0, ended.err
+    return dict(ended.json)
+
+
+def test_lines_are_shortened_until_the_index_fits_and_undo_restores_every_byte(
+    folder: Path, cli: Cli
+) -> None:
+    before = content(folder)
+    size = len(before["MEMORY.md"])
+    # Without the line of a merged file and the ends of two lines, it is a little smaller.
+    options = ("--target", size - 90)
+    planned = cli("maintain", folder, "--dry-run", "--json", *options).json["budget"]
+    assert content(folder) == before
+    report = maintained(cli, folder, *options)
+    budget = report["budget"]
+    assert planned["shortened"] == budget["shortened"] == ["old.md", "older-line.md"]
+    assert planned["after"] == budget["after"] == budget["used"] <= size - 90
+    assert planned["tokens_saved"] == budget["tokens_saved"] > 0
+    assert planned["used"] == size
+    after = content(folder)
+    assert before.keys() - after.keys() == {"same.md"}
+    assert {name for name in after if after[name] != before[name]} == {"MEMORY.md"}
+    line = next(line for line in after["MEMORY.md"].decode().splitlines() if "(old.md)" in line)
+    assert line.endswith(" …")
+    assert TEXTS["old.md"].startswith(line.split(" — ")[1].removesuffix(" …"))
+    assert maintained(cli, folder, *options)["run"] is None
+    assert content(folder) == after
+    assert cli("undo", folder).code == 0
+    assert content(folder) == before
+    # What was undone is not proposed again, only the next line.
+    again = maintained(cli, folder, *options)["budget"]
+    assert again["shortened"] == ["new.md"]
+
+
+def test_what_only_the_index_says_stays_and_is_named_although_the_size_is_not_reached(
+    folder: Path, cli: Cli
+) -> None:
+    before = (folder / "MEMORY.md").read_text().splitlines()
+    ended = cli("maintain", folder, "--format", "claude-code", "--target", "0.2KB")
+    assert "should have at most 200" in ended.out
+    assert "nothing else can go without loss" in ended.out
+    assert "3 entries shortened, without loss (old.md, older-line.md, new.md)" in ended.out
+    after = (folder / "MEMORY.md").read_text().splitlines()
+    for name in ("more.md", "user.md", "gone.md"):
+        (line,) = [line for line in before if f"({name})" in line]
+        assert line in after
+    assert (
+        "1 whose line in MEMORY.md is long, and says what the file does not (more.md)" in ended.out
+    )
+    assert "1 that MEMORY.md lists and that do not exist (gone.md)" in ended.out
+
+
+def test_without_a_target_only_an_index_that_no_session_loads_whole_is_shortened(
+    folder: Path, cli: Cli
+) -> None:
+    before = content(folder)["MEMORY.md"]
+    assert maintained(cli, folder, "--only", "synthesize")["budget"]["shortened"] == []
+    assert content(folder)["MEMORY.md"] == before
+    for at in range(120):
+        text = SAID.replace("payment", f"payment of tenant {at}")
+        write(folder, f"tenant-{at}.md", 8, text)
+        with (folder / "MEMORY.md").open("a") as file:
+            file.write(f"\n- [Tenant {at}](tenant-{at}.md) — {text}")
+    assert len(content(folder)["MEMORY.md"]) > 25_000
+    maintained(cli, folder, "--review", "always")
+    assert len(content(folder)["MEMORY.md"]) > 25_000
+    maintained(cli, folder, "--only", "synthesize")
+    assert 24_800 < len(content(folder)["MEMORY.md"]) <= 25_000
+    assert cli("undo", folder).code == 0
+    assert len(content(folder)["MEMORY.md"]) > 25_000
+
+
+@pytest.mark.parametrize(
+    ("size", "sentence"), [("much", "takes a size as in 17KB"), ("17KB", "does not apply to")]
+)
+def test_a_size_that_cannot_be_reached_for_is_refused(
+    size: str, sentence: str, tmp_path: Path, cli: Cli
+) -> None:
+    assert cli("init", tmp_path / "memory.db").code == 0
+    ended = cli("maintain", tmp_path / "memory.db", "--target", size)
+    assert ended.code == 2
+    assert sentence in " ".join(ended.err.split())
+
+
+LINES = st.sampled_from(
+    [
+        *(f"- [Title]({name}.md) — {text}" for name in "abc" for text in (SAID, MORE, "short")),
+        *("# Index", "", "- [Gone](gone.md) — gone", "See the files."),
+    ]
+)
+
+
+@given(st.lists(LINES, min_size=1, max_size=12), st.sampled_from(["\n", "\r\n"]), st.booleans())
+def test_whatever_is_listed_however_often_comes_back_byte_for_byte(
+    lines: list[str], end: str, is_ended: bool
+) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name) / "memory"
+        folder.mkdir()
+        for day, file in enumerate("abc", start=1):
+            write(folder, f"{file}.md", day, f"{SAID} {file}")
+        lines = ["- [Title](a.md) — first", *lines]
+        (folder / "MEMORY.md").write_bytes((end.join(lines) + end * is_ended).encode())
+        before = content(folder)
+        shutil.copytree(folder, Path(name) / "copy")
+        format = format_named("claude-code")
+        format.target = 50
+        mirror = Mirror(folder, format, Path(name) / "state.db")
+        mirror.make()
+        mirror.settle(NOW)
+        shortened = mirror.shorten(None, NOW)
+        mirror.settle(NOW)
+        after = content(folder)
+        assert (after != before) == bool(shortened)
+        assert {name for name in after if after[name] != before[name]} <= {"MEMORY.md"}
+        rest = after["MEMORY.md"].decode()
+        assert all(line in rest for line in lines if MORE in line or "Title" not in line)
+        assert mirror.shorten(None, NOW) == ()
+        with open_writing(mirror.state) as file:
+            (run,) = file.db.conn.execute("SELECT max(id) FROM runs").fetchone()
+            if shortened:
+                undo_runs(file, [run], timestamp(NOW + timedelta(hours=1)))
+        mirror.settle(NOW)
+        assert content(folder) == before
