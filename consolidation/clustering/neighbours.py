@@ -6,13 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from .blocks import (
-    Comparison,
-    all_pairs,
-    in_threads,
-    likely_pairs,
-    pairs_with,
-)
+from slowwave.consolidation.runtime.threads import in_threads
+
+from .blocks import Comparison, all_pairs, likely_pairs, pairs_with
 
 if TYPE_CHECKING:
     import numpy as np
