@@ -88,6 +88,19 @@ class Neighbours:
         within = right >= 0
         return Neighbours(len(rows), left[within], right[within], self.steps[pairs[within]])
 
+    def renumbered(self, numbers: NDArray[np.int32], rows: int) -> Neighbours:
+        """Return the pairs of those rows that have a new number below `rows`.
+
+        numbers: the new number of each row, or -1, shape (self.rows,).
+        """
+        import numpy as np
+
+        left, right = numbers[self.left], numbers[self.right]
+        both = (left >= 0) & (right >= 0)
+        left, right = left[both], right[both]
+        ends = np.minimum(left, right), np.maximum(left, right)
+        return _sorted(rows, [(*ends, self.steps[both])])
+
     def select(self, which: NDArray[np.bool_]) -> Neighbours:
         """Return the pairs of a mask."""
         if which.all():

@@ -57,22 +57,21 @@ def plan_windows(view: TenantView, options: PlanOptions, leaving: Collection[str
     new = [at for at, memory in enumerate(memories) if _is_new(view, options, memory)]
     if not new or len(memories) < 2:
         return []
-    vectors = _vectors(view, memories)
+    vectors = view.vectors.of(memories)
     rows = _with_nearest(vectors, new) if 2 * len(new) < len(memories) else range(len(memories))
     chosen = [memories[row] for row in rows]
     eps = WIDE_EPS if len(chosen) <= LARGE_TENANT else NARROW_EPS
-    vectors = vectors[list(rows)]
     sizes = [_size(memory) for memory in chosen]
     # Kept, since a night that changed something plans again.
     signs = [
         sign_of(memory.content_hash, vector).hex()
-        for memory, vector in zip(chosen, vectors, strict=True)
+        for memory, vector in zip(chosen, vectors[list(rows)], strict=True)
     ]
     found = view.cache.get_or_compute(
         "clusters",
         signs,
         _CLUSTERS,
-        lambda: find_clusters(similar_pairs(vectors, 1.0 - eps), eps, sizes, WINDOW_TOKENS),
+        lambda: find_clusters(view.near(chosen, 1.0 - eps), eps, sizes, WINDOW_TOKENS),
     )
     fresh = set(new)
     clusters = [cluster for cluster in found if any(rows[at] in fresh for at in cluster)]
@@ -135,12 +134,6 @@ def _size(memory: Memory) -> int:
     return count_tokens(memory.content) + TOKENS_A_MEMORY
 
 
-def _vectors(view: TenantView, memories: Sequence[Memory]) -> NDArray[np.float32]:
-    import numpy as np
-
-    return np.stack([source.vector for source in view.sources([memory.id for memory in memories])])
-
-
 def _with_nearest(vectors: NDArray[np.float32], new: Sequence[int]) -> list[int]:
     """Return the new rows and the nearest of each, sorted."""
     import numpy as np
@@ -171,7 +164,7 @@ def _across_cuts(
             windows_of.setdefault(memory_id, set()).add(number)
     for edge in view.edges:
         windows_of.setdefault(edge.derived_id, set()).update(windows_of.get(edge.source_id, ()))
-    near = similar_pairs(_vectors(view, memories), 1.0 - NARROW_EPS)
+    near = view.near(memories, 1.0 - NARROW_EPS)
     if not len(near):
         return []
     seen = [windows_of.get(memory.id, set()) for memory in memories]
