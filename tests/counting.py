@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import sys
+import threading
+from collections import Counter
 from collections.abc import Callable
 from types import FrameType
+from typing import Any
 
 from hypothesis import settings
 
@@ -28,3 +31,28 @@ def calls(work: Callable[[], object], of: str = "") -> int:
     finally:
         sys.setprofile(None)
     return count
+
+
+def work_of(work: Callable[[], object], **functions: Callable[..., Any]) -> Counter[str]:
+    """Count the calls of functions, by the names given, and SQL statements, in all new threads.
+
+    A call with a list counts once for each of its elements.
+    """
+    names = {function.__code__: name for name, function in functions.items()}
+    counts: Counter[str] = Counter()
+
+    def note(frame: FrameType, event: str, called: Any) -> None:
+        if event == "call" and frame.f_code in names:
+            given = next(iter(frame.f_locals.values()))
+            counts[names[frame.f_code]] += len(given) if isinstance(given, list) else 1
+        elif event == "c_call" and called.__name__ in ("execute", "executemany"):
+            counts["statements"] += 1
+
+    threading.setprofile(note)
+    sys.setprofile(note)
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
+        threading.setprofile(None)  # type: ignore[arg-type]  # typeshed lacks None
+    return counts

@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.quality.bench import Json
-from slowwave.consolidation.clustering.blocks import Block, all_pairs, in_threads
+from slowwave.consolidation.clustering.blocks import Block, all_pairs
 from slowwave.consolidation.clustering.clusters import find_clusters
 from slowwave.consolidation.clustering.neighbours import CELLS_FROM, Neighbours, similar_pairs
+from slowwave.consolidation.runtime.threads import in_threads
 
 from .clock import Clock
 

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
-from itertools import islice
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
-from slowwave.consolidation.runtime.threads import cores
+from slowwave.consolidation.runtime.threads import in_threads
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-    from threadpoolctl import ThreadpoolController
 
 # Rows of one block of a matrix product: 1,024 x 1,024 float32 are 4 MB, which fit into the cache.
 # The fastest of 1,024, 2,048 and 4,096 with one block per core (measured at 20,000 rows).
@@ -26,8 +21,6 @@ BLOCK = 1_024
 CELL = 500
 PROBES = 64
 
-T = TypeVar("T")
-U = TypeVar("U")
 Block = tuple["NDArray[np.int32]", "NDArray[np.int32]"]
 
 
@@ -58,27 +51,6 @@ def pairs_with(fresh: NDArray[np.intp], rows: int) -> Comparison:
     blocks = [(part, target) for part in _parts(fresh.astype(np.int32)) for target in all_parts]
     # Two fresh rows meet twice.
     return Comparison(blocks, lambda left, right: (left < right) | ~is_fresh[right])
-
-
-def in_threads(function: Callable[[T], U], items: Sequence[T]) -> Iterator[U]:
-    """Yield the function of each item, in order, computed by one thread per core.
-
-    Matrix products in them take one thread each, which is faster than one after another with all
-    threads. Few items are started ahead, so that a caller who stops need not wait.
-    """
-    if len(items) < 2:
-        yield from map(function, items)
-        return
-    workers = cores()
-    waiting = iter(items)
-    with _blas().limit(limits=1, user_api="blas"), ThreadPoolExecutor(workers) as pool:
-        begun: deque[Future[U]] = deque(
-            pool.submit(function, item) for item in islice(waiting, 2 * workers)
-        )
-        while begun:
-            done = begun.popleft().result()
-            begun.extend(pool.submit(function, item) for item in islice(waiting, 1))
-            yield done
 
 
 def likely_pairs(vectors: NDArray[np.float32]) -> Comparison:
@@ -144,12 +116,3 @@ def _numbers(rows: int) -> NDArray[np.int32]:
 
 def _parts(rows: NDArray[np.int32]) -> list[NDArray[np.int32]]:
     return [rows[start : start + BLOCK] for start in range(0, len(rows), BLOCK)]
-
-
-@cache
-def _blas() -> ThreadpoolController:
-    """Return the controller of the BLAS library that numpy has loaded."""
-    import numpy  # noqa: F401 - the controller only finds loaded libraries
-    from threadpoolctl import ThreadpoolController
-
-    return ThreadpoolController()

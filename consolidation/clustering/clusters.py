@@ -9,6 +9,7 @@ cluster is shown. Noise of the wide clustering is not shown.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from slowwave.consolidation.thresholds import EPS_STEP
@@ -92,7 +93,9 @@ def _by_label(labels: NDArray[np.int64]) -> list[NDArray[np.int64]]:
 
     order = np.argsort(labels, kind="stable")
     order = order[labels[order] >= 0]
-    return np.split(order, np.flatnonzero(np.diff(labels[order])) + 1) if len(order) else []
+    ends = np.flatnonzero(np.diff(labels[order], append=-1)) + 1
+    # Quicker than `np.split`, which takes 10 µs for each of some ten thousand parts.
+    return [order[start:end] for start, end in pairwise([0, *ends.tolist()])]
 
 
 def _with_nearest(near: Neighbours, labels: NDArray[np.int64]) -> NDArray[np.int64]:

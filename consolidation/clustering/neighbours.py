@@ -6,13 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from .blocks import (
-    Comparison,
-    all_pairs,
-    in_threads,
-    likely_pairs,
-    pairs_with,
-)
+from slowwave.consolidation.runtime.threads import in_threads
+
+from .blocks import Comparison, all_pairs, likely_pairs, pairs_with
 
 if TYPE_CHECKING:
     import numpy as np
@@ -91,6 +87,19 @@ class Neighbours:
         left, right = number[self.left[pairs]], number[self.right[pairs]]
         within = right >= 0
         return Neighbours(len(rows), left[within], right[within], self.steps[pairs[within]])
+
+    def renumbered(self, numbers: NDArray[np.int32], rows: int) -> Neighbours:
+        """Return the pairs of those rows that have a new number below `rows`.
+
+        numbers: the new number of each row, or -1, shape (self.rows,).
+        """
+        import numpy as np
+
+        left, right = numbers[self.left], numbers[self.right]
+        both = (left >= 0) & (right >= 0)
+        left, right = left[both], right[both]
+        ends = np.minimum(left, right), np.maximum(left, right)
+        return _sorted(rows, [(*ends, self.steps[both])])
 
     def select(self, which: NDArray[np.bool_]) -> Neighbours:
         """Return the pairs of a mask."""

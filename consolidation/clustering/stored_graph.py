@@ -37,18 +37,22 @@ class StoredGraph:
     ) -> None:
         """Take the parts of the file. report: called with the number of compared blocks."""
         self._parts = tuple(parts)
-        self._report = report
+        self.report = report
         # How many parts stay, and the new parts.
         self._staying = len(self._parts)
         self._added: tuple[bytes, ...] = ()
 
     def extend(
-        self, signs: list[bytes], vectors: NDArray[np.float32], reach: NDArray[np.float64]
+        self,
+        signs: list[bytes],
+        vectors: NDArray[np.float32],
+        reach: NDArray[np.float64],
+        compare_all: Callable[[], Neighbours] | None = None,
     ) -> Neighbours:
         """Return the near pairs of these texts; only unknown texts are compared.
 
         signs: of the texts by `sign_of`, shape (n,). vectors: float32, shape (n, d), unit length.
-        reach: as in `similar_pairs`.
+        reach: as in `similar_pairs`. compare_all: returns all near pairs, if most are unknown.
         """
         import numpy as np
 
@@ -56,9 +60,12 @@ class StoredGraph:
         numbers = np.array([known.numbers.get(sign, -1) for sign in signs], dtype=np.int32)
         fresh = np.flatnonzero(numbers < 0)
         if len(fresh) > _MAX_NEW * len(signs):
-            return self._rebuild(signs, similar_pairs(vectors, reach, report=self._report))
+            return self._rebuild(
+                signs,
+                compare_all() if compare_all else similar_pairs(vectors, reach, report=self.report),
+            )
         old = _renumbered(known, numbers)
-        new = similar_pairs(vectors, reach, fresh=fresh, report=self._report)
+        new = similar_pairs(vectors, reach, fresh=fresh, report=self.report)
         if len(signs) < _MIN_EXISTING * (len(known.numbers) + len(fresh)):
             return self._rebuild(signs, old.union(new))
         if len(fresh):
@@ -86,11 +93,8 @@ def _renumbered(known: _KnownTexts, numbers: NDArray[np.int32]) -> Neighbours:
     text = np.full(len(known.numbers), -1, dtype=np.int32)
     there = np.flatnonzero(numbers >= 0)
     text[numbers[there]] = there
-    left, right = text[known.left], text[known.right]
-    both = (left >= 0) & (right >= 0)
-    left, right = left[both], right[both]
-    ends = np.minimum(left, right), np.maximum(left, right)
-    return Neighbours(len(numbers), *ends, known.steps[both])
+    pairs = Neighbours(len(text), known.left, known.right, known.steps)
+    return pairs.renumbered(text, len(numbers))
 
 
 @dataclass(frozen=True)

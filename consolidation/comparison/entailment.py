@@ -14,7 +14,11 @@ from collections.abc import Iterable
 from functools import cache
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 GRAPH = Path(__file__).with_name("entailment.onnx")
 # Of each sentence, as in training; hardly any is longer.
@@ -60,7 +64,7 @@ def likelihoods_of(pairs: list[Pair]) -> list[float]:
     """Ask the network about pairs, in batches of similar length."""
     import numpy as np
 
-    from slowwave.consolidation.vectors.minilm import batches
+    from slowwave.consolidation.vectors.minilm import run_batches
 
     tokenizer, session = _network()
     texts = list(dict.fromkeys(chain.from_iterable(pairs)))
@@ -68,9 +72,10 @@ def likelihoods_of(pairs: list[Pair]) -> list[float]:
     pieces = {text: encoding.ids for text, encoding in zip(texts, encoded, strict=True)}
     # Without the mark that begins a text, the premise continues the claim.
     both = [(pieces[claim], pieces[premise][1:]) for claim, premise in pairs]
-    found = np.empty(len(pairs), dtype=np.float32)
-    for batch in batches([len(claim) + len(premise) for claim, premise in both]):
-        shape = len(batch), max(len(both[at][0]) + len(both[at][1]) for at in batch)
+    lengths = [len(claim) + len(premise) for claim, premise in both]
+
+    def run(batch: list[int]) -> NDArray[np.float32]:
+        shape = len(batch), max(lengths[at] for at in batch)
         ids, kinds = np.zeros((2, *shape), dtype=np.int64)
         mask = np.zeros(shape, dtype=np.int32)
         for row, (claim, premise) in enumerate(both[at] for at in batch):
@@ -79,5 +84,10 @@ def likelihoods_of(pairs: list[Pair]) -> list[float]:
             kinds[row, len(claim) : end] = 1
             mask[row, :end] = 1
         fed = {"ids": ids, "kinds": kinds, "mask": mask}
-        (found[batch],) = session.run(["likelihoods"], fed)
+        (computed,) = session.run(["likelihoods"], fed)
+        return np.asarray(computed, dtype=np.float32)
+
+    found = np.empty(len(pairs), dtype=np.float32)
+    for batch, computed in run_batches(lengths, run):
+        found[batch] = computed
     return found.tolist()

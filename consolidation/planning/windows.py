@@ -11,8 +11,11 @@ import hashlib
 from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from msgspec.json import Decoder
+
 from slowwave.consolidation.clustering.clusters import find_clusters, pack
 from slowwave.consolidation.clustering.neighbours import similar_pairs
+from slowwave.consolidation.clustering.stored_graph import sign_of
 from slowwave.consolidation.options import PlanOptions
 from slowwave.consolidation.proposals import Undecided, Window
 from slowwave.consolidation.snapshot.tenant_view import TenantView
@@ -38,6 +41,7 @@ if TYPE_CHECKING:
 _MAX_EXAMPLES = 10
 # How many rows are compared with all others at once: 80 MB for 20,000 of them.
 _ROWS_AT_ONCE = 1_000
+_CLUSTERS = Decoder(list[list[int]])
 
 
 def plan_windows(view: TenantView, options: PlanOptions, leaving: Collection[str]) -> list[Window]:
@@ -53,18 +57,24 @@ def plan_windows(view: TenantView, options: PlanOptions, leaving: Collection[str
     new = [at for at, memory in enumerate(memories) if _is_new(view, options, memory)]
     if not new or len(memories) < 2:
         return []
-    vectors = _vectors(view, memories)
+    vectors = view.vectors.of(memories)
     rows = _with_nearest(vectors, new) if 2 * len(new) < len(memories) else range(len(memories))
     chosen = [memories[row] for row in rows]
     eps = WIDE_EPS if len(chosen) <= LARGE_TENANT else NARROW_EPS
-    near = similar_pairs(vectors[list(rows)], 1.0 - eps)
     sizes = [_size(memory) for memory in chosen]
-    fresh = set(new)
-    clusters = [
-        cluster
-        for cluster in find_clusters(near, eps, sizes, WINDOW_TOKENS)
-        if any(rows[at] in fresh for at in cluster)
+    # Kept, since a night that changed something plans again.
+    signs = [
+        sign_of(memory.content_hash, vector).hex()
+        for memory, vector in zip(chosen, vectors[list(rows)], strict=True)
     ]
+    found = view.cache.get_or_compute(
+        "clusters",
+        signs,
+        _CLUSTERS,
+        lambda: find_clusters(view.near(chosen, 1.0 - eps), eps, sizes, WINDOW_TOKENS),
+    )
+    fresh = set(new)
+    clusters = [cluster for cluster in found if any(rows[at] in fresh for at in cluster)]
     windows = pack(clusters, sizes, WINDOW_TOKENS)
     clustered = {rows[at] for window in windows for at in window}
     alone = tuple(memories[at].content_hash for at in new if at not in clustered)
@@ -126,12 +136,6 @@ def _size(memory: Memory) -> int:
     return count_tokens(memory.content) + TOKENS_A_MEMORY
 
 
-def _vectors(view: TenantView, memories: Sequence[Memory]) -> NDArray[np.float32]:
-    import numpy as np
-
-    return np.stack([source.vector for source in view.sources([memory.id for memory in memories])])
-
-
 def _with_nearest(vectors: NDArray[np.float32], new: Sequence[int]) -> list[int]:
     """Return the new rows and the nearest of each, sorted."""
     import numpy as np
@@ -162,7 +166,7 @@ def _across_cuts(
             windows_of.setdefault(memory_id, set()).add(number)
     for edge in view.edges:
         windows_of.setdefault(edge.derived_id, set()).update(windows_of.get(edge.source_id, ()))
-    near = similar_pairs(_vectors(view, memories), 1.0 - NARROW_EPS)
+    near = view.near(memories, 1.0 - NARROW_EPS)
     if not len(near):
         return []
     seen = [windows_of.get(memory.id, set()) for memory in memories]

@@ -7,11 +7,18 @@ the process if it is interrupted while it is imported.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from concurrent.futures import Future
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import cache
+from itertools import islice
 from threading import Thread
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
+if TYPE_CHECKING:
+    from threadpoolctl import ThreadpoolController
+
+Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 # The maximum number of cores of this process; None means unlimited.
@@ -50,3 +57,33 @@ def start_in_thread(work: Callable[[], Result]) -> Future[Result]:
 
     Thread(target=run, daemon=True).start()
     return future
+
+
+def in_threads(function: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[Result]:
+    """Yield the function of each item, in order, computed by one thread per core.
+
+    Matrix products in them take one thread each, which is faster than one after another with all
+    threads. Few items are started ahead, so that a caller who stops need not wait.
+    """
+    if len(items) < 2:
+        yield from map(function, items)
+        return
+    workers = cores()
+    waiting = iter(items)
+    with _blas().limit(limits=1, user_api="blas"), ThreadPoolExecutor(workers) as pool:
+        begun: deque[Future[Result]] = deque(
+            pool.submit(function, item) for item in islice(waiting, 2 * workers)
+        )
+        while begun:
+            done = begun.popleft().result()
+            begun.extend(pool.submit(function, item) for item in islice(waiting, 1))
+            yield done
+
+
+@cache
+def _blas() -> ThreadpoolController:
+    """Return the controller of the BLAS library that numpy has loaded."""
+    import numpy  # noqa: F401 - the controller only finds loaded libraries
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()

@@ -8,12 +8,17 @@ from functools import cached_property
 from itertools import chain, product
 from typing import TYPE_CHECKING
 
-from slowwave.consolidation.clustering.neighbours import Neighbours
+from slowwave.consolidation.clustering.neighbours import Neighbours, similar_pairs
 from slowwave.consolidation.clustering.stored_graph import StoredGraph, sign_of
 from slowwave.consolidation.facts.reading import Reading, read
 from slowwave.consolidation.proposals import Source
 from slowwave.consolidation.text.density import density_of, without_fences
-from slowwave.consolidation.thresholds import DUPLICATE_SIMILARITY
+from slowwave.consolidation.thresholds import (
+    DUPLICATE_SIMILARITY,
+    LARGE_TENANT,
+    NARROW_EPS,
+    WIDE_EPS,
+)
 from slowwave.consolidation.vectors.matrix import TextVectors
 from slowwave.store.lineage import Edge
 from slowwave.store.memories import LongMemory
@@ -131,7 +136,34 @@ class TenantView:
         import numpy as np
 
         reach = np.full(len(self.text_vectors), DUPLICATE_SIMILARITY)
-        return self.graph.extend(self.text_signs, self.text_vectors, reach)
+        return self.graph.extend(
+            self.text_signs,
+            self.text_vectors,
+            reach,
+            lambda: self._wide.at_least(DUPLICATE_SIMILARITY),
+        )
+
+    @cached_property
+    def _wide(self) -> Neighbours:
+        """The pairs of texts that may be shown to a model together; the first night needs all."""
+        return similar_pairs(self.text_vectors, self._width, report=self.graph.report)
+
+    @property
+    def _width(self) -> float:
+        """The least similarity in `_wide`."""
+        return 1.0 - (WIDE_EPS if len(self.text_vectors) <= LARGE_TENANT else NARROW_EPS)
+
+    def near(self, memories: Sequence[Memory], similarity: float) -> Neighbours:
+        """Return the pairs of memories, of different texts, that are at least so similar."""
+        import numpy as np
+
+        texts = {self.memories[rows[0]].content_hash: at for at, rows in enumerate(self.rows_of)}
+        chosen = [texts.get(memory.content_hash, -1) for memory in memories]
+        if "_wide" not in vars(self) or similarity < self._width or -1 in chosen:
+            return similar_pairs(self.vectors.of(memories), similarity)
+        numbers = np.full(len(texts), -1, dtype=np.int32)
+        numbers[chosen] = np.arange(len(chosen), dtype=np.int32)
+        return self._wide.at_least(similarity).renumbered(numbers, len(chosen))
 
     @cached_property
     def text_signs(self) -> list[bytes]:

@@ -8,13 +8,13 @@ refers to in model.safetensors. model/make_graph.py makes it.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slowwave.consolidation.errors import EmbedderError
-from slowwave.consolidation.runtime.threads import cores
+from slowwave.consolidation.runtime.threads import in_threads
 
 if TYPE_CHECKING:
     import numpy as np
@@ -49,8 +49,11 @@ class MiniLM:
 
         vectors = np.empty((len(texts), _DIMENSIONS), dtype=np.float32)
         tokens = [encoding.ids for encoding in self._tokenizer.encode_batch(list(texts))]
-        for batch in batches([len(pieces) for pieces in tokens]):
-            vectors[batch] = self._run("vectors", [tokens[at] for at in batch])
+        for batch, computed in run_batches(
+            [len(pieces) for pieces in tokens],
+            lambda batch: self._run("vectors", [tokens[at] for at in batch]),
+        ):
+            vectors[batch] = computed
         return vectors
 
     def states(
@@ -64,8 +67,10 @@ class MiniLM:
         encoded = self._tokenizer.encode_batch(list(texts))
         tokens = [encoding.ids for encoding in encoded]
         states: dict[int, NDArray[np.float32]] = {}
-        for batch in batches([len(pieces) for pieces in tokens]):
-            computed = self._run("states", [tokens[at] for at in batch])
+        for batch, computed in run_batches(
+            [len(pieces) for pieces in tokens],
+            lambda batch: self._run("states", [tokens[at] for at in batch]),
+        ):
             for at, of in zip(batch, computed, strict=True):
                 states[at] = of[: len(tokens[at])]
         return [(list(encoding.offsets), states[at]) for at, encoding in enumerate(encoded)]
@@ -86,6 +91,14 @@ class MiniLM:
 def packaged_model() -> MiniLM:
     """Load the model, once. Raises `EmbedderError` as `MiniLM` does."""
     return MiniLM()
+
+
+def run_batches(
+    lengths: Sequence[int], run: Callable[[list[int]], NDArray[np.float32]]
+) -> Iterator[tuple[list[int], NDArray[np.float32]]]:
+    """Yield the positions of each batch of texts and what `run` returns, with a core each."""
+    found = list(batches(lengths))
+    return zip(found, in_threads(run, found), strict=True)
 
 
 def batches(lengths: Sequence[int]) -> Iterator[list[int]]:
@@ -115,9 +128,8 @@ def session(folder: Path, graph: Path) -> Any:
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = cores()
-    # Idle threads sleep; by default they spin.
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    # Batches run in threads of their own: a seventh less processor time than sharing each.
+    options.intra_op_num_threads = 1
     options.add_session_config_entry(
         "session.model_external_initializers_file_folder_path", str(folder)
     )

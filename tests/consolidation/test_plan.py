@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import random
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
 import night as fixture
 import pytest
+from counting import examples
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from nights import PORT, TWINS, execute, fill, night, of_one_thing, picture, rows, states, told
 
+from slowwave.consolidation.clustering import blocks
+from slowwave.consolidation.proposals import Plan
+from slowwave.consolidation.runtime import threads
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.file import create_file
 
@@ -164,16 +173,49 @@ def test_only_the_operations_named_are_carried_out(
     assert {result.proposal.operation for result in outcome.results} == {"merge"}
 
 
-def test_the_order_of_rows_plays_no_part(tmp_path: Path, embedder: SentenceEmbedder) -> None:
-    memories = [*told(TWINS, "twin"), *told(of_one_thing(), "oncall"), *told(RULE, "rule")]
-    digests = set()
-    for seed in range(3):
-        path = tmp_path / f"{seed}.db"
+@cache
+def mixed() -> list[dict[str, Any]]:
+    """Return memories of every kind, with vectors: duplicates, near twins, rules, updates."""
+    texts = [told.text for told in KNOWN.told[::11]]
+    memories = [
+        *told(TWINS, "twin"),
+        *told(of_one_thing(), "oncall"),
+        *told(RULE, "rule"),
+        *({"id": f"m-{at:03d}", "content": text} for at, text in enumerate(texts)),
+    ]
+    vectors = SentenceEmbedder().encode([memory["content"] for memory in memories]).tolist()
+    return [
+        memory | {"embedding": vector, "embedding_model": SentenceEmbedder().name}
+        for memory, vector in zip(memories, vectors, strict=True)
+    ]
+
+
+@given(order=st.randoms(use_true_random=False), cores=st.integers(1, 5))
+@settings(max_examples=examples(8), database=None)
+def test_a_night_is_the_same_id_by_id_for_any_order_of_rows_and_number_of_threads(
+    order: random.Random, cores: int
+) -> None:
+    with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(threads, "cores", lambda: cores)
+        patch.setattr(blocks, "BLOCK", 16)
+        path = Path(folder) / "memory.db"
         create_file(path)
-        random.Random(seed).shuffle(memories)  # noqa: S311 - an order, not a secret
-        fill(path, memories)
-        digests.add(night(path, embedder, dry_run=True).plan.digest)
-    assert len(digests) == 1
+        fill(path, order.sample(mixed(), len(mixed())))
+        outcome = night(path, SentenceEmbedder())
+        assert outcome.plan.proposals
+        assert len(outcome.plan.undecided) > 0
+        assert (outcome.plan, states(path)) == of_one_core()
+
+
+@cache
+def of_one_core() -> tuple[Plan, dict[str, str]]:
+    """Return the plan of such a night in one thread, and the states of memories after it."""
+    with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(threads, "cores", lambda: 1)
+        path = Path(folder) / "memory.db"
+        create_file(path)
+        fill(path, mixed())
+        return night(path, SentenceEmbedder()).plan, states(path)
 
 
 def test_what_has_expired_is_left_alone(memory_file: Path, embedder: SentenceEmbedder) -> None:

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import json
 import re
+from collections import Counter
 from collections.abc import Callable
 from itertools import combinations
+from pathlib import Path
 
 import pytest
-from counting import calls
+from counting import calls, work_of
+from nights import fill, night
 from texts import sources
 
+from fixtures.night import lines, load
+from slowwave.consolidation.clustering.neighbours import similar_pairs
+from slowwave.consolidation.comparison.entailment import likelihoods_of
 from slowwave.consolidation.comparison.rivals import find_rivalry
 from slowwave.consolidation.comparison.vetoes import find_veto
 from slowwave.consolidation.facts.reading import Reading
+from slowwave.consolidation.snapshot.features import _features
+from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.consolidation.writing.program_check import find_text_faults
 
 LONG = {
@@ -60,3 +69,33 @@ def test_no_pattern_is_made_to_tell_a_pair_of_texts_apart() -> None:
             assert find_veto(first, second) is not None
 
     assert calls(compare, of="_parser.py") == 0
+
+
+# The work of nights on 1,000 memories: it may only fall.
+FIRST = {"texts": 995, "vetoes": 2_660, "questions": 336, "searches": 11, "statements": 1_468}
+SMALL = {"texts": 5, "vetoes": 27, "questions": 4, "searches": 11, "statements": 299}
+IDLE = {"statements": 137}
+
+
+def work_of_a_night(path: Path, embedder: SentenceEmbedder, full: bool = False) -> Counter[str]:
+    """Count the texts that a night reads, its comparisons, and its SQL statements."""
+    return work_of(
+        lambda: night(path, embedder, full=full),
+        texts=_features,
+        vetoes=find_veto,
+        questions=likelihoods_of,
+        searches=similar_pairs,
+    )
+
+
+@pytest.mark.slow
+def test_a_night_does_no_more_work_than_before(
+    memory_file: Path, embedder: SentenceEmbedder
+) -> None:
+    told = [json.loads(line) for line in lines(load("assistant"))]
+    fill(memory_file, told[5:])
+    night(memory_file, embedder, consolidate=False)
+    assert work_of_a_night(memory_file, embedder, full=True) <= Counter(FIRST)
+    assert work_of_a_night(memory_file, embedder) <= Counter(IDLE)
+    fill(memory_file, told[:5])
+    assert work_of_a_night(memory_file, embedder) <= Counter(SMALL)
