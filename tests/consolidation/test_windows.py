@@ -29,7 +29,7 @@ from model_nights import (
     writing,
 )
 from model_server import Answer, Asked, answering, approval, group, groups, oracle, refuses
-from nights import NOW, told
+from nights import NOW, execute, told
 from numpy.typing import NDArray
 from sklearn.cluster import DBSCAN
 
