@@ -87,8 +87,12 @@ def _of_words(claim: Reading, premise: Reading) -> Iterator[Veto]:
     here, there = claim.stem_set - premise.stem_set, premise.stem_set - claim.stem_set
     if len(claim.stem_set) < MIN_WORDS:
         yield Veto("few words", claim.text, premise.text)
-    if len(here) == len(there) == 1:
-        yield _veto("word", claim.spelled(here), premise.spelled(there))
+    # Where a sentence has the other word, too, only its count tells that it was replaced.
+    lost = Counter(claim.stems) - Counter(premise.stems)
+    added = Counter(premise.stems) - Counter(claim.stems)
+    for left, right in (here, there), (lost, added):
+        if len(left) == len(right) == 1:
+            yield _veto("word", claim.spelled(left), premise.spelled(right))
     words, premise_words = parts_of(claim), parts_of(premise)
     new_in_claim, new_in_premise = set(words) - set(premise_words), set(premise_words) - set(words)
     same = not here and not there

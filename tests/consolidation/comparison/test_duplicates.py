@@ -72,6 +72,13 @@ def test_what_says_less_is_covered_by_what_says_more_and_not_the_reverse(
     assert coverage.covered([(LESS, FULLER), (FULLER, LESS)]) == [True, False]
 
 
+def test_a_word_that_replaces_one_is_seen_where_the_text_has_it_elsewhere_too() -> None:
+    text = "The {} is retried twice, then finance gets a ticket with the number of the invoice."
+    veto = first_veto(text.format("invoice"), text.format("payment"))
+    assert veto is not None
+    assert veto.why == "invoice against payment"
+
+
 def test_every_sentence_of_a_text_must_be_covered(coverage: Coverage) -> None:
     more = f"{LESS} Ines has the only key."
     assert coverage.covered([(more, FULLER), (more, f"{FULLER} Ines has the only key.")]) == [
