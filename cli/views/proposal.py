@@ -234,7 +234,7 @@ def view_waiting(
     is_known = waiting.memories.keys() >= set(view.proposal.sources)
     if waiting.decision.state != "pending" or not is_known:
         return view
-    from slowwave.consolidation.planning.savings import savings_of
+    from slowwave.consolidation.running.savings import savings_of
 
     return replace(view, worth=savings_of(view.proposal, waiting.memories.__getitem__))
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
-from slowwave.consolidation.planning.savings import with_savings
 from slowwave.consolidation.proposals import (
     AskedWindow,
     Plan,
@@ -17,6 +16,7 @@ from slowwave.consolidation.proposals import (
     Usage,
     Window,
 )
+from slowwave.consolidation.running.savings import with_savings
 from slowwave.consolidation.runtime.interruption import Interruption
 from slowwave.consolidation.runtime.threads import run_in_thread
 from slowwave.consolidation.thresholds import LOW_COHESION

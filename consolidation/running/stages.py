@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from slowwave.consolidation.ageing.choosing import LayerScores, LeavingMemory
 from slowwave.consolidation.errors import ConsolidationError
-from slowwave.consolidation.planning.savings import expected_counts
 from slowwave.consolidation.proposals import Plan, Usage, Window
+from slowwave.consolidation.running.savings import expected_counts
 from slowwave.consolidation.runtime.interruption import InterruptedEarly, Interruption, OutOfTime
 from slowwave.consolidation.snapshot.idle import Findings
 from slowwave.store.errors import StoreError
