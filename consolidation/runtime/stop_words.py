@@ -14,5 +14,9 @@ def stop_words() -> frozenset[str]:
     """Return scikit-learn's list from its file: importing scikit-learn takes over a second."""
     package: Any = find_spec("sklearn")
     path = Path(package.origin).with_name("feature_extraction") / "_stop_words.py"
-    words: frozenset[str] = run_path(str(path))["ENGLISH_STOP_WORDS"]
-    return words
+    if path.is_file():
+        return frozenset(run_path(str(path))["ENGLISH_STOP_WORDS"])
+    # It is a private file: another version may not have it.
+    from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
+
+    return frozenset(ENGLISH_STOP_WORDS)
