@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 from contextlib import nullcontext, redirect_stdout
@@ -41,6 +40,7 @@ from slowwave.cli.terminal.progress_bars import shown_progress
 from slowwave.cli.terminal.signals import signals_of_this_command
 from slowwave.cli.views.report_file import refuse_unwritable_metrics
 from slowwave.consolidation.options import CycleOptions, Review
+from slowwave.consolidation.runtime.threads import cores
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL
 from slowwave.extensions.postgres.place import FORMATS_OF_DATABASES, format_in_database
 
@@ -178,7 +178,7 @@ def fleet_maintain(
     where = receipts or found.receipts
     # A dry run works without obstore; it then shows all files.
     archive = None if dry_run and receipts is None else Archive(where)
-    count = workers or _cores()
+    count = workers or cores()
     from slowwave.extensions.fleet.fleet_job import OPTION, FleetJob
 
     job = FleetJob(
@@ -312,9 +312,3 @@ def _shard_of(text: str) -> Shard:
 def _note_ineffective_options(context: typer.Context, output: Output) -> None:
     for name in filter(partial(is_on_command_line, context), _ASKING):
         output.note(f"--{name.replace('_', '-')} has no effect without --model.")
-
-
-def _cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
