@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from slowwave.cli.arguments.monthly_budget import month_so_far
 from slowwave.cli.terminal.exits import OF_VERDICT, Code, code_of
 from slowwave.cli.terminal.interpreter import without_garbage_collection
-from slowwave.cli.terminal.output import NAMED_FILE, Output, clean
+from slowwave.cli.terminal.output import NAMED_FILE, Output, clean, with_file
 from slowwave.cli.terminal.progress_bars import shown_progress
 from slowwave.cli.terminal.signals import signals_of_this_command
 from slowwave.cli.views.asked import routes_as_json
@@ -105,10 +105,12 @@ class Night:
         try:
             code, found = self._on(file)
         except (StoreError, ConsolidationError) as error:
-            message = f"{file.named}: {without_secrets(error.message)}"
-            self.output.error(message, error.hint, code_of(error))
-            return code_of(error)
-        results.append(found)
+            code, message = code_of(error), without_secrets(error.message)
+            found = {"file": str(file.named), "error": message, "hint": with_file(error.hint)}
+            # Most messages name the file, and a person must know which of the files it is.
+            named = "" if str(file.named) in message else f"{file.named}: "
+            self.output.error(f"{named}{message}", error.hint, code)
+        results.append(found | {"code": int(code)})
         self.output.show("")
         return code
 
