@@ -47,6 +47,9 @@ def tell_problems(
         output.error(failure, "", code)
     elif writer.refused is not None:
         output.error(f"The model refuses every call: {writer.refused}", "", code)
+    elif writer.overspent is not None:
+        code = code or Code.PARTLY
+        output.error(f"The model used {writer.overspent}.", "", code)
     elif code in (Code.PARTLY, Code.FAILED) and output.quiet:
         output.error(summary, hint, code)
     return code

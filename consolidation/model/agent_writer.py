@@ -30,6 +30,7 @@ class AgentWriter:
     model = AGENT
     checker = AGENT
     refused = None
+    overspent = None
     models = AGENTS
     key = AGENTS.key
 

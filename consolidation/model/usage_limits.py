@@ -244,6 +244,20 @@ class UsageMeter:
             return None
         return f"the budget of {self._limits.seconds:g} seconds is used up"
 
+    def overspent(self) -> str | None:
+        """Return the usage that exceeds a limit, and the limit; None if none is exceeded."""
+        used, limits = self._used, self._limits
+        tokens = used.prompt_tokens + used.completion_tokens
+        if _exceeds(tokens, limits.tokens):
+            return f"{tokens} tokens, beyond the budget of {limits.tokens} tokens"
+        if _exceeds(used.cost_usd or 0.0, limits.cost_usd):
+            return f"{used.cost_usd:.4f} USD, beyond the {self._purse.rstrip(',')}"
+        return None
+
+    @property
+    def _purse(self) -> str:
+        return self._limits.purse or f"budget of {self._limits.cost_usd:g} USD"
+
     def give_back(self) -> None:
         """Return the unused part of the grant to the owner; negative if more was used.
 
@@ -282,10 +296,9 @@ class UsageMeter:
             return why if self._owner is not None else f"{why}: {used} are used"
         if not _exceeds(needed.cost_usd, granted.cost_usd):
             return None
-        usd = limits.purse or f"budget of {limits.cost_usd:g} USD"
         if needed.cost_usd is None:
-            return f"the model's price is unknown, so a {usd} cannot be enforced"
-        return f"the {usd} has no room for another call"
+            return f"the model's price is unknown, so a {self._purse} cannot be enforced"
+        return f"the {self._purse} has no room for another call"
 
 
 def _exceeds(needed: float | None, granted: float | None) -> bool:

@@ -84,6 +84,11 @@ class ModelWriter:
         """Why the model refuses every call; None if it has not refused."""
         return None if self._dispatcher is None else self._dispatcher.refused
 
+    @property
+    def overspent(self) -> str | None:
+        """The usage that exceeds a limit, and the limit; None if none is exceeded."""
+        return None if self._meter is None else self._meter.overspent()
+
     def make_ready(self) -> None:
         """Open the models, unless all answers come from a recording.
 

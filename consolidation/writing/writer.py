@@ -47,6 +47,10 @@ class Writer(Protocol):
         """Why the model refuses every call; None if it has not refused."""
 
     @property
+    def overspent(self) -> str | None:
+        """The usage that exceeds a limit, and the limit; None if none is exceeded."""
+
+    @property
     def key(self) -> str | None:
         """The hash of the model and its prompts; None without one."""
 
@@ -69,6 +73,7 @@ class BuiltInWriter:
     model = None
     checker = None
     refused = None
+    overspent = None
     key = None
 
     def make_ready(self) -> None:
