@@ -80,6 +80,8 @@ class Night:
     monthly_usd: float | None = None
     # How many calls run at one time, for the estimate of a dry run.
     concurrency: int = 4
+    # The command that tests the model.
+    model_check: str = "slowwave model-check"
 
     def on(self, files: Sequence[Place]) -> int:
         """Maintain each file, and return the worst of their exit codes.
@@ -245,13 +247,13 @@ class Night:
         """Show the outcome to people, or return it for programs. budgets: before and after."""
         shows_cost = self.dry_run or self.output.json
         cost = estimate_cost(outcome, writer, self.concurrency) if shows_cost else None
-        failure = model_failure(place.named, outcome, writer, self.recordings)
+        failure = model_failure(place.named, outcome, writer, self.recordings, self.model_check)
         if self.output.json:
             found = as_json(outcome, str(place.named), self.dry_run, writer)
             found["model"] |= {
                 "refused": writer.refused,
                 "unanswered": len(unanswered_windows(outcome)),
-                "why": failure,
+                "why": None if failure is None else failure[0],
             }
             found |= cost_as_json(cost)
             found["ways"] = routes_as_json(outcome, memory_file)
@@ -265,14 +267,14 @@ class Night:
             if self.dry_run:
                 self.output.show(*cost_as_text(cost, self.concurrency))
             if failure is not None:
-                self.output.show("", failure)
+                self.output.show("", *failure)
         return {}
 
     def _report_problems(self, file: Path, outcome: Outcome, writer: Writer, code: int) -> int:
         """Report on stderr what went wrong, and return the exit code."""
         summary, hint = what_went_wrong(file, outcome)
         broken_off, recordings = outcome.broken_off, self.recordings
-        failure = model_failure(file, outcome, writer, recordings)
+        failure = model_failure(file, outcome, writer, recordings, self.model_check)
         code = tell_problems(
             self.output, code, writer, recordings, broken_off, summary, hint, failure
         )

@@ -21,7 +21,7 @@ from slowwave.store.model_answers import Answer
 
 from .interface import Model
 from .question import Question
-from .unanswered import CallFailed, LimitReached, ModelRefuses
+from .unanswered import NOT_IN_TIME, CallFailed, LimitReached, ModelRefuses, Unanswered
 from .usage_limits import PendingCall, UsageMeter, usage_of
 
 # The reason of calls after a permanent refusal; the first refused call has the full one.
@@ -157,10 +157,11 @@ class Dispatcher:
         self._in_flight.remove(pending)
         self._completed.put(CompletedCall(pending.question, outcome, used))
 
-    def _overdue(self, pending: PendingCall) -> LimitReached | CallFailed | None:
+    def _overdue(self, pending: PendingCall) -> Unanswered | None:
         out_of_time = self._meter.out_of_time()
         if out_of_time is not None:
-            return LimitReached(out_of_time)
+            pending.problem = pending.problem or LimitReached(NOT_IN_TIME)
+            return pending.ended_by(out_of_time)
         if pending.seconds > self._patience_s:
             return CallFailed(f"the model did not answer within {self._patience_s:g} seconds")
         return None

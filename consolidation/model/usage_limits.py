@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from slowwave.consolidation.planning.estimates import Estimate
 from slowwave.consolidation.proposals import Usage
 
-from .unanswered import LimitReached
+from .unanswered import LimitReached, Unanswered
 
 if TYPE_CHECKING:
     from slowwave.store.model_answers import Answer
@@ -97,6 +97,8 @@ class PendingCall:
         self.wasted = Usage()
         # Why it was abandoned; None if it was not.
         self.abandoned: str | None = None
+        # What its last request failed with, and its type; None if it did not fail.
+        self.problem: Unanswered | None = None
         # Whether an answer to one of its requests was lost.
         self.lost = False
         # Ends a request in flight, if that is possible.
@@ -109,13 +111,22 @@ class PendingCall:
         return time.monotonic() - self._began
 
     def permit(self) -> None:
-        """Permit another request, in any thread. Raises `LimitReached`."""
+        """Permit another request, in any thread. Raises `Unanswered`."""
         if self.abandoned is not None:
             raise LimitReached(self.abandoned)
         # The first request was counted when the call began.
         if self.requests:
-            self._meter.take(self)
+            try:
+                self._meter.take(self)
+            except LimitReached as reached:
+                raise self.ended_by(str(reached)) from None
         self.requests += 1
+
+    def ended_by(self, limit: str) -> Unanswered:
+        """Return why there is no answer: the server's error, then the limit that was reached."""
+        if self.problem is None:
+            return LimitReached(limit)
+        return type(self.problem)(f"{self.problem}; {limit}")
 
     def waste(self, answer: Answer) -> None:
         """Add the usage of an unusable answer, in any thread."""

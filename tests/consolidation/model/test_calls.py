@@ -207,7 +207,10 @@ def test_a_retry_does_not_wait_beyond_the_budget_of_time(agent: Agent) -> None:
     agent.remember(a_fact())
     agent.server.responder = in_turn(refuses(503, retry_after="3600"))
     question = only_question(agent.sleep(agent.writer(limits=UsageLimits(seconds=1.0))))
-    assert (question.state, question.why) == ("skipped", "the budget of 1 seconds is used up")
+    assert question.state == "failed"
+    assert question.why is not None
+    assert question.why.startswith("the model could not be asked: HTTP 503: ")
+    assert question.why.endswith("; the budget of 1 seconds is used up")
     assert len(agent.server.asked) == 1
 
 
