@@ -250,10 +250,11 @@ class Night:
         failure = model_failure(place.named, outcome, writer, self.recordings, self.model_check)
         if self.output.json:
             found = as_json(outcome, str(place.named), self.dry_run, writer)
+            unanswered = unanswered_windows(outcome)
             found["model"] |= {
                 "refused": writer.refused,
-                "unanswered": len(unanswered_windows(outcome)),
-                "why": None if failure is None else failure[0],
+                "unanswered": len(unanswered),
+                "why": failure[0] if failure else next((each.why for each in unanswered), None),
             }
             found |= cost_as_json(cost)
             found["ways"] = routes_as_json(outcome, memory_file)

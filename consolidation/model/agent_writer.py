@@ -31,6 +31,7 @@ class AgentWriter:
     checker = AGENT
     refused = None
     overspent = None
+    unfinished = Usage()
     models = AGENTS
     key = AGENTS.key
 

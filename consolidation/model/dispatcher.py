@@ -97,6 +97,16 @@ class Dispatcher:
         for pending in list(self._in_flight):
             pending.abandon("the run ended")
 
+    def unfinished(self) -> Usage:
+        """Return the usage of calls that nobody collected; one in flight has an unknown cost."""
+        with self._lock:
+            in_flight = [
+                Usage(calls=pending.requests, cost_usd=None) + pending.wasted
+                for pending in self._in_flight
+                if pending.requests
+            ]
+            return sum((*in_flight, *(call.used for call in self.completed(0))), start=Usage())
+
     def _send(self) -> None:
         """Start as many calls as are allowed. The caller holds the lock."""
         while (pending := self._next()) is not None:

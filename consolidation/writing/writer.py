@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from slowwave.consolidation.proposals import AskedWindow, Result
+from slowwave.consolidation.proposals import AskedWindow, Result, Usage
 
 from .answer_store import AnswerStore
 
@@ -51,6 +51,10 @@ class Writer(Protocol):
         """The usage that exceeds a limit, and the limit; None if none is exceeded."""
 
     @property
+    def unfinished(self) -> Usage:
+        """The usage of questions whose results were not yielded, since the run was interrupted."""
+
+    @property
     def key(self) -> str | None:
         """The hash of the model and its prompts; None without one."""
 
@@ -74,6 +78,7 @@ class BuiltInWriter:
     checker = None
     refused = None
     overspent = None
+    unfinished = Usage()
     key = None
 
     def make_ready(self) -> None:

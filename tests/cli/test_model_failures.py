@@ -98,6 +98,22 @@ def test_a_night_out_of_time_says_that_the_next_one_asks_again(
     assert told.code == 3
 
 
+def test_the_log_shows_why_a_run_failed_and_what_its_calls_cost(
+    agent: Agent, maintain: Callable[..., Ended], cli: Cli
+) -> None:
+    maintain()
+    agent.server.responder = lambda _: refuses(500, "broken", **_AT_ONCE)
+    agent.remember(facts(1))
+    maintain()
+    done, failed = cli("log", agent.path, "--json").json["runs"]
+    why = "failed: the model could not be asked: HTTP 500: broken"
+    listed = " ".join(cli("log", agent.path).out.split())
+    assert "calls, cost unknown" in listed
+    assert "HTTP 500: broken" in listed
+    assert why in cli("log", agent.path, failed["id"]).out
+    assert "calls, cost unknown" in cli("log", agent.path, done["id"]).out
+
+
 def test_a_server_that_is_not_there_is_told(agent: Agent, maintain: Callable[..., Ended]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as closed:
         port = closed.getsockname()[1]

@@ -40,8 +40,7 @@ from slowwave.cli.app import run
 from slowwave.consolidation.model.answer_forms import WRITE
 from slowwave.consolidation.model.calls import ATTEMPTS
 from slowwave.consolidation.model.question import Question
-from slowwave.consolidation.model.unanswered import LimitReached
-from slowwave.consolidation.model.unanswered import NOT_IN_TIME
+from slowwave.consolidation.model.unanswered import NOT_IN_TIME, LimitReached
 from slowwave.consolidation.model.usage_limits import PendingCall, UsageLimits, UsageMeter
 from slowwave.consolidation.planning.estimates import Estimate
 from slowwave.consolidation.proposals import Usage
