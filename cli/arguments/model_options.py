@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from slowwave.cli.terminal.interpreter import shorten_turns_of_threads
+from slowwave.consolidation.runtime.redaction import without_secrets
 from slowwave.consolidation.writing.writer import AGENT
 
 from .monthly_budget import MonthlyBudget
@@ -124,6 +126,13 @@ class ModelOptions:
         limits = (self.max_calls, self.max_tokens, self.max_cost, self.max_time)
         models = (self.model, self.api_base, self.checker)
         return make_writer(*models, self.concurrency, limits, recordings, month=month)
+
+    def check_of(self, model: str | None) -> str:
+        """Return the command that tests the model and its checker."""
+        values = {"--model": model, "--api-base": self.api_base, "--checker": self.checker}
+        given = [part for pair in values.items() if pair[1] is not None for part in pair]
+        command = shlex.join(["slowwave", "model-check", *map(str, given)])
+        return without_secrets(command, self.api_base)
 
     def refuse_unready(self, recordings: Recordings | None = None) -> None:
         """Refuse models that cannot be asked, before anything else is loaded.

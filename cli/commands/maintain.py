@@ -184,6 +184,7 @@ def maintain(
         refuse_unready=partial(asking.refuse_unready, recordings) if asks else None,
         monthly_usd=month,
         concurrency=asking.concurrency,
+        model_check=asking.check_of(writer.model),
     )
     for place in places:
         place.lend(night.embedder.name, night.embedder.encode)

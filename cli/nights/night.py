@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from slowwave.cli.arguments.monthly_budget import month_so_far
 from slowwave.cli.terminal.exits import OF_VERDICT, Code, code_of
 from slowwave.cli.terminal.interpreter import without_garbage_collection
-from slowwave.cli.terminal.output import NAMED_FILE, Output, clean
+from slowwave.cli.terminal.output import NAMED_FILE, Output, clean, with_file
 from slowwave.cli.terminal.progress_bars import shown_progress
 from slowwave.cli.terminal.signals import signals_of_this_command
 from slowwave.cli.views.asked import routes_as_json
@@ -80,6 +80,8 @@ class Night:
     monthly_usd: float | None = None
     # How many calls run at one time, for the estimate of a dry run.
     concurrency: int = 4
+    # The command that tests the model.
+    model_check: str = "slowwave model-check"
 
     def on(self, files: Sequence[Place]) -> int:
         """Maintain each file, and return the worst of their exit codes.
@@ -105,10 +107,12 @@ class Night:
         try:
             code, found = self._on(file)
         except (StoreError, ConsolidationError) as error:
-            message = f"{file.named}: {without_secrets(error.message)}"
-            self.output.error(message, error.hint, code_of(error))
-            return code_of(error)
-        results.append(found)
+            code, message = code_of(error), without_secrets(error.message)
+            found = {"file": str(file.named), "error": message, "hint": with_file(error.hint)}
+            # Most messages name the file, and a person must know which of the files it is.
+            named = "" if str(file.named) in message else f"{file.named}: "
+            self.output.error(f"{named}{message}", error.hint, code)
+        results.append(found | {"code": int(code)})
         self.output.show("")
         return code
 
@@ -243,13 +247,14 @@ class Night:
         """Show the outcome to people, or return it for programs. budgets: before and after."""
         shows_cost = self.dry_run or self.output.json
         cost = estimate_cost(outcome, writer, self.concurrency) if shows_cost else None
-        failure = model_failure(place.named, outcome, writer, self.recordings)
+        failure = model_failure(place.named, outcome, writer, self.recordings, self.model_check)
         if self.output.json:
             found = as_json(outcome, str(place.named), self.dry_run, writer)
+            unanswered = unanswered_windows(outcome)
             found["model"] |= {
                 "refused": writer.refused,
-                "unanswered": len(unanswered_windows(outcome)),
-                "why": failure,
+                "unanswered": len(unanswered),
+                "why": failure[0] if failure else next((each.why for each in unanswered), None),
             }
             found |= cost_as_json(cost)
             found["ways"] = routes_as_json(outcome, memory_file)
@@ -263,14 +268,14 @@ class Night:
             if self.dry_run:
                 self.output.show(*cost_as_text(cost, self.concurrency))
             if failure is not None:
-                self.output.show("", failure)
+                self.output.show("", *failure)
         return {}
 
     def _report_problems(self, file: Path, outcome: Outcome, writer: Writer, code: int) -> int:
         """Report on stderr what went wrong, and return the exit code."""
         summary, hint = what_went_wrong(file, outcome)
         broken_off, recordings = outcome.broken_off, self.recordings
-        failure = model_failure(file, outcome, writer, recordings)
+        failure = model_failure(file, outcome, writer, recordings, self.model_check)
         code = tell_problems(
             self.output, code, writer, recordings, broken_off, summary, hint, failure
         )

@@ -31,12 +31,12 @@ def tell_problems(
     broken_off: StoreError | ConsolidationError | None,
     summary: str,
     hint: str = "'slowwave log FILE' shows the run.",
-    failure: str | None = None,
+    failure: tuple[str, str] | None = None,
 ) -> int:
     """Report on stderr what went wrong, and return the exit code.
 
     summary, hint: for a quiet run, which reported nothing else. failure: what the model did not
-    answer, in one line.
+    answer, and what to do.
     """
     if recordings is not None and recordings.problem is not None:
         code = code or Code.PARTLY
@@ -44,18 +44,21 @@ def tell_problems(
     if broken_off is not None:
         output.error(broken_off.message, broken_off.hint, code)
     elif failure is not None:
-        output.error(failure, "", code)
+        output.error(*failure, code)
     elif writer.refused is not None:
         output.error(f"The model refuses every call: {writer.refused}", "", code)
+    elif writer.overspent is not None:
+        code = code or Code.PARTLY
+        output.error(f"The model used {writer.overspent}.", "", code)
     elif code in (Code.PARTLY, Code.FAILED) and output.quiet:
         output.error(summary, hint, code)
     return code
 
 
 def model_failure(
-    file: Path, outcome: Outcome, writer: Writer, recordings: Recordings | None
-) -> str | None:
-    """Return in one line what the model did not answer, why, and what to do.
+    file: Path, outcome: Outcome, writer: Writer, recordings: Recordings | None, check: str
+) -> tuple[str, str] | None:
+    """Return what the model did not answer and why, and what to do. check: tests the model.
 
     None if it answered everything, or if an interruption or an error of the file is the reason.
     """
@@ -66,6 +69,8 @@ def model_failure(
     left = [counted(len(asked), "question", "questions")] if asked else []
     if parts.unread:
         left.append(counted(parts.unread, "conversation part", "conversation parts"))
+    # What failed is the reason for what was skipped.
+    asked.sort(key=lambda each: each.state != "failed")
     why = next(filter(None, (*(each.why for each in asked), parts.why)), "no reason was given")
     states = {each.state for each in asked}
     if writer.refused is not None:
@@ -78,8 +83,8 @@ def model_failure(
     elif states == {"skipped"} and writer.refused is None:
         todo = "The next run asks again."
     else:
-        todo = "'slowwave model-check' tests server and key; the next run asks again."
-    return clean(f"{first} {todo}")
+        todo = f"The next run asks again. To test server and key: {check}"
+    return clean(first), clean(todo)
 
 
 def unanswered_windows(outcome: Outcome) -> list[AskedWindow]:

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from slowwave.cli.terminal.output import clean
+from slowwave.cli.terminal.wording import counted
 from slowwave.store.ageing import PHASE
 from slowwave.store.errors import NotFound
 from slowwave.store.intake import DROPPED, INGESTED
@@ -14,6 +15,7 @@ from slowwave.store.journal_form import FORGOTTEN
 from slowwave.store.ledger import DECIDED
 from slowwave.store.purge import OPTION
 
+from .costs import usd_of
 from .table import table_of
 
 if TYPE_CHECKING:
@@ -64,18 +66,22 @@ def table_of_runs(runs: Sequence[Run], states: Mapping[str, Mapping[str, int]]) 
     tenants = {run.id: ", ".join(run.options.get("tenant") or []) for run in runs}
     # Runs of other tenants count other memories.
     has_tenants = any(tenants.values())
+    costs = {run.id: cost_of(run) for run in runs}
+    has_costs = any(costs.values())
     rows = (
         (
             run.id[:length],
             started(run),
-            outcome_now(run.outcome, states.get(run.id, {})),
+            with_reason(run, states.get(run.id, {})),
             *(change_of(run, name) or "?" for name in ("active", "tokens")),
             writer_of(run),
+            *([costs[run.id]] if has_costs else []),
             *([tenants[run.id] or "all"] if has_tenants else []),
         )
         for run in runs
     )
     titles = ["run", "started", "outcome", "memories", "tokens", "writer"]
+    titles += ["cost"] if has_costs else []
     return table_of([*titles, *(["tenant"] if has_tenants else [])], rows, wrap=2)
 
 
@@ -86,7 +92,8 @@ def headline(run: Run, states: Mapping[str, int]) -> str:
         for name, noun in (("active", "memories"), ("tokens", "tokens"))
         if (change := change_of(run, name))
     ]
-    parts = [started(run), outcome_now(run.outcome, states), writer_of(run), *changes]
+    cost = [cost] if (cost := cost_of(run)) else []
+    parts = [started(run), with_reason(run, states), writer_of(run), *cost, *changes]
     return clean(f"Run {run.id}: {', '.join(parts)}.")
 
 
@@ -110,6 +117,23 @@ def outcome_now(outcome: str, states: Mapping[str, int]) -> str:
     if not undone or outcome == "undone":
         return outcome
     return f"{outcome}, {undone:,} of {undone + states.get('applied', 0):,} undone"
+
+
+def with_reason(run: Run, states: Mapping[str, int]) -> str:
+    """Return how a run ended, and why if it did not do everything."""
+    why = (run.report or {}).get("why")
+    outcome = outcome_now(run.outcome, states)
+    return f"{outcome}: {why.rstrip('.')}" if isinstance(why, str) else outcome
+
+
+def cost_of(run: Run) -> str:
+    """Return the calls of a run and their cost; empty if it made none, or recorded none."""
+    used = (run.report or {}).get("model")
+    calls, usd = (used.get("calls"), used.get("cost_usd")) if isinstance(used, dict) else (0, None)
+    if not isinstance(calls, int) or not calls:
+        return ""
+    cost = usd_of(usd) if isinstance(usd, int | float) else "cost unknown"
+    return f"{counted(calls, 'call', 'calls')}, {cost}"
 
 
 def started(run: Run) -> str:

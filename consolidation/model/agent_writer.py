@@ -30,6 +30,8 @@ class AgentWriter:
     model = AGENT
     checker = AGENT
     refused = None
+    overspent = None
+    unfinished = Usage()
     models = AGENTS
     key = AGENTS.key
 

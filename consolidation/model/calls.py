@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -22,7 +23,7 @@ from .responses import (
     refuses_all,
     retry_after,
 )
-from .unanswered import CallFailed, ModelRefuses
+from .unanswered import NOT_IN_TIME, CallFailed, LimitReached, ModelRefuses, Unanswered
 from .usage_limits import PendingCall
 
 if TYPE_CHECKING:
@@ -41,6 +42,8 @@ _SHORTEST_TIMEOUT_S = 0.1
 _OVERHEAD_S = 2.0
 # Ollama silently truncates to its context window, and reloads a model to change it.
 _MIN_WINDOW = 8_192
+# What litellm writes before a server's message, as in "litellm.NotFoundError: OpenAIException - ".
+_NAMES_OF_ERRORS = re.compile(r"(?:[\w.]+(?:Error|Exception)(?:: | - ))+")
 # More than the average token of an answer.
 _MAX_LETTERS_PER_TOKEN = 16
 
@@ -133,18 +136,22 @@ class ServedModel:
 
         try:
             return self._whole_answer(call)
-        except self._litellm.exceptions.Timeout as error:
-            raise CallFailed(
-                f"the model did not answer within {self._timeout(call):g} seconds"
-            ) from error
         except OpenAIError as error:
-            status = status_of(error)
-            if status is not None and 300 <= status < 400:
-                raise ModelRefuses(
-                    f"the server redirects (HTTP {status}), and redirects are not followed"
-                ) from error
-            kind = ModelRefuses if refuses_all(error) else CallFailed
-            raise kind(f"the model could not be asked: {self._message_of(error)}") from error
+            raise self._problem_of(error, self._timeout(call)) from error
+
+    def _problem_of(self, error: Exception, timeout_s: float) -> Unanswered:
+        """Return what a request failed with. timeout_s: how long it was waited for."""
+        if isinstance(error, self._litellm.exceptions.Timeout):
+            if timeout_s < self._timeout_s:  # what a limit of time had left
+                return LimitReached(NOT_IN_TIME)
+            return CallFailed(f"the model did not answer within {timeout_s:g} seconds")
+        status = status_of(error)
+        if status is not None and 300 <= status < 400:
+            return ModelRefuses(
+                f"the server redirects (HTTP {status}), and redirects are not followed"
+            )
+        refused = ModelRefuses if refuses_all(error) else CallFailed
+        return refused(f"the model could not be asked: {self._message_of(error)}")
 
     def _whole_answer(self, call: PendingCall) -> Answer:
         """Ask, and again with twice the limit if the answer is cut off."""
@@ -218,13 +225,14 @@ class ServedModel:
         from openai import OpenAIError
 
         form = call.question.form
+        timeout_s = self._timeout(call)
         try:
             return self._litellm.completion(
                 model=self._endpoint.model,
                 messages=call.question.messages,
                 api_base=self._endpoint.api_base,
                 api_key=self._key,
-                timeout=self._timeout(call),
+                timeout=timeout_s,
                 max_tokens=call.max_tokens,
                 temperature=form.temperature if style.has_temperature else None,
                 max_retries=0,
@@ -239,6 +247,7 @@ class ServedModel:
             if unreadable is not None or (status_of(error) or 0) < 300:
                 call.lose()
             if isinstance(error, OpenAIError) and unreadable is None:
+                call.problem = self._problem_of(error, timeout_s)
                 raise
             why = unreadable or f"the model could not be asked: {self._message_of(error)}"
             raise CallFailed(why) from error
@@ -269,11 +278,13 @@ class ServedModel:
             return None
 
     def _message_of(self, error: Exception) -> str:
-        """Return an error's message on one line, without keys."""
-        text = self._clean(str(error).strip() or type(error).__name__)
+        """Return an error's status and message on one line, without keys."""
+        text = self._clean(str(error).strip())
         # litellm appends its own traceback.
         summary = text.partition("Traceback (most recent call last)")[0].strip()
-        return one_line(summary) or type(error).__name__
+        message = one_line(_NAMES_OF_ERRORS.sub("", summary)) or type(error).__name__
+        status = status_of(error)
+        return message if status is None else f"HTTP {status}: {message}"
 
     def _clean(self, text: str) -> str:
         return without_secrets(text, self._endpoint.api_base)

@@ -21,7 +21,7 @@ from slowwave.store.model_answers import Answer
 
 from .interface import Model
 from .question import Question
-from .unanswered import CallFailed, LimitReached, ModelRefuses
+from .unanswered import NOT_IN_TIME, CallFailed, LimitReached, ModelRefuses, Unanswered
 from .usage_limits import PendingCall, UsageMeter, usage_of
 
 # The reason of calls after a permanent refusal; the first refused call has the full one.
@@ -97,6 +97,16 @@ class Dispatcher:
         for pending in list(self._in_flight):
             pending.abandon("the run ended")
 
+    def unfinished(self) -> Usage:
+        """Return the usage of calls that nobody collected; one in flight has an unknown cost."""
+        with self._lock:
+            in_flight = [
+                Usage(calls=pending.requests, cost_usd=None) + pending.wasted
+                for pending in self._in_flight
+                if pending.requests
+            ]
+            return sum((*in_flight, *(call.used for call in self.completed(0))), start=Usage())
+
     def _send(self) -> None:
         """Start as many calls as are allowed. The caller holds the lock."""
         while (pending := self._next()) is not None:
@@ -157,10 +167,11 @@ class Dispatcher:
         self._in_flight.remove(pending)
         self._completed.put(CompletedCall(pending.question, outcome, used))
 
-    def _overdue(self, pending: PendingCall) -> LimitReached | CallFailed | None:
+    def _overdue(self, pending: PendingCall) -> Unanswered | None:
         out_of_time = self._meter.out_of_time()
         if out_of_time is not None:
-            return LimitReached(out_of_time)
+            pending.problem = pending.problem or LimitReached(NOT_IN_TIME)
+            return pending.ended_by(out_of_time)
         if pending.seconds > self._patience_s:
             return CallFailed(f"the model did not answer within {self._patience_s:g} seconds")
         return None

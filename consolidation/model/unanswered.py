@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+NOT_IN_TIME = "the model did not answer in time"
+
 
 class Unanswered(Exception):
     """A question has no usable answer. Its message says why."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from slowwave.consolidation.planning.estimates import Estimate
 from slowwave.consolidation.proposals import Usage
 
-from .unanswered import LimitReached
+from .unanswered import LimitReached, Unanswered
 
 if TYPE_CHECKING:
     from slowwave.store.model_answers import Answer
@@ -97,6 +97,8 @@ class PendingCall:
         self.wasted = Usage()
         # Why it was abandoned; None if it was not.
         self.abandoned: str | None = None
+        # What its last request failed with, and its type; None if it did not fail.
+        self.problem: Unanswered | None = None
         # Whether an answer to one of its requests was lost.
         self.lost = False
         # Ends a request in flight, if that is possible.
@@ -109,13 +111,22 @@ class PendingCall:
         return time.monotonic() - self._began
 
     def permit(self) -> None:
-        """Permit another request, in any thread. Raises `LimitReached`."""
+        """Permit another request, in any thread. Raises `Unanswered`."""
         if self.abandoned is not None:
             raise LimitReached(self.abandoned)
         # The first request was counted when the call began.
         if self.requests:
-            self._meter.take(self)
+            try:
+                self._meter.take(self)
+            except LimitReached as reached:
+                raise self.ended_by(str(reached)) from None
         self.requests += 1
+
+    def ended_by(self, limit: str) -> Unanswered:
+        """Return why there is no answer: the server's error, then the limit that was reached."""
+        if self.problem is None:
+            return LimitReached(limit)
+        return type(self.problem)(f"{self.problem}; {limit}")
 
     def waste(self, answer: Answer) -> None:
         """Add the usage of an unusable answer, in any thread."""
@@ -244,6 +255,20 @@ class UsageMeter:
             return None
         return f"the budget of {self._limits.seconds:g} seconds is used up"
 
+    def overspent(self) -> str | None:
+        """Return the usage that exceeds a limit, and the limit; None if none is exceeded."""
+        used, limits = self._used, self._limits
+        tokens = used.prompt_tokens + used.completion_tokens
+        if _exceeds(tokens, limits.tokens):
+            return f"{tokens} tokens, beyond the budget of {limits.tokens} tokens"
+        if _exceeds(used.cost_usd or 0.0, limits.cost_usd):
+            return f"{used.cost_usd:.4f} USD, beyond the {self._purse.rstrip(',')}"
+        return None
+
+    @property
+    def _purse(self) -> str:
+        return self._limits.purse or f"budget of {self._limits.cost_usd:g} USD"
+
     def give_back(self) -> None:
         """Return the unused part of the grant to the owner; negative if more was used.
 
@@ -282,10 +307,9 @@ class UsageMeter:
             return why if self._owner is not None else f"{why}: {used} are used"
         if not _exceeds(needed.cost_usd, granted.cost_usd):
             return None
-        usd = limits.purse or f"budget of {limits.cost_usd:g} USD"
         if needed.cost_usd is None:
-            return f"the model's price is unknown, so a {usd} cannot be enforced"
-        return f"the {usd} has no room for another call"
+            return f"the model's price is unknown, so a {self._purse} cannot be enforced"
+        return f"the {self._purse} has no room for another call"
 
 
 def _exceeds(needed: float | None, granted: float | None) -> bool:

@@ -77,12 +77,23 @@ class ModelWriter:
         self._owner = owner
         self._opened: Model | None = None
         self._dispatcher: Dispatcher | None = None
+        self._session: _Session[Any] | None = None
         self._meter: UsageMeter | None = None
 
     @property
     def refused(self) -> str | None:
         """Why the model refuses every call; None if it has not refused."""
         return None if self._dispatcher is None else self._dispatcher.refused
+
+    @property
+    def overspent(self) -> str | None:
+        """The usage that exceeds a limit, and the limit; None if none is exceeded."""
+        return None if self._meter is None else self._meter.overspent()
+
+    @property
+    def unfinished(self) -> Usage:
+        """The usage of questions whose results were not yielded, since the run was interrupted."""
+        return Usage() if self._session is None else self._session.unfinished
 
     def make_ready(self) -> None:
         """Open the models, unless all answers come from a recording.
@@ -129,7 +140,7 @@ class ModelWriter:
             # One for this writer: a trial night counts, too.
             self._meter = UsageMeter(self._limits, self._opened.terms.price, self._owner)
         self._dispatcher = Dispatcher(self._opened, self._meter, self._concurrency)
-        session = _Session[Made](self._dispatcher, answers, self._recordings)
+        self._session = session = _Session[Made](self._dispatcher, answers, self._recordings)
         # Enough questions are queued that no call waits for the results of others.
         yield from session.run(dialogues, 4 * self._concurrency)
 
@@ -148,6 +159,8 @@ class _Session(Generic[Made]):
         self._asking: dict[Question[Any], Dialogue[Made]] = {}
         # The dialogues to resume, each with the reply to its question.
         self._replied: deque[tuple[Dialogue[Made], Reply]] = deque()
+        # The usage of each dialogue that has not ended.
+        self._bills: dict[Dialogue[Made], Usage] = {}
         # Results that were not yielded yet.
         self._results: list[Made] = []
 
@@ -169,6 +182,12 @@ class _Session(Generic[Made]):
             # An interrupted run makes no further calls.
             self._dispatcher.close()
 
+    @property
+    def unfinished(self) -> Usage:
+        """The usage of dialogues that have not ended, with that of calls in flight."""
+        replied = (reply.usage for _, reply in self._replied)
+        return sum((*self._bills.values(), *replied), start=self._dispatcher.unfinished())
+
     def _begin(self, dialogues: Iterator[Dialogue[Made]], ahead: int) -> None:
         """Begin dialogues until enough questions are queued."""
         while self._dispatcher.waiting < ahead and len(self._replied) < ahead:
@@ -179,9 +198,12 @@ class _Session(Generic[Made]):
 
     def _resume(self, dialogue: Dialogue[Made], reply: Reply | None = None) -> None:
         """Resume a dialogue up to its next question, and ask that unless its answer is kept."""
+        if reply is not None:
+            self._bills[dialogue] = self._bills.get(dialogue, Usage()) + reply.usage
         results, question = resume(dialogue, reply)
         self._results += results
         if question is None:
+            self._bills.pop(dialogue, None)
             return
         kept = self._answers.find(question.id) if self._answers is not None else None
         if kept is not None and question.is_answered_by(kept.answer):

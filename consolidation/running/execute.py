@@ -68,8 +68,9 @@ def execute_plan(
         run.preflight.check_and_back_up()
     try:
         return Execution(night, run, survey.views).execute(survey.plan, interruption, plan_again)
-    except Exception:
-        run.end("failed", survey.plan.digest, {})
+    except Exception as error:
+        why = getattr(error, "message", type(error).__name__)
+        run.end("failed", survey.plan.digest, {"why": why})
         raise
 
 
@@ -167,7 +168,8 @@ class Execution:
 
     @property
     def _usage(self) -> Usage:
-        return sum((each.usage for each in self._asked.values()), start=Usage())
+        asked = (each.usage for each in self._asked.values())
+        return sum(asked, start=self._night.writer.unfinished)
 
     def _execute(self, plan: Plan) -> None:
         night = self._night

@@ -21,6 +21,8 @@ from .phases import AgeingResult, PurgeResult
 from .review_queue import EarlierProposals
 from .run_in_file import Verdict, run_report
 
+_NOT_DONE = ("failed", "skipped")
+
 
 @dataclass(frozen=True)
 class WaitingPartsResult:
@@ -140,8 +142,23 @@ class Outcome:
 
     @property
     def report(self) -> dict[str, Any]:
-        """The counts and the model's usage, as recorded with the run."""
-        return run_report(self.before, self.after, self.states.elements(), self.usage)
+        """The counts, the model's usage and what went wrong, as recorded with the run."""
+        report = run_report(self.before, self.after, self.states.elements(), self.usage)
+        return report | ({"why": self.why} if self.why else {})
+
+    @property
+    def why(self) -> str | None:
+        """The first reason for what was not done; None if there is none.
+
+        It quotes no memory, as the reason for a rejection may.
+        """
+        ended = [(each.state, each.why) for each in self.asked]
+        ended += [(result.state, result.why) for result in self.results]
+        # What failed is the reason for what was skipped.
+        left = [why for wanted in _NOT_DONE for state, why in ended if state == wanted]
+        whys = (*left, self.purged.why, *(each.why for each in self.aged))
+        broken_off = None if self.broken_off is None else self.broken_off.message
+        return next(filter(None, (broken_off, *whys, self.waiting_parts.why)), None)
 
     @property
     def is_work(self) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from slowwave.consolidation.proposals import AskedWindow, Result
+from slowwave.consolidation.proposals import AskedWindow, Result, Usage
 
 from .answer_store import AnswerStore
 
@@ -47,6 +47,14 @@ class Writer(Protocol):
         """Why the model refuses every call; None if it has not refused."""
 
     @property
+    def overspent(self) -> str | None:
+        """The usage that exceeds a limit, and the limit; None if none is exceeded."""
+
+    @property
+    def unfinished(self) -> Usage:
+        """The usage of questions whose results were not yielded, since the run was interrupted."""
+
+    @property
     def key(self) -> str | None:
         """The hash of the model and its prompts; None without one."""
 
@@ -69,6 +77,8 @@ class BuiltInWriter:
     model = None
     checker = None
     refused = None
+    overspent = None
+    unfinished = Usage()
     key = None
 
     def make_ready(self) -> None:

@@ -150,8 +150,13 @@ def test_of_several_files_each_is_maintained_and_the_worst_code_counts(
     second.write_bytes(filled.read_bytes())
     ended = cli("maintain", filled, none, second, "--consolidate", "--json")
     assert ended.code == 10
-    assert [file["file"] for file in ended.json["files"]] == [str(filled), str(second)]
-    assert "none.db" in ended.err
+    files = ended.json["files"]
+    assert [(file["file"], file["code"]) for file in files] == [
+        *((str(filled), 0), (str(none), 10), (str(second), 0))
+    ]
+    error = json.loads(ended.err)
+    assert (files[1]["error"], files[1]["hint"]) == (error["error"], error["hint"])
+    assert error["error"] == f"There is no file {none}."
     for path in (filled, second):
         assert rows(path, "SELECT state FROM proposals") == [{"state": "applied"}]
 

@@ -11,6 +11,7 @@ import pytest
 from cli_calls import Cli
 from commands import configure, setting
 from model_nights import Agent, facts
+from model_server import says
 from nights import execute, rows
 
 from slowwave.cli.arguments.monthly_budget import month_so_far
@@ -68,6 +69,17 @@ def test_a_total_is_split_into_what_it_was_made_of() -> None:
 
 
 # ----------------------------------------------------------------- a budget of a month
+
+
+def test_answers_beyond_the_budget_are_told_and_end_with_code_3(agent: Agent, cli: Cli) -> None:
+    agent.remember(facts(1))
+    answer = {"groups": [], "conflicts": []}
+    agent.server.responder = lambda _: says(answer, prompt_tokens=95_000_000)
+    configure(agent.path, api_base=agent.server.base)
+    ended = cli("maintain", agent.path, "--model", PRICED, "--max-cost", 0.5, "--quiet")
+    assert ended.code == 3
+    assert ended.err.startswith("Error: The model used 14.25")
+    assert ended.err.endswith(" USD, beyond the budget of 0.5 USD.\n")
 
 
 @pytest.fixture

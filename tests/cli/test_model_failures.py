@@ -1,4 +1,4 @@
-"""A night whose model failed says so: in one line of stderr, and in the last line of its report."""
+"""A night whose model failed says so with a hint: on stderr, and at the end of its report."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 import tenacity
 from cli_calls import Cli, Ended
 from commands import setting
-from model_nights import Agent, a_pair, near_pairs
+from model_nights import Agent, a_pair, facts, near_pairs
 from model_server import HANGS_UP, SILENT, Reply, Responder, refuses, says
 
 _AT_ONCE = {"retry-after": "0"}
@@ -48,33 +48,40 @@ def assert_told(call: Callable[..., Ended], path: Path, word: str, *settings: ob
     """Check how a failed night is reported in each form, and return the line."""
     ended = call(*settings)
     assert ended.code == 1
-    (line,) = ended.err.splitlines()
+    assert_reported(ended)
+    line, hint = ended.err.splitlines()
     assert line.startswith("Error: ")
     assert word in line
     assert f"{path}: 1 question not answered" in line
-    assert ended.out.splitlines()[-1] == line.removeprefix("Error: ")
     for never in ("nothing to do", "was shown"):
         assert never not in ended.out
     quiet = call(*settings, "--quiet")
     assert (quiet.code, quiet.out) == (1, "")
-    assert len(quiet.err.splitlines()) == 1
+    assert quiet.err == ended.err
     programs = call(*settings, "--json")
     assert programs.code == 1
     model: dict[str, Any] = programs.json["model"]
     assert model["unanswered"] == 1
     assert word in model["why"]
     error = json.loads(programs.err)
-    assert (error["error"], error["code"]) == (model["why"], 1)
-    return line
+    assert (error["error"], error["hint"], error["code"]) == (model["why"], hint, 1)
+    return f"{line} {hint}"
+
+
+def assert_reported(ended: Ended) -> None:
+    """Check that the report ends with the error and the hint of stderr."""
+    assert ended.out.splitlines()[-2:] == ended.err.removeprefix("Error: ").splitlines()
 
 
 @pytest.mark.parametrize("failure", FAILURES)
-def test_what_a_model_did_not_answer_is_one_line_in_every_form(
+def test_what_a_model_did_not_answer_is_told_in_every_form(
     failure: str, agent: Agent, maintain: Callable[..., Ended]
 ) -> None:
     agent.server.responder, word = FAILURES[failure]
     line = assert_told(maintain, agent.path, word)
-    assert line.endswith("'slowwave model-check' tests server and key; the next run asks again.")
+    assert "litellm" not in line
+    check = f"slowwave model-check --model openai/scripted --api-base {agent.server.base}"
+    assert line.endswith(f" The next run asks again. To test server and key: {check}")
     assert ("The model refuses every call" in line) == (failure in ("401", "404"))
 
 
@@ -83,24 +90,41 @@ def test_a_night_out_of_time_says_that_the_next_one_asks_again(
 ) -> None:
     agent.server.responder = lambda _: SILENT
     told = maintain(setting("max_time", 0.3))
-    (line,) = told.err.splitlines()
-    assert line.endswith("first: the budget of 0.3 seconds is used up. The next run asks again.")
-    assert told.out.splitlines()[-1] == line.removeprefix("Error: ")
+    line, hint = told.err.splitlines()
+    late = "the model did not answer in time; the budget of 0.3 seconds is used up."
+    assert line.endswith(f"first: {late}")
+    assert hint == "The next run asks again."
+    assert_reported(told)
     assert told.code == 3
 
 
-def test_a_server_that_is_not_there_is_one_line(
-    agent: Agent, maintain: Callable[..., Ended]
+def test_the_log_shows_why_a_run_failed_and_what_its_calls_cost(
+    agent: Agent, maintain: Callable[..., Ended], cli: Cli
 ) -> None:
+    maintain()
+    agent.server.responder = lambda _: refuses(500, "broken", **_AT_ONCE)
+    agent.remember(facts(1))
+    maintain()
+    done, failed = cli("log", agent.path, "--json").json["runs"]
+    why = "failed: the model could not be asked: HTTP 500: broken"
+    listed = " ".join(cli("log", agent.path).out.split())
+    assert "calls, cost unknown" in listed
+    assert "HTTP 500: broken" in listed
+    assert why in cli("log", agent.path, failed["id"]).out
+    assert "calls, cost unknown" in cli("log", agent.path, done["id"]).out
+
+
+def test_a_server_that_is_not_there_is_told(agent: Agent, maintain: Callable[..., Ended]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as closed:
         port = closed.getsockname()[1]
     ended = maintain(base=f"http://127.0.0.1:{port}/v1")
-    (line,) = ended.err.splitlines()
+    line, _ = ended.err.splitlines()
     assert f"{agent.path}: 1 question not answered, first: the model could not be asked" in line
-    assert (ended.code, ended.out.splitlines()[-1]) == (1, line.removeprefix("Error: "))
+    assert ended.code == 1
+    assert_reported(ended)
 
 
-def test_a_question_that_a_recording_does_not_know_is_one_line(
+def test_a_question_that_a_recording_does_not_know_is_told(
     agent: Agent, cli: Cli, tmp_path: Path
 ) -> None:
     agent.remember(near_pairs(1))
@@ -108,9 +132,9 @@ def test_a_question_that_a_recording_does_not_know_is_one_line(
     recording.write_text("")
     replay = ("--model", "openai/scripted", setting("replay", recording))
     ended = cli("maintain", agent.path, *replay)
-    (line,) = ended.err.splitlines()
-    assert line.endswith("Add the answers to the recording, and repeat the run.")
-    assert (ended.code, ended.out.splitlines()[-1]) == (1, line.removeprefix("Error: "))
+    assert ended.err.splitlines()[1] == "Add the answers to the recording, and repeat the run."
+    assert ended.code == 1
+    assert_reported(ended)
 
 
 def test_a_night_that_did_something_else_names_what_the_model_did_not(
@@ -121,9 +145,22 @@ def test_a_night_that_did_something_else_names_what_the_model_did_not(
     )
     agent.server.responder = lambda _: refuses(500, "broken", **_AT_ONCE)
     ended = maintain()
-    assert (ended.code, len(ended.err.splitlines())) == (3, 1)
+    assert ended.code == 3
     assert "1 applied" in ended.out
-    assert ended.out.splitlines()[-1] == ended.err.removeprefix("Error: ").strip()
+    assert_reported(ended)
+
+
+def test_a_used_up_budget_does_not_hide_the_error_of_the_server(
+    agent: Agent, maintain: Callable[..., Ended]
+) -> None:
+    agent.server.responder = lambda _: refuses(500, "broken", **_AT_ONCE)
+    agent.remember(facts(2))
+    ended = maintain(setting("max_calls", 1), "--json")
+    assert ended.code == 1
+    error = json.loads(ended.err)
+    why = "first: the model could not be asked: HTTP 500: broken; the budget of 1 calls is used up."
+    assert error["error"].endswith(why)
+    assert "slowwave model-check --model" in error["hint"]
 
 
 def test_a_night_whose_model_answered_says_nothing_on_stderr(
@@ -141,7 +178,7 @@ def test_a_report_of_a_failed_rehearsal_does_not_say_that_there_was_nothing_to_d
     agent.server.responder = lambda _: refuses(404, "no such model")
     report = tmp_path / "night.md"
     ended = maintain("--dry-run", "--ask", setting("report", report))
-    assert (ended.code, len(ended.err.splitlines())) == (1, 1)
-    assert "no such model" in ended.out.splitlines()[-1]
+    assert ended.code == 1
+    assert_reported(ended)
     assert "nothing to do" not in report.read_text("utf-8")
     assert "no such model" in report.read_text("utf-8")

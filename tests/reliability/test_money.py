@@ -40,7 +40,7 @@ from slowwave.cli.app import run
 from slowwave.consolidation.model.answer_forms import WRITE
 from slowwave.consolidation.model.calls import ATTEMPTS
 from slowwave.consolidation.model.question import Question
-from slowwave.consolidation.model.unanswered import LimitReached
+from slowwave.consolidation.model.unanswered import NOT_IN_TIME, LimitReached
 from slowwave.consolidation.model.usage_limits import PendingCall, UsageLimits, UsageMeter
 from slowwave.consolidation.planning.estimates import Estimate
 from slowwave.consolidation.proposals import Usage
@@ -266,7 +266,8 @@ def test_a_budget_of_time_ends_a_call_under_way(agent: Agent) -> None:
     patient = agent.writer(concurrency=2, limits=UsageLimits(seconds=1.5), timeout_s=3_600.0)
     outcome = agent.sleep(patient)
     assert answered(outcome) == {"skipped": 6}
-    assert {question.why for question in outcome.asked} == {"the budget of 1.5 seconds is used up"}
+    spent = "the budget of 1.5 seconds is used up"
+    assert {question.why for question in outcome.asked} == {spent, f"{NOT_IN_TIME}; {spent}"}
     assert len(agent.server.asked) <= 2
     # They may be charged for all the same.
     assert outcome.usage.cost_usd is None

@@ -175,13 +175,16 @@ def test_a_signal_while_a_model_does_not_answer_ends_the_run_with_what_is_applie
     shutil.copyfile(ready, path)
     with model_server(in_turn(SILENT, then=oracle)) as server:
         process = with_a_model(path, server)
-        wait_for(lambda: applying(path), process)
+        wait_for(lambda: applying(path) and bool(server.asked), process)
         # The second one while the run ends changes nothing: not even the code.
         ended = stop(process, signal.SIGTERM, signal.SIGINT)
     ended_well(ended, signal.SIGTERM, path, figures, limit)
     assert ended.report is not None
     assert "applied" in {proposal["state"] for proposal in ended.report["proposals"]}
     assert {result["state"] for result in ended.report["questions"]} == {"skipped"}
+    model = ended.report["model"]
+    assert model["calls"] >= 1
+    assert (model["cost_usd"], model["why"]) == (None, "the run was interrupted")
 
 
 @pytest.mark.parametrize("number", SIGNALS)

@@ -207,7 +207,10 @@ def test_a_retry_does_not_wait_beyond_the_budget_of_time(agent: Agent) -> None:
     agent.remember(a_fact())
     agent.server.responder = in_turn(refuses(503, retry_after="3600"))
     question = only_question(agent.sleep(agent.writer(limits=UsageLimits(seconds=1.0))))
-    assert (question.state, question.why) == ("skipped", "the budget of 1 seconds is used up")
+    assert question.state == "failed"
+    assert question.why is not None
+    assert question.why.startswith("the model could not be asked: HTTP 503: ")
+    assert question.why.endswith("; the budget of 1 seconds is used up")
     assert len(agent.server.asked) == 1
 
 
@@ -353,7 +356,9 @@ def test_every_request_counts_against_the_budget_of_calls(agent: Agent) -> None:
     agent.server.responder = lambda asked: refuses(500) if next(counted) % 2 else oracle(asked)
     outcome = agent.sleep(agent.writer(limits=UsageLimits(calls=4)))
     assert len(agent.server.asked) == outcome.usage.calls == 4
-    assert (states(outcome), answered(outcome)) == ({"applied": 2}, {"applied": 2, "skipped": 2})
+    assert states(outcome) == {"applied": 2}
+    # One was answered with an error, and could not be asked again.
+    assert answered(outcome) == {"applied": 2, "failed": 1, "skipped": 1}
 
 
 def test_a_budget_of_tokens_is_kept_to_the_call(agent: Agent) -> None:
