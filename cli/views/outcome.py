@@ -102,7 +102,7 @@ def as_text(
     parts += _first_remarks(outcome, file, dry_run, path, verbose)
     if results:
         parts.append(_proposals(results, path, verbose))
-    parts += questions_as_text(outcome.asked)
+    parts += questions_as_text(outcome.asked, outcome.results)
     if outcome.conflicts:
         parts.append(conflicts_as_text(outcome.conflicts, path, None if verbose else MAX_SHOWN))
     if plan.undecided and writer.model is None:
@@ -120,7 +120,7 @@ def remarks(outcome: Outcome, file: Path, dry_run: bool, path: Path) -> list[str
     """Return what a report contains besides proposals and pairs. file, path: as in `as_text`."""
     return [
         *_first_remarks(outcome, file, dry_run, path),
-        *questions_as_text(outcome.asked),
+        *questions_as_text(outcome.asked, outcome.results),
         *_last_remarks(outcome, file, dry_run, path),
     ]
 
