@@ -255,6 +255,8 @@ class Plan:
     undecided: tuple[Undecided, ...] = ()
     # What a model is asked; () without one.
     windows: tuple[Window, ...] = ()
+    # Ids of merges that are not proposed again: undone, declined or rejected.
+    held_back: tuple[str, ...] = ()
 
     @property
     def is_empty(self) -> bool:

@@ -16,7 +16,7 @@ from .ingest import STATES
 from .memory import read_views
 
 if TYPE_CHECKING:
-    from slowwave.consolidation.proposals import AskedWindow, Dense
+    from slowwave.consolidation.proposals import AskedWindow, Dense, Result
     from slowwave.consolidation.running.outcome import Outcome, WaitingPartsResult
     from slowwave.store.intake import Backlog
 
@@ -40,8 +40,11 @@ def question_as_json(asked: AskedWindow) -> dict[str, Any]:
     }
 
 
-def questions_as_text(asked: Sequence[AskedWindow]) -> list[str]:
-    """Return what a model was, or would be, asked, and what went wrong with that."""
+def questions_as_text(asked: Sequence[AskedWindow], results: Sequence[Result]) -> list[str]:
+    """Return what a model was, or would be, asked, what it left alone, and what went wrong.
+
+    results: of the run. A memory in none of its proposals was left as it is.
+    """
     if not asked:
         return []
     from slowwave.consolidation.planning.estimates import FOLLOW_UPS
@@ -59,7 +62,10 @@ def questions_as_text(asked: Sequence[AskedWindow]) -> list[str]:
             f"Left to the model: {memories} in {questions}, about "
             f"{tokens:,} tokens; with checking and repairs up to {round(FOLLOW_UPS * tokens):,}."
         ]
-    lines = [f"The model was shown {memories} in {questions}."] if shown else []
+    used = {memory for result in results for memory in result.proposal.sources}
+    left = sum(memory not in used for question in shown for memory in question.window.memories)
+    rest = f", and left {left:,} of them as they are" if left else ""
+    lines = [f"The model was shown {memories} in {questions}{rest}."] if shown else []
     unanswered = Counter(question.why for question in asked if question.state != "applied")
     for why, count in unanswered.most_common():
         lines.append(f"  ! {counted(count, 'question', 'questions')}: {why}")

@@ -33,6 +33,7 @@ def correction_as_json(done: Correction) -> dict[str, Any]:
         "derived": [
             {**_named(derived), "operation": derived.operation} for derived in done.derived
         ],
+        "similar": list(map(similar_as_json, done.similar)),
         "secrets": list(kinds_of_secrets(text)),
     }
 
@@ -46,6 +47,7 @@ def correction_as_text(done: Correction, file: Path, dry_run: bool) -> str:
     if done.derived:
         lines.append("Derived from it and still active, so look at them:")
         lines += [f"  {_line(derived)}" for derived in done.derived]
+    lines += map(similar_as_text, done.similar)
     if dry_run:
         lines.insert(0, "Dry run: nothing was changed.")
     else:

@@ -112,8 +112,8 @@ def author_of(claim: Claim | KeptClaim) -> str:
 
 
 def authors_of(claims: Iterable[Claim | KeptClaim]) -> list[str]:
-    """Return how many sentences each author wrote; verbatim sentences do not count."""
+    """Return how many statements each author wrote; verbatim ones do not count."""
     authors = Counter(author_of(claim) for claim in claims if claim.written_by)
     return [
-        f"{counted(count, 'sentence', 'sentences')} {author}" for author, count in authors.items()
+        f"{counted(count, 'statement', 'statements')} {author}" for author, count in authors.items()
     ]

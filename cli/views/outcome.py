@@ -75,6 +75,7 @@ def as_json(outcome: Outcome, file: str, dry_run: bool, writer: Writer) -> dict[
         "set_aside": [
             {"proposal": waiting.id, "why": waiting.stale} for waiting in outcome.earlier.outdated
         ],
+        "held_back": plan.held_back,
         "conversations": waiting_parts_as_json(outcome.waiting_parts),
         **phases_as_json(outcome),
         "backup": None if outcome.backup is None else str(outcome.backup),
@@ -101,7 +102,7 @@ def as_text(
     parts += _first_remarks(outcome, file, dry_run, path, verbose)
     if results:
         parts.append(_proposals(results, path, verbose))
-    parts += questions_as_text(outcome.asked)
+    parts += questions_as_text(outcome.asked, outcome.results)
     if outcome.conflicts:
         parts.append(conflicts_as_text(outcome.conflicts, path, None if verbose else MAX_SHOWN))
     if plan.undecided and writer.model is None:
@@ -119,7 +120,7 @@ def remarks(outcome: Outcome, file: Path, dry_run: bool, path: Path) -> list[str
     """Return what a report contains besides proposals and pairs. file, path: as in `as_text`."""
     return [
         *_first_remarks(outcome, file, dry_run, path),
-        *questions_as_text(outcome.asked),
+        *questions_as_text(outcome.asked, outcome.results),
         *_last_remarks(outcome, file, dry_run, path),
     ]
 
@@ -129,6 +130,7 @@ def _first_remarks(
 ) -> list[str]:
     return [
         *earlier_as_text(outcome.earlier.waiting, file),
+        *_held_back(outcome.plan, file),
         *aged_as_text("expire", outcome.expired, dry_run, file, path, verbose),
         *scores_as_text(outcome.scores),
         *waiting_parts_as_text(outcome.waiting_parts, file),
@@ -199,6 +201,14 @@ def _proposals(results: Sequence[Result], path: Path, verbose: bool) -> Text:
     for result in results:
         lines += view_result(result, memories).lines(verbose)
     return join_lines(lines)
+
+
+def _held_back(plan: Plan, file: Path) -> list[str]:
+    if not plan.held_back:
+        return []
+    held = counted(len(plan.held_back), "merge", "merges")
+    again = f"slowwave maintain {shlex.quote(str(file))} --reconsider"
+    return [clean(f"Not proposed again: {held} undone or declined earlier. To do so: {again}")]
 
 
 def _left_out(plan: Plan) -> list[str]:

@@ -50,6 +50,8 @@ _RUN = re.compile(r"[\w+/-]{20,}={0,2}", re.ASCII)
 _TOKEN_LETTERS = re.compile(r"[\w+/=.~-]*", re.ASCII)
 # Some of the library's patterns take quadratic time, so a long text is searched in pieces.
 _PIECE, _OVERLAP = 2_000, 300
+# The kinds of what is random, and of what has a name such as "password"; the library's are jargon.
+_RANDOM, _BY_NAME = "Key or Token", "Password or Token"
 _AROUND = " \t\r\n\"'`:=.,;)"
 
 
@@ -116,8 +118,7 @@ def mask_known(text: str, known: Mapping[str, str]) -> str:
 def mask_name(name: str, known: Mapping[str, str]) -> str:
     """Return a name or an id with masked secrets; it may be random."""
     found = [*_secrets_in(name), *_repeated(known)(name)]
-    randomness = _detectors().randomness.secret_type
-    return _masked(name, [secret for secret in found if secret.kind != randomness])[0]
+    return _masked(name, [secret for secret in found if secret.kind != _RANDOM])[0]
 
 
 def mask_answer(text: str, shown: str) -> str:
@@ -157,7 +158,7 @@ def _masked(text: str, secrets: Iterable[_Found]) -> tuple[str, tuple[str, ...]]
     end = 0
     order = sorted(
         (secret for secret in secrets if secret.start < secret.end),
-        key=lambda secret: (secret.start, secret.kind == _detectors().randomness.secret_type),
+        key=lambda secret: (secret.start, secret.kind == _RANDOM),
     )
     for found in order:
         if found.start >= end:
@@ -187,7 +188,7 @@ def _keys_in(text: str) -> Iterator[_Found]:
                 yield _trimmed(text, start, letters.end() if letters else end, kind)
     for match in _RUN.finditer(text):
         if detectors.randomness.calculate_shannon_entropy(match[0]) > detectors.limit:
-            yield _Found(*match.span(), detectors.randomness.secret_type)
+            yield _Found(*match.span(), _RANDOM)
 
 
 def _named_in(text: str) -> Iterator[_Found]:
@@ -196,11 +197,11 @@ def _named_in(text: str) -> Iterator[_Found]:
     while match := _detectors().named.search(text, at):
         at = match.end("name")
         if (value := _value_of(match)) is not None:
-            yield _trimmed(text, *match.span(value), "Secret Keyword")
+            yield _trimmed(text, *match.span(value), _BY_NAME)
     for match in _detectors().odd.finditer(text):
         for group in ("odd", "next", "mixed"):
             if match[group]:
-                yield _Found(*match.span(group), "Secret Keyword")
+                yield _Found(*match.span(group), _BY_NAME)
 
 
 def _trimmed(text: str, start: int, end: int, kind: str) -> _Found:

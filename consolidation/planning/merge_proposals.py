@@ -26,14 +26,15 @@ _MAX_TOPICS = 3
 
 def propose_merges(
     view: TenantView, options: PlanOptions, merges: Iterable[Merge]
-) -> tuple[list[Proposal], set[str]]:
-    """Return the proposals, and the ids of memories that leave if pending ones are approved.
+) -> tuple[list[Proposal], list[str], set[str]]:
+    """Return the proposals, the ids of those held back, and of memories that leave if approved.
 
-    What was decided before, or is pending, is not proposed again.
+    Held back is what was undone, declined or rejected; memories leave if pending ones are approved.
     """
     # The memories of each key: others may have the same texts.
     memories_of_key: dict[str, frozenset[str]] = {}
     proposals: list[Proposal] = []
+    held_back: list[str] = []
     leaving_later: set[str] = set()
     method = method_key("merge")
     for merge in merges:
@@ -46,9 +47,11 @@ def propose_merges(
         key = of_texts if owner == frozenset(ids) else of_memories
         if key in options.waiting:
             leaving_later.update(ids[1:])
-        if options.remembered.isdisjoint((of_texts, of_memories)):
+        elif options.remembered.isdisjoint((of_texts, of_memories)):
             proposals.append(_proposal(view, options, merge, key))
-    return proposals, leaving_later
+        else:
+            held_back.append(key)
+    return proposals, held_back, leaving_later
 
 
 def _proposal(view: TenantView, options: PlanOptions, merge: Merge, key: str) -> Proposal:

@@ -26,7 +26,7 @@ def plan_tenant(view: TenantView, options: PlanOptions) -> Plan:
     The order of rows does not matter.
     """
     merges, refused = find_duplicates(view, options.include_protected)
-    proposals, leaving_later = propose_merges(
+    proposals, held_back, leaving_later = propose_merges(
         view, options, merges if "merge" in options.only else ()
     )
     leaving = leaving_later.union(*(proposal.leaving for proposal in proposals))
@@ -43,6 +43,7 @@ def plan_tenant(view: TenantView, options: PlanOptions) -> Plan:
         tuple(_dense(view)),
         () if asks else tuple(undecided_of(view, windows)),
         tuple(windows) if asks else (),
+        tuple(held_back),
     )
 
 

@@ -296,8 +296,11 @@ def test_a_config_for_dry_runs_leaves_undo_as_it_is(filled: Path, cli: Cli) -> N
     assert cli("maintain", filled, "--json").json["dry_run"] is True
     assert cli("undo", filled, run, "--json").json["dry_run"] is False
     assert rows(filled, "SELECT outcome FROM runs") == [{"outcome": "undone"}]
+    held = cli("maintain", filled)
+    assert "Not proposed again" in held.out
+    assert f"slowwave maintain {filled} --reconsider" in " ".join(held.out.split())
     again = cli("maintain", filled, "--consolidate", "--reconsider", "--no-dry-run", "--json")
-    assert again.json["dry_run"] is False
+    assert (again.json["dry_run"], again.json["held_back"]) == (False, [])
 
 
 def test_what_was_taken_back_of_a_run_is_told_wherever_the_run_is(filled: Path, cli: Cli) -> None:

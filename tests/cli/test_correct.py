@@ -49,6 +49,8 @@ def test_a_persons_word_is_a_run_that_undo_restores(
         (new,) = rows(ports, "SELECT * FROM memories WHERE id = ?", done["memory"]["id"])
         assert (new["origin"], new["trust"], new["content"]) == ("human", 1.0, options[2])
         assert new["pinned"] == ("tea-00" in left)
+        rivals = {"m-00", "m-01"} - left if "tea-00" not in left else set()
+        assert {each["id"] for each in done["similar"]} == rivals
     log = cli("log", ports, done["run"])
     assert "a person" in log.out
     ended = cli("undo", ports, done["run"])

@@ -14,7 +14,7 @@ import pytest
 from builders import a_memory, put
 from cli_calls import Cli
 from model_nights import LEASE, Agent, a_fact, served, texts_of
-from model_server import oracle, refuses
+from model_server import answering, groups, oracle, refuses
 from nights import PORT, TWINS, fill, night, of_one_thing, rows, told
 from rich.console import Console, RenderableType
 
@@ -278,6 +278,15 @@ def test_a_model_that_answers_nothing_is_not_said_to_have_been_shown_anything(
         said = cli("maintain", memory_file, "--consolidate", *model).out
     assert "The model was shown" not in said
     assert "  ! 1 question: " in said
+
+
+def test_what_a_model_leaves_as_it_is_is_counted(memory_file: Path, cli: Cli) -> None:
+    fill(memory_file, a_fact())
+    with served(answering(lambda _: groups())) as model:
+        said = cli("maintain", memory_file, "--consolidate", *model).out
+    shown = len(a_fact())
+    assert f"The model was shown {shown} memories in 1 question" in said
+    assert f"and left {shown} of them as they are." in " ".join(said.split())
 
 
 @pytest.mark.parametrize("is_terminal", [True, False], ids=["a terminal", "a pipe"])

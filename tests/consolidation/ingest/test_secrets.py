@@ -180,8 +180,8 @@ def test_a_secret_of_an_earlier_turn_is_masked_in_later_turns(
     for passed in ([first], [first, second]):
         AgentMemory(memory_file, embedder=embedder).conversation("so far").keep(passed)
     said = [row["content"] for row in rows(memory_file, "SELECT content FROM waiting_messages")]
-    assert "Try [masked: Secret Keyword] again." in said[1]
-    assert "log in with [masked: Secret Keyword]." in said[2]
+    assert "Try [masked: Password or Token] again." in said[1]
+    assert "log in with [masked: Password or Token]." in said[2]
     assert traces(memory_file.parent) == []
 
 
@@ -191,7 +191,7 @@ def test_a_server_masks_a_secret_of_an_earlier_call(memory_file: Path) -> None:
             await ask(client, "ingest", messages=[message], conversation="c")
         await ask(client, "ingest", messages=[], conversation="c", read_now=True)
         asked = str(await ask(client, "consolidation_questions"))
-        assert "log in with [masked: Secret Keyword]." in asked
+        assert "log in with [masked: Password or Token]." in asked
 
     in_this_process(conversation, memory_file, "--allow-writes")
     assert traces(memory_file.parent) == []
@@ -207,7 +207,7 @@ def test_names_and_ids_are_masked_and_no_message_is_lost_by_that(
             talk.keep([{"role": "user", "name": KEY, "content": text, "id": f"token={KEY}"}])
     memory.ingest([{"role": "user", "name": KEY, "content": "I prefer tea."}], name)
     (row,) = rows(memory_file, "SELECT * FROM waiting_messages")
-    assert row["conversation"] == "password=[masked: Secret Keyword]"
+    assert row["conversation"] == "password=[masked: Password or Token]"
     assert row["content"].count('"speaker":"[masked: GitHub Token]"') == 2
     assert traces(memory_file.parent) == []
     # Such a name identifies a session.
