@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from slowwave.consolidation.facts.reading import Reading, outside
 from slowwave.consolidation.facts.values import TextValue
-from slowwave.consolidation.text.tokens import is_content, stems_of
+from slowwave.consolidation.text.tokens import stems_of
 from slowwave.consolidation.thresholds import RIVAL_MATTER
 
 from .vetoes import NAMING, is_reordered, parts_of
@@ -18,8 +18,6 @@ from .vetoes import NAMING, is_reordered, parts_of
 _MAX_FUNCTION_WORDS = 3
 # With fewer common words, two texts may be about anything.
 _MIN_SHARED = 2
-# What may surround a name.
-_AROUND = " ()`'\"*"
 # A unit by itself is not a value.
 _PARTIAL = frozenset({"rate", "unit"})
 
@@ -48,7 +46,7 @@ def find_rivalry(left: Reading, right: Reading) -> Rivalry | None:
         return None
     left_values, right_values = _values_of(left, right), _values_of(right, left)
     if left_values or right_values:
-        return _of_values(left, right, left_values, right_values)
+        return _of_values(left_values, right_values)
     if here != there:
         return None
     left_words, right_words = parts_of(left), parts_of(right)
@@ -77,29 +75,11 @@ def _values_of(reading: Reading, rival: Reading) -> dict[str, TextValue]:
     }
 
 
-def _of_values(
-    left: Reading, right: Reading, here: dict[str, TextValue], there: dict[str, TextValue]
-) -> Rivalry | None:
+def _of_values(left: dict[str, TextValue], right: dict[str, TextValue]) -> Rivalry | None:
     """Return the one value in which two texts differ, unless it names their subject."""
-    if not len(here) == len(there) == 1:
+    if not len(left) == len(right) == 1:
         return None
-    (value,), (rival,) = here.values(), there.values()
-    if value.measures.isdisjoint(rival.measures):
-        return None
-    if value.kind in NAMING and not (_is_told(left, value) and _is_told(right, rival)):
+    (value,), (rival,) = left.values(), right.values()
+    if value.measures.isdisjoint(rival.measures) or value.kind in NAMING:
         return None
     return Rivalry(value.kind, (value.words, rival.words), "they say the same but for this")
-
-
-def _is_told(reading: Reading, value: TextValue) -> bool:
-    """Whether a text tells what something is or where: "staging runs on stg-2", "key: k_7".
-
-    Then an identifier ends a clause, and no content word introduces it, as in "ticket OPS-12". To
-    deny something of one says nothing of another.
-    """
-    before = [token for token in reading.tokens if token.end <= value.start]
-    if not before or reading.negators or len(matter_of(reading)) < _MIN_SHARED:
-        return False
-    mark = reading.said[before[-1].end : value.start].strip(_AROUND)
-    after = reading.said[value.end :].lstrip(_AROUND)
-    return not after[:1].isalnum() and bool(mark or not is_content(before[-1].bare))

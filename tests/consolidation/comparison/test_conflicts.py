@@ -43,14 +43,10 @@ def slot(first: str, second: str) -> str | None:
         ("Lea is vegan.", "Lea is not vegan any more.", "denial"),
         ("User prefers tea over coffee.", "User prefers coffee over tea.", "order"),
         ("Use a pull-up resistor on pin 4.", "Use a pull-down resistor on pin 4.", "word"),
-        ("Staging is on stg-2, port 8443.", "Staging is on stg-4, port 8443.", "identifier"),
-        ("Guest Wi-Fi password: teal-19", "The guest Wi-Fi password is red-33", "identifier"),
         # What both are about differs, or more than one value does.
         ("The upper gate closes at 18:00.", "The lower gate closes at 19:00.", None),
         ("Ana pays 40 euros on Monday.", "Ana pays 50 euros on Friday.", None),
         ("Ticket OPS-12 is open.", "Ticket OPS-13 is open.", None),
-        ("Search at p95 takes 180 ms.", "Search at p99 takes 180 ms.", None),
-        ("We never deploy to stg-2.", "We never deploy to stg-4.", None),
         ("It is 5 minutes away.", "It is five minutes away.", None),
     ],
 )
