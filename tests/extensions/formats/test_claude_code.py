@@ -262,7 +262,8 @@ def test_a_file_of_another_version_stays_and_is_named(
     before = content(folder)["port-of-billing.md"]
     ended = cli("maintain", folder, "--consolidate", "--format", "claude-code")
     assert ended.code == 0
-    (line,) = [line for line in ended.out.splitlines() if "(port-of-billing.md)" in line]
+    left = ended.out.partition("Left unchanged:")[2].partition("\n\n")[0]
+    (line,) = [line for line in left.splitlines() if "port-of-billing.md" in line]
     assert "2.1.330" in line
     assert content(folder)["port-of-billing.md"] == before
 
