@@ -12,6 +12,7 @@ from .memory_filter import Filter
 from .records import (
     COLUMNS,
     LAYERS,
+    MARKDOWN,
     MAX_CHARACTERS,
     SAVE,
     Memory,
@@ -81,9 +82,21 @@ def read_memory(file: MemoryFile, memory_id: str, tenant: str | None = None) -> 
 def find_id(file: MemoryFile, prefix: str, tenant: str | None = None) -> str:
     """Return the id of the memory whose id is, or starts with, `prefix`.
 
+    Where an agent keeps each memory as a file, that is also the file's name, with or without ".md".
     tenant: only memories of this tenant; None means all. Raises `NotFound` or `Ambiguous`.
     """
-    return match_prefix(file, "memories", "id", prefix, "memory", tenant)
+    try:
+        return match_prefix(file, "memories", "id", prefix, "memory", tenant)
+    except NotFound:
+        named = file.value(
+            "SELECT id FROM memories WHERE source IN (?1, ?1 || '.md') "
+            f"AND tenant = ifnull(?2, tenant) AND metadata ->> '$.form' = '{MARKDOWN}' "
+            "ORDER BY status <> 'active', rowid DESC",
+            [prefix, tenant],
+        )
+        if named is None:
+            raise
+        return str(named)
 
 
 def match_prefix(

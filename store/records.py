@@ -76,6 +76,11 @@ class Memory:
         return self.metadata.get("form") == MARKDOWN and "\n" in self.content
 
     @property
+    def file(self) -> str:
+        """The name of its file, if an agent keeps it as a file of its own; else empty."""
+        return self.source or "" if self.metadata.get("form") == MARKDOWN else ""
+
+    @property
     def is_linked(self) -> bool:
         """Whether it is only pinned because others link to its place in another agent's file.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sqlite3
 import stat
 from pathlib import Path
@@ -98,8 +99,8 @@ def refuse_non_database(path: Path) -> None:
         raise UnusableFile(f"{path} is damaged: its header is missing.", SAVE)
     raise UnusableFile(
         f"{path} is not a memory file: it is not a SQLite database.",
-        "Specify a file made by 'slowwave import', or the --format of another agent's file: see "
-        "'slowwave formats'.",
+        "Specify a file made by 'slowwave import'. To look for another agent's format: "
+        f"slowwave formats {shlex.quote(str(path))}",
     )
 
 

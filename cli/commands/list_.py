@@ -33,7 +33,7 @@ def list_(
     ] = 50,
     output: OutputOptions,
 ) -> None:
-    """List memories, the latest first: id, day, layer and text."""
+    """List memories, the latest first: id, day, layer, file (if of its own) and text."""
     from slowwave.store.file import open_reading
     from slowwave.store.memories import list_memories, select_tenants
 
@@ -54,7 +54,7 @@ def list_(
     lines = [
         f"{clean(memory.id)}  {day_of(memory.observed_at):<10}  "
         f"{memory.layer if memory.status == 'active' else memory.status:<10}  "
-        f"{shortened_for_stdout(memory.content)}"
+        f"{memory.file and clean(f'{memory.file}: ')}{shortened_for_stdout(memory.content)}"
         for memory in memories
     ]
     if len(memories) < count:

@@ -209,7 +209,8 @@ def _lines(rank: int, hit: Hit) -> Iterator[str]:
     memory = hit.memory
     yield f"{rank:>2}. {shortened_for_stdout(memory.content)}"
     layer = f"shared {memory.layer}" if hit.is_shared else memory.layer
-    yield f"    {layer}, {day_of(memory.observed_at)}, {clean(memory.id)}"
+    known = filter(None, (layer, day_of(memory.observed_at), memory.file, memory.id))
+    yield clean(f"    {', '.join(known)}")
     words = "none of the words" if hit.by_words is None else f"{_nth(hit.by_words)} by words"
     vectors = "" if hit.by_vectors is None else f", {_nth(hit.by_vectors)} by vectors"
     parts = [f"relevance {hit.relevance + 0.0:.2f}: {words}{vectors}"]

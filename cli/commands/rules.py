@@ -31,7 +31,8 @@ def rules(
     from slowwave.consolidation.running.core_rules import read_core_rules
     from slowwave.store.records import timestamp
 
-    with place_of(file, None, None).reading() as memory_file:
+    place = place_of(file, None, None)
+    with place.reading() as memory_file:
         now = timestamp(datetime.now(UTC))
         found, suspicious = read_core_rules(memory_file, tuple(tenant or ()), now)
     named = shlex.quote(str(file))
@@ -49,8 +50,9 @@ def rules(
         output.note(
             clean(
                 f"{file} contains no rules: no active memory is of layer core. A run with a model "
-                f"derives them from what recurs: slowwave maintain {named} --model NAME. To add "
-                f"one yourself: slowwave add {named} TEXT --layer core"
+                f"derives them from what recurs: slowwave maintain {named} --model NAME."
+                + f" To add one yourself: slowwave add {named} TEXT --layer core"
+                * place.is_memory_file
             )
         )
     if suspicious:

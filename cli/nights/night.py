@@ -258,12 +258,14 @@ class Night:
             }
             found |= cost_as_json(cost)
             found["ways"] = routes_as_json(outcome, memory_file)
-            found |= place_as_json(place, *budgets)
+            found |= place_as_json(place, outcome.results, memory_file, *budgets)
             return found | pages.as_json()
         if not self.output.quiet:
             shown = as_text(outcome, place.named, self.dry_run, writer, memory_file, self.verbose)
             has_model = writer.model is not None
-            shown += place_as_text(place, *budgets, has_model, self.dry_run)
+            shown += place_as_text(
+                place, outcome.results, memory_file, *budgets, has_model, self.dry_run
+            )
             self.output.show(*shown)
             if self.dry_run:
                 self.output.show(*cost_as_text(cost, self.concurrency))

@@ -168,9 +168,13 @@ class Rounds:
         if outcome is not None:
             night = as_json(outcome, str(named), False, writer)
             night["ways"] = routes_as_json(outcome, memory_file)
-            found["night"] = night | place_as_json(self._place, *budgets)
+            found["night"] = night | place_as_json(
+                self._place, outcome.results, memory_file, *budgets
+            )
             shown += as_text(outcome, named, False, writer, memory_file)
-            shown += place_as_text(self._place, *budgets, has_model=True, dry_run=False)
+            shown += place_as_text(
+                self._place, outcome.results, memory_file, *budgets, has_model=True, dry_run=False
+            )
             code = signals_of_this_command().code or OF_VERDICT[outcome.verdict]
             if unwritten is None:
                 failed = what_went_wrong(named, outcome)

@@ -126,7 +126,7 @@ def _pairs(title: str, pairs: Pairs | None) -> Iterator[str]:
 
 
 def _dated(memory: MemoryView) -> str:
-    return f"{memory.day}  {memory.content}".strip()
+    return f"{memory.head}{memory.content}"
 
 
 def _wrapped(sign: str, text: str) -> list[str]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from slowwave.cli.terminal.output import clean
 from slowwave.cli.terminal.wording import counted, day_of, shortened_for_stdout
 from slowwave.consolidation.proposals import BY_PERSON
 from slowwave.store.errors import StoreError
@@ -34,6 +35,13 @@ class MemoryView:
     observed_at: str
     # None if the memory was deleted.
     status: str | None = None
+    # The name of its file, if an agent keeps it as a file of its own.
+    file: str = ""
+
+    @property
+    def head(self) -> str:
+        """Its day and its file, as its text follows them."""
+        return clean((self.day and f"{self.day}  ") + (self.file and f"{self.file}: "))
 
     @property
     def day(self) -> str:
@@ -44,7 +52,9 @@ class MemoryView:
 def view_memories(memories: Iterable[Memory]) -> dict[str, MemoryView]:
     """Return the views of memories, by id."""
     return {
-        memory.id: MemoryView(memory.id, memory.content, memory.observed_at, memory.status)
+        memory.id: MemoryView(
+            memory.id, memory.content, memory.observed_at, memory.status, memory.file
+        )
         for memory in memories
     }
 
@@ -81,8 +91,8 @@ def text_of(memory: MemoryView | None) -> str:
 
 
 def dated(memory: MemoryView | None) -> str:
-    """Return the day and the text of a memory on one line; on a terminal, its beginning."""
-    return _MISSING if memory is None else f"{memory.day}  {text_of(memory)}".strip()
+    """Return the head and the text of a memory on one line; on a terminal, its beginning."""
+    return _MISSING if memory is None else f"{memory.head}{text_of(memory)}"
 
 
 def sort_by_time(ids: Iterable[str], memories: Mapping[str, MemoryView]) -> list[str]:

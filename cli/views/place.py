@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slowwave.cli.terminal.output import clean
 from slowwave.cli.terminal.wording import counted, shortened_for_stdout
 
+from .memory import ids_in, read_views
+
 if TYPE_CHECKING:
+    from slowwave.consolidation.proposals import Result
     from slowwave.store.places import Budget, Place, Repeated, Untouched
 
 # How many files of a kind, and how many repeated statements, are shown.
@@ -18,10 +22,17 @@ _MAX_REPEATED = 10
 _MAX_CHARACTERS = 100
 
 
-def place_as_json(place: Place, before: Budget | None, after: Budget | None) -> dict[str, Any]:
-    """Return what stays, what is said twice and how full a place was, is, and is after a run."""
+def place_as_json(
+    place: Place, results: Sequence[Result], path: Path, before: Budget | None, after: Budget | None
+) -> dict[str, Any]:
+    """Return what stays, what is said twice and how full a place was, is, and is after a run.
+
+    Also the file of each memory of the results, where each has its own. path: where these are read.
+    """
+    files = _files_of(place, results, path)
     found: dict[str, Any] = {
-        "untouched": list(map(vars, place.untouched())),
+        "files": files,
+        "untouched": list(map(vars, _staying(place, results, files))),
         "repeated": list(map(vars, place.repeated())),
     }
     now = place.budget()
@@ -39,18 +50,43 @@ def place_as_json(place: Place, before: Budget | None, after: Budget | None) -> 
 
 
 def place_as_text(
-    place: Place, before: Budget | None, after: Budget | None, has_model: bool, dry_run: bool
+    place: Place,
+    results: Sequence[Result],
+    path: Path,
+    before: Budget | None,
+    after: Budget | None,
+    has_model: bool,
+    dry_run: bool,
 ) -> list[str]:
-    """Return the same as lines, with a blank line before each part."""
+    """Return the same as lines, with a blank line before each part, but for the files."""
     parts = [
-        *_untouched(place.untouched(), has_model),
+        *_untouched(_staying(place, results, _files_of(place, results, path)), has_model),
         *_repeated(place.repeated()),
         *_budget(before, after, dry_run),
     ]
     return [line for part in parts for line in ("", part)]
 
 
-def _untouched(untouched: Sequence[Untouched], has_model: bool) -> Iterator[str]:
+def _files_of(place: Place, results: Sequence[Result], path: Path) -> dict[str, str]:
+    """Return the files of the memories of results, by memory."""
+    if place.is_memory_file:
+        return {}
+    views = read_views(path, ids_in(result.proposal.sources for result in results))
+    return {memory_id: view.file for memory_id, view in views.items() if view.file}
+
+
+def _staying(
+    place: Place, results: Sequence[Result], files: Mapping[str, str]
+) -> Iterator[Untouched]:
+    """Yield what a run leaves unchanged, without the files that a plan removes."""
+    planned = (result.proposal for result in results if result.state == "planned")
+    leaving = {files.get(memory_id) for proposal in planned for memory_id in proposal.leaving}
+    for kind in place.untouched():
+        if names := tuple(name for name in kind.names if name not in leaving):
+            yield replace(kind, names=names)
+
+
+def _untouched(untouched: Iterable[Untouched], has_model: bool) -> Iterator[str]:
     lines = []
     for kind in untouched:
         if not (kind.is_for_model and has_model):

@@ -104,7 +104,7 @@ class ProposalView:
         """
         proposal, sources = self.proposal, self.sources
         worth = "; ".join(["", *self._numbers(verbose)])
-        day, result = self._result_line()
+        head, result = self._result_line()
         yield ""
         yield clean(
             f"{proposal.operation} {proposal.id[:8]} ({self.state}): {proposal.reason}{worth}"
@@ -112,16 +112,16 @@ class ProposalView:
         going, spans = self._differences(sources, result)
         for goes, memory in sources:
             if goes and going:
-                yield _marked(f"  - {_day(memory)}", going.pop(0), _GOING)
+                yield _marked(f"  - {memory.head}", going.pop(0), _GOING)
             else:
                 yield f"  {'-' if goes else '*'} {dated(memory)}"
         if self.why:
             yield clean(f"  ! {self.why}")
         if self.state in _DISCARDED:
-            yield clean(f"    would have been: {day}{result}")
+            yield clean(f"    would have been: {head}{result}")
         if self.effect == "discarded":
             return
-        yield _marked(f"  = {day}", spans, _NEW) if spans else f"  = {day}{result}"
+        yield _marked(f"  = {head}", spans, _NEW) if spans else f"  = {head}{result}"
         for author in self.authors:
             yield clean(f"    {author}")
         for omitted in proposal.left_out:
@@ -137,11 +137,11 @@ class ProposalView:
                 yield f"trust {self.worth.trust:g}"
 
     def _result_line(self) -> tuple[str, str]:
-        """Return the day of the result, if it is a source, and its text on one line."""
+        """Return the day and file of the result, if it is a source, and its text on one line."""
         if not self.proposal.keeps_text:
             return "", clean(self.draft or "")
         survivor = self.memories.get(self.proposal.survivor or "")
-        return "" if survivor is None else _day(survivor), text_of(survivor)
+        return "" if survivor is None else survivor.head, text_of(survivor)
 
     def _differences(
         self, sources: Sequence[tuple[bool, MemoryView]], result: str
@@ -325,11 +325,6 @@ def decision_as_json(view: ProposalView, decision: Decision) -> dict[str, Any]:
     if isinstance(kept, dict):
         kept.pop(VECTOR, None)
     return {**proposal_as_json(view), "id": row.pop("key"), **row}
-
-
-def _day(memory: MemoryView) -> str:
-    """Return the day of a memory as its text follows it."""
-    return f"{memory.day}  " if memory.day else ""
 
 
 def join_lines(lines: Iterable[str | Text]) -> Text:

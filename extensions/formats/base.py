@@ -68,6 +68,8 @@ class Record:
     is_markdown: bool = False
     # Whether it is only pinned because others link to it.
     is_linked: bool = False
+    # The name of its file, if it has one of its own.
+    file: str | None = None
 
 
 @dataclass(frozen=True)

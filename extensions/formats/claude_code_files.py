@@ -98,6 +98,7 @@ class File:
             pinned=is_linked or self.has_unknown_keys,
             is_markdown=True,
             is_linked=is_linked and not self.has_unknown_keys,
+            file=self.name,
         )
 
     def with_text(self, text: str, description: str, modified: str) -> str:

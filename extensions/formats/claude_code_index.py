@@ -39,7 +39,7 @@ def hook_of(text: str) -> str:
     lines = [line for line in map(str.strip, text.splitlines()) if line]
     first = next((line for line in lines if not line.startswith(("#", "```"))), lines[0])
     line = MARKS.sub("", " ".join(first.split())).replace("**", "")
-    short = line if len(line) <= _MAX_HOOK else f"{line[: _MAX_HOOK - 1]}…"
+    short = line if len(line) <= _MAX_HOOK else f"{_beginning(line, _MAX_HOOK - 1)}…"
     return short.replace(": ", " - ").replace(" #", " ").strip("-'\"[]{}&*!|>%@` ")
 
 
@@ -106,17 +106,19 @@ def ended(lines: Iterable[str]) -> list[str]:
 
 
 def _parted(line: str) -> tuple[str, str]:
-    """Return the part of a line that is enough to find its file, and the rest, which may be empty.
-
-    It ends with a word, if there are spaces between words.
-    """
+    """Return the part of a line that is enough to find its file, and the rest, if any."""
     text, found = line.rstrip("\r\n"), LISTED.match(line)
     most = len(text) if found is None else len(found[0]) + _MAX_HOOK
     if len(text) <= most:
         return text, ""
-    space = text.rfind(" ", most - _MAX_HOOK // 2, most)
-    short = text[: most if space < 0 else space].rstrip(" ,;:.—-")
+    short = _beginning(text, most)
     return short, text[len(short) :]
+
+
+def _beginning(text: str, most: int) -> str:
+    """Return the first characters of a text, up to a word if there are spaces between words."""
+    space = text.rfind(" ", most - _MAX_HOOK // 2, most)
+    return text[: most if space < 0 else space].rstrip(" ,;:.—-")
 
 
 def _end_of(line: str) -> str:

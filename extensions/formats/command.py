@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,6 +11,7 @@ import typer
 
 from slowwave.cli.arguments.options import ConfigOption, JsonOption, QuietOption
 from slowwave.cli.terminal.output import Output, clean
+from slowwave.store.errors import UnusableFile
 
 if TYPE_CHECKING:
     from .base import Format
@@ -45,8 +47,8 @@ def formats(
 ) -> None:
     """List the other agents' files and databases that can be maintained.
 
-    With PATH, recognize the format of a file. With --find, list the memories of agents that work
-    in this folder, the nearest first.
+    With PATH, recognize the format of a file, or fail with what to try. With --find, list the
+    memories of agents that work in this folder, the nearest first.
     """
     if hook is not None:
         from .hook import answer_hook
@@ -81,8 +83,21 @@ def formats(
     if databases:
         lines += ["\nIn PostgreSQL, by the URL of the database:", *map(_describe, databases)]
     if path is not None and not known:
-        lines = [clean(f"{path} does not have a format that slowwave recognizes.")]
+        raise _unrecognised(path)
     output.show("\n".join(lines))
+
+
+def _unrecognised(path: Path) -> UnusableFile:
+    """Return the error that a file has no known format, with what to try. Raises `Unreadable`."""
+    from .markdown import Markdown
+
+    named = f"slowwave maintain {shlex.quote(str(path))} --format {Markdown.name} --dry-run"
+    return UnusableFile(
+        f"{path} does not have a format that slowwave recognizes.",
+        f"It has bullets; to preview these: {named}"
+        if Markdown().has_bullets(path)
+        else "'slowwave formats' lists those that it knows.",
+    )
 
 
 def _show_found(output: Output) -> None:

@@ -61,8 +61,11 @@ class Markdown(TextFormat):
 
     def recognises(self, path: Path) -> bool:
         """Whether it has a name that agents use, and bullets."""
-        if path.name not in _KNOWN and _DAILY.fullmatch(path.name) is None:
-            return False
+        is_known = path.name in _KNOWN or _DAILY.fullmatch(path.name) is not None
+        return is_known and self.has_bullets(path)
+
+    def has_bullets(self, path: Path) -> bool:
+        """Whether it is a text with memories. Raises `Unreadable` for instructions by people."""
         text = text_of(path)
         if text is None or "\n§\n" in text.replace("\r\n", "\n"):
             return False

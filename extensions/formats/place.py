@@ -207,6 +207,12 @@ class ForeignFiles(PlaceKind):
 
         if found := recognised(file):
             raise typer.BadParameter(f"{_looks(file, found[0])}: only its own agent adds to it.")
+        from .mirror.mirror import default_state, mirrored_format
+
+        if mirrored := mirrored_format(default_state(file)):
+            raise typer.BadParameter(
+                f"{file} is mirrored as {mirrored}: only its own agent adds to it."
+            )
 
     @contextmanager
     def lines(

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -64,12 +65,23 @@ def _parts_of(line: str, where: str) -> Iterator[str | Block]:
     if kind == "entity" and _is_entity(value):
         start, end = _observations(line)
         yield line[: start + 1]
-        yield Block(value["name"], ",", list(_entries(line[start + 1 : end])))
+        yield _block(value["name"], list(_entries(line[start + 1 : end])))
         yield line[end:]
     elif kind == "relation":
         yield line
     else:
         raise Unreadable(f"{where} is neither an entity nor a relation.")
+
+
+def _block(tenant: str, entries: list[Entry]) -> Block:
+    """Return the entries of an entity; spaces after each comma are parts of the separator."""
+    first, rest = entries[:1], entries[1:]
+    spaces = {entry.raw[: _skip_spaces(entry.raw, 0)] for entry in rest}
+    after = spaces.pop() if len(spaces) == 1 else ""
+    if after and not first[0].raw.startswith(after):
+        entries = first + [replace(entry, raw=entry.raw.removeprefix(after)) for entry in rest]
+        return Block(tenant, f",{after}", entries)
+    return Block(tenant, ",", entries)
 
 
 def _is_entity(value: dict[str, Any]) -> bool:

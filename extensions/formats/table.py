@@ -62,6 +62,15 @@ class UserTable(SqliteFormat):
             return f"The column {deleted.name} {why}: specify another for deleted=."
         return None
 
+    def remark(self, path: Path) -> str | None:
+        """Return that a table can only be previewed, or which memories count as undated."""
+        if not self.is_only_read:
+            return super().remark(path)
+        return (
+            f"This is only a preview: {path} stays read-only until --table ends with "
+            "deleted=COLUMN, the column that marks deleted rows."
+        )
+
     def why_no_texts(self, path: Path) -> str | None:
         """Return why no row can be added."""
         if self.is_only_read:

@@ -75,7 +75,8 @@ def offer(db: sqlite3.Connection, path: Path) -> tuple[str, str] | None:
     seen = "; ".join(line for _, _, line in found[:_MAX_TABLES])
     spec = found[0][1]
     command = f"slowwave maintain {shlex.quote(str(path))} --table {shlex.quote(spec)} --dry-run"
-    return f"It has texts in {seen}.", f"Preview a table of texts of your own with: {command}"
+    hint = f"Preview a table of texts of your own with: {command}"
+    return f"It has texts in {seen}.", f"{hint} (to change it, add deleted=COLUMN to --table)"
 
 
 def _described(db: sqlite3.Connection, table: str) -> tuple[int, str, str] | None:

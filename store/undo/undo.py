@@ -43,8 +43,8 @@ _HINT_OF_PURGED = (
 _BOOKKEEPING = frozenset(
     {"access_count", "accessed_at", "content_hash", "source_content", "updated_at"}
 )
-# Nor do changes of the trust in a memory that the undo deletes.
-_IGNORED_ON_DELETE = _BOOKKEEPING | {"trust"}
+# Nor do changes of the trust in a memory that the undo deletes, and of the name of its file.
+_IGNORED_ON_DELETE = _BOOKKEEPING | {"trust", "source"}
 # How many journal entries are in memory at a time: some contain a vector.
 _BATCH = 1_000
 # Columns of a memory that do not depend on the memories that it absorbed.

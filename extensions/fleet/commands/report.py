@@ -28,7 +28,7 @@ FleetMetricsOption = Annotated[
 ]
 # In the order in which they are shown.
 _WORDS = {
-    "done": "changed",
+    "done": "maintained",
     "nothing": "with nothing to do",
     "unchanged": "unchanged and not opened",
     "planned": "with something to do",

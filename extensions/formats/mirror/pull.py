@@ -69,6 +69,7 @@ def pull(file: MemoryFile, records: Sequence[Record], now: datetime) -> dict[str
         linked[memory_id] = key
     add_memories(file, added)
     link(file, linked)
+    _follow_names(file, entries)
     return stale
 
 
@@ -155,6 +156,19 @@ def _follow_pins(file: MemoryFile, entries: Mapping[str, Record]) -> None:
             file.db.conn.execute(sql, [*wanted, memory.id])
 
 
+def _follow_names(file: MemoryFile, entries: Mapping[str, Record]) -> None:
+    """Update the names of files: those that a run has written get theirs now."""
+    links = read_links(file).items()
+    file.db.conn.executemany(
+        "UPDATE memories SET source = ?1 WHERE id = ?2 AND source IS NOT ?1",
+        [
+            (entries[key].file, memory_id)
+            for memory_id, key in links
+            if key in entries and entries[key].file
+        ],
+    )
+
+
 def _without_source(
     file: MemoryFile, gone: Sequence[str], entries: Mapping[str, Record]
 ) -> Iterator[tuple[str, str]]:
@@ -228,6 +242,7 @@ def _fields(record: Record) -> dict[str, object]:
         "tenant": record.tenant,
         "origin": record.origin,
         "pinned": record.pinned,
+        "source": record.file,
         "session": record.session,
         "observed_at": record.observed_at or UNDATED,
         "metadata": _marks_of(record),

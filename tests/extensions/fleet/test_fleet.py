@@ -469,7 +469,7 @@ def test_what_a_list_names_and_is_not_there_is_told_each_night_until_it_is(
     listed = tmp_path / "these.txt"
     listed.write_text("agents/agent-0.db\nagents/agent-9.db\n")
     command = ("fleet", "maintain", listed, "--consolidate", "--workers", 1)
-    for became in ("1 changed", "1 unchanged and not opened"):
+    for became in ("1 maintained", "1 unchanged and not opened"):
         said = cli(*command)
         assert said.code == 3
         assert f"2 files: {became}, 1 not there." in said.out

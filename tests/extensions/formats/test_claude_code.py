@@ -88,6 +88,20 @@ def test_what_the_user_is_like_and_what_has_reasons_or_a_link_stays(folder: Path
     assert after["notes.md"] == before["notes.md"]
 
 
+def test_files_are_named_wherever_their_memories_are_shown(folder: Path, cli: Cli) -> None:
+    shutil.copy(folder / "second-reader.md", folder / "copied.md")
+    planned = cli("maintain", folder, "--format", "claude-code", "--dry-run")
+    assert " refunds-2.md: Refunds need a second signature" in planned.out
+    done = cli("maintain", folder, "--format", "claude-code", "--json").json
+    gone = {name for name in done["files"].values() if not (folder / name).exists()}
+    assert gone >= {"refunds-2.md"} and len(gone & {"second-reader.md", "copied.md"}) == 1
+    left = planned.out.partition("Left unchanged:")[2].partition("\n\n")[0]
+    assert "1 of several lines" in left and not any(name in left for name in gone)
+    assert "refunds.md: Refunds need" in cli("list", folder).out
+    assert cli("show", folder, "refunds-2.md", "--json").json["memory"]["status"] == "superseded"
+    assert cli("show", folder, "refunds", "--json").json["memory"]["source"] == "refunds.md"
+
+
 def test_undo_gives_the_files_back_with_their_times(
     folder: Path, cli: Cli, model: tuple[str, ...]
 ) -> None:
@@ -184,11 +198,11 @@ def test_a_text_for_which_the_index_has_no_room_is_taken_back_and_the_rest_is_wr
     mirror.make()
     mirror.settle(NOW)
     write_rule(mirror.state, embedder)
-    pulled = mirror.settle(NOW)
-    assert list(pulled.stale) == ["proposal-1"]
-    assert "its agent reads 200" in pulled.stale["proposal-1"]
+    stale = mirror.settle(NOW)
+    assert list(stale) == ["proposal-1"]
+    assert "its agent reads 200" in stale["proposal-1"]
     assert content(folder) == before
-    assert mirror.settle(NOW).stale == {}
+    assert mirror.settle(NOW) == {}
 
 
 def write_rule(state: Path, embedder: SentenceEmbedder) -> None:
@@ -248,7 +262,8 @@ def test_a_file_of_another_version_stays_and_is_named(
     before = content(folder)["port-of-billing.md"]
     ended = cli("maintain", folder, "--consolidate", "--format", "claude-code")
     assert ended.code == 0
-    (line,) = [line for line in ended.out.splitlines() if "port-of-billing.md" in line]
+    left = ended.out.partition("Left unchanged:")[2].partition("\n\n")[0]
+    (line,) = [line for line in left.splitlines() if "port-of-billing.md" in line]
     assert "2.1.330" in line
     assert content(folder)["port-of-billing.md"] == before
 

@@ -15,6 +15,7 @@ from cli_calls import Cli
 from hypothesis import given
 from hypothesis import strategies as st
 
+from slowwave.extensions.formats.claude_code_index import hook_of
 from slowwave.extensions.formats.known_formats import format_named
 from slowwave.extensions.formats.mirror.mirror import Mirror
 from slowwave.store.file import open_writing
@@ -192,3 +193,9 @@ def test_whatever_is_listed_however_often_comes_back_byte_for_byte(
                 undo_runs(file, [run], timestamp(NOW + timedelta(hours=1)))
         mirror.settle(NOW)
         assert content(folder) == before
+
+
+def test_a_hook_ends_with_a_word_and_never_inside_a_value() -> None:
+    text = "The staging cluster is deployed by make deploy from a clean main, and listens on port"
+    assert hook_of(f"{text} number 0123456789012345 there.") == f"{text} number…"
+    assert len(hook_of("x" * 200)) == 100

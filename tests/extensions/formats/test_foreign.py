@@ -371,7 +371,21 @@ def test_formats_lists_them_and_says_which_one_a_file_is(
     listed = {format["name"] for format in cli("formats", "--json").json["formats"]}
     assert listed == {*SAMPLES, *OTHERS, "table"}
     assert [format["name"] for format in cli("formats", path, "--json").json["formats"]] == [name]
-    assert "does not have a format" in cli("formats", tmp_path / "nothing").out
+    notes = tmp_path / "NOTES.md"
+    notes.write_text("- Helvi settles the invoices.\n- helvi settles the invoices\n")
+    unknown = cli("formats", notes)
+    assert (unknown.code, unknown.out) == (10, "")
+    command = f"slowwave maintain {notes} --format markdown --dry-run"
+    assert command in unknown.err and cli(*command.split()[1:]).code == 0
+    assert f"slowwave formats {notes}" in cli("add", notes, "A text.").err
+    assert cli("maintain", notes, "--format", "markdown").code == 0
+    assert "mirrored as markdown: only its own agent adds" in cli("add", notes, "A text.").err
+
+
+def test_no_command_is_offered_that_only_memory_files_take(tmp_path: Path, cli: Cli) -> None:
+    (tmp_path / "MEMORY.md").write_text("- The bakery opens at seven.\n")
+    ended = cli("rules", tmp_path / "MEMORY.md")
+    assert "contains no rules" in ended.err and "slowwave add" not in ended.err
 
 
 DIST = "lines-0.1.dist-info"

@@ -58,6 +58,14 @@ _MAKERS: dict[str, tuple[str, Callable[[list[list[str]], str, bool, bool], str]]
 _PARTS = st.lists(st.lists(st.sampled_from(_TEXTS), min_size=1, max_size=6), min_size=1, max_size=3)
 
 
+def test_the_first_of_spaced_observations_leaves_no_space(tmp_path: Path, cli: Cli) -> None:
+    path = tmp_path / "memory.jsonl"
+    head = '{"type": "entity", "name": "Ann", "entityType": "person", "observations": ['
+    path.write_text(f'{head}"Likes tea.", "likes tea", "Sings."]}}\n')
+    assert cli("maintain", path, "--format", "mcp-server-memory").code == 0
+    assert path.read_text() == f'{head}"likes tea", "Sings."]}}\n'
+
+
 @pytest.mark.parametrize("name", _MAKERS)
 def test_an_undo_restores_any_file_to_the_byte(
     name: str, cli: Cli, rounds: Callable[[int, int], int]

@@ -148,6 +148,10 @@ def test_without_a_column_for_deleted_rows_the_table_is_only_read_and_may_be_imp
     before = path.read_bytes()
     spec = "notes:said,date=day,tenant=whose"
     assert len(cli("maintain", path, "--table", spec, "--dry-run", "--json").json["proposals"]) == 1
+    assert (
+        "until --table ends with deleted=COLUMN"
+        in cli("maintain", path, "--table", spec, "--dry-run").err
+    )
     refused = cli("maintain", path, "--table", spec)
     assert refused.code == 2
     assert f"import OWN.db {path} --from table:{spec}" in refused.err
@@ -171,7 +175,7 @@ def test_a_database_of_texts_is_described_with_the_command_that_previews_it(
     assert refused.code == 10
     assert f"things (rows: 1, such as '{SAME[0]}')" in refused.err
     command = f"slowwave maintain {path} --table things:said,date=at --dry-run"
-    assert command in refused.err
+    assert f"{command} (to change it, add deleted=COLUMN" in refused.err
     assert cli(*command.split()[1:]).code == 0
 
 
