@@ -218,3 +218,11 @@ def test_a_hint_names_the_file_of_the_command(
     ended = cli(*(str(path) if word == "{file}" else word for word in arguments))
     assert hint.format(file=f"'{path}'") in ended.err
     assert "FILE" not in ended.err
+
+
+def test_a_hint_quotes_the_name_of_a_missing_or_empty_file(tmp_path: Path, cli: Cli) -> None:
+    path = tmp_path / "sp ace" / "mém öry.db"
+    path.parent.mkdir()
+    for _ in range(2):  # missing, then empty
+        assert f"slowwave import '{path}' --empty" in cli("maintain", path).err
+        path.touch()
