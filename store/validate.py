@@ -74,7 +74,13 @@ def refuse_non_database(path: Path) -> None:
     create = f"slowwave import {shlex.quote(str(path))} --empty"
     try:
         found = path.stat()
-        if not (stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode)):
+        if stat.S_ISDIR(found.st_mode):
+            raise UnusableFile(
+                f"{path} is a folder.",
+                "Specify a memory file in it, or the --format of another agent's folder. For all "
+                "memory files of a folder: 'slowwave fleet maintain'.",
+            )
+        if not stat.S_ISREG(found.st_mode):
             raise UnusableFile(f"{path} is a device or a pipe, not a file.")
         if is_database(path):
             return

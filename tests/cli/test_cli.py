@@ -32,9 +32,9 @@ def newer(path: Path) -> None:
 
 BAD_FILES: dict[str, tuple[Callable[[Path], object], str]] = {
     "missing": (lambda path: None, "There is no file"),
+    "folder": (lambda path: path.mkdir(), "is a folder.\nSpecify a memory file in it"),
     "empty": (lambda path: path.touch(), "is empty"),
     "text": (lambda path: path.write_text("Dear diary\n" * 50), "not a SQLite database"),
-    "folder": (lambda path: path.mkdir(), "Cannot read"),
     "foreign": (foreign, "but not a memory file"),
     "newer": (newer, "schema version 99"),
 }
@@ -134,6 +134,7 @@ def test_wrong_usage_ends_with_2_and_changes_nothing(
         (["show", "--lineage", "FILE", "twin"], "More than one memory"),
         (["import", "--empty", "FILE"], "already exists"),
         (["import", "FILE", "/nonexistent.jsonl"], "Cannot read"),
+        (["import", "FILE", "FILE"], "SOURCE must be a file of JSON lines, and follows"),
         (["add", "FILE", " \t "], "not a memory"),
         (["import", "--empty", "/"], "is a folder"),
         (["maintain", "FILE", "--consolidate", "--embedder", "no-such-model"], "no-such-model"),
