@@ -23,6 +23,7 @@ from slowwave.cli.views.correction import (
     correction_as_json,
     correction_as_text,
     secrets_as_text,
+    similar_as_text,
 )
 from slowwave.cli.views.wiki import WikiOption, refuse_unwritable_wiki, write_after_change
 from slowwave.store.errors import StoreError
@@ -62,7 +63,7 @@ def correct(
     """Correct, pin, unpin or retract a memory; 'slowwave undo' undoes it.
 
     What a person states is trusted fully, and no run supersedes it. Memories derived from a wrong
-    one are named.
+    one are named, and memories that the new text repeats or contradicts.
     """
     if sum((text is not None, pin is not None, retract)) != 1:
         raise typer.BadParameter("Pass --text, --pin, --unpin or --retract: one of them.")
@@ -104,4 +105,6 @@ def carry_out(
     if found["secrets"]:
         output.note(secrets_as_text(found["secrets"]))
     output.show(correction_as_text(done, place.named, rehearse))
+    for similar in done.similar:
+        output.note(similar_as_text(similar))
     raise typer.Exit(pages.tell(output, Code.DONE))

@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from slowwave.consolidation.proposals import Usage, derived_trust, method_key
+from slowwave.consolidation.recall.similar import Similar, find_similar
 from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.consolidation.writing.writer import AGENT
 from slowwave.store.errors import StoreError
@@ -56,6 +57,8 @@ class Correction:
     left: tuple[Memory, ...] = ()
     # The active memories derived from those, nearest first.
     derived: tuple[Ancestor, ...] = ()
+    # The active memories that a new text repeats or contradicts.
+    similar: tuple[Similar, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -83,13 +86,16 @@ class Corrector:
         wrong = self._find_wrong(ids)
         if all(memory.content == text for memory in wrong):
             raise StoreError(f"Memory {wrong[0].id} has this text.", "Nothing was changed.")
-        new = self._new_memory(wrong, text)
+        new, leaving = self._new_memory(wrong, text), {memory.id for memory in wrong}
+        near = find_similar(self.file, new.tenant, text, timestamp(self.now))
+        similar = tuple(each for each in near if each.memory.id not in leaving)
 
         def write(changes: ProposalChanges) -> None:
             changes.add_memory(new)
             self._supersede(changes, new, wrong)
 
-        return self._carry_out("correct", wrong, write, memory=new, left=wrong)
+        done = self._carry_out("correct", wrong, write, memory=new, left=wrong)
+        return replace(done, similar=similar)
 
     def pin(self, memory_id: str, pinned: bool = True) -> Correction:
         """Pin or unpin a memory: no run supersedes, expires or archives a pinned one."""
