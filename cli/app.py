@@ -76,7 +76,6 @@ _CORE = {
     for panel, places in panels.items()
     for name, place in places.items()
 }
-_MORE_NAMES = [name for places in MORE.values() for name in places]
 _EXTENSIONS = "Extensions"
 _EXAMPLES = {
     "slowwave": (
@@ -95,7 +94,8 @@ _EXAMPLES = {
 def _epilog(name: str) -> str:
     """Return what follows the help of a command."""
     examples = "\n".join(f"  {example}" for example in _EXAMPLES.get(name, ()))
-    more = f"More commands, which --help-all describes: {', '.join(_MORE_NAMES)}.\n\n" if name == "slowwave" else ""
+    names = ", ".join(command for places in MORE.values() for command in places)
+    more = f"More commands, with --help-all: {names}.\n\n" if name == "slowwave" else ""
     return f"Examples:\n{examples}\n\n{more}{EPILOG}" if examples else EPILOG
 
 

@@ -126,13 +126,17 @@ def check_file(file: MemoryFile) -> Health:
     return Health(schema_version(file), *_counts(file), tuple(problems))
 
 
-def _counts(file: MemoryFile) -> Iterator[int]:
-    """Count memories, embeddings and lineage edges; 0 where damage makes that impossible."""
-    for table in ("memories", "embeddings", "synthesized_from"):
-        try:
-            yield file.value(f"SELECT count(*) FROM {table}")
-        except sqlite3.DatabaseError:
-            yield 0
+def _counts(file: MemoryFile) -> tuple[int, int, int]:
+    """Count memories, embeddings and lineage edges."""
+    return _count(file, "memories"), _count(file, "embeddings"), _count(file, "synthesized_from")
+
+
+def _count(file: MemoryFile, table: str) -> int:
+    """Count the rows of a table; 0 if damage makes that impossible."""
+    try:
+        return int(file.value(f"SELECT count(*) FROM {table}"))
+    except sqlite3.DatabaseError:
+        return 0
 
 
 def refuse_damaged(file: MemoryFile) -> None:

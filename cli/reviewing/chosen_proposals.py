@@ -133,8 +133,7 @@ def _match(prefix: str, known: Sequence[str]) -> str:
     if not found or len(prefix) < MIN_PREFIX:
         raise NotFound(
             f"No proposal '{prefix}' waits for review.",
-            f"'slowwave review FILE' lists all; specify at least {MIN_PREFIX} characters of an "
-            "id.",
+            f"'slowwave review FILE' lists all; specify at least {MIN_PREFIX} characters of an id.",
         )
     if len(found) > 1:
         raise Ambiguous(

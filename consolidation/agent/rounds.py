@@ -125,8 +125,8 @@ class AgentRound:
 
         Conversations that wait are read in runs of their own, before memories are asked about.
         answers: texts by the ids of questions, or unique starts of these, in any order; {} only
-        runs what is answered. If all that is given is stale or unreadable, nothing is changed. Raises `FileHeld` if another run
-        has locked the file; the answers are kept even then.
+        runs what is answered. If all that is given is stale or unreadable, nothing is changed.
+        Raises `FileHeld` if another run has locked the file; the answers are kept even then.
         """
         migrate(self.path)
         left, writer = self._look(answers)
