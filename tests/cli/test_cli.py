@@ -270,7 +270,9 @@ def test_trace_shows_the_way_from_a_source_to_what_was_made_and_back(
 def test_undo_takes_a_run_back_by_the_start_of_its_id_and_once_only(filled: Path, cli: Cli) -> None:
     before = rows(filled, "SELECT * FROM memories ORDER BY id")
     run_id = cli("maintain", filled, "--consolidate", "--json").json["run"]
-    assert cli("undo", filled, run_id[:18]).code == 0
+    undone = cli("undo", filled, run_id[:18])
+    assert undone.code == 0
+    assert ("It will not" in undone.err) == ("Undid 1 proposal" in undone.out)
     assert rows(filled, "SELECT * FROM memories ORDER BY id") == before
     again = cli("undo", filled, run_id)
     assert again.code == 1
