@@ -110,7 +110,7 @@ def match_prefix(
     if len(found) > 1:
         raise Ambiguous(
             f"More than one {what} has an id that starts with '{prefix}'.",
-            "Specify more of the id.",
+            f"Specify more of it: ids made in the same weeks start alike. {_hint(prefix, what)}",
         )
     if not found:
         of = "" if tenant is None else f"of tenant '{tenant}' "

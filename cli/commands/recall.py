@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 _BlockFormat = Literal["text", "json", "messages"]
 # Options that have no effect without --block.
 _OF_A_BLOCK = ("budget", "worth", "block_format")
-# So many vectors take long enough to compute in each call for a hint.
+# From this number of missing vectors on, computing them takes time in each call.
 _MANY_VECTORS = 100
 
 

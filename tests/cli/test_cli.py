@@ -131,7 +131,7 @@ def test_wrong_usage_ends_with_2_and_changes_nothing(
         (["log", "FILE", "0000-unknown"], "no run '0000-unknown'"),
         (["undo", "FILE", "0000-unknown"], "no run, proposal or memory '0000-unknown'"),
         (["undo", "FILE", "b6bc"], "'b6bc' is too short"),
-        (["show", "--lineage", "FILE", "twin"], "More than one memory"),
+        (["show", "--lineage", "FILE", "twin"], "Specify more of it"),
         (["import", "--empty", "FILE"], "already exists"),
         (["import", "FILE", "/nonexistent.jsonl"], "Cannot read"),
         (["import", "FILE", "FILE"], "SOURCE must be a file of JSON lines, and follows"),
