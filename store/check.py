@@ -117,17 +117,26 @@ def check_file(file: MemoryFile) -> Health:
         if all(problem.name == _CHANGED for problem in problems):
             with suppress(sqlite3.DatabaseError):  # their missing parts are reported already
                 problems += _extensions(file)
-        return Health(schema_version(file), 0, 0, 0, tuple(problems))
+        return Health(schema_version(file), *_counts(file), tuple(problems))
     for name, sql in _QUERIES.items():
         problems += [Problem(name, row[0]) for row in file.db.conn.execute(sql)]
     for check in (_orphans, _texts, _vectors, _extensions, _waiting):
         problems += check(file)
-    memories, embeddings, edges = (
-        file.value(f"SELECT count(*) FROM {table}")
-        for table in ("memories", "embeddings", "synthesized_from")
-    )
     problems.sort()  # the same for files with the same content
-    return Health(schema_version(file), memories, embeddings, edges, tuple(problems))
+    return Health(schema_version(file), *_counts(file), tuple(problems))
+
+
+def _counts(file: MemoryFile) -> tuple[int, int, int]:
+    """Count memories, embeddings and lineage edges."""
+    return _count(file, "memories"), _count(file, "embeddings"), _count(file, "synthesized_from")
+
+
+def _count(file: MemoryFile, table: str) -> int:
+    """Count the rows of a table; 0 if damage makes that impossible."""
+    try:
+        return int(file.value(f"SELECT count(*) FROM {table}"))
+    except sqlite3.DatabaseError:
+        return 0
 
 
 def refuse_damaged(file: MemoryFile) -> None:

@@ -39,7 +39,8 @@ def maintenance_lock(path: Path) -> Iterator[None]:
     except OSError as error:
         raise StoreError(
             f"Cannot lock {path}: {place} cannot be opened: {error.strerror}.",
-            "You need write permission: change its owner or mode, or remove it while nothing runs.",
+            "Its disk must be mounted for writing, and you need write permission: change its owner "
+            "or mode, or remove it while nothing runs.",
         ) from error
     try:
         yield

@@ -41,7 +41,7 @@ LOADABLE = f"{_BYTES} <= {4 * MAX_CHARACTERS}"
 _CUT = f"CASE WHEN {LOADABLE} THEN content ELSE substr(content, 1, {MAX_CHARACTERS}) || '…' END"
 _SELECT_CUT = SELECT.replace(" content,", f" {_CUT} AS content,", 1)
 # The fewest characters of an id that a user may specify.
-_MIN_PREFIX = 4
+MIN_PREFIX = 4
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ def match_prefix(
     if exact is not None:
         return str(exact)
     found = []
-    if len(prefix) >= _MIN_PREFIX:
+    if len(prefix) >= MIN_PREFIX:
         rows = file.db.conn.execute(
             f"{select} substr({column}, 1, ?) = ? LIMIT 2", [*whose, len(prefix), prefix]
         )
@@ -123,7 +123,7 @@ def match_prefix(
     if len(found) > 1:
         raise Ambiguous(
             f"More than one {what} has an id that starts with '{prefix}'.",
-            "Specify more of the id.",
+            f"Specify more of it: ids made in the same weeks start alike. {_hint(prefix, what)}",
         )
     if not found:
         of = "" if tenant is None else f"of tenant '{tenant}' "
@@ -132,8 +132,8 @@ def match_prefix(
 
 
 def _hint(prefix: str, what: str) -> str:
-    if len(prefix) < _MIN_PREFIX:
-        return f"Specify the whole id, or at least its first {_MIN_PREFIX} characters."
+    if len(prefix) < MIN_PREFIX:
+        return f"Specify the whole id, or at least its first {MIN_PREFIX} characters."
     lister = "list FILE --status any" if what == "memory" else "log FILE"
     return f"'slowwave {lister}' lists them."
 

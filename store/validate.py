@@ -71,23 +71,27 @@ def refuse_non_database(path: Path) -> None:
 
     Damaged databases pass, unless their header is missing: opening them reports the damage.
     """
+    create = f"slowwave import {shlex.quote(str(path))} --empty"
     try:
         found = path.stat()
-        if not (stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode)):
+        if stat.S_ISDIR(found.st_mode):
+            raise UnusableFile(
+                f"{path} is a folder.",
+                "Specify a memory file in it, or the --format of another agent's folder. For all "
+                "memory files of a folder: 'slowwave fleet maintain'.",
+            )
+        if not stat.S_ISREG(found.st_mode):
             raise UnusableFile(f"{path} is a device or a pipe, not a file.")
         if is_database(path):
             return
         start = first_bytes(path, _SCHEMA_WITHIN) if found.st_size else b""
     except FileNotFoundError:
-        raise UnusableFile(
-            f"There is no file {path}.", f"Create it with: slowwave import {path} --empty"
-        ) from None
+        raise UnusableFile(f"There is no file {path}.", f"Create it with: {create}") from None
     except OSError as error:
         raise UnusableFile(f"Cannot read {path}: {error.strerror}.") from error
     if not start:
         raise UnusableFile(
-            f"{path} is empty.",
-            f"Remove it, then create a memory file with: slowwave import {path} --empty",
+            f"{path} is empty.", f"Remove it, then create a memory file with: {create}"
         )
     if start.startswith(MAGIC):
         if len(start) < HEADER_BYTES:

@@ -17,7 +17,7 @@ from slowwave.cli.terminal.exits import EXIT_CODES, reporting
 from slowwave.cli.terminal.output import PLACE_OF, Output
 
 from .addresses import with_originals, without_secrets
-from .old_spellings import current_command, hints_of_options, old_commands, removed
+from .old_spellings import current_command, hints_of_options, old_commands, removed, replacement_of
 from .settings import CONTEXT_SETTINGS, is_path, place_named
 
 HELP_ALL = "--help-all"
@@ -165,6 +165,8 @@ def _in_its_length(command: _Command, ctx: Any) -> _Command:
         ctx.auto_envvar_prefix = None  # help would name every variable
         return shown
     for parameter in shown.params:
+        if (replacement := replacement_of(parameter)) is not None:
+            parameter.help = f"{parameter.help} Deprecated on the command line: now {replacement}."
         parameter.hidden = False
     more = ""
     if isinstance(shown, TyperGroup):

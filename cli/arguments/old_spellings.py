@@ -80,12 +80,14 @@ def hints_of_options(context: typer.Context) -> Iterator[str]:
         if (variable := f"SLOWWAVE_{name.upper()}") in os.environ:
             yield f"{variable} has no effect: {removed(name)}"
     for option in context.command.params:
-        if not isinstance(option, TyperOption) or not option.hidden or option.name in _CURRENT:
-            continue
-        if is_on_command_line(context, option.name):
-            yield f"Deprecated: {option.opts[0]} is now {_replacement(option)}."
+        replacement = replacement_of(option)
+        if replacement is not None and is_on_command_line(context, option.name):
+            yield f"Deprecated: {option.opts[0]} is now {replacement}."
 
 
-def _replacement(option: TyperOption) -> str:
+def replacement_of(option: object) -> str | None:
+    """Return what replaces an option on the command line; None if it is a current one."""
+    if not isinstance(option, TyperOption) or not option.hidden or option.name in _CURRENT:
+        return None
     setting = f"{option.name} in slowwave.toml, or SLOWWAVE_{option.name.upper()}"
     return _OPTIONS.get(option.name, setting)

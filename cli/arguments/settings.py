@@ -211,13 +211,15 @@ def _source(context: typer.Context, name: str) -> str:
 
 
 def place_of_refused(error: typer.TyperException) -> str | None:
-    """Return where in the config file a refused value is; None if it came from elsewhere."""
+    """Return the variable, or where in the config file, a refused value is; else None."""
     context: typer.Context | None = getattr(error, "ctx", None)
     if context is None:
         return None
     parameter = getattr(error, "param", None)
     if parameter is None:  # the command refused it, and names the option or the value
         return place_named(context, error.format_message())
+    if _source(context, parameter.name) == "ENVIRONMENT":
+        return source_of(context, parameter.name)
     return _place(context, [parameter])
 
 

@@ -12,6 +12,7 @@ from slowwave.cli.terminal.exits import Code
 from slowwave.cli.terminal.output import clean
 from slowwave.cli.terminal.wording import counted
 from slowwave.store.places import Place
+from slowwave.store.records import SAVE
 
 
 @on_place
@@ -55,5 +56,5 @@ def check(
     for problem in health.problems:
         output.show(clean(f"{problem.name}: {problem.detail}"))
     problems = counted(len(health.problems), "problem", "problems")
-    output.note(clean(f"{file} is not intact: {problems}."))
+    output.error(f"{file} is not intact: {problems}.", SAVE, Code.UNUSABLE_FILE)
     raise typer.Exit(Code.UNUSABLE_FILE)

@@ -22,6 +22,7 @@ from slowwave.store.errors import StoreError
 from slowwave.store.opening import open_text
 from slowwave.store.places import lines_of
 
+_HINT = "Nothing was imported. SOURCE must be a file of JSON lines, and follows the memory file."
 # How many bytes of a pipe are buffered in memory; the rest are on disk.
 _IN_MEMORY = 16 * 1024 * 1024
 
@@ -100,7 +101,7 @@ def import_(
 
 
 @contextmanager
-def reading(source: Path, hint: str = "Nothing was imported.") -> Iterator[Iterator[bytes]]:
+def reading(source: Path, hint: str = _HINT) -> Iterator[Iterator[bytes]]:
     """Provide the lines of a file, or of stdin. Raises `StoreError` with the hint."""
     is_stdin = str(source) == "-"
     with _readable(source, hint):

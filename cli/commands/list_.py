@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Annotated, Literal
 
 import typer
@@ -12,6 +11,7 @@ from slowwave.cli.arguments.options import FileArgument, OutputOptions
 from slowwave.cli.files.places import on_place
 from slowwave.cli.terminal.output import clean
 from slowwave.cli.terminal.wording import counted, day_of, shortened_for_stdout
+from slowwave.cli.views.memory import memory_as_json
 from slowwave.store.places import Place
 
 _Status = Literal["active", "superseded", "archived", "expired", "any"]
@@ -48,7 +48,7 @@ def list_(
             "command": "list",
             "file": str(file),
             "count": count,
-            "memories": list(map(asdict, memories)),
+            "memories": list(map(memory_as_json, memories)),
         }
     )
     lines = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json as jsonlib
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -24,8 +24,9 @@ from slowwave.cli.arguments.settings import is_on_command_line
 from slowwave.cli.files.places import on_place
 from slowwave.cli.terminal.output import Output, clean
 from slowwave.cli.terminal.progress_bars import shown_progress
-from slowwave.cli.terminal.wording import counted, day_of, shortened_for_stdout
+from slowwave.cli.terminal.wording import counted, day_of, shortened_for_stdout, time_of
 from slowwave.cli.views.hit import findings_as_json
+from slowwave.cli.views.memory import memory_as_json
 from slowwave.consolidation.thresholds import MIN_RELEVANCE, WORTHS
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbedder
 from slowwave.store.places import Place
@@ -41,6 +42,8 @@ if TYPE_CHECKING:
 _BlockFormat = Literal["text", "json", "messages"]
 # Options that have no effect without --block.
 _OF_A_BLOCK = ("budget", "worth", "block_format")
+# From this number of missing vectors on, computing them takes time in each call.
+_MANY_VECTORS = 100
 
 
 @on_place
@@ -174,7 +177,7 @@ def _indexed(
 def _note_vectors(index: RecallIndex, output: Output) -> None:
     if index.words_only is not None:
         output.note(f"Only words were searched, since embedding failed. {index.words_only}")
-    elif index.without_vector:
+    elif index.without_vector >= _MANY_VECTORS:
         output.note(
             f"{counted(index.without_vector, 'vector was', 'vectors were')} computed, but not "
             "stored; 'slowwave maintain FILE' stores them."
@@ -196,7 +199,7 @@ def _worth(text: str) -> tuple[str, float]:
 
 def _hit_as_json(hit: Hit) -> dict[str, Any]:
     return {
-        "memory": asdict(hit.memory),
+        "memory": memory_as_json(hit.memory),
         "cosine": round(hit.cosine, 4),
         "by_words": hit.by_words,
         "by_vectors": hit.by_vectors,
@@ -220,7 +223,7 @@ def _lines(rank: int, hit: Hit) -> Iterator[str]:
         parts.append(f"made from {len(hit.sources)}")
     yield f"    {'; '.join(parts)}"
     if hit.rival is not None:
-        named = f"{clean(hit.rival.id)}, {day_of(hit.rival.observed_at)}"
+        named = ", ".join(filter(None, (clean(hit.rival.id), day_of(hit.rival.observed_at))))
         relation = f"an older value than {named}, gives" if hit.later else f"contradicts {named}"
         yield f"    {relation}: {shortened_for_stdout(hit.rival.content)}"
 
@@ -280,7 +283,7 @@ def _show_archived(
             "kind": hit.memory.kind,
             "layer": hit.memory.layer,
             "status": status[hit.memory.id],
-            "observed_at": hit.memory.observed_at,
+            "observed_at": time_of(hit.memory.observed_at),
             "relevance": round(hit.relevance, 4),
         }
         for hit in hits

@@ -29,7 +29,7 @@ from slowwave.cli.views.lineage import (
     trace_as_json,
     trees_of,
 )
-from slowwave.cli.views.memory import author_of
+from slowwave.cli.views.memory import author_of, memory_as_json
 from slowwave.cli.views.report_file import STDOUT, refuse_unwritable, write_report
 from slowwave.store.errors import NotFound
 from slowwave.store.places import Place
@@ -98,7 +98,7 @@ def show(
         names = [name for name, _ in read_memory_entities(opened, found.id)]
         vectors = [model for model, _, _ in read_memory_vectors(opened, found.id)]
         derivations = read_derivations(opened, found.id)
-    fields = asdict(found) | {
+    fields = memory_as_json(found) | {
         "entities": names,
         "vectors": vectors,
         "derivations": list(map(asdict, derivations)),

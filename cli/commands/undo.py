@@ -209,7 +209,7 @@ def _what_follows(done: _Undone, file: Path) -> Iterator[str]:
     if any("experience" in run.options for run in chosen.runs):
         yield "What was learned is not made again of the same traces."
     elif done.planned > waiting:
-        they = "The rest" if waiting else "They"
+        they = "The rest" if waiting else "It" if done.planned == 1 else "They"
         # The key of a proposal is of the model that was asked.
         by = f" by {', '.join(done.models)}" if done.models else ""
         yield (

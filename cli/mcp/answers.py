@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, Field
 
+from slowwave.cli.terminal.wording import time_of
 from slowwave.cli.views.hit import findings_as_json
 from slowwave.cli.views.proposal import (
     ProposalView,
@@ -78,7 +79,7 @@ def hit_as_json(hit: Hit) -> dict[str, Any]:
         "kind": memory.kind,
         "layer": memory.layer,
         "status": memory.status,
-        "observed_at": memory.observed_at,
+        "observed_at": time_of(memory.observed_at),
         "trust": memory.trust,
         "tags": memory.tags,
         "session": memory.session,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from slowwave.cli.views.review import describe_decision
 from slowwave.store.errors import Ambiguous, NotFound, StoreError
 from slowwave.store.ledger import read_latest_by_prefix
+from slowwave.store.memories import MIN_PREFIX
 
 if TYPE_CHECKING:
     from slowwave.consolidation.progress import Progress
@@ -20,9 +21,6 @@ if TYPE_CHECKING:
     from slowwave.consolidation.vectors.embedder import Embedder
     from slowwave.store.file import MemoryFile
     from slowwave.store.places import Place
-
-# Ids of proposals are hashes: this many characters are usually unique.
-_MIN_PREFIX = 4
 
 
 @dataclass(frozen=True)
@@ -118,7 +116,7 @@ def chosen_of(opened: MemoryFile, choice: Choice) -> list[WaitingProposal]:
 
 def _refuse_decided(opened: MemoryFile, prefix: str, queue: Sequence[WaitingProposal]) -> None:
     """Refuse a proposal that is no longer pending, with what was decided. Raises `NotFound`."""
-    if len(prefix) < _MIN_PREFIX or any(waiting.id.startswith(prefix) for waiting in queue):
+    if len(prefix) < MIN_PREFIX or any(waiting.id.startswith(prefix) for waiting in queue):
         return
     found = read_latest_by_prefix(opened, prefix)
     if len(found) == 1:
@@ -132,11 +130,10 @@ def _match(prefix: str, known: Sequence[str]) -> str:
     found = [key for key in known[start : start + 2] if key.startswith(prefix)]
     if prefix in found:
         return prefix
-    if not found or len(prefix) < _MIN_PREFIX:
+    if not found or len(prefix) < MIN_PREFIX:
         raise NotFound(
             f"No proposal '{prefix}' waits for review.",
-            f"'slowwave review FILE' lists all; specify at least {_MIN_PREFIX} characters of an "
-            "id.",
+            f"'slowwave review FILE' lists all; specify at least {MIN_PREFIX} characters of an id.",
         )
     if len(found) > 1:
         raise Ambiguous(

@@ -22,6 +22,11 @@ def day_of(observed_at: str) -> str:
     return "" if observed_at == UNDATED else clean(observed_at[:10])
 
 
+def time_of(observed_at: str) -> str | None:
+    """Return a time as JSON has it; None if the time is unknown."""
+    return None if observed_at == UNDATED else observed_at
+
+
 def shortened_for_stdout(text: str, limit: int = MAX_SHOWN) -> str:
     """Return a text on one line: on a terminal its beginning, in a pipe or a file all of it."""
     return shortened(text, limit) if sys.stdout.isatty() else clean(text)

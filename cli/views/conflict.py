@@ -133,13 +133,16 @@ def _up_to(limit: int | None, lines: Sequence[str], what: str) -> list[str]:
 
 def undecided_as_json(undecided: Sequence[Undecided]) -> dict[str, Any]:
     """Return what a model would be asked, what that would take, and the nearest pairs."""
-    from slowwave.consolidation.planning.estimates import FOLLOW_UPS
+    from slowwave.consolidation.planning.estimates import FOLLOW_UPS, split_estimate
 
+    sizes = [split_estimate(group.tokens, len(group.sources)) for group in undecided]
+    read, written = sum(size.prompt for size in sizes), sum(size.answer for size in sizes)
     return {
         "groups": len(undecided),
         "memories": len(ids_in(group.sources for group in undecided)),
         "calls": 2 * len(undecided),
-        "tokens": round(FOLLOW_UPS * sum(group.tokens for group in undecided)),
+        # Rounded like the numbers of `estimate_cost`, which the same report has.
+        "tokens": round(FOLLOW_UPS * read) + round(FOLLOW_UPS * written),
         "likeliest": [
             {"sources": [left, right], "similarity": similarity}
             for left, right, similarity in _nearest_pairs(undecided)

@@ -21,7 +21,7 @@ _BOTH_RIGHT = "Both are right: this conflict is not listed again."
 
 
 def correction_as_json(done: Correction) -> dict[str, Any]:
-    """Return what was done, which memories it concerns, and the kinds of secret in a new text."""
+    """Return what was done, the memories that it concerns, and the kinds of secret in a text."""
     from slowwave.consolidation.ingest.secrets import kinds_of_secrets
 
     text = done.memory.content if done.memory and done.way == "correct" else ""

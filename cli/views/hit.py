@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from slowwave.cli.terminal.wording import time_of
+
 if TYPE_CHECKING:
     from slowwave.consolidation.recall.search import Hit
     from slowwave.store.records import Memory
@@ -24,7 +26,7 @@ def findings_as_json(hit: Hit) -> dict[str, Any]:
     }
 
 
-def _named(memory: Memory | None) -> dict[str, str] | None:
+def _named(memory: Memory | None) -> dict[str, str | None] | None:
     if memory is None:
         return None
-    return {"id": memory.id, "content": memory.content, "observed_at": memory.observed_at}
+    return {"id": memory.id, "content": memory.content, "observed_at": time_of(memory.observed_at)}

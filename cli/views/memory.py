@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from slowwave.cli.terminal.output import clean
-from slowwave.cli.terminal.wording import counted, day_of, shortened_for_stdout
+from slowwave.cli.terminal.wording import counted, day_of, shortened_for_stdout, time_of
 from slowwave.consolidation.proposals import BY_PERSON
 from slowwave.store.errors import StoreError
 from slowwave.store.file import open_reading
@@ -47,6 +47,11 @@ class MemoryView:
     def day(self) -> str:
         """The day on which it was observed; empty if it is not known."""
         return day_of(self.observed_at)
+
+
+def memory_as_json(memory: Memory) -> dict[str, Any]:
+    """Return all fields of a memory."""
+    return asdict(memory) | {"observed_at": time_of(memory.observed_at)}
 
 
 def view_memories(memories: Iterable[Memory]) -> dict[str, MemoryView]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from slowwave.cli.terminal.differences import Span, mark_differences
 from slowwave.cli.terminal.output import clean
+from slowwave.cli.terminal.wording import time_of
 from slowwave.consolidation.running.kept_proposal import VECTOR, kept_from_decision
 from slowwave.store.kept_form import KEPT
 
@@ -309,7 +310,7 @@ def sources_as_json(view: ProposalView) -> list[dict[str, Any]]:
         {
             "id": memory_id,
             "content": memory.content if memory else None,
-            "observed_at": memory.observed_at if memory else None,
+            "observed_at": time_of(memory.observed_at) if memory else None,
             "status": memory.status if memory else None,
             "goes": memory_id in view.proposal.leaving,
         }

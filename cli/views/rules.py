@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from slowwave.cli.terminal.output import clean
-from slowwave.cli.terminal.wording import counted
+from slowwave.cli.terminal.wording import counted, day_of
 from slowwave.store.records import json_text
 
 if TYPE_CHECKING:
@@ -70,7 +70,8 @@ def _lines(rule: CoreRule, form: RulesFormat) -> Iterator[str]:
 def _evidence(rule: CoreRule) -> str:
     memory = rule.memory
     if not rule.evidence:
-        return clean(f"{memory.id}: stated by {memory.origin} on {memory.observed_at[:10]}")
+        day = day_of(memory.observed_at)
+        return clean(f"{memory.id}: stated by {memory.origin} {day and f'on {day}'}".rstrip())
     memories = counted(len(rule.evidence), "memory", "memories")
     days = counted(rule.days, "day", "days")
     ids = ", ".join(memory_id for memory_id, _ in rule.evidence)

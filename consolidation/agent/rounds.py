@@ -8,7 +8,7 @@ that gave the same answers.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -39,6 +39,7 @@ from slowwave.store.file import (
     open_any_version,
     open_writing,
 )
+from slowwave.store.memories import MIN_PREFIX
 from slowwave.store.model_answers import Answer, read_answer, write_answers
 from slowwave.store.records import timestamp
 
@@ -73,7 +74,7 @@ class GivenAnswers:
     kept: tuple[str, ...]
     # Answered before: the first answer counts.
     known: tuple[str, ...]
-    # Of questions that are no longer asked.
+    # Of unknown ids, and of questions that are no longer asked.
     stale: tuple[str, ...]
     # Why an answer is not readable; its question is asked again.
     faults: Mapping[str, str]
@@ -123,12 +124,16 @@ class AgentRound:
         """Keep answers of an agent, and run the night once no question is open.
 
         Conversations that wait are read in runs of their own, before memories are asked about.
-        answers: texts by the ids of questions, in any order; {} only runs what is answered. If all
-        that is given is stale or unreadable, nothing is changed. Raises `FileHeld` if another run
-        has locked the file; the answers are kept even then.
+        answers: texts by the ids of questions, or unique starts of these, in any order; {} only
+        runs what is answered. If all that is given is stale or unreadable, nothing is changed.
+        Raises `FileHeld` if another run has locked the file; the answers are kept even then.
         """
         migrate(self.path)
         left, writer = self._look(answers)
+        whole = _with_whole_ids(answers, left.questions)
+        if whole != answers:
+            answers = whole
+            left, writer = self._look(answers)
         kept: set[str] = set()
         while writer.used:
             # Another agent may have answered meanwhile; then it is looked at again.
@@ -226,3 +231,15 @@ class AgentRound:
         """Return the questions that the file has an answer to."""
         with open_any_version(self.path) as file:
             return {key for key in ids if read_answer(file, key) is not None}
+
+
+def _with_whole_ids(
+    answers: Mapping[str, str], questions: Sequence[Question[Any]]
+) -> dict[str, str]:
+    """Return answers whose shortened ids are those of the questions they mean, if unique."""
+
+    def whole(key: str) -> str:
+        found = [question.id for question in questions if question.id.startswith(key)]
+        return found[0] if len(found) == 1 and len(key) >= MIN_PREFIX else key
+
+    return {whole(key): text for key, text in answers.items()}

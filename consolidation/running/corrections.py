@@ -57,7 +57,7 @@ class Correction:
     left: tuple[Memory, ...] = ()
     # The active memories derived from those, nearest first.
     derived: tuple[Ancestor, ...] = ()
-    # The other active memories that repeat or contradict a new text.
+    # The active memories that a new text repeats or contradicts.
     similar: tuple[Similar, ...] = ()
 
 
@@ -86,8 +86,7 @@ class Corrector:
         wrong = self._find_wrong(ids)
         if all(memory.content == text for memory in wrong):
             raise StoreError(f"Memory {wrong[0].id} has this text.", "Nothing was changed.")
-        new = self._new_memory(wrong, text)
-        leaving = {memory.id for memory in wrong}
+        new, leaving = self._new_memory(wrong, text), {memory.id for memory in wrong}
         near = find_similar(self.file, new.tenant, text, timestamp(self.now))
         similar = tuple(each for each in near if each.memory.id not in leaving)
 

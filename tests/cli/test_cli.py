@@ -32,9 +32,9 @@ def newer(path: Path) -> None:
 
 BAD_FILES: dict[str, tuple[Callable[[Path], object], str]] = {
     "missing": (lambda path: None, "There is no file"),
+    "folder": (lambda path: path.mkdir(), "is a folder.\nSpecify a memory file in it"),
     "empty": (lambda path: path.touch(), "is empty"),
     "text": (lambda path: path.write_text("Dear diary\n" * 50), "not a SQLite database"),
-    "folder": (lambda path: path.mkdir(), "Cannot read"),
     "foreign": (foreign, "but not a memory file"),
     "newer": (newer, "schema version 99"),
 }
@@ -131,9 +131,10 @@ def test_wrong_usage_ends_with_2_and_changes_nothing(
         (["log", "FILE", "0000-unknown"], "no run '0000-unknown'"),
         (["undo", "FILE", "0000-unknown"], "no run, proposal or memory '0000-unknown'"),
         (["undo", "FILE", "b6bc"], "'b6bc' is too short"),
-        (["show", "--lineage", "FILE", "twin"], "More than one memory"),
+        (["show", "--lineage", "FILE", "twin"], "Specify more of it"),
         (["import", "--empty", "FILE"], "already exists"),
         (["import", "FILE", "/nonexistent.jsonl"], "Cannot read"),
+        (["import", "FILE", "FILE"], "SOURCE must be a file of JSON lines, and follows"),
         (["add", "FILE", " \t "], "not a memory"),
         (["import", "--empty", "/"], "is a folder"),
         (["maintain", "FILE", "--consolidate", "--embedder", "no-such-model"], "no-such-model"),
@@ -269,7 +270,9 @@ def test_trace_shows_the_way_from_a_source_to_what_was_made_and_back(
 def test_undo_takes_a_run_back_by_the_start_of_its_id_and_once_only(filled: Path, cli: Cli) -> None:
     before = rows(filled, "SELECT * FROM memories ORDER BY id")
     run_id = cli("maintain", filled, "--consolidate", "--json").json["run"]
-    assert cli("undo", filled, run_id[:18]).code == 0
+    undone = cli("undo", filled, run_id[:18])
+    assert undone.code == 0
+    assert ("It will not" in undone.err) == ("Undid 1 proposal" in undone.out)
     assert rows(filled, "SELECT * FROM memories ORDER BY id") == before
     again = cli("undo", filled, run_id)
     assert again.code == 1

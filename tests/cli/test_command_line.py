@@ -14,7 +14,7 @@ from nights import TWINS, age_runs, execute, fill, rows, told
 from prometheus_client.parser import text_string_to_metric_families
 from readme import every_command
 
-from slowwave.cli.app import PANELS
+from slowwave.cli.app import MORE, PANELS
 from slowwave.store.file import maintenance_lock
 
 FULL = "/dev/full"
@@ -423,7 +423,9 @@ def test_the_first_help_screen_has_panels_and_three_examples(cli: Cli) -> None:
     for command in ((), ("maintain",)):
         shown = cli(*command, "--help").out
         assert shown.count("  slowwave ") == 3
-    assert all(panel in cli("--help").out for panel in PANELS)
+    shown = cli("--help").out
+    assert all(panel in shown for panel in PANELS)
+    assert all(command in shown for commands in MORE.values() for command in commands)
 
 
 def test_the_examples_of_the_help_are_accepted(

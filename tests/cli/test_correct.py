@@ -59,6 +59,14 @@ def test_a_persons_word_is_a_run_that_undo_restores(
     assert cli("check", ports).code == 0
 
 
+def test_a_correction_names_what_its_text_contradicts(ports: Path, cli: Cli) -> None:
+    dry = cli("correct", ports, "m-00", "--text", RIGHT, "--dry-run", "--json").json
+    assert [(each["id"], each["relation"]) for each in dry["similar"]] == [
+        ("m-01", "contradiction")
+    ]
+    assert f"Contradicts m-01  {PORTS[1]}" in cli("correct", ports, "m-00", "--text", RIGHT).err
+
+
 @pytest.mark.parametrize(
     ("options", "code", "message"),
     [

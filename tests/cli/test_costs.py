@@ -44,7 +44,9 @@ def test_a_dry_run_ends_with_tokens_price_and_seconds(agent: Agent, cli: Cli) ->
 
 def test_without_a_model_the_prices_are_those_of_examples(agent: Agent, cli: Cli) -> None:
     remember_two(agent)
-    plain = cli("maintain", agent.path, "--dry-run", "--json").json["estimate"]
+    found = cli("maintain", agent.path, "--dry-run", "--json").json
+    plain = found["estimate"]
+    assert found["undecided"]["tokens"] == plain["prompt_tokens"] + plain["answer_tokens"]
     asked = cli("maintain", agent.path, "--dry-run", "--model", PRICED, "--json").json["estimate"]
     assert {name: plain[name] for name in ("windows", "prompt_tokens", "answer_tokens")} == {
         name: asked[name] for name in ("windows", "prompt_tokens", "answer_tokens")

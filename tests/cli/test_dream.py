@@ -100,12 +100,12 @@ def test_a_broken_line_is_named_and_nothing_is_kept(retold: Path, cli: Cli, give
     assert [skipped["line"] for skipped in ended.json["skipped"]] == [1]
 
 
-def test_an_answer_may_be_an_object_or_its_text_and_comes_from_stdin_too(
+def test_an_answer_may_be_an_object_have_a_short_id_and_come_from_stdin(
     retold: Path, cli: Cli
 ) -> None:
     (question,) = asked(cli, retold)
     text = from_recording(ANSWERS)(question["messages"])
-    line = json.dumps({"id": question["id"], "answer": json.loads(text)})
+    line = json.dumps({"id": question["id"][:8], "answer": json.loads(text)})
     ended = slowwave("answer", retold, "-", "--json", given=[line])
     assert ended.json["kept"] == [question["id"]]
 
@@ -116,7 +116,7 @@ def test_answers_that_cannot_be_used_are_told_with_their_reason(
     (question,) = asked(cli, retold)
     ended = give(lines_of({question["id"]: "Sure, here it is!", "gone": NOTHING}))
     assert ended.code == 3
-    assert "no longer asked" in ended.out
+    assert "gone: an unknown id, or of a question that is no longer asked." in ended.out
     assert "not the JSON that was asked for" in ended.out
     assert asked(cli, retold) == [question]
     found = give(lines_of({question["id"]: "{}", "gone": NOTHING}), "--json").json

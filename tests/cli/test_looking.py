@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import sqlite3
@@ -218,3 +219,26 @@ def test_a_hint_names_the_file_of_the_command(
     ended = cli(*(str(path) if word == "{file}" else word for word in arguments))
     assert hint.format(file=f"'{path}'") in ended.err
     assert "FILE" not in ended.err
+
+
+def test_a_hint_quotes_the_name_of_a_missing_or_empty_file(tmp_path: Path, cli: Cli) -> None:
+    path = tmp_path / "sp ace" / "mém öry.db"
+    path.parent.mkdir()
+    for _ in range(2):  # missing, then empty
+        assert f"slowwave import '{path}' --empty" in cli("maintain", path).err
+        path.touch()
+
+
+def test_check_of_a_damaged_file_counts_what_can_be_read_and_names_the_way_out(
+    memory_file: Path, cli: Cli
+) -> None:
+    fill(memory_file, told(["The lift is old."], "lift"))
+    (root,) = rows(memory_file, "SELECT rootpage FROM sqlite_schema WHERE name = 'runs'")
+    with memory_file.open("r+b") as stream:
+        stream.seek((root["rootpage"] - 1) * 4096)
+        stream.write(b"\xaa" * 100)
+    ended = cli("check", memory_file, "--json")
+    assert (ended.code, ended.json["whole"], ended.json["memories"]) == (10, False, 1)
+    error = json.loads(ended.err)
+    assert (error["code"], "is not intact" in error["error"]) == (10, True)
+    assert f"'slowwave export {memory_file} --all'" in error["hint"]

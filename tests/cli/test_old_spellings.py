@@ -214,6 +214,8 @@ def test_help_shows_neither_old_commands_nor_old_options_unless_all_is_asked_for
     shown, whole = (cli("maintain", way).out for way in ("--help", "--help-all"))
     for option in ("--purge", "--api-base", "--min-new", "SLOWWAVE_MODEL"):
         assert (option in shown, option in whole) == (False, True)
+    marked = "".join(whole.replace("│", "").split())
+    assert "Deprecatedonthecommandline:nowmax_timeinslowwave.toml" in marked
 
 
 def test_only_maintain_shows_the_options_of_other_agents_files(cli: Cli) -> None:

@@ -11,6 +11,8 @@ from model_nights import Agent, write_smoke
 from model_server import answering, approval
 from nights import dispute, fill, picture, rows, told
 
+from slowwave.store.records import UNDATED
+
 TEXTS = [
     "The backup of the wiki runs at 02:30 every night.",
     "The backup of the wiki now runs at 03:30 every night.",
@@ -169,6 +171,21 @@ def test_a_list_and_a_search_take_the_same_filters(memory_file: Path, cli: Cli) 
         assert ids == (expected or {"other-00", "other-01", "other-02"})
 
 
-def test_that_vectors_were_computed_and_not_kept_is_said(memory_file: Path, cli: Cli) -> None:
+def test_that_many_vectors_were_computed_and_not_kept_is_said(memory_file: Path, cli: Cli) -> None:
     fill(memory_file, told(TEXTS, "m"))
-    assert "3 vectors were computed, but not stored" in cli("recall", memory_file, "x").err
+    assert "not stored" not in cli("recall", memory_file, "x").err
+    shelves = [f"Shelf {number} holds paint." for number in range(97)]
+    fill(memory_file, told(shelves, "shelf", observed_at=UNDATED, created_at=UNDATED))
+    assert "100 vectors were computed, but not stored" in cli("recall", memory_file, "x").err
+
+
+def test_the_time_of_an_undated_memory_is_null_and_takes_no_room(
+    memory_file: Path, cli: Cli
+) -> None:
+    fill(memory_file, told(["The lift is old."], "lift", observed_at=UNDATED))
+    found = cli("recall", memory_file, "lift", "--json").json["hits"][0]["memory"]
+    listed = cli("list", memory_file, "--json").json["memories"][0]
+    shown = cli("show", memory_file, "lift-00", "--json").json["memory"]
+    assert [each["observed_at"] for each in (found, listed, shown)] == [None] * 3
+    assert "working, lift-00" in cli("recall", memory_file, "lift").out
+    assert "1970" not in cli("show", memory_file, "lift-00").out

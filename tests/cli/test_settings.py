@@ -242,3 +242,12 @@ def test_the_page_of_the_configuration_has_every_key_and_its_example_is_accepted
     memory_file.with_name("slowwave.toml").write_text(example[1].replace("enabled = true", ""))
     ended = cli("maintain", memory_file, "--phase", "all", setting("min_new", 1), "--json")
     assert (ended.code, ended.json["gate"]["name"]) == (0, "min_new")
+
+
+def test_a_value_of_the_environment_that_is_refused_is_told_with_its_variable(
+    memory_file: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SLOWWAVE_MAX_COST", "abc")
+    ended = cli("maintain", memory_file, "--dry-run")
+    assert ended.code == 2
+    assert ended.err.startswith("Error: SLOWWAVE_MAX_COST: It is not a number")
