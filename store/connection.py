@@ -40,10 +40,7 @@ def connect(path: Path, mode: Literal["ro", "rw"]) -> Iterator[Database]:
     if mode == "rw":
         _make_log_writable(path)
     wait_s = min(_BUSY_STEP_MS, BUSY_TIMEOUT_MS) / 1000
-    with (
-        _log_removed(path, mode),
-        open_database(path, "immutable" if sealed else mode, wait_s) as conn,
-    ):
+    with open_database(path, "immutable" if sealed else mode, wait_s) as conn:
         # Text that an agent cut within a character can still be read; `check` reports it.
         conn.text_factory = partial(str, encoding="utf-8", errors="replace")
         # Other packages must not register SQL functions here.
@@ -65,23 +62,6 @@ def is_immutable(path: Path) -> bool:
     https://www.sqlite.org/wal.html#read_only_databases.
     """
     return not os.access(path.absolute().parent, os.W_OK) and not Path(f"{path}-wal").exists()
-
-
-@contextmanager
-def _log_removed(path: Path, mode: str) -> Iterator[None]:
-    """Remove the empty log that a reading connection in the block leaves, if it created it.
-
-    Only the last writing connection to a file may remove it: one is opened and closed.
-    """
-    log = Path(f"{path.resolve()}-wal")
-    is_kept = mode != "ro" or log.exists()
-    try:
-        yield
-    finally:
-        with suppress(OSError, sqlite3.Error):
-            if not is_kept and log.stat().st_size == 0:
-                with open_database(path, "rw", 0) as conn:
-                    conn.execute("PRAGMA user_version")
 
 
 def _make_log_writable(path: Path) -> None:

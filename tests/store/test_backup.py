@@ -297,10 +297,3 @@ def test_before_an_older_schema_is_brought_up_to_date_there_is_a_backup_of_it(
 def test_the_time_of_a_backup_is_in_utc(full_file: Path) -> None:
     now = datetime.fromisoformat("2026-03-10T05:00:00+02:00")
     assert back_up(full_file, now, 7).name == "memory.db.backup-20260310T030000Z"
-
-
-def test_reading_a_backup_leaves_nothing_next_to_it(full_file: Path) -> None:
-    backup = back_up(full_file, NOW, 7)
-    before = sorted(full_file.parent.iterdir())
-    assert run(["check", str(backup)]) == 0
-    assert sorted(full_file.parent.iterdir()) == before
