@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from runpy import run_path
 from typing import Any
 
 
@@ -15,7 +15,8 @@ def stop_words() -> frozenset[str]:
     package: Any = find_spec("sklearn")
     path = Path(package.origin).with_name("feature_extraction") / "_stop_words.py"
     if path.is_file():
-        return frozenset(run_path(str(path))["ENGLISH_STOP_WORDS"])
+        nodes = ast.walk(ast.parse(path.read_text("utf-8")))
+        return frozenset(*(ast.literal_eval(node) for node in nodes if isinstance(node, ast.List)))
     # It is a private file: another version may not have it.
     from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 

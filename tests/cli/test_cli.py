@@ -101,7 +101,7 @@ def test_an_error_under_json_is_one_object_on_stderr(tmp_path: Path, cli: Cli) -
         (["maintain", "--consolidate"], "SLOWWAVE_FILE"),
         (["maintain", "FILE", "--consolidate", "--only", "merge,melt"], "melt"),
         (["maintain", "FILE", "--consolidate", "--exit-code"], "--dry-run"),
-        (["maintain", "FILE", setting("concurrency", "0")], "--concurrency"),
+        (["maintain", "FILE", setting("concurrency", "0")], "SLOWWAVE_CONCURRENCY"),
         (["add", "FILE", "text", "--kind", "rumour"], "rumour"),
         (["add", "FILE", "text", "--trust", "2"], "--trust"),
         (["add", "FILE"], "TEXT"),

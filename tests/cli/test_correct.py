@@ -64,7 +64,7 @@ def test_a_correction_names_what_its_text_contradicts(ports: Path, cli: Cli) -> 
     assert [(each["id"], each["relation"]) for each in dry["similar"]] == [
         ("m-01", "contradiction")
     ]
-    assert f"Contradicts m-01  {PORTS[1]}" in cli("correct", ports, "m-00", "--text", RIGHT).err
+    assert f"Contradicts m-01  {PORTS[1]}" in cli("correct", ports, "m-00", "--text", RIGHT).out
 
 
 @pytest.mark.parametrize(

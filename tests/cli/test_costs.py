@@ -113,7 +113,8 @@ def test_what_earlier_nights_of_the_month_spent_is_no_longer_there(priced: Agent
     spend(priced, 0.75, timestamp(datetime.now(UTC)))
     ended = night(cli, priced, "2 USD/month")
     assert ended.code == 3
-    (line,) = ended.err.splitlines()
+    line, todo = ended.err.splitlines()
+    assert todo == "The next run asks again."
     why = "the budget of 2 USD a month, of which 2.0000 USD are spent, has no room for another call"
     assert f"2 questions not answered, first: {why}" in line
     assert priced.server.asked == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -250,8 +251,7 @@ def test_what_writes_migrates_an_older_schema(command: str, tmp_path: Path) -> N
 def test_the_long_help_lists_what_the_first_screen_does_not(cli: Cli) -> None:
     hidden = ("questions", "answer", "eval")
     short, long = (
-        {line.split()[1] for line in cli(option).out.splitlines() if line.startswith("│ ")}
-        for option in ("--help", "--help-all")
+        {*re.findall(r"(?m)^│ ([a-z-]+)", cli(option).out)} for option in ("--help", "--help-all")
     )
     assert short.isdisjoint(hidden)
     assert long.issuperset((*hidden, *short))

@@ -99,8 +99,8 @@ def test_the_config_file_names_the_model(cli: Cli, server: ModelServer, tmp_path
 
 
 def test_only_the_long_help_lists_it(cli: Cli) -> None:
-    assert "model-check" not in cli("--help").out
-    assert "model-check" in cli("--help-all").out
+    assert "│ model-check " not in cli("--help").out
+    assert "│ model-check " in cli("--help-all").out
     assert cli("model-check", "--help").code == 0
 
 

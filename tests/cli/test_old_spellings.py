@@ -242,4 +242,4 @@ def test_a_config_file_with_the_old_keys_of_phases_still_names_the_phases(
 def test_every_hidden_option_is_tried_here() -> None:
     hidden = {option.name for option in every_command()["maintain"].params if option.hidden}
     tried = {*SETTINGS, "all_phases", "expire", "decay", "purge", "max_active", "consolidate"}
-    assert hidden == tried | {"enabled"}
+    assert hidden == tried | {"enabled", "target"}

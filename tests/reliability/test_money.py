@@ -299,13 +299,13 @@ def test_a_run_in_which_every_call_failed_does_not_look_as_if_nothing_was_to_do(
     assert run(maintain(agent.path, agent.server)) == 1
     (question,) = json.loads(capfd.readouterr().out)["questions"]
     assert question["state"] == "failed"
-    assert "NotFoundError" in question["why"]
+    assert "HTTP 404" in question["why"]
     assert run(maintain(agent.path, agent.server)[:-1]) == 1
     assert "nothing to do" not in capfd.readouterr().out
 
 
 @pytest.mark.parametrize("status", [401, 403, 404])
-def test_a_refused_key_or_an_unknown_model_is_one_line_even_if_quiet_is_asked_for(
+def test_a_refused_key_or_an_unknown_model_is_reported_even_if_quiet_is_asked_for(
     agent: Agent, status: int, capfd: pytest.CaptureFixture[str]
 ) -> None:
     agent.remember(six_tenants())
@@ -314,8 +314,9 @@ def test_a_refused_key_or_an_unknown_model_is_one_line_even_if_quiet_is_asked_fo
     shown = capfd.readouterr()
     assert (code, shown.out) == (1, "")
     assert "not for you" in shown.err
-    assert shown.err.count("\n") == 1
-    assert shown.err.startswith("Error: The model refuses every call: ")
+    problem, todo = shown.err.splitlines()
+    assert problem.startswith("Error: The model refuses every call: ")
+    assert "slowwave model-check --model openai/scripted" in todo
     assert len(agent.server.asked) == 1
 
 

@@ -387,7 +387,7 @@ def test_what_is_not_a_memory_file_is_refused_and_left_alone(
     assert message in error.message
     assert message != "not a memory file" or "slowwave import" in error.hint
     assert path.read_bytes() == content
-    with pytest.raises(UnusableFile, match="Cannot read"), opened(tmp_path):
+    with pytest.raises(UnusableFile, match="is a folder"), opened(tmp_path):
         pytest.fail("a folder was opened")
 
 

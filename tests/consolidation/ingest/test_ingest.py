@@ -201,7 +201,7 @@ def test_memories_that_their_messages_do_not_support_are_rejected_with_the_reaso
         assert reason in why[str(memory["content"]).strip()], memory
     assert contents(memory_file) == [COFFEE["content"]]
     assert len(cli("log", memory_file, ended.json["run"], "--json").json["proposals"]) == 11
-    assert "of conversations" in " ".join(cli("log", memory_file).out.split())
+    assert "conversations" in cli("log", memory_file).out
 
 
 def test_a_memory_that_the_checking_model_objects_to_is_rejected(

@@ -55,13 +55,13 @@ def agent(agent: Agent) -> Agent:
 # ----------------------------------------------------------------- failures
 
 FAILURES: dict[str, tuple[Reply, int, str]] = {
-    "rate limit": (refuses(429), ATTEMPTS, "RateLimitError"),
-    "server error": (refuses(500), ATTEMPTS, "InternalServerError"),
-    "overloaded": (refuses(503), ATTEMPTS, "ServiceUnavailableError"),
+    "rate limit": (refuses(429), ATTEMPTS, "HTTP 429"),
+    "server error": (refuses(500), ATTEMPTS, "HTTP 500"),
+    "overloaded": (refuses(503), ATTEMPTS, "HTTP 503"),
     "connection closed": (HANGS_UP, ATTEMPTS, "Connection error"),
     "web page": (Reply("<html>login</html>"), ATTEMPTS, "could not be asked"),
-    "wrong key": (refuses(401), 1, "AuthenticationError"),
-    "unknown model": (refuses(404), 1, "NotFoundError"),
+    "wrong key": (refuses(401), 1, "HTTP 401"),
+    "unknown model": (refuses(404), 1, "HTTP 404"),
     "silent": (SILENT, ATTEMPTS, "the model did not answer within 0.2 seconds"),
     "no choices": (Reply({"choices": [], "usage": {}}), 1, "sent no answer"),
 }
