@@ -12,6 +12,7 @@ import typer
 from slowwave.cli.arguments.options import ConfigOption, JsonOption, QuietOption
 from slowwave.cli.terminal.output import Output, clean
 from slowwave.store.errors import UnusableFile
+from slowwave.store.validate import is_memory_file
 
 if TYPE_CHECKING:
     from .base import Format
@@ -83,7 +84,9 @@ def formats(
     if databases:
         lines += ["\nIn PostgreSQL, by the URL of the database:", *map(_describe, databases)]
     if path is not None and not known:
-        raise _unrecognised(path)
+        if not is_memory_file(path):
+            raise _unrecognised(path)
+        lines = [f"{path} is a memory file of slowwave, which takes no --format."]
     output.show("\n".join(lines))
 
 
@@ -91,6 +94,8 @@ def _unrecognised(path: Path) -> UnusableFile:
     """Return the error that a file has no known format, with what to try. Raises `Unreadable`."""
     from .markdown import Markdown
 
+    if not path.exists():
+        return UnusableFile(f"There is no file {path}.", "Check how it is spelled.")
     named = f"slowwave maintain {shlex.quote(str(path))} --format {Markdown.name} --dry-run"
     return UnusableFile(
         f"{path} does not have a format that slowwave recognizes.",

@@ -382,6 +382,13 @@ def test_formats_lists_them_and_says_which_one_a_file_is(
     assert "mirrored as markdown: only its own agent adds" in cli("add", notes, "A text.").err
 
 
+def test_formats_says_of_a_memory_file_that_it_takes_no_format(memory_file: Path, cli: Cli) -> None:
+    ended = cli("formats", memory_file)
+    assert (ended.code, "takes no --format" in ended.out) == (0, True)
+    missing = cli("formats", memory_file.with_name("missing.db"))
+    assert (missing.code, "There is no file" in missing.err) == (10, True)
+
+
 def test_no_command_is_offered_that_only_memory_files_take(tmp_path: Path, cli: Cli) -> None:
     (tmp_path / "MEMORY.md").write_text("- The bakery opens at seven.\n")
     ended = cli("rules", tmp_path / "MEMORY.md")
