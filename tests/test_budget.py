@@ -28,7 +28,7 @@ MOST = {
     "listed words": 484,
     "thresholds": 43,
     "lines of the core": 41_800,
-    "lines of extensions": 14_254,
+    "lines of extensions": 14_259,
     # Without --format, --state and --table, which extensions give every command.
     "options of maintain": 19,
     "commands on the first help screen": 15,
