@@ -35,6 +35,7 @@ from .lent_model import LentModel
 
 # The prefix of the ids of rows that slowwave added: these are deleted when they are removed.
 OURS = "slowwave-"
+_ONLY_READ = "This database is read-only."
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ class Leaving:
 
 
 class OpenDatabase(OpenFile):
-    """The memories of an open database, within a transaction."""
+    """The memories of an open database, within a transaction. As it is here, it is read-only."""
 
     model: LentModel | None
 
@@ -74,34 +75,32 @@ class OpenDatabase(OpenFile):
         """
         return None
 
-    # A format that is only read has none of the following.
-
     def texts_to_embed(self, new: New) -> list[str]:
         """Return the texts whose vectors a new memory needs."""
         return [new.text]
 
     def put(self, new: New) -> str:
         """Add a text, and return its key. Raises `Unreadable`."""
-        raise NotImplementedError
+        raise Unreadable(_ONLY_READ)
 
     def can_rewrite(self, key: str, new: New) -> bool:
         """Whether a row may get another text: slowwave added it, and no other row has that text."""
-        raise NotImplementedError
+        raise Unreadable(_ONLY_READ)
 
     def rewrite(self, key: str, new: New, former: Image | None) -> tuple[str, Image]:
         """Give a row another text; return its new key, and an image of what the old text needed.
 
         former: the image from when the row had this text before. Raises `Unreadable`.
         """
-        raise NotImplementedError
+        raise Unreadable(_ONLY_READ)
 
     def retire(self, leaving: Leaving) -> Image:
         """Hide a memory from every ordinary read, and return the image that restores it."""
-        raise NotImplementedError
+        raise Unreadable(_ONLY_READ)
 
     def bring_back(self, image: Image) -> str:
         """Undo `retire`, and return the memory's key. Raises `Unreadable`."""
-        raise NotImplementedError
+        raise Unreadable(_ONLY_READ)
 
     def erase(self, image: Image) -> None:
         """Delete what `retire` only hid."""
