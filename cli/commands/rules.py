@@ -47,14 +47,13 @@ def rules(
     if found:
         output.show(rules_as_text(found, form, file))
     else:
-        output.note(
-            clean(
-                f"{file} contains no rules: no active memory is of layer core. A run with a model "
-                f"derives them from what recurs: slowwave maintain {named} --model NAME."
-                + f" To add one yourself: slowwave add {named} TEXT --layer core"
-                * place.is_memory_file
-            )
+        note = (
+            f"{file} contains no rules: no active memory is of layer core. A run with a model "
+            f"derives them from what recurs: slowwave maintain {named} --model NAME."
         )
+        if place.is_memory_file:
+            note += f" To add one yourself: slowwave add {named} TEXT --layer core"
+        output.note(clean(note))
     if suspicious:
         count = counted(len(suspicious), "memory", "memories")
         ids = ", ".join(memory.id for memory in suspicious)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -53,12 +54,12 @@ def _changeable(file: MemoryFile, keys: Mapping[str, str]) -> dict[str, Memory]:
     """Return the memory of each entry that has only one, which nobody has pinned."""
     linked = list(read_links(file).items())
     active = {memory.id: memory for memory in read_memories(file, status="active")}
-    named = [key for memory_id, key in linked if memory_id in active]
+    named = Counter(key for memory_id, key in linked if memory_id in active)
     return {
         key: active[memory_id]
         for memory_id, key in linked
         if key in keys
-        and named.count(key) == 1
+        and named[key] == 1
         and memory_id in active
         and (not active[memory_id].protected or LINKED in active[memory_id].metadata)
     }
