@@ -61,7 +61,7 @@ def given_as_text(given: GivenAnswers, file: Path) -> Iterator[str]:
         known = counted(len(given.known), "question was", "questions were")
         yield f"{known} answered before: the first answer counts."
     for key in given.stale:
-        yield clean(f"  ! {key[:_SHORT]}: an unknown id, or of a question that is no longer asked.")
+        yield clean(f"  ! {key[:_SHORT]}: this id is unknown, or its question is no longer open.")
     for key, why in given.faults.items():
         yield clean(f"  ! {key[:_SHORT]}: {why}. Answer again.")
     if given.read is not None:

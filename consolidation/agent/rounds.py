@@ -74,7 +74,7 @@ class GivenAnswers:
     kept: tuple[str, ...]
     # Answered before: the first answer counts.
     known: tuple[str, ...]
-    # Of unknown ids, and of questions that are no longer asked.
+    # Unknown ids, and those of questions that are no longer open.
     stale: tuple[str, ...]
     # Why an answer is not readable; its question is asked again.
     faults: Mapping[str, str]

@@ -80,7 +80,7 @@ class Fleet:
             if file.version == NOT_THERE:
                 why = "it is listed, but does not exist"
                 yield Receipt(file.key, "missing", why, last_run=last_run, tries=0, at=at)
-            elif seen is not None and seen.stands(file.version, basis, at):
+            elif seen is not None and seen.is_current(file.version, basis, at):
                 yield unchanged(file.key, seen, at)
             else:
                 due.append(Item(file.key, last_run))

@@ -13,7 +13,7 @@ from slowwave.store.errors import UnusableFile
 
 _Ranked = TypeVar("_Ranked", tuple[float, str], tuple[int, str])
 _NOT_THERE: tuple[Became, ...] = ("gone", "missing")
-# Of the files of which both counts are known; of all.
+# The first are summed over files with both counts, the others over all files.
 _BEFORE_AND_AFTER = ("memories_before", "memories_after"), ("tokens_before", "tokens_after")
 _COUNTED = (
     *("applied", "rejected", "pending", "failed", "planned"),

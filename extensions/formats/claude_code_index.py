@@ -1,4 +1,4 @@
-"""MEMORY.md, of which a session loads a line for each memory, and how its lines are shortened."""
+"""The lines of MEMORY.md, one for each memory, which each session loads: shorten them."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def says_more(line: str, file: File) -> bool:
 
 
 def ended(lines: Iterable[str]) -> list[str]:
-    """Return lines of which only the last may lack its end."""
+    """Return lines with their ends, which only the last may lack."""
     found = list(lines)
     return [line if line.endswith("\n") else f"{line}\n" for line in found[:-1]] + found[-1:]
 

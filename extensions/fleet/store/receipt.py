@@ -57,7 +57,7 @@ class Known(NamedTuple):
     memories: int | None
     tokens: int | None
 
-    def stands(self, version: str, basis: str, now: str) -> bool:
+    def is_current(self, version: str, basis: str, now: str) -> bool:
         """Whether nothing needs to be done in a file of this version."""
         is_same = self.version == version and self.basis == basis
         return is_same and (self.until is None or self.until > now)

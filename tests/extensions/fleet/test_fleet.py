@@ -199,11 +199,11 @@ def test_the_next_night_opens_only_what_changed_or_is_due(fleet: list[Path], cli
 def test_a_file_is_due_when_its_version_its_options_or_the_time_is_another() -> None:
     known = Known("v1", "basis", "2026-03-10T00:00:00+00:00", None, 1, 1)
     early, late = "2026-03-09T00:00:00+00:00", "2026-03-11T00:00:00+00:00"
-    assert known.stands("v1", "basis", early)
-    assert not known.stands("v2", "basis", early)
-    assert not known.stands("v1", "other", early)
-    assert not known.stands("v1", "basis", late)
-    assert not known._replace(basis=None).stands("v1", "basis", early)
+    assert known.is_current("v1", "basis", early)
+    assert not known.is_current("v2", "basis", early)
+    assert not known.is_current("v1", "other", early)
+    assert not known.is_current("v1", "basis", late)
+    assert not known._replace(basis=None).is_current("v1", "basis", early)
 
 
 def test_a_memory_that_ends_makes_its_file_due_at_that_moment(tmp_path: Path, cli: Cli) -> None:
