@@ -136,18 +136,34 @@ def locomo_questions(memories: Iterable[Json], questions: Iterable[Json]) -> lis
     ]
 
 
-def longmemeval_questions(_: Iterable[Json], questions: Iterable[Json]) -> list[RecallQuestion]:
-    """Take the questions that have an answer."""
-    return [
-        RecallQuestion(
-            id=row["id"],
-            question=row["question"],
-            evidence_ids=tuple(row["evidence_ids"]),
-            type=row["type"],
-        )
-        for row in questions
-        if not row["abstention"]
-    ]
+def longmemeval_questions(
+    memories: Iterable[Json], questions: Iterable[Json]
+) -> list[RecallQuestion]:
+    """Take the questions that have an answer.
+
+    Of one about a changed value the latest memories answer it; earlier ones are stale.
+    """
+    days = {memory["id"]: memory["observed_at"] for memory in memories}
+    found = []
+    for row in questions:
+        evidence = row["evidence_ids"]
+        latest = max(days[memory_id] for memory_id in evidence)
+        stale = [
+            memory_id
+            for memory_id in evidence
+            if row["type"] == "knowledge-update" and days[memory_id] < latest
+        ]
+        if not row["abstention"]:
+            found.append(
+                RecallQuestion(
+                    id=row["id"],
+                    question=row["question"],
+                    evidence_ids=tuple(item for item in evidence if item not in stale),
+                    stale_ids=tuple(stale),
+                    type=row["type"],
+                )
+            )
+    return found
 
 
 def updates_of(rows: Iterable[Json]) -> Asked:
