@@ -144,7 +144,7 @@ class _Pairs:
         return {
             "nights": len(more),
             "ms by itself": _ms(self._alone),
-            "ms more in a fleet": f"{_ms(more)} (95 %: {low} to {high}; wished for: {most})",
+            "ms more in a fleet": f"{_ms(more)} (95%: {low} to {high}; wished for: {most})",
             "ms outside of the cycle": f"{outside:.1f}, by the clock {by_the_clock:.1f}",
         }
 
@@ -220,7 +220,7 @@ def _since(begun: tuple[float, float]) -> tuple[float, float]:
 
 
 def _interval(values: NDArray[np.float64]) -> tuple[float, float]:
-    """Return between what the median lies with 95 %, in ms."""
+    """Return between what the median lies with 95%, in ms."""
     found = bootstrap(
         (values,), np.median, method="percentile", rng=np.random.default_rng(_SEED)
     ).confidence_interval

@@ -69,10 +69,10 @@ def table_of(results: Json) -> Table:
 
 def _said(one: Json) -> str:
     if "recall" in one:
-        return f"{one['pairs found']:,} pairs, {100 * one['recall']:.3f} % of all"
+        return f"{one['pairs found']:,} pairs, {100 * one['recall']:.3f}% of all"
     if "GFLOP/s" in one:
         share = 100 * one["share of bare"]
-        return f"{one['pairs found']:,} pairs, {one['GFLOP/s']:.0f} GFLOP/s, {share:.0f} % of bare"
+        return f"{one['pairs found']:,} pairs, {one['GFLOP/s']:.0f} GFLOP/s, {share:.0f}% of bare"
     return f"{one['groups']:,} groups"
 
 

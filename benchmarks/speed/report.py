@@ -153,7 +153,7 @@ def _number(value: float | None) -> str:
 
 
 def _percent(value: float | None) -> str:
-    return "" if value is None else f"{100 * value:.1f} %"
+    return "" if value is None else f"{100 * value:.1f}%"
 
 
 def _said(value: object) -> str:

@@ -153,7 +153,7 @@ def _table(trials: Trials, trial: Trial) -> Table:
         for results in (trials.before, trial.after)
         for measured in (results.by_text, results.by_lineage)
     ]
-    table = Table("measure", "before", "after", "difference [95 %]", box=box.SIMPLE)
+    table = Table("measure", "before", "after", "difference [95%]", box=box.SIMPLE)
     table.add_column("by lineage: before")
     table.add_column("after")
     for name, label in _LABELS.items():

@@ -244,7 +244,7 @@ def _values(match: re.Match[str]) -> Iterator[TextValue]:  # noqa: C901 - a case
             yield TextValue("number", words, start, sizes | _per(sizes), has_unit=True)
         case "counted":
             if (number := counted(words)) is not None:
-                # "A second" is a unit, too, and half of something 50 % of it.
+                # "A second" is a unit, too, and half of something 50% of it.
                 also = {"per 1 s"} if words.lower() == "second" else set()
                 also |= {f"{decimal_form(100 * number)} %"} if number < 1 else set()
                 bare = frozenset({decimal_form(number)})

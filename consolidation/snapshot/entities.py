@@ -1,7 +1,7 @@
 """Find the names in a text: people, services, identifiers, paths, versions, hosts, quoted terms.
 
-On 40 labelled memories these rules had a recall of 69 % at 89 % precision; spaCy's small English
-model had 46 % at 95 %, and took ten times as long. Lower-case names ("the dishwasher") are left to
+On 40 labelled memories these rules had a recall of 69% at 89% precision; spaCy's small English
+model had 46% at 95%, and took ten times as long. Lower-case names ("the dishwasher") are left to
 the topic words.
 """
 
