@@ -306,7 +306,7 @@ def select_consolidated_tenants(file: MemoryFile, chosen: Sequence[str]) -> list
         return found
     if SHARED_TENANT in chosen:
         raise StoreError(
-            f"The tenant '{SHARED_TENANT}' holds shared knowledge, which runs do not change.",
+            f"The tenant '{SHARED_TENANT}' contains shared facts, which runs do not change.",
             "Publish and retract its facts with 'slowwave shared FILE'.",
         )
     return [tenant for tenant in found if tenant != SHARED_TENANT]

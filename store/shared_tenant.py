@@ -34,6 +34,6 @@ def refuse_unpublished(tenant: str) -> None:
     """Raise `StoreError` for the tenant of shared knowledge, even if nothing is shared yet."""
     if tenant == SHARED_TENANT:
         raise StoreError(
-            f"The tenant '{SHARED_TENANT}' holds only what is published as shared knowledge.",
+            f"The tenant '{SHARED_TENANT}' contains only published shared facts.",
             HOW_TO_SHARE,
         )

@@ -34,7 +34,8 @@ def apply(
         Path,
         typer.Argument(
             metavar="PLAN",
-            help="A plan of 'maintain --dry-run --plan-out', without the proposals you reject.",
+            help="A plan of 'maintain --dry-run --plan-out', with the proposals you do not want "
+            "removed.",
         ),
     ],
     include_protected: IncludeProtectedOption = False,

@@ -59,7 +59,7 @@ def eval_(
     "stale_ids", the memories that contain an outdated value.
     """
     if ask and asking.model is None:
-        raise typer.BadParameter("--ask needs --model.")
+        raise typer.BadParameter("--ask requires --model.")
     from slowwave.consolidation.evaluation.questions import read_questions
     from slowwave.consolidation.evaluation.trial import Trials
     from slowwave.consolidation.options import CycleOptions

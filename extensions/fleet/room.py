@@ -52,7 +52,7 @@ def refuse_too_many(tenant: str, memories: int, room: int) -> None:
     need = memories * BYTES_OF_A_MEMORY
     if need > room:
         raise StoreError(
-            f"The tenant '{tenant}' has {memories:,} active memories: a run needs about "
+            f"The tenant '{tenant}' has {memories:,} active memories: a run requires about "
             f"{need / 1e9:.1f} GB, and {room / 1e9:.1f} GB are free.",
             "Split it into tenants by user, session or subject, or provide more memory.",
         )

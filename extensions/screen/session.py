@@ -176,7 +176,7 @@ class Session:
         self._look_again(waiting)
         if waiting.id not in self.elsewhere:
             return error
-        return NotFound(f"{waiting.id[:8]} is not pending any longer: another program decided it.")
+        return NotFound(f"{waiting.id[:8]} is no longer pending: another program decided it.")
 
     def _look_again(self, *changed: WaitingProposal) -> None:
         """Look once more at what waits, and at what is about a memory that was changed."""

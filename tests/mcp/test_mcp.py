@@ -718,10 +718,10 @@ def test_a_model_goes_with_leave_to_write_and_a_budget_with_a_model(
 ) -> None:
     ended = cli("mcp", memory_file, "--model", "openai/scripted")
     assert (ended.code, ended.out) == (2, "")
-    assert "--model needs --allow-writes" in ended.err
+    assert "--model requires --allow-writes" in ended.err
     ended = cli("mcp", memory_file, "--allow-writes", "--max-cost", "1")
     assert ended.code == 2
-    assert "--max-cost needs --model" in ended.err
+    assert "--max-cost requires --model" in ended.err
     # A config file for nights does not keep a server that only reads from starting.
     (memory_file.parent / "slowwave.toml").write_text('model = "openai/scripted"\nmax_calls = 9\n')
     assert in_this_process(hints, memory_file).keys() == READING

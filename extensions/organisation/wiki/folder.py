@@ -82,8 +82,8 @@ def _explained(folder: Path) -> Iterator[None]:
         if error.errno in (errno.ELOOP, errno.ENOTDIR):
             raise StoreError(
                 f"Cannot write into {folder}: another file is in the way{where}.",
-                "A wiki needs real folders named raw and wiki. Specify a new folder, or delete the "
-                "file.",
+                "A wiki requires real folders named raw and wiki. Specify a new folder, or delete "
+                "the file.",
             ) from error
         if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
             raise StoreError(
