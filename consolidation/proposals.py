@@ -135,7 +135,7 @@ class Window:
     tenant: str
     memories: tuple[str, ...]
     content_hashes: tuple[str, ...]
-    # Texts without neighbours: they are only shown together with new ones.
+    # Texts without neighbors: they are only shown together with new ones.
     alone: tuple[str, ...]
     trusts: tuple[float, ...]
     # The ids of memories that may be superseded.

@@ -9,7 +9,7 @@ known answers, "the observations" are 2,541 memories of real conversations (LoCo
 from collections.abc import Mapping
 from types import MappingProxyType
 
-# The number of nearest neighbours that a memory is compared with, in either direction. On the night
+# The number of nearest neighbors that a memory is compared with, in either direction. On the night
 # fixtures no memory has more than 16 near ones, and one observation has 70; plans are the same
 # without this limit. Without it, a thousand log lines would all be compared with each other.
 MAX_NEAR = 32

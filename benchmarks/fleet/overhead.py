@@ -3,7 +3,7 @@
 The night by itself (`run_cycle`, as `slowwave maintain` calls it) and the fleet's
 (`Worker.night`) are done on equal copies of a file, one right after the other, which of them
 first by chance; before both an unmeasured one, so that each finds what the process remembers of
-the texts. The differences of two such neighbours tell more than those of two long runs, between
+the texts. The differences of two such neighbors tell more than those of two long runs, between
 which the load of the machine changes. Beside that stands what was taken outside of the cycle: a
 difference below that is noise.
 """

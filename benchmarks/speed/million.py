@@ -1,4 +1,4 @@
-"""The search for neighbours, and the grouping, among a million vectors: time and memory.
+"""The search for neighbors, and the grouping, among a million vectors: time and memory.
 
     python -m benchmarks.speed.million [--sizes 200000,1000000]
 

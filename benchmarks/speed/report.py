@@ -34,7 +34,7 @@ def introduction(results: Json) -> str:
 
 
 def tables(results: Json) -> Iterator[Table]:
-    """Yield the tables: what each command takes, the stages of each night, neighbours, ratios."""
+    """Yield the tables: what each command takes, the stages of each night, neighbors, ratios."""
     sizes = list(results["sizes"])
     yield _commands(results, sizes)
     for name in ("first night", "night with new ones", "the same, full"):

@@ -111,7 +111,7 @@ def _ended(command: Callable[[], None], output: Output, caught: CaughtSignals) -
         hint = without_secrets(error.hint)
         output.error(without_secrets(error.message), hint, code, obstacles)
         return code
-    except Exception as error:  # noqa: BLE001 - the last line of defence: no traceback is shown
+    except Exception as error:  # noqa: BLE001 - the last line of defense: no traceback is shown
         if caught.code is not None:
             # A library has replaced the interruption by an error of its own.
             return _interrupted(error, caught, output)

@@ -45,7 +45,7 @@ def phases_as_json(outcome: Outcome) -> dict[str, Any]:
         if archived is None
         else _aged_as_json(archived, "archived") | {"above": dict(archived.choice.above)},
         "purged": purged.ids,
-        # Until version 9 of the schema neighbours of active memories were kept, too.
+        # Until version 9 of the schema neighbors of active memories were kept, too.
         "kept": {**asdict(purged.kept), "neighbours": 0},
         "staying": [{"id": id_, "why": _NEEDED[why]} for id_, why in purged.staying.items()],
         "purge": {"run": purged.run_id, "why": purged.why},

@@ -111,7 +111,7 @@ def write_textfile(path: Path, registry: CollectorRegistry) -> None:
     from prometheus_client import write_to_textfile
 
     try:
-        # It writes a neighbouring file, and renames that.
+        # It writes a neighboring file, and renames that.
         write_to_textfile(str(path), registry)
     except OSError as error:
         raise StoreError(f"Cannot write {path}: {error.strerror}.") from error

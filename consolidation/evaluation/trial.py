@@ -116,7 +116,7 @@ class Trials:
         with copied_to_try(self._path) as copy:
             outcome = run_cycle(
                 copy,
-                # Ageing would change recall, too.
+                # Aging would change recall, too.
                 replace(options, expire=False, decay=False, limit=None, purge=False),
                 self._embedder,
                 writer,

@@ -87,7 +87,7 @@ def lemma(word: str) -> str:
     """Return the base form of an English word, in lower case: of "was" it is "be"."""
     import simplemma
 
-    # simplemma capitalises names.
+    # simplemma capitalizes names.
     return simplemma.lemmatize(word, "en").lower()
 
 

@@ -1,4 +1,4 @@
-"""slowwave shared: facts of an organisation, with versions, authors and a log."""
+"""slowwave shared: facts of an organization, with versions, authors and a log."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def shared(
     json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Show and change the facts that an organisation shares: the tenant 'shared'.
+    """Show and change the facts that an organization shares: the tenant 'shared'.
 
     Each fact has a name and versions. The log is append-only; 'list --as-of DAY' shows the facts as
     of that day. Only admitted authors may write: humans may change any fact; agents may add facts,

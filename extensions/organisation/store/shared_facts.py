@@ -1,4 +1,4 @@
-"""Publish and retract facts that a whole organisation shares, and say what held at a moment."""
+"""Publish and retract facts that a whole organization shares, and say what held at a moment."""
 
 from __future__ import annotations
 
