@@ -297,9 +297,9 @@ def select_tenants(file: MemoryFile, chosen: Sequence[str]) -> list[str]:
 
 
 def select_consolidated_tenants(file: MemoryFile, chosen: Sequence[str]) -> list[str]:
-    """Return the chosen tenants, or all, without the tenant of shared knowledge.
+    """Return the chosen tenants, or all, without the tenant of shared facts.
 
-    Raises `NotFound`, and `StoreError` if shared knowledge is chosen.
+    Raises `NotFound`, and `StoreError` if shared facts are chosen.
     """
     found = select_tenants(file, chosen)
     if SHARED_TENANT not in found or not has_log(file):

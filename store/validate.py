@@ -118,7 +118,7 @@ def refuse_unusable(db: Database, path: Path) -> None:
             )
         raise UnusableFile(
             f"{path} is a SQLite database, but not a memory file.",
-            "Import its memories as JSON lines with 'slowwave import'.",
+            "Import its memories as JSON Lines with 'slowwave import'.",
         )
     known, applied = step_names(), applied_steps(db)
     version = db.conn.execute("PRAGMA user_version").fetchone()[0]

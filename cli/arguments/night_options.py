@@ -46,7 +46,7 @@ MaxActiveOption = Annotated[
         "--limit",
         metavar="N",
         min=1,
-        help="With --phase limit: how many active memories each tenant keeps, the most used.",
+        help="With --phase limit: maximum active memories per tenant; the most used stay.",
     ),
 ]
 

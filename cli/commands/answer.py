@@ -52,10 +52,10 @@ def answer(
     given: dict[str, str] = {}
     invalid: list[tuple[int, str]] = []
     if answers is not None:
-        with reading(answers, "Nothing was kept.") as lines:
+        with reading(answers, "Nothing was stored.") as lines:
             given, invalid = read_answer_lines(lines, skip_invalid)
     if invalid and not given:
-        raise typer.BadParameter("No line of the answers is valid. Nothing was kept.")
+        raise typer.BadParameter("No line of the answers is valid. Nothing was stored.")
     done = Rounds(place, asked, output, wiki).answer(given)
     for number, why in invalid:
         output.note(clean(f"Skipped line {number}: {why}."))

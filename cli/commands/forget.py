@@ -168,7 +168,7 @@ def _plan(found: Forgettable) -> Iterator[str]:
     if found.over_since is not None and found.text is not None:
         yield (
             "No memory contains this text. What may be left in the free space of the file since "
-            f"{found.over_since[:10]} goes."
+            f"{found.over_since[:10]} is erased."
         )
     elif found.over_since is not None:
         yield f"It was forgotten on {found.over_since[:10]}."

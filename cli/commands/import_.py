@@ -22,7 +22,7 @@ from slowwave.store.errors import StoreError
 from slowwave.store.opening import open_text
 from slowwave.store.places import lines_of
 
-_HINT = "Nothing was imported. SOURCE must be a file of JSON lines, and follows the memory file."
+_HINT = "Nothing was imported. SOURCE must be a JSON Lines file, after the memory file."
 # How many bytes of a pipe are buffered in memory; the rest are on disk.
 _IN_MEMORY = 16 * 1024 * 1024
 
@@ -31,7 +31,7 @@ def import_(
     file: FileArgument,
     source: Annotated[
         Path | None,
-        typer.Argument(metavar="SOURCE.jsonl|-", help="JSON lines; - for stdin.", readable=False),
+        typer.Argument(metavar="SOURCE.jsonl|-", help="JSON Lines; - for stdin.", readable=False),
     ] = None,
     empty: Annotated[
         bool, per_call("--empty", help="Create FILE, empty, without a SOURCE.")

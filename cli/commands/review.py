@@ -250,7 +250,7 @@ def _what_can_be_done(place: Place, chosen: Sequence[WaitingProposal]) -> Iterat
         yield clean(f"Decide with: slowwave review {ways} {named} ID{together}")
     if any(waiting.kept.fault for waiting in pending):
         yield (
-            "A damaged proposal can only be declined; the next run withdraws it, and looks at "
+            "A damaged proposal can only be declined; the next run withdraws it, and considers "
             "its memories again."
         )
 

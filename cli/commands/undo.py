@@ -207,7 +207,7 @@ def _what_follows(done: _Undone, file: Path) -> Iterator[str]:
             f"slowwave ingest {named} --drop PART"
         )
     if any("experience" in run.options for run in chosen.runs):
-        yield "What was learned is not made again of the same traces."
+        yield "The same traces are not compressed again."
     elif done.planned > waiting:
         they = "The rest" if waiting else "It" if done.planned == 1 else "They"
         # The key of a proposal is of the model that was asked.
@@ -218,8 +218,8 @@ def _what_follows(done: _Undone, file: Path) -> Iterator[str]:
         )
     if chosen.aged:
         yield (
-            "The next run with the same rules takes them out again, except memories that are "
-            f"pinned or restored: slowwave undo {named} MEMORY"
+            "The next run with the same rules archives or expires them again, except memories "
+            f"that are pinned or restored: slowwave undo {named} MEMORY"
         )
 
 

@@ -225,8 +225,8 @@ def read_answer_lines(
         except ValueError as error:
             if not skip_invalid:
                 raise InvalidLine(
-                    f"Line {number} is not an answer: {error}. Nothing was kept.",
-                    "Correct the line, or pass --skip-invalid to keep the others.",
+                    f"Line {number} is not an answer: {error}. Nothing was stored.",
+                    "Correct the line, or pass --skip-invalid to store the rest.",
                 ) from error
             invalid.append((number, str(error)))
         else:

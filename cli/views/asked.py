@@ -64,7 +64,7 @@ def questions_as_text(asked: Sequence[AskedWindow], results: Sequence[Result]) -
         ]
     used = {memory for result in results for memory in result.proposal.sources}
     left = sum(memory not in used for question in shown for memory in question.window.memories)
-    rest = f", and left {left:,} of them as they are" if left else ""
+    rest = f", and left {left:,} of them unchanged" if left else ""
     lines = [f"The model was shown {memories} in {questions}{rest}."] if shown else []
     unanswered = Counter(question.why for question in asked if question.state != "applied")
     for why, count in unanswered.most_common():
@@ -73,7 +73,7 @@ def questions_as_text(asked: Sequence[AskedWindow], results: Sequence[Result]) -
     for why, count in turned_down.most_common(_MAX_SHOWN):
         lines.append(f"  ! {counted(count, 'group', 'groups')} turned down: {why}")
     if len(turned_down) > _MAX_SHOWN:
-        lines.append("  ... all of them with --json")
+        lines.append("  ...; --json lists all of them")
     return ["\n".join(map(clean, lines))]
 
 
@@ -110,12 +110,12 @@ def dense_as_text(dense: Sequence[Dense]) -> list[str]:
         return []
     count = counted(len(dense), "memory", "memories")
     lines = [
-        f"Kept to the letter: {count} of code, data or identifiers. No model is shown one, and "
-        "only what is the same to the letter is merged with it."
+        f"Kept verbatim: {count} of code, data or identifiers. These are never sent to a "
+        "model, and merged only with identical texts."
     ]
     lines += [f"  {clean(memory.memory)}  density {memory.why}" for memory in dense[:_MAX_SHOWN]]
     if len(dense) > _MAX_SHOWN:
-        lines.append("  ... all of them with --json")
+        lines.append("  ...; --json lists all of them")
     return ["\n".join(lines)]
 
 

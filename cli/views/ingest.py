@@ -188,10 +188,10 @@ def _conversation(cut: Cut, unread: Set[str]) -> str:
     if cut.known:
         parts.append(f"{cut.known} known")
     if cut.left:
-        parts.append(f"{cut.left} further back left unread (--whole reads them)")
+        parts.append(f"{cut.left} earlier ones not read (--whole reads them)")
     if cut.commanding:
         places = ", ".join(str(message.place) for message in cut.commanding)
-        parts.append(f"message {places} left out: it gives orders to its reader")
+        parts.append(f"message {places} skipped: it gives orders to its reader")
     parts += [f"message {place} masked: {', '.join(kinds)}" for place, kinds in cut.masked.items()]
     count = counted(len(conversation.messages), "message", "messages")
     return f"{conversation.name} ({conversation.format}): {count}, {', '.join(parts)}."

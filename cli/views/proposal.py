@@ -126,7 +126,7 @@ class ProposalView:
         for author in self.authors:
             yield clean(f"    {author}")
         for omitted in proposal.left_out:
-            yield clean(f'    left out ({omitted.why}): "{omitted.words}"')
+            yield clean(f'    omitted ({omitted.why}): "{omitted.words}"')
 
     def _numbers(self, verbose: bool) -> Iterator[str]:
         """Yield what it saves; if verbose, also how similar its sources are, and its trust."""
@@ -246,7 +246,7 @@ def why_it_waited(decision: Decision, applied: Decision | None) -> str | None:
         return decision.why
     parts = [(decision.why or "").replace("waits", "waited", 1)] if decision.why else []
     if applied is not None:
-        parts.append(f"carried out by run {applied.run_id}")
+        parts.append(f"applied by run {applied.run_id}")
     if is_reworded(decision, applied):
         parts.append("in a person's words")
     return "; ".join(parts) or None

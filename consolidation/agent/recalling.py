@@ -48,7 +48,7 @@ class RecallOptions(TypedDict, total=False):
     # the best are left out; 0 for all. By default
     # `slowwave.consolidation.thresholds.MIN_RELEVANCE`.
     min_relevance: float
-    # Whether to search shared knowledge, too; by default, yes.
+    # Whether to search shared facts, too; by default, yes.
     shared: bool
 
 

@@ -81,7 +81,7 @@ class CommandLine:
         if path is None:
             raise ModelError(
                 f"There is no program '{name}' on the PATH, which '{self.model}' runs.",
-                f"Install {program.title} and log in, or name another model.",
+                f"Install {program.title} and log in, or choose another model.",
             )
         return program, Path(path).absolute(), wanted or None
 

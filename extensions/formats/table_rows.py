@@ -51,11 +51,11 @@ class Named:
         table, _, text = first.partition(":")
         keys = dict(pair.partition("=")[::2] for pair in pairs)
         if not all((table, text, *keys.values())) or keys.keys() - {"date", "tenant", "deleted"}:
-            raise typer.BadParameter(f"'{spec}' does not name the columns of a table. {_FORM}")
+            raise typer.BadParameter(f"'{spec}' does not specify the columns of a table. {_FORM}")
         deleted, _, mark = keys.pop("deleted", "").partition(":")
         named = cls(table, text, **keys, deleted=deleted or None, mark=_value(mark))
         if len(set(named.columns)) < len(named.columns):
-            raise typer.BadParameter(f"'{spec}' names a column twice. {_FORM}")
+            raise typer.BadParameter(f"'{spec}' specifies a column twice. {_FORM}")
         return named
 
     @property

@@ -70,7 +70,7 @@ def read_conversations(
         raise UnreadableConversation(
             f"A message of {name} has {error} where its text should be.",
             "Nothing was ingested. The content must be a string or a list of parts. "
-            "--skip-invalid skips invalid lines of JSON lines.",
+            "--skip-invalid skips invalid lines of JSON Lines.",
         ) from None
     return [
         _clean(conversation, chosen.name, dates) for conversation in found if conversation.messages

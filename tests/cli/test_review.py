@@ -567,7 +567,7 @@ def test_what_was_decided_is_shown_as_what_came_of_it(
         # All that the merge and the synthesis took away, and nothing of the update.
         assert (said.count("\n  - "), said.count("\n  * 2026-02-1")) == (5, 2)
         assert "waits for review" not in said
-        assert len(re.findall("! waited for review[^;]*; carried out by run ", said)) == 2
+        assert len(re.findall("! waited for review[^;]*; applied by run ", said)) == 2
         assert "\n  = 2026-02-03  Helvi settles the invoices on the first" in said
         assert f"in a person's words\n  = {IN_ONE}\n" in said
         assert "    would have been: The backup of the wiki runs at 03:30" in said
@@ -817,7 +817,7 @@ def test_one_that_is_damaged_blocks_no_other_and_can_be_declined(waiting: Path, 
     assert listed.code == 0
     assert f"update {UPDATE} (stale)" in listed.out
     assert "  ! it cannot be read: it is not a proposal" in listed.out
-    assert "the next run withdraws it, and looks at its memories again" in listed.out
+    assert "the next run withdraws it, and considers its memories again" in listed.out
     logged = cli("log", waiting, rows(waiting, "SELECT id FROM runs")[0]["id"])
     assert logged.code == 0
     assert "  ! it cannot be read: it is not a proposal" in logged.out

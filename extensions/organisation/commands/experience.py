@@ -79,7 +79,7 @@ def experience(
         Path | None,
         typer.Argument(
             metavar="SOURCE.jsonl|-",
-            help="With add: traces as JSON lines (- for stdin).",
+            help="With add: traces as JSON Lines (- for stdin).",
             readable=False,
         ),
     ] = None,

@@ -33,7 +33,7 @@ def shared(
     name: Annotated[
         str | None,
         typer.Argument(
-            metavar="NAME", help="Name of the fact; with admit and dismiss, of the author."
+            metavar="NAME", help="Name of the fact, or with admit and dismiss, of the author."
         ),
     ] = None,
     text: Annotated[
@@ -59,7 +59,8 @@ def shared(
             min=1,
             max=9,
             allow_from_autoenv=False,
-            help="With admit: the author is an agent, which may change facts of agents below it.",
+            help="With admit: the author is an agent, which may change facts of agents with lower "
+            "seniority.",
         ),
     ] = None,
     # Not `tag`, which is a setting of `add`.

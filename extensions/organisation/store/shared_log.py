@@ -1,4 +1,4 @@
-"""The log of shared knowledge: who published and retracted what, and who may. It only grows."""
+"""The log of shared facts: who published and retracted what, and who may. It only grows."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def _read(file: MemoryFile) -> tuple[list[SharedEntry], int | None]:
 
 
 def _describe(number: int) -> str:
-    return f"entry {number} of the log of shared knowledge was changed"
+    return f"entry {number} of the log of shared facts was changed"
 
 
 def _digest(before: str | None, entry: SharedEntry) -> str:

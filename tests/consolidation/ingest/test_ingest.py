@@ -118,7 +118,7 @@ def test_of_a_conversation_that_grew_all_new_messages_are_read_and_older_ones_wi
     memory_file: Path, chat: Path, ingest: Cli, cli: Cli
 ) -> None:
     first = cli("ingest", memory_file, chat, "--lookback", 2)
-    assert "2 further back left unread (--whole reads them)" in first.out
+    assert "2 earlier ones not read (--whole reads them)" in first.out
     more = (f"User: My locker at the pool has number {n}00.\nAssistant: ok\n" for n in range(1, 8))
     chat.write_text(CHAT + "".join(more))
     grown = ingest(chat, "--lookback", 2)

@@ -99,7 +99,7 @@ def test_what_a_function_raises_or_returns_wrongly_fails_its_window(
     assert answered(outcome) == {"failed": 3}
     reasons = " | ".join(str(asked.why) for asked in outcome.asked)
     assert "ValueError: no $SOME_API_KEY" in reasons
-    assert "the function returned a dict, not a text" in reasons
+    assert "the function returned a dict, not text" in reasons
     assert "the model's answer is empty" in reasons
 
 

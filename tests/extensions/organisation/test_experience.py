@@ -197,7 +197,7 @@ def test_a_run_is_taken_back_to_the_bit_and_not_done_again(traced: Path, cli: Cl
     run = cli("experience", traced, "compress", "--json").json["run"]
     assert picture(traced) != before
     ended = cli("undo", traced, run)
-    assert (ended.code, "not made again of the same traces" in ended.err) == (0, True)
+    assert (ended.code, "same traces are not compressed again" in ended.err) == (0, True)
     assert "--reconsider" not in ended.err
     assert picture(traced) == before
     assert DEPLOY not in compressed(cli, traced)
