@@ -35,7 +35,7 @@ TRUST_LOSS = 0.05
 MIN_WORDS = 3
 
 # A text is in a language whose dictionary has more than this share of its words, its names aside.
-# Of 0.3 to 0.7 none is plainly better on the two hand-written lives.
+# No value from 0.3 to 0.7 is clearly better on the two hand-written lives.
 KNOWN_WORDS = 0.5
 
 # Words in more texts than this are ignored by the search for conflicts, which would take quadratic

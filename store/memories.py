@@ -51,7 +51,7 @@ class Counts:
     active: int
     superseded: int
     layers: dict[str, int]
-    # Of the active memories.
+    # Totals of the active memories.
     characters: int
     tokens: int
 

@@ -107,7 +107,7 @@ class _Pairs:
     faults: list[str] = field(default_factory=list)
     _alone: list[float] = field(default_factory=list)
     _fleet: list[float] = field(default_factory=list)
-    # Of the fleet's nights what was outside of the cycle, of the processor and by the clock.
+    # The part of the fleet's nights outside of the cycle, in processor time and by the clock.
     _outside: list[tuple[float, float]] = field(default_factory=list)
 
     def __post_init__(self) -> None:

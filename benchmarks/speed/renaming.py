@@ -44,7 +44,7 @@ class Renaming:
 
     def __init__(self, base: Base) -> None:
         """Read all texts once."""
-        # Of few thousand different words.
+        # For a few thousand different words.
         self._stem = cache(stemmer("english").stemWord)
         texts = [told.text for told in base.told]
         self._names = _names_of(texts)

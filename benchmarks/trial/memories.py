@@ -15,7 +15,7 @@ from benchmarks.quality.bench import Json
 from benchmarks.quality.known_answers import PAIRS
 from benchmarks.quality.life import Source
 
-# Of a page of 3,000 tokens SmolLM2-135M says nothing at all; of 20 memories it says something.
+# SmolLM2-135M says nothing about a page of 3,000 tokens, and something about 20 memories.
 _TENANT = 20
 _GROUPS = ("facts", "rules", "updates")
 

@@ -155,7 +155,7 @@ def _refuse_unclear(memory: str | None, matching: str | None) -> None:
 
 
 def _plan(found: Forgettable) -> Iterator[str]:
-    """Yield what a request to forget is about, a line for each memory."""
+    """Yield what a request to forget is about, one line per memory."""
     for title, memories in (
         ("to forget", found.memories),
         ("derived from it, only with --derived", found.derived),

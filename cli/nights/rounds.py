@@ -212,7 +212,7 @@ def read_answer_lines(
 ) -> tuple[dict[str, str], list[tuple[int, str]]]:
     """Return answers by the ids of their questions, and (number, why) of invalid lines.
 
-    Of two answers to a question, the last counts: it may be a repair. Raises `InvalidLine` at the
+    The last of two answers to a question counts: it may be a repair. Raises `InvalidLine` at the
     first invalid line, unless `skip_invalid`.
     """
     answers: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""A proposal in JSON and text, whether a run plans it, made it, or lets it wait for a person."""
+"""A proposal in JSON and text, whether a run plans it, made it, or queues it for a person."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Proposals that wait for a person, and what became of them, in JSON and text."""
+"""Pending proposals, and what became of them, in JSON and text."""
 
 from __future__ import annotations
 

@@ -227,7 +227,7 @@ def _best_keys(
     while True:
         values = -relevance[allowed]
         part = np.argpartition(values, size - 1)[:size]
-        # Of equal keys the first in the file.
+        # The first of equal keys in the file counts.
         part = allowed[part[np.lexsort((part, values[part]))]]
         _, firsts = np.unique(holders[part], return_index=True)
         if len(firsts) >= limit or size == len(allowed):
@@ -244,7 +244,7 @@ def _ordered(
 ) -> list[int]:
     """Return the order of hits, by relevance or as the query has it.
 
-    For equals, the tenant's own come before shared facts; then layer and trust decide.
+    Among equals, the tenant's own come before shared facts; then layer and trust decide.
     """
     scores = relevance
     if query.recency is not None:

@@ -256,7 +256,7 @@ class Corrector:
         named = None if memory is None else memory.id
         decision = Decision(
             run_id=run.run_id,
-            # Of its own for each run: the same word may be given again.
+            # A key of its own for each run: the same word may be given again.
             key=content_hash(json_text([run.run_id, ids]))[:32],
             operation="update",
             tenant=tenant,

@@ -14,7 +14,7 @@ BYTES_OF_A_MEMORY = 28_000
 # Memories that fit wherever the model itself fits.
 MEMORIES_WITH_ROOM = 20_000
 _MEMINFO = Path("/proc/meminfo")
-# Of a container: what it may use, and does; version 2 of control groups, then version 1.
+# What a container may use, and does; version 2 of control groups, then version 1.
 _LIMITS = (
     (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory.current")),
     (

@@ -171,7 +171,7 @@ class Format(ABC):
 
     # The value of --format.
     name: str
-    # The program whose files these are, and what a memory is, in a line each.
+    # The program whose files these are, and what a memory is, one line for each.
     about: str
     holds: ClassVar[str]
     # Whether the file contains the times of its memories.

@@ -192,7 +192,7 @@ class Session:
             self.elsewhere = set(self.queue) - {waiting.id for waiting in read_queue(opened)}
             for waiting in about:
                 (seen,) = with_sources(opened, [waiting.decision])
-                # Of what is decided its own run changed the memories.
+                # The run of a decided proposal has changed its memories.
                 self.queue[waiting.id] = (
                     seen if self.is_open(waiting.id) else replace(seen, stale=None)
                 )

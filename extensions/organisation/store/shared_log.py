@@ -40,7 +40,7 @@ class SharedEntry:
     author: str
     # What the author was then.
     kind: AuthorKind
-    # Of an agent.
+    # The seniority of an agent.
     seniority: int | None
     reason: str | None
     memory_id: str | None

@@ -29,7 +29,7 @@ class Author:
 
     name: str
     kind: AuthorKind
-    # Of an agent.
+    # The seniority of an agent.
     seniority: int | None
 
     @property
