@@ -103,11 +103,11 @@ WORDS_FOUND = 0.8
 RELEVANCE_SHARE = 0.7
 
 # A search returns nothing if no memory is at least this relevant or has a cosine a quarter higher,
-# and leaves out what is less than a third as relevant as the best. Chosen on the nights (285
+# and omits what is less than a third as relevant as the best. Chosen on the nights (285
 # questions) and LoCoMo (766), with a third of this in place of the best: recall@10 loses 0.006 and
 # 0.000, and 82 and 94% of 20 questions about the world got nothing. On LongMemEval (238), on which
 # it was not chosen, recall@10 loses 0.011. A third of the best costs the nights 0.002 more, and
-# leaves out 9% of the first ten hits; half of it would cost 0.018.
+# omits 9% of the first ten hits; half of it would cost 0.018.
 MIN_RELEVANCE = 0.32
 
 # Hits that lie nearer to each other than this are as good as each other: layer and trust decide.

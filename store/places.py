@@ -158,7 +158,7 @@ class Place:
         return self.budget()
 
     def too_full(self) -> str | None:
-        """Return a sentence if it holds more than its agent loads."""
+        """Return a sentence if it contains more than its agent loads."""
         return None
 
     def untouched(self) -> Sequence[Untouched]:
@@ -194,7 +194,7 @@ class PlaceKind:
     def lines(
         self, source: Path, format: str, note: Callable[[str], None]
     ) -> AbstractContextManager[Iterator[bytes]] | None:
-        """Provide the memories of a source as JSON lines; None if it is of another kind.
+        """Provide the memories of a source as JSON Lines; None if it is of another kind.
 
         note: takes what a user should read before. Raises `StoreError`, and wrong usage.
         """

@@ -131,7 +131,7 @@ def refuse_unusable(db: Database, path: Path) -> None:
     pages, size = (
         db.conn.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "page_size")
     )
-    # Truncated: smaller than the header says, without a log that could hold the rest.
+    # Truncated: smaller than the header says, without a log that could contain the rest.
     if not file_size(sidecar_path(path, "-wal")) and file_size(path) < pages * size:
         raise UnusableFile(
             f"{path} is damaged: it has only {file_size(path)} of {pages * size} bytes.",

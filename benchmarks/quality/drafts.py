@@ -122,7 +122,7 @@ def _by_number(text: str) -> dict[int, Any]:
 
 
 def report(judged: Sequence[Judged], verbose: bool = False) -> Iterator[str]:
-    """Yield the shares of drafts that were turned down, a line each."""
+    """Yield the shares of drafts that were turned down, one per line."""
     for name, wrong in (("wrong drafts caught", True), ("faithful drafts turned down", False)):
         chosen = [each for each in judged if bool(each.labelled["faithful"]) is not wrong]
         program = [each for each in chosen if each.by_program]

@@ -23,7 +23,7 @@ _GROUPS = ("facts", "rules", "updates")
 def some_of(life: Source, count: int) -> Source:
     """Return the first memories of a life in small tenants, with the gold that is about them.
 
-    What the gold speaks of together, as one thing or as two that look alike, is in one tenant.
+    What the gold names together, as one thing or as two that look alike, is in one tenant.
     """
     told = [json.loads(line) for line in life.lines[:count]]
     gold = _among(life.gold, {text["id"] for text in told})

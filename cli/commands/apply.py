@@ -1,4 +1,4 @@
-"""slowwave apply: carry out the proposals of a plan."""
+"""slowwave apply: apply the proposals of a plan."""
 
 from __future__ import annotations
 

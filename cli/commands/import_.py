@@ -1,4 +1,4 @@
-"""slowwave import: memories from JSON lines."""
+"""slowwave import: memories from JSON Lines."""
 
 from __future__ import annotations
 

@@ -222,7 +222,7 @@ def _lines(rank: int, hit: Hit) -> Iterator[str]:
             f"found by a memory that it replaced: {shortened_for_stdout(hit.key.content, 200)}"
         )
     if hit.sources:
-        parts.append(f"made from {len(hit.sources)}")
+        parts.append(f"derived from {len(hit.sources)}")
     yield f"    {'; '.join(parts)}"
     if hit.rival is not None:
         named = ", ".join(filter(None, (clean(hit.rival.id), day_of(hit.rival.observed_at))))

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from slowwave.consolidation.writing.writer import Writer
     from slowwave.store.memories import Counts
 
-# How many memories that were left out are named, and how many characters of a suspicious one.
+# How many memories that were omitted are named, and how many characters of a suspicious one.
 _MAX_NAMED = 5
 _MAX_CHARACTERS = 100
 

@@ -52,7 +52,7 @@ class ProposalView:
     worth: Savings | None = None
     # Texts that the run has replaced since, by memory id.
     before: Mapping[str, str] = field(default_factory=dict)
-    # Whether it, or the decision that carried it out, is applied.
+    # Whether it, or the decision that applied it, is applied.
     is_applied: bool = False
 
     @property
@@ -191,7 +191,7 @@ def view_decision(
 ) -> ProposalView:
     """Return the view of a proposal that the ledger records.
 
-    changes, claims: of the proposal in this run. applied: the decision that carried it out, if a
+    changes, claims: of the proposal in this run. applied: the decision that applied it, if a
     person approved it.
     """
     kept, state = kept_from_decision(decision), decision.state

@@ -75,7 +75,7 @@ def waiting_details(
 ) -> Iterator[str]:
     """Yield the whole ids, the trust of each source, and which claim cites what.
 
-    applied: the decision that carried it out, if a person approved it.
+    applied: the decision that applied it, if a person approved it.
     """
     proposal = waiting.kept.proposal
     yield clean(f"    id {proposal.id}, of run {waiting.decision.run_id}, tenant {proposal.tenant}")
@@ -125,7 +125,7 @@ def decided_as_text(file: Path, decided: ReviewResult) -> str:
 
 
 def exit_code(decided: ReviewResult) -> Code:
-    """Return the exit code of a command that carried out what a person decided."""
+    """Return the exit code of a command that applied what a person decided."""
     applied = sum(result.state == "applied" for result in decided.results)
     if applied == len(decided.results):
         return Code.DONE

@@ -45,7 +45,7 @@ class RecallOptions(TypedDict, total=False):
     # Demote hits that repeat better ones.
     diverse: bool
     # Without a hit this relevant, 0 to 1, nothing is found; hits less than a third as relevant as
-    # the best are left out; 0 for all. By default
+    # the best are omitted; 0 for all. By default
     # `slowwave.consolidation.thresholds.MIN_RELEVANCE`.
     min_relevance: float
     # Whether to search shared facts, too; by default, yes.

@@ -66,7 +66,7 @@ class Trials:
     ) -> None:
         """Measure the file.
 
-        Questions without evidence in the file, or of other tenants, are left out. kept_hits: the
+        Questions without evidence in the file, or of other tenants, are omitted. kept_hits: the
         number of hits to keep per question. Raises `QuestionsError` if the file answers none of
         the questions, `StoreError` and `EmbedderError`.
         """

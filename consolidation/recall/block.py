@@ -57,7 +57,7 @@ class ContextBlock:
 
     lines: tuple[BlockLine, ...]
     tokens: int
-    # The ids of memories that were left out because they give orders to their reader.
+    # The ids of memories that were omitted because they give orders to their reader.
     suspicious: tuple[str, ...] = ()
     # How many lines do not fit into the budget.
     unfitting: int = 0

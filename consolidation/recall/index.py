@@ -76,7 +76,7 @@ def read_archived_of(
 ) -> tuple[Recallable, dict[str, str]]:
     """Read the archived and expired memories of the chosen tenants, or of all.
 
-    Memories that cannot be restored are left out: ended shared facts, and traces of tasks. The
+    Memories that cannot be restored are omitted: ended shared facts, and traces of tasks. The
     memories are returned as active ones, with their real status by id. Raises `StoreError`.
     """
     with open_reading(path) as file:

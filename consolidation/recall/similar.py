@@ -127,6 +127,6 @@ def _duplicates(memories: Sequence[Memory], text: str) -> Iterator[Similar]:
     )
     for memory, is_known, is_extended in zip(memories, covered[::2], covered[1::2], strict=True):
         if is_known or is_extended:
-            why = "it says all of this" if is_known else "this says all that it says"
+            why = "it contains all of this" if is_known else "this contains all of it"
             why = "both say the same" if is_known and is_extended else why
             yield Similar(memory, "duplicate", why)

@@ -1,4 +1,4 @@
-"""A word on memories, carried out at once: correct, pin or retract one, or settle a conflict.
+"""A word on memories, applied at once: correct, pin or retract one, or settle a conflict.
 
 Each is a run with one applied proposal and journaled rows, so that undo restores every row.
 """

@@ -121,7 +121,7 @@ def _has_hash(content: object, planned: str) -> bool:
     try:
         return isinstance(content, str) and content_hash(content) == planned
     except UnicodeEncodeError:
-        # An unpaired surrogate, which JSON can hold and a memory cannot.
+        # An unpaired surrogate, which JSON can contain and a memory cannot.
         return False
 
 

@@ -1,4 +1,4 @@
-"""Survey a file: which tenants are idle, what the others hold, and the plan."""
+"""Survey a file: which tenants are idle, what the rest contain, and the plan."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Publish and retract facts that a whole organization shares, and say what held at a moment."""
+"""Publish and retract shared facts, and return what was current at a given time."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class WriteRequest:
 
 
 def snapshot(entries: list[SharedEntry]) -> list[SharedEntry]:
-    """Return the facts that hold after some entries, by name; each as it was published."""
+    """Return the current facts after some entries, by name; each as it was published."""
     facts: dict[str, SharedEntry] = {}
     for entry in entries:
         if entry.operation == "publish":

@@ -57,7 +57,7 @@ _COLUMNS = ", ".join(field.name for field in fields(SharedEntry))
 def read_log(file: MemoryFile) -> list[SharedEntry]:
     """Return the whole log, oldest first.
 
-    Raises `UnusableFile` if a row was changed: then nobody knows what holds, and who
+    Raises `UnusableFile` if a row was changed: then nobody knows what is current, and who
     may write.
     """
     entries, broken = _read(file)
