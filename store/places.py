@@ -50,7 +50,7 @@ class Budget:
 class Untouched:
     """Memories that a run leaves unchanged because of what they are, and what to do about it."""
 
-    # Why, as the end of a sentence that begins with their number.
+    # Why, as the end of a sentence that starts with their number.
     why: str
     hint: str
     names: tuple[str, ...]

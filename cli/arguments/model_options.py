@@ -179,8 +179,7 @@ def make_writer(
         model = recordings.recording.model
     if model == AGENT and (recordings is None or recordings.asks):
         raise typer.BadParameter(
-            f"'{AGENT}' stands for an agent that answers the questions itself: "
-            "see 'slowwave dream'."
+            f"'{AGENT}' means an agent that answers the questions itself: see 'slowwave dream'."
         )
     if model is None:
         from slowwave.consolidation.writing.writer import BuiltInWriter

@@ -123,7 +123,7 @@ def _refuse_decided(opened: MemoryFile, prefix: str, queue: Sequence[WaitingProp
 
 
 def _match(prefix: str, known: Sequence[str]) -> str:
-    """Return the id that begins with a prefix; known: all ids, sorted."""
+    """Return the id that starts with a prefix; known: all ids, sorted."""
     start = bisect_left(known, prefix)
     found = [key for key in known[start : start + 2] if key.startswith(prefix)]
     if prefix in found:

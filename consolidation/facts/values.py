@@ -122,7 +122,7 @@ _KINDS = {
     "unit": rf"\b(?:{any_of(word for word in UNITS if re.fullmatch('[a-z]{3,}', word))}|nights?)\b",
 }
 _ANY_KIND = "|".join(f"(?P<{kind}>{pattern})" for kind, pattern in _KINDS.items())
-# Rules out most places in a text: no value begins inside a word, and each begins with a sign, with
+# Rules out most places in a text: no value begins inside a word, and each starts with a sign, with
 # letters before a digit or a sign or in camel case, or with one of these.
 _OTHER_BEGINNINGS = "noon midday midnight night half halb viertel quarter week work"
 _BEGINNINGS = {

@@ -71,7 +71,7 @@ class CommandLine:
     def _parts(self) -> tuple[Program, Path, str | None]:
         """The program, its path, and the model to ask, if one is named. Raises `ModelError`."""
         name, slash, wanted = self.model.removeprefix(PREFIX).partition("/")
-        # A name that begins with a dash would be an option.
+        # A name that starts with a dash would be an option.
         if name not in PROGRAMS or (slash and not wanted) or wanted.startswith("-"):
             raise ModelError(
                 f"'{self.model}' is not a program that can be asked.",

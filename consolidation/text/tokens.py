@@ -24,7 +24,7 @@ class Token(NamedTuple):
     bare: str
     starts_sentence: bool
     start: int
-    # Whether it begins with a capital letter.
+    # Whether it starts with a capital letter.
     capitalised: bool
 
     @property

@@ -21,7 +21,7 @@ from slowwave.cli.arguments.old_spellings import old_commands
 COMMANDS = [
     ("trace FILE {memory}", "show FILE {memory} --lineage", "slowwave show --lineage"),
     ("trace FILE {memory} --json", "show FILE {memory} --lineage --json", "show --lineage"),
-    ("show FILE {memory} --tree", "show FILE {memory} --lineage", "--tree is now --lineage"),
+    ("show FILE {memory} --tree", "show FILE {memory} --lineage", "instead of --tree, pass --lineage"),
     ("diff FILE {run}", "log FILE {run} --diff", "slowwave log --diff"),
     ("diff FILE {run} --json", "log FILE {run} --diff --json", "slowwave log --diff"),
     ("report FILE --md -", "log FILE --md -", "slowwave log"),
@@ -130,7 +130,7 @@ def test_an_old_phase_does_what_its_replacement_does_and_names_it(
     ended = cli("maintain", places["FILE"], *old.split(), "--dry-run", "--json")
     current = cli("maintain", places["FILE"], *new.split(), "--dry-run", "--json")
     assert len(ended.err.splitlines()) == len(old.split())
-    assert f", {named}." in ended.err
+    assert f"pass {named}." in ended.err
     assert (ended.code, ended.json, current.err) == (0, current.json, "")
 
 

@@ -572,7 +572,7 @@ def test_a_file_that_is_not_there_is_made_only_where_writing_is_allowed(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--host", "127.0.0.1"], "need --http"),
+        (["--host", "127.0.0.1"], "require --http"),
         (["--http", "0", "--host", "0.0.0.0"], "specify --token"),  # noqa: S104 - it is refused
         (["--http", "0", "--token", " "], "is blank"),
         (["--http", "0", "--token", "schlüssel"], "header cannot carry that token"),

@@ -340,7 +340,7 @@ BAD_LINES: dict[str, tuple[bytes, str]] = {
     "importance 0": (a_line(importance=0), "importance"),
     "pinned number": (a_line(pinned=1), "pinned: input should be a valid boolean"),
     "tag number": (a_line(tags=["a", 1]), "tags.1: input should be a valid string"),
-    "metadata NaN": (b'{"content": "x", "metadata": {"a": [NaN]}}', "metadata: holds a number"),
+    "metadata NaN": (b'{"content": "x", "metadata": {"a": [NaN]}}', "metadata: contains a number"),
     "naive time": (a_line(observed_at="2026-03-01T10:00:00"), "observed_at: should be an ISO 8601"),
     "no such day": (a_line(expires_at="2026-02-30T10:00:00Z"), "expires_at: should be"),
     "before all time": (a_line(observed_at="0001-01-01T00:00:00+05:00"), "observed_at: should be"),

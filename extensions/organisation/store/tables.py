@@ -27,7 +27,7 @@ def find_faults(file: MemoryFile) -> Iterator[tuple[str, str]]:
         memories = dict(rows.fetchall())
         for memory in sorted(map(str, {*facts, *memories})):
             if facts.get(memory) != memories.get(memory):
-                yield "shared facts", f"memory {memory} differs from the log"
+                yield "shared knowledge", f"memory {memory} differs from the log"
 
 
 def erase(file: MemoryFile, ids: Sequence[str], eraser: Eraser) -> int:

@@ -144,7 +144,7 @@ def test_litellms_router_is_a_model(agent: Agent) -> None:
 
 def test_what_is_no_model_is_refused_before_anything_is_read(memory: AgentMemory) -> None:
     nameless = SimpleNamespace(completion=honestly)
-    for wrong, why in ((3, "of type int is not a model"), (nameless, "does not say which models")):
+    for wrong, why in ((3, "of type int is not a model"), (nameless, "does not list its models")):
         with pytest.raises(ModelError, match=why):
             memory.consolidate(model=wrong)  # type: ignore[arg-type]  # on purpose
     with pytest.raises(ModelError, match="or a writer"):
