@@ -33,7 +33,7 @@ def list_(
     ] = 50,
     output: OutputOptions,
 ) -> None:
-    """List memories, newest first: id, date, layer, text and, if it is its own file, file name."""
+    """List memories, newest first: id, date, layer, text, and file name if it is a file."""
     from slowwave.store.file import open_reading
     from slowwave.store.memories import list_memories, select_tenants
 

@@ -21,7 +21,7 @@ from slowwave.cli.arguments.old_spellings import old_commands
 COMMANDS = [
     ("trace FILE {memory}", "show FILE {memory} --lineage", "slowwave show --lineage"),
     ("trace FILE {memory} --json", "show FILE {memory} --lineage --json", "show --lineage"),
-    ("show FILE {memory} --tree", "show FILE {memory} --lineage", "instead of --tree, pass --lineage"),
+    ("show FILE {memory} --tree", "show FILE {memory} --lineage", "of --tree, pass --lineage"),
     ("diff FILE {run}", "log FILE {run} --diff", "slowwave log --diff"),
     ("diff FILE {run} --json", "log FILE {run} --diff --json", "slowwave log --diff"),
     ("report FILE --md -", "log FILE --md -", "slowwave log"),
