@@ -146,7 +146,7 @@ class Tools:
     ) -> dict[str, Any]:
         """Store one memory, and return its id.
 
-        similar: the active memories that it repeats or contradicts, as their words show. If
+        similar: the active memories that it repeats or contradicts, judged by their words. If
         one of them is outdated or wrong, call correct; the next run merges duplicates. secrets: the
         kinds of secret (a password, a key) that it seems to contain; it is stored unchanged.
         """
