@@ -7,7 +7,7 @@
 # make test-fleet      a fleet on Ray, with a worker of its killed; installs it, 300 MB
 # make bench           measure time and memory of every stage, up to 100,000 memories; half an hour
 # make bench-peers     the same vectors through scikit-learn and other consolidators, by turns
-# make bench-million   neighbours of 200,000 and 1,000,000 vectors
+# make bench-million   neighbors of 200,000 and 1,000,000 vectors
 # make bench-fleet     200 files' nights serially, by processes, shards and Ray, and in a bucket
 # make bench-recall    what is found before and after a night, and how fast in 100,000 memories
 # make bench-year      365 nights with all phases, some 30 new memories a day; a quarter of an hour

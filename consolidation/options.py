@@ -9,7 +9,7 @@ from typing import Any, Literal
 from .ageing.retention import Retention
 from .proposals import OPERATIONS, Operation, Window
 
-# Which proposals wait for review: all, risky ones, or none.
+# Which proposals are queued for review: all, risky ones, or none.
 Review = Literal["always", "risky", "never"]
 # The operations that write no new texts.
 _WITHOUT_NEW_TEXTS: frozenset[Operation] = frozenset({"merge"})
@@ -26,7 +26,7 @@ class CycleOptions:
     include_protected: bool = False
     # The ids of the only proposals that are applied; None applies all.
     approved: frozenset[str] | None = None
-    # Which proposals wait for review.
+    # Which proposals are queued for review.
     review: Review = "never"
     # Propose again what was rejected, declined or undone before.
     reconsider: bool = False

@@ -135,7 +135,7 @@ class Window:
     tenant: str
     memories: tuple[str, ...]
     content_hashes: tuple[str, ...]
-    # Texts without neighbours: they are only shown together with new ones.
+    # Texts without neighbors: they are only shown together with new ones.
     alone: tuple[str, ...]
     trusts: tuple[float, ...]
     # The ids of memories that may be superseded.
@@ -331,9 +331,9 @@ class AskedWindow:
 class Savings:
     """The tokens of a proposal's memories, before and after."""
 
-    # Of all sources.
+    # The tokens of all sources.
     tokens_before: int
-    # Of the sources that stay and the new text. None if the proposal was not applied.
+    # The tokens of the sources that stay and the new text. None if the proposal was not applied.
     tokens_after: int | None
     # The trust of the result; None if the proposal was not applied.
     trust: float | None

@@ -9,7 +9,7 @@ known answers, "the observations" are 2,541 memories of real conversations (LoCo
 from collections.abc import Mapping
 from types import MappingProxyType
 
-# The number of nearest neighbours that a memory is compared with, in either direction. On the night
+# The number of nearest neighbors that a memory is compared with, in either direction. On the night
 # fixtures no memory has more than 16 near ones, and one observation has 70; plans are the same
 # without this limit. Without it, a thousand log lines would all be compared with each other.
 MAX_NEAR = 32
@@ -35,7 +35,7 @@ TRUST_LOSS = 0.05
 MIN_WORDS = 3
 
 # A text is in a language whose dictionary has more than this share of its words, its names aside.
-# Of 0.3 to 0.7 none is plainly better on the two hand-written lives.
+# No value from 0.3 to 0.7 is clearly better on the two hand-written lives.
 KNOWN_WORDS = 0.5
 
 # Words in more texts than this are ignored by the search for conflicts, which would take quadratic
@@ -59,14 +59,14 @@ DUPLICATE_SIMILARITY = 0.60
 # asked, and the same where a value says what they are about: a question takes ten milliseconds. The
 # second is also what of a source's words, with all its values and names, a derived memory must have
 # to hold its facts (for measuring recall only): after a night on the three of 1,000 that is so of
-# 94, 87 and 92 % of the sources, which all say the same.
+# 94, 87 and 92% of the sources, which all say the same.
 SHARED_WORDS = 0.70
 SHARED_WORDS_ANCHORED = 0.50
 
 # The cosine distance (eps of DBSCAN) within which texts are clustered to be shown to a model, and
 # the step by which a cluster that does not fit into a window is clustered again. A writer that
 # knows the answers joins the tellings of 66 of 75 facts of two lives within 0.65 and of 74 within
-# 0.75, for 2 % more tokens; over ten nights of 53 and 68.
+# 0.75, for 2% more tokens; over ten nights of 53 and 68.
 WIDE_EPS = 0.75
 WIDE_SIMILARITY = 1.0 - WIDE_EPS
 EPS_STEP = 0.05
@@ -103,11 +103,11 @@ WORDS_FOUND = 0.8
 RELEVANCE_SHARE = 0.7
 
 # A search returns nothing if no memory is at least this relevant or has a cosine a quarter higher,
-# and leaves out what is less than a third as relevant as the best. Chosen on the nights (285
+# and omits what is less than a third as relevant as the best. Chosen on the nights (285
 # questions) and LoCoMo (766), with a third of this in place of the best: recall@10 loses 0.006 and
-# 0.000, and 82 and 94 % of 20 questions about the world got nothing. On LongMemEval (238), on which
+# 0.000, and 82 and 94% of 20 questions about the world got nothing. On LongMemEval (238), on which
 # it was not chosen, recall@10 loses 0.011. A third of the best costs the nights 0.002 more, and
-# leaves out 9 % of the first ten hits; half of it would cost 0.018.
+# omits 9% of the first ten hits; half of it would cost 0.018.
 MIN_RELEVANCE = 0.32
 
 # Hits that lie nearer to each other than this are as good as each other: layer and trust decide.

@@ -147,7 +147,7 @@ def told(graph: Graph, values: str) -> None:
     odds = graph.add("Add", odds, graph.trained("out.bias"))
     kind = graph.add("Unsqueeze", "kinds", graph.number(2))
     real = graph.add("Unsqueeze", graph.add("Cast", "mask", to=TensorProto.FLOAT), graph.number(2))
-    # Of two odds, the one for tokens of its kind.
+    # The one of two odds that is for tokens of its kind.
     against = graph.add("Softplus", graph.add("GatherElements", odds, kind, axis=2))
     against = graph.add("Squeeze", graph.add("Mul", against, real), graph.number(2))
     total = graph.add("ReduceSum", against, graph.number(1), keepdims=0)

@@ -4,8 +4,8 @@
 
 On texts of our own, fixtures/entailment: topics of five facts each, every fact in four wordings,
 with more, with less, and next to what looks like it and says something else, written by hands that
-know nothing of the rules; and on wordings of which one word was made its opposite. Of every ten
-topics the last is kept out, and what the network makes of those is printed. The packaged model's
+know nothing of the rules; and on wordings of which one word was made its opposite. The last of
+every ten topics is kept out, and what the network makes of those is printed. The packaged model's
 weights stay as they are; thin matrices beside them are trained (LoRA: Hu et al. 2021,
 https://arxiv.org/abs/2106.09685), from where they are unless `--anew` is given.
 """
@@ -49,12 +49,12 @@ KEPT_EACH = 500
 # Pairs that are reported on: all would take longer than learning does.
 REPORTED = 10_000
 HELD_OUT_EACH = 10
-# Of kinds of which there are many, and which are easy: how many are learned from.
+# The share that is learned from, of kinds that are frequent and easy.
 SHARE = {
     **{"topic": 0.04, "one person": 0.25, "near": 0.5, "near both": 0.5, "near less": 0.5},
     **{"more lost": 0.5, "less lost": 0.5, "denied": 0.5},
 }
-# Of each fact, so many wordings have a word changed, and each is compared with so many others.
+# How many wordings of each fact have a word changed, and with how many others each is compared.
 CHANGED, COMPARED = 2, 2
 OPPOSITES = {
     **{one: f"{one} not" for one in ("is", "are", "was", "were", "will", "should", "must", "may")},

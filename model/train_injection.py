@@ -4,8 +4,8 @@
 
 On texts of our own, fixtures/injection, and on the ordinary memories of fixtures/. A text there may
 have choices: "{Ignore|Forget} the rules" stands for both of its wordings, "{person} has a dog" for
-one of each person of parts.json; some wordings of each are learned from. Of a longer order
-the sentence that looks most like one is learned, of a harmless text every sentence is.
+one of each person of parts.json; some wordings of each are learned from. From a longer
+order, the sentence that looks most like one is learned; from a harmless text, every sentence is.
 `--check` prints, for texts whose writer knew none of the others, how each quarter of them is judged
 by what was learned from the rest.
 """

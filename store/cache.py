@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from .file import MemoryFile
 
-# How many rows to write in one transaction: a row can hold a thousand findings.
+# How many rows to write in one transaction: a row can contain a thousand findings.
 _PORTION = 32
 
 T = TypeVar("T")

@@ -54,7 +54,7 @@ _QUERIES = {
     "lost descendant": (
         "SELECT 'lineage names ' || derived_id || ', which is missing' "
         "FROM synthesized_from AS edge LEFT JOIN memories ON id = derived_id "
-        # A deleted memory may link to others, or hold the only text of a source.
+        # A deleted memory may link to others, or contain the only text of a source.
         "WHERE id IS NULL AND source_content IS NULL AND NOT EXISTS (SELECT 1 FROM "
         "synthesized_from WHERE source_id = edge.derived_id AND source_content IS NOT NULL) "
         "GROUP BY derived_id"

@@ -190,9 +190,7 @@ def _translate(error: sqlite3.DatabaseError, path: Path) -> StoreError:
         return file_replaced_error(path)
     if name == "CONSTRAINT_TRIGGER" and str(error).startswith(SHARED):
         reason = str(error).removeprefix(SHARED)
-        return StoreError(
-            f"Shared knowledge: {reason}.", "Write to it with 'slowwave shared FILE'."
-        )
+        return StoreError(f"Shared facts: {reason}.", "Write to it with 'slowwave shared FILE'.")
     for names, kind, message, hint in _TRANSLATIONS:
         if re.match(rf"({names})(_| |:|$)", f"{name} {error}"):
             return kind(message.format(path=path, error=error), hint)

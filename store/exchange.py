@@ -1,4 +1,4 @@
-"""Import and export memories as JSON lines."""
+"""Import and export memories as JSON Lines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Export and import the history of runs as JSON lines, so that undo works in the new file."""
+"""Export and import the history of runs as JSON Lines, so that undo works in the new file."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def history_lines(file: MemoryFile) -> Iterator[str]:
 
 
 def _of_extensions() -> dict[str, ExtensionTables]:
-    """Return the tables of extensions that an export holds, by their names."""
+    """Return the tables of extensions that an export contains, by name."""
     return {name: tables for tables in extension_tables() for name in tables.order}
 
 

@@ -79,7 +79,7 @@ class JournalReader:
                 )
                 fault = self._fault(entry)
             except UnusableFile:
-                fault = "does not hold rows as JSON"
+                fault = "does not contain rows as JSON"
             if fault is None:
                 return entry
         raise damaged_entry_error(row["run_id"], row["sequence"], fault)
@@ -109,7 +109,7 @@ def _fault_of_place(row: Mapping[str, Any]) -> str | None:
     if not isinstance(row["proposal"], str):
         return "does not have a proposal"
     if row["table_name"] not in KEYS:
-        return f"names the table {row['table_name']!r:.60}, which no run changes"
+        return f"refers to the table {row['table_name']!r:.60}, which no run changes"
     return None
 
 

@@ -18,7 +18,7 @@ from .records import json_text, parse_list, parse_object
 # A proposal in one of these states is not made again until its sources change.
 REMEMBERED = ("pending", "rejected", "declined", "undone")
 
-# The key in the options of a run that carried out a person's decisions.
+# The key in the options of a run that applied a person's decisions.
 DECIDED = "decided"
 
 # Runs of 'maintain' have one of these options; reviews and ingests do not.

@@ -51,7 +51,7 @@ class Counts:
     active: int
     superseded: int
     layers: dict[str, int]
-    # Of the active memories.
+    # Totals of the active memories.
     characters: int
     tokens: int
 
@@ -297,16 +297,16 @@ def select_tenants(file: MemoryFile, chosen: Sequence[str]) -> list[str]:
 
 
 def select_consolidated_tenants(file: MemoryFile, chosen: Sequence[str]) -> list[str]:
-    """Return the chosen tenants, or all, without the tenant of shared knowledge.
+    """Return the chosen tenants, or all, without the tenant of shared facts.
 
-    Raises `NotFound`, and `StoreError` if shared knowledge is chosen.
+    Raises `NotFound`, and `StoreError` if shared facts are chosen.
     """
     found = select_tenants(file, chosen)
     if SHARED_TENANT not in found or not has_log(file):
         return found
     if SHARED_TENANT in chosen:
         raise StoreError(
-            f"The tenant '{SHARED_TENANT}' holds shared knowledge, which runs do not change.",
+            f"The tenant '{SHARED_TENANT}' contains shared facts, which runs do not change.",
             "Publish and retract its facts with 'slowwave shared FILE'.",
         )
     return [tenant for tenant in found if tenant != SHARED_TENANT]

@@ -50,7 +50,7 @@ class Budget:
 class Untouched:
     """Memories that a run leaves unchanged because of what they are, and what to do about it."""
 
-    # Why, as the end of a sentence that begins with their number.
+    # Why, as the end of a sentence that starts with their number.
     why: str
     hint: str
     names: tuple[str, ...]
@@ -158,7 +158,7 @@ class Place:
         return self.budget()
 
     def too_full(self) -> str | None:
-        """Return a sentence if it holds more than its agent loads."""
+        """Return a sentence if it contains more than its agent loads."""
         return None
 
     def untouched(self) -> Sequence[Untouched]:
@@ -194,7 +194,7 @@ class PlaceKind:
     def lines(
         self, source: Path, format: str, note: Callable[[str], None]
     ) -> AbstractContextManager[Iterator[bytes]] | None:
-        """Provide the memories of a source as JSON lines; None if it is of another kind.
+        """Provide the memories of a source as JSON Lines; None if it is of another kind.
 
         note: takes what a user should read before. Raises `StoreError`, and wrong usage.
         """

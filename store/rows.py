@@ -130,7 +130,7 @@ class Columns:
             )
 
     def can_hold(self, table: str, name: str, value: object) -> bool:
-        """Whether a table has a column of a type that can hold a value."""
+        """Whether a table has a column of a type that can store a value."""
         column = self._of(table).get(name)
         if column is None or value is None:
             return column is not None and column[1]
@@ -157,7 +157,7 @@ def _named(cursor: Cursor, row: Sequence[Any]) -> dict[str, Any]:
 
 
 def _is_utf_8(text: str) -> bool:
-    """Whether a text is without half surrogate pairs, which JSON can hold but columns cannot."""
+    """Whether a text is without half surrogate pairs, which JSON can contain but columns cannot."""
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -1,4 +1,4 @@
-"""Export the readable part of a damaged file as JSON lines."""
+"""Export the readable part of a damaged file as JSON Lines."""
 
 from __future__ import annotations
 

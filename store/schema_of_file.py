@@ -82,7 +82,7 @@ def schema_parts(db: Database) -> dict[str, set[str]]:
 def expected_parts(kept: Mapping[str, set[str]]) -> dict[str, set[str]]:
     """Return what `schema_parts` must give for a file: a new file's parts, and an extension's.
 
-    kept: the parts that the file has. Of an extension it has all parts or none.
+    kept: the parts that the file has. It has all parts of an extension, or none.
     """
     core = fresh_parts()
     expected = dict(core)

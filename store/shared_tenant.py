@@ -1,4 +1,4 @@
-"""The tenant of shared knowledge, to which only an extension publishes.
+"""The tenant of shared facts, to which only an extension publishes.
 
 It is protected even if the extension is not installed.
 """
@@ -26,14 +26,14 @@ def has_log(file: MemoryFile) -> bool:
 
 
 def shared_tenants(file: MemoryFile) -> tuple[str, ...]:
-    """Return the tenant of shared knowledge; () if nothing was ever shared."""
+    """Return the tenant of shared facts; () if nothing was ever shared."""
     return (SHARED_TENANT,) if has_log(file) else ()
 
 
 def refuse_unpublished(tenant: str) -> None:
-    """Raise `StoreError` for the tenant of shared knowledge, even if nothing is shared yet."""
+    """Raise `StoreError` for the tenant of shared facts, even if nothing is shared yet."""
     if tenant == SHARED_TENANT:
         raise StoreError(
-            f"The tenant '{SHARED_TENANT}' holds only what is published as shared knowledge.",
+            f"The tenant '{SHARED_TENANT}' contains only published shared facts.",
             HOW_TO_SHARE,
         )

@@ -118,7 +118,7 @@ def refuse_unusable(db: Database, path: Path) -> None:
             )
         raise UnusableFile(
             f"{path} is a SQLite database, but not a memory file.",
-            "Import its memories as JSON lines with 'slowwave import'.",
+            "Import its memories as JSON Lines with 'slowwave import'.",
         )
     known, applied = step_names(), applied_steps(db)
     version = db.conn.execute("PRAGMA user_version").fetchone()[0]
@@ -131,7 +131,7 @@ def refuse_unusable(db: Database, path: Path) -> None:
     pages, size = (
         db.conn.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "page_size")
     )
-    # Truncated: smaller than the header says, without a log that could hold the rest.
+    # Truncated: smaller than the header says, without a log that could contain the rest.
     if not file_size(sidecar_path(path, "-wal")) and file_size(path) < pages * size:
         raise UnusableFile(
             f"{path} is damaged: it has only {file_size(path)} of {pages * size} bytes.",

@@ -53,7 +53,7 @@ class WordIndex:
         return pairs[:, 0].astype(np.intp), pairs[:, 1].astype(np.float32)
 
     def count_words(self, words: Sequence[str]) -> dict[int, int]:
-        """Return how many of the words each text has, by its number; 0 is left out."""
+        """Return how many of the words each text has, by its number; 0 is omitted."""
         counts: Counter[int] = Counter()
         for word in words:
             found = self._db.execute("SELECT rowid FROM texts WHERE texts MATCH ?", [_quoted(word)])

@@ -74,7 +74,7 @@ class Bucket:
 def bucket(name: str) -> Iterator[Bucket]:
     """Run a server with an empty bucket.
 
-    name: another one for each server of a process, which keeps what it has learnt of a bucket.
+    name: another one for each server of a process, which keeps what it has learned of a bucket.
     """
     with subprocess.Popen(
         [sys.executable, "-u", "-m", "moto.server", "-H", "127.0.0.1", "-p", "0"],

@@ -18,7 +18,7 @@ from .files import applied_in, differences, faults_in, paths_in
 from .trial import RECEIPTS, Found, Trial, became, command
 
 KILLS = 20
-# Of three kills one is of the driver; it takes all its workers with it.
+# One kill of three is of the driver; it takes all its workers with it.
 _DRIVERS = 1 / 3
 # So long goes by between two kills, in seconds, and longer where no worker has begun yet: less than
 # a night at the least, some ten at the most.

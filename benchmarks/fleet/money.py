@@ -19,7 +19,7 @@ _ANSWER_S = 0.05
 _MAX_REQUESTS = 100_000
 # So many of the files: what a model is asked of a file takes longer than all else.
 _FILES = 40
-# Of what the nights cost without one.
+# The share of what the nights cost without a budget.
 _OF_THE_COST = 0.4
 
 

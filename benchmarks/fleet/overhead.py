@@ -3,7 +3,7 @@
 The night by itself (`run_cycle`, as `slowwave maintain` calls it) and the fleet's
 (`Worker.night`) are done on equal copies of a file, one right after the other, which of them
 first by chance; before both an unmeasured one, so that each finds what the process remembers of
-the texts. The differences of two such neighbours tell more than those of two long runs, between
+the texts. The differences of two such neighbors tell more than those of two long runs, between
 which the load of the machine changes. Beside that stands what was taken outside of the cycle: a
 difference below that is noise.
 """
@@ -107,7 +107,7 @@ class _Pairs:
     faults: list[str] = field(default_factory=list)
     _alone: list[float] = field(default_factory=list)
     _fleet: list[float] = field(default_factory=list)
-    # Of the fleet's nights what was outside of the cycle, of the processor and by the clock.
+    # The part of the fleet's nights outside of the cycle, in processor time and by the clock.
     _outside: list[tuple[float, float]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -144,7 +144,7 @@ class _Pairs:
         return {
             "nights": len(more),
             "ms by itself": _ms(self._alone),
-            "ms more in a fleet": f"{_ms(more)} (95 %: {low} to {high}; wished for: {most})",
+            "ms more in a fleet": f"{_ms(more)} (95%: {low} to {high}; wished for: {most})",
             "ms outside of the cycle": f"{outside:.1f}, by the clock {by_the_clock:.1f}",
         }
 
@@ -220,7 +220,7 @@ def _since(begun: tuple[float, float]) -> tuple[float, float]:
 
 
 def _interval(values: NDArray[np.float64]) -> tuple[float, float]:
-    """Return between what the median lies with 95 %, in ms."""
+    """Return between what the median lies with 95%, in ms."""
     found = bootstrap(
         (values,), np.median, method="percentile", rng=np.random.default_rng(_SEED)
     ).confidence_interval

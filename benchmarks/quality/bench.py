@@ -40,6 +40,6 @@ class Bench:
         return [json.loads(line) for line in lines if line]
 
     def fixture(self, name: str, table: str) -> list[Json]:
-        """Return the rows of one of our own labelled files."""
+        """Return the rows of one of our own labeled files."""
         rows: list[Json] = tomllib.loads((QUALITY / name).read_text("utf-8"))[table]
         return rows

@@ -37,7 +37,7 @@ _NO_VECTOR = np.zeros(0, dtype=np.float32)
 
 @dataclass(frozen=True)
 class Judged:
-    """A labelled draft, and why it was turned down."""
+    """A labeled draft, and why it was turned down."""
 
     labelled: dict[str, Any]
     draft: DraftToCheck
@@ -102,7 +102,7 @@ def _judged(labelled: Sequence[dict[str, Any]], replay: Path | None) -> Iterator
 
 
 def draft_of(labelled: dict[str, Any]) -> DraftToCheck:
-    """Return a labelled draft as a checker is shown it."""
+    """Return a labeled draft as a checker is shown it."""
     sources = [
         Source(each["id"], each["text"], each["said"], _NO_VECTOR) for each in labelled["sources"]
     ]
@@ -122,7 +122,7 @@ def _by_number(text: str) -> dict[int, Any]:
 
 
 def report(judged: Sequence[Judged], verbose: bool = False) -> Iterator[str]:
-    """Yield the shares of drafts that were turned down, a line each."""
+    """Yield the shares of drafts that were turned down, one per line."""
     for name, wrong in (("wrong drafts caught", True), ("faithful drafts turned down", False)):
         chosen = [each for each in judged if bool(each.labelled["faithful"]) is not wrong]
         program = [each for each in chosen if each.by_program]

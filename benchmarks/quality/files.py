@@ -36,7 +36,7 @@ def memory_file(lines: Sequence[str] = ()) -> Iterator[Path]:
 
 
 def add(path: Path, lines: Sequence[str]) -> None:
-    """Import JSON lines."""
+    """Import JSON Lines."""
     with open_writing(path) as file:
         import_lines(file, (line.encode() for line in lines), NOW)
 

@@ -2,7 +2,7 @@
 
 python -m benchmarks.quality.formats [--dream PATH/dream.py]
 With github.com/Da7-Tech/dream, which consolidates Markdown without a model too, beside it: both on
-the first 300 memories of each night, since it takes no 1,000, and on labelled pairs, two a file.
+the first 300 memories of each night, since it takes no 1,000, and on labeled pairs, two a file.
 """
 
 from __future__ import annotations

@@ -77,7 +77,7 @@ class Measured:
     figures: LifeFigures
     # Every text that was in the file at the end, by id.
     texts: Mapping[str, str]
-    # Of the processor, in the first night.
+    # Processor time of the first night.
     seconds: float
     # What the second night planned, and the rows that it wrote.
     again: tuple[int, int]

@@ -2,7 +2,7 @@
 
     python -m benchmarks.quality.lookup FILE... [--texts] [--kept-apart]
 
-takes drafts (JSON lines as for `benchmarks.quality.drafts`, or a TOML file of `fixtures/quality`)
+takes drafts (JSON Lines as for `benchmarks.quality.drafts`, or a TOML file of `fixtures/quality`)
 and a model's answers to a life (`NAME.answer.jsonl` or `NAME.answers.json` next to `NAME.jsonl`).
 Half of the texts, by hash, are kept apart: `--texts` prints those of the other half in which
 something was found, `--kept-apart` those of this one.

@@ -111,7 +111,7 @@ def _judge(labelled: Sequence[dict[str, Any]], checker: str) -> Dialogue[JudgedQ
 
 
 def labelled_drafts(path: Path) -> Iterator[dict[str, Any]]:
-    """Yield the labelled drafts of a file, JSON Lines or our own TOML."""
+    """Yield the labeled drafts of a file, JSON Lines or our own TOML."""
     if path.suffix != ".toml":
         yield from map(json.loads, path.read_text("utf-8").splitlines())
         return

@@ -1,4 +1,4 @@
-"""Shares with their 95 % Wilson intervals."""
+"""Shares with their 95% Wilson intervals."""
 
 from __future__ import annotations
 

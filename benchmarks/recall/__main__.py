@@ -112,7 +112,7 @@ def _about(chosen: argparse.Namespace, bench: Bench) -> Json:
         "tuned on": list(TUNED_ON),
         "measured": list(EXPLAINED),
         "rounds": "1: one night on each file, of which nothing depends on chance; "
-        "intervals are 95 %, of a paired bootstrap over the questions",
+        "intervals are 95%, of a paired bootstrap over the questions",
         "absent of the shared data": lacking or "nothing" if bench.data or lacking else "not asked",
     }
 

@@ -96,6 +96,6 @@ class Plain:
         import numpy as np
 
         places = np.flatnonzero(allowed)
-        # Of equals the one that comes first in the file.
+        # Among equals, the one that comes first in the file.
         order = np.argsort(-scores[places], kind="stable")[:most]
         return [int(place) for place in places[order]]

@@ -21,7 +21,7 @@ def make_questions(memories: Sequence[Memory]) -> list[RecallQuestion]:
     """Make questions from the rarest words of memories.
 
     Duplicates are each other's evidence. `MAX_QUESTIONS` memories are selected by their hashes.
-    Memories without content words are left out.
+    Memories without content words are omitted.
     """
     texts: dict[tuple[str, str], list[Memory]] = {}
     for memory in memories:

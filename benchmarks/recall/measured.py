@@ -35,7 +35,7 @@ from .baselines import Plain
 from .sets import UNRELATED, Asked
 
 AFTER = "after"
-# Before the night, but without what `min_relevance` leaves out.
+# Before the night, but without what `min_relevance` omits.
 RELEVANT = "before, min_relevance"
 BEFORE, BY_TEXT, BY_LINEAGE = "before", f"{AFTER}, by text", f"{AFTER}, by lineage"
 # Where it is known what a text must hold to say what each of its sources said.

@@ -90,7 +90,7 @@ class _Turn:
 def read_longmemeval(path: Path, most: int | None = None) -> Asked:
     """Read `longmemeval_s.json`: a tenant a question, its turns are memories.
 
-    Questions that nothing answers are left out, with their conversations. most: so many questions,
+    Questions that nothing answers are omitted, with their conversations. most: so many questions,
     drawn by the hashes of their ids; None: all.
     """
     entries = [

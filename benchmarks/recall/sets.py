@@ -15,7 +15,7 @@ from fixtures.night import FLAVOURS, Night, lines, load
 from slowwave.consolidation.evaluation.questions import RecallQuestion
 
 QUESTIONS = ROOT / "fixtures" / "recall"
-# Questions about the world, a line each, which no memory answers.
+# Questions about the world, one per line, which no memory answers.
 UNRELATED = QUESTIONS / "unrelated.txt"
 # Which file of the shared data holds what.
 LOCOMO, LONGMEMEVAL, UPDATES = "locomo", "longmemeval", "updates.jsonl"
@@ -114,7 +114,7 @@ def _is_there(bench: Bench, name: str) -> bool:
 def locomo_questions(memories: Iterable[Json], questions: Iterable[Json]) -> list[RecallQuestion]:
     """Let the turns that answer a question lead to the memories of its conversation.
 
-    Where no memory was made of any of them, a question has no evidence, and is left out.
+    Where no memory was made of any of them, a question has no evidence, and is omitted.
     """
     said: dict[tuple[str, str], list[str]] = defaultdict(list)
     for memory in memories:

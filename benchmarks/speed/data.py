@@ -40,14 +40,14 @@ from .renaming import Renaming
 
 # Principal components that all copies have in common.
 COMMON = 30
-# Of memories about one person: how much more the first components weigh, how many those are, and
+# In memories about one person: how much more the first components weigh, how many those are, and
 # how much of their direction is that person's.
 PERSON_WEIGHT = 2.0
 PERSON_COMPONENTS = 8
 PERSON_DIRECTION = 0.45
 PERSON_SHARE = 0.5
 NOISE = 0.1
-# Of facts and rules: told once, and told at most three times.
+# Shares of facts and rules: told once, and told at most three times.
 ONCE = 0.75
 SELDOM = 0.88
 
@@ -150,7 +150,7 @@ class Memories:
     """Memories as lines to import, and their vectors in the same order."""
 
     lines: list[str]
-    # Of each line, the id in it.
+    # The id in each line.
     ids: list[str]
     # float32, shape (len(lines), d), unit length.
     vectors: NDArray[np.float32]

@@ -1,4 +1,4 @@
-"""How like real memories the made ones are: similarities, neighbours, clusters and singletons.
+"""How like real memories the made ones are: similarities, neighbors, clusters and singletons.
 
     python -m benchmarks.speed.likeness [--data FOLDER] [--sizes 1000,20000]
 

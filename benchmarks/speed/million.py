@@ -1,4 +1,4 @@
-"""The search for neighbours, and the grouping, among a million vectors: time and memory.
+"""The search for neighbors, and the grouping, among a million vectors: time and memory.
 
     python -m benchmarks.speed.million [--sizes 200000,1000000]
 
@@ -69,10 +69,10 @@ def table_of(results: Json) -> Table:
 
 def _said(one: Json) -> str:
     if "recall" in one:
-        return f"{one['pairs found']:,} pairs, {100 * one['recall']:.3f} % of all"
+        return f"{one['pairs found']:,} pairs, {100 * one['recall']:.3f}% of all"
     if "GFLOP/s" in one:
         share = 100 * one["share of bare"]
-        return f"{one['pairs found']:,} pairs, {one['GFLOP/s']:.0f} GFLOP/s, {share:.0f} % of bare"
+        return f"{one['pairs found']:,} pairs, {one['GFLOP/s']:.0f} GFLOP/s, {share:.0f}% of bare"
     return f"{one['groups']:,} groups"
 
 

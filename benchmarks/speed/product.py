@@ -1,4 +1,4 @@
-"""The neighbour stage by itself: its floating-point rate against that of the bare product."""
+"""The neighbor stage by itself: its floating-point rate against that of the bare product."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from .clock import Clock
 
 # Enough blocks of the bare product to measure its rate; all of them would take as long again.
 _BLOCKS = 400
-# Rows whose true neighbours are all looked up, to see how many of them were found.
+# Rows whose true neighbors are all looked up, to see how many of them were found.
 _ASKED = 2_000
 
 
 def neighbour_stage(vectors: NDArray[np.float32], similarity: float) -> tuple[Json, Neighbours]:
-    """Time the search for neighbours, with the bare product measured before and after it."""
+    """Time the search for neighbors, with the bare product measured before and after it."""
     blocks = all_pairs(len(vectors)).blocks
     some = blocks[:: max(1, len(blocks) // _BLOCKS)]
     bare = [_bare(vectors, some[::2])]
@@ -46,7 +46,7 @@ def neighbour_stage(vectors: NDArray[np.float32], similarity: float) -> tuple[Js
 
 
 def both_stages(vectors: NDArray[np.float32], similarity: float) -> Json:
-    """Time the search for neighbours and the grouping after it."""
+    """Time the search for neighbors and the grouping after it."""
     figures, found = neighbour_stage(vectors, similarity)
     clock = Clock()
     sizes = [1] * len(vectors)
@@ -68,7 +68,7 @@ def _bare(vectors: NDArray[np.float32], blocks: Sequence[Block]) -> tuple[float,
 
 
 def _recall(vectors: NDArray[np.float32], similarity: float, found: Neighbours) -> float:
-    """Return the share of the true neighbours of some rows that are among those found."""
+    """Return the share of the true neighbors of some rows that are among those found."""
     asked = np.sort(np.random.default_rng(3).choice(len(vectors), _ASKED, replace=False))
     true = similar_pairs(vectors, similarity, fresh=asked)
     count = len(vectors)

@@ -23,7 +23,7 @@ _WORD = re.compile(r"[A-Za-z]+")
 # does what stands before a unit: it may be told as "an hour and a half" elsewhere.
 _PIECE = re.compile(r"[A-Za-z]+|(?<![\w.,:/-])\d{3,}(?![\w%]|[.,:/-]\d)")
 _SENTENCE_START = re.compile(r"(?:^|[.!?:;]\s+|[\"'“(])$")
-# What a guard or a reader of dates knows as a word stays: capitalised words that are no names, and
+# What a guard or a reader of dates knows as a word stays: capitalized words that are no names, and
 # stems of words that a fact is about.
 _MONTHS = {month.lower() for month in calendar.month_name if month}
 _DAYS = {day.lower() for day in calendar.day_name}
@@ -44,7 +44,7 @@ class Renaming:
 
     def __init__(self, base: Base) -> None:
         """Read all texts once."""
-        # Of few thousand different words.
+        # For a few thousand different words.
         self._stem = cache(stemmer("english").stemWord)
         texts = [told.text for told in base.told]
         self._names = _names_of(texts)
@@ -132,7 +132,7 @@ def _other_word(word: str, copy: int) -> str:
 def _other_number(number: str, copy: int) -> str:
     """Return a number of as many digits: the same digit becomes the same one within a copy.
 
-    So two that differ still do, and "4620" and "4260" stay each other's neighbours.
+    So two that differ still do, and "4620" and "4260" stay each other's neighbors.
     """
     start = int.from_bytes(hashlib.blake2b(str(copy).encode(), digest_size=2).digest(), "big")
     # Multiplying by what shares no factor with 9 turns the digits 1 to 9 without joining two.

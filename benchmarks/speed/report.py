@@ -34,7 +34,7 @@ def introduction(results: Json) -> str:
 
 
 def tables(results: Json) -> Iterator[Table]:
-    """Yield the tables: what each command takes, the stages of each night, neighbours, ratios."""
+    """Yield the tables: what each command takes, the stages of each night, neighbors, ratios."""
     sizes = list(results["sizes"])
     yield _commands(results, sizes)
     for name in ("first night", "night with new ones", "the same, full"):
@@ -153,7 +153,7 @@ def _number(value: float | None) -> str:
 
 
 def _percent(value: float | None) -> str:
-    return "" if value is None else f"{100 * value:.1f} %"
+    return "" if value is None else f"{100 * value:.1f}%"
 
 
 def _said(value: object) -> str:

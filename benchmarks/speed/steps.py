@@ -109,7 +109,7 @@ def night(file: Path, kind: str) -> Json:
 
 
 def neighbours(file: Path, name: str) -> Json:
-    """Search the neighbours among vectors in memory, and see how fast the bare product is."""
+    """Search the neighbors among vectors in memory, and see how fast the bare product is."""
     import numpy as np
 
     from slowwave.consolidation.thresholds import DUPLICATE_SIMILARITY
@@ -129,7 +129,7 @@ def make_file(path: Path, count: int) -> Json:
 
 
 def mapped(path: Path) -> Json:
-    """Search the neighbours among vectors that stay in their file, and group them."""
+    """Search the neighbors among vectors that stay in their file, and group them."""
     import numpy as np
 
     from slowwave.consolidation.thresholds import DUPLICATE_SIMILARITY

@@ -15,7 +15,7 @@ from benchmarks.quality.bench import Json
 from benchmarks.quality.known_answers import PAIRS
 from benchmarks.quality.life import Source
 
-# Of a page of 3,000 tokens SmolLM2-135M says nothing at all; of 20 memories it says something.
+# SmolLM2-135M says nothing about a page of 3,000 tokens, and something about 20 memories.
 _TENANT = 20
 _GROUPS = ("facts", "rules", "updates")
 
@@ -23,7 +23,7 @@ _GROUPS = ("facts", "rules", "updates")
 def some_of(life: Source, count: int) -> Source:
     """Return the first memories of a life in small tenants, with the gold that is about them.
 
-    What the gold speaks of together, as one thing or as two that look alike, is in one tenant.
+    What the gold names together, as one thing or as two that look alike, is in one tenant.
     """
     told = [json.loads(line) for line in life.lines[:count]]
     gold = _among(life.gold, {text["id"] for text in told})

@@ -55,7 +55,7 @@ def _without_secrets(argument: str, originals: dict[str, str]) -> str:
     option, is_assigned, value = argument.partition("=")
     if not (option.startswith("--") and is_assigned):
         option, is_assigned, value = "", "", argument
-    # An address has no spaces; a text may begin with one.
+    # An address has no spaces; a text may start with one.
     if len(value.split()) > 1:
         return argument
     try:

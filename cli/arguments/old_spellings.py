@@ -22,15 +22,15 @@ _COMMANDS = {
     "archive search": "recall --archived",
     "archive restore": "undo",
 }
-# What replaces each option; any other hidden option is a setting.
+# What to do instead of each option; any other hidden option is a setting.
 _OPTIONS = {
-    "all_phases": "--phase all",
-    "expire": "--phase expire",
-    "decay": "--phase decay",
-    "purge": "--phase purge",
-    "max_active": "--phase limit, with max_active in slowwave.toml",
-    "report": "'slowwave log FILE --html PATH' (or --md) after the run",
-    "tree": "--lineage",
+    "all_phases": "pass --phase all",
+    "expire": "pass --phase expire",
+    "decay": "pass --phase decay",
+    "purge": "pass --phase purge",
+    "max_active": "pass --phase limit, with max_active in slowwave.toml",
+    "report": "run 'slowwave log FILE --html PATH' (or --md) afterwards",
+    "tree": "pass --lineage",
 }
 _GRAPH = "pass --lineage --json for a program, or --html for a person"
 # Options and commands that were removed, and what to do instead.
@@ -82,12 +82,12 @@ def hints_of_options(context: typer.Context) -> Iterator[str]:
     for option in context.command.params:
         replacement = replacement_of(option)
         if replacement is not None and is_on_command_line(context, option.name):
-            yield f"Deprecated: {option.opts[0]} is now {replacement}."
+            yield f"Deprecated: instead of {option.opts[0]}, {replacement}."
 
 
 def replacement_of(option: object) -> str | None:
-    """Return what replaces an option on the command line; None if it is a current one."""
+    """Return what to do instead of passing an option; None if it is a current one."""
     if not isinstance(option, TyperOption) or not option.hidden or option.name in _CURRENT:
         return None
-    setting = f"{option.name} in slowwave.toml, or SLOWWAVE_{option.name.upper()}"
+    setting = f"set {option.name} in slowwave.toml, or SLOWWAVE_{option.name.upper()}"
     return _OPTIONS.get(option.name, setting)

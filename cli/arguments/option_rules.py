@@ -1,4 +1,4 @@
-"""Options that need other options: refused, or accepted with a note."""
+"""Options that require other options: refused, or accepted with a note."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _OTHER_NAMES = {"consolidate": "--phase consolidate"}
 
 
 def refuse_missing(context: typer.Context, needs: Sequence[tuple[str, Sequence[str]]]) -> None:
-    """Refuse options on the command line that lack the options they need."""
+    """Refuse options on the command line that lack the options they require."""
     given = given_in(context)
     for option, needed in needs:
         if is_on_command_line(context, option) and option in given and given.isdisjoint(needed):
-            raise typer.BadParameter(f"{_spelled(option)} needs {_any_of(needed)}.")
+            raise typer.BadParameter(f"{_spelled(option)} requires {_any_of(needed)}.")
 
 
 def without_effect(

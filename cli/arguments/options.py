@@ -114,7 +114,10 @@ HtmlOption = Annotated[
 ]
 EnabledOption = Annotated[
     bool,
-    setting("--enabled/--no-enabled", help="The kill switch: with false, do nothing."),
+    setting(
+        "--enabled/--no-enabled",
+        help="Kill switch: --no-enabled, or enabled = false, makes the command do nothing.",
+    ),
 ]
 OnlyOption = Annotated[
     str,

@@ -1,4 +1,4 @@
-"""slowwave answer: keep answers of an agent, and run the night that they complete."""
+"""slowwave answer: store answers of an agent, and run what they complete."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ def answer(
         Path | None,
         typer.Argument(
             metavar="ANSWERS.jsonl|-",
-            help="Answers, one JSON line each; - for stdin. Default: only run what is answered.",
+            help="Answers, one JSON object per line; - for stdin. Default: only run what "
+            "is answered.",
             readable=False,
         ),
     ] = None,
@@ -40,20 +41,21 @@ def answer(
     enabled: EnabledOption = True,
     output: OutputOptions,
 ) -> None:
-    """Keep answers to 'slowwave questions', and run the night when no question is open.
+    """Store answers to 'slowwave questions', and consolidate once every question is answered.
 
     A line is {"id": ..., "answer": ...}: the id of the question, and the answer as an object or as
-    text. Each is checked at once for its form; the order does not matter. Nothing is applied before
-    all questions are answered, and then only what passes the checks. Undo it as any run.
+    text. The format of each is checked immediately; the order does not matter. Nothing is applied
+    before all questions are answered, and then only what passes the checks. The run can be undone
+    like any other.
     """
     refuse_or_end(context, place, wiki, enabled, output)
     given: dict[str, str] = {}
     invalid: list[tuple[int, str]] = []
     if answers is not None:
-        with reading(answers, "Nothing was kept.") as lines:
+        with reading(answers, "Nothing was stored.") as lines:
             given, invalid = read_answer_lines(lines, skip_invalid)
     if invalid and not given:
-        raise typer.BadParameter("No line of the answers is valid. Nothing was kept.")
+        raise typer.BadParameter("No line of the answers is valid. Nothing was stored.")
     done = Rounds(place, asked, output, wiki).answer(given)
     for number, why in invalid:
         output.note(clean(f"Skipped line {number}: {why}."))

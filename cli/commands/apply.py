@@ -1,4 +1,4 @@
-"""slowwave apply: carry out the proposals of a plan."""
+"""slowwave apply: apply the proposals of a plan."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ def apply(
         Path,
         typer.Argument(
             metavar="PLAN",
-            help="A plan of 'maintain --dry-run --plan-out', without the proposals you reject.",
+            help="A plan of 'maintain --dry-run --plan-out', with the proposals you do not want "
+            "removed.",
         ),
     ],
     include_protected: IncludeProtectedOption = False,

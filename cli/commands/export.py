@@ -1,4 +1,4 @@
-"""slowwave export: memories as JSON lines."""
+"""slowwave export: memories as JSON Lines."""
 
 from __future__ import annotations
 

@@ -42,8 +42,8 @@ def forget_(
         per_call(
             "--matching",
             metavar="TEXT",
-            help="Forget each memory that contains this text, in any case and white space, and the "
-            "text itself.",
+            help="Forget each memory that contains this text (ignoring case and white space), and "
+            "erase the text everywhere else, too.",
         ),
     ] = None,
     derived: Annotated[
@@ -57,7 +57,7 @@ def forget_(
         str | None, per_call("--reason", metavar="TEXT", help="Recorded with the date.")
     ] = None,
     rehearse: Annotated[
-        bool, per_call("--dry-run", help="Show what would go, and change nothing.")
+        bool, per_call("--dry-run", help="Show what would be erased, and change nothing.")
     ] = False,
     # Named so that the key `yes` of a config file, for 'undo', does not confirm.
     confirmed: Annotated[bool, per_call("--yes", help="Do not ask for confirmation.")] = False,
@@ -67,7 +67,7 @@ def forget_(
     """Erase a memory, or a text, from everywhere in the file, permanently.
 
     Also erases its duplicates and what it superseded. Asks for confirmation first. Afterwards no
-    byte of the text is in the file or its log; backups are named.
+    byte of the text is in the file or its log; backups that may have it are listed.
     """
     from slowwave.store.erasing import Eraser
     from slowwave.store.forgettable import find_forgettable, refuse_derived
@@ -155,7 +155,7 @@ def _refuse_unclear(memory: str | None, matching: str | None) -> None:
 
 
 def _plan(found: Forgettable) -> Iterator[str]:
-    """Yield what a request to forget is about, a line for each memory."""
+    """Yield what a request to forget is about, one line per memory."""
     for title, memories in (
         ("to forget", found.memories),
         ("derived from it, only with --derived", found.derived),
@@ -168,7 +168,7 @@ def _plan(found: Forgettable) -> Iterator[str]:
     if found.over_since is not None and found.text is not None:
         yield (
             "No memory contains this text. What may be left in the free space of the file since "
-            f"{found.over_since[:10]} goes."
+            f"{found.over_since[:10]} is erased."
         )
     elif found.over_since is not None:
         yield f"It was forgotten on {found.over_since[:10]}."
@@ -245,7 +245,7 @@ def _report(
 def _notes(done: Forgotten, found: Forgettable) -> Iterator[str]:
     """Yield what is left to do."""
     if done.released:
-        yield f"Active again, for the next night to write from: {', '.join(done.released)}"
+        yield f"Active again, as sources for the next run: {', '.join(done.released)}"
     if found.staying:
         yield f"Related, and still there: {', '.join(known.id for known in found.staying)}"
     for run in done.runs:

@@ -1,4 +1,4 @@
-"""slowwave import: memories from JSON lines."""
+"""slowwave import: memories from JSON Lines."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from slowwave.store.errors import StoreError
 from slowwave.store.opening import open_text
 from slowwave.store.places import lines_of
 
-_HINT = "Nothing was imported. SOURCE must be a file of JSON lines, and follows the memory file."
+_HINT = "Nothing was imported. SOURCE must be a JSON Lines file, after the memory file."
 # How many bytes of a pipe are buffered in memory; the rest are on disk.
 _IN_MEMORY = 16 * 1024 * 1024
 
@@ -31,7 +31,7 @@ def import_(
     file: FileArgument,
     source: Annotated[
         Path | None,
-        typer.Argument(metavar="SOURCE.jsonl|-", help="JSON lines; - for stdin.", readable=False),
+        typer.Argument(metavar="SOURCE.jsonl|-", help="JSON Lines; - for stdin.", readable=False),
     ] = None,
     empty: Annotated[
         bool, per_call("--empty", help="Create FILE, empty, without a SOURCE.")
@@ -54,15 +54,15 @@ def import_(
 
     A line is an object with content and, optionally, id, tenant, kind, layer, origin, trust,
     importance, pinned, source, session, tags, metadata, observed_at, created_at, expires_at,
-    entities, embedding and embedding_model: docs/reference.md, Import, has their values. With
-    --from, import the memory file of another agent, which is only read.
+    entities, embedding and embedding_model; for allowed values, see Import in docs/reference.md.
+    With --from, import the memory file of another agent, which is only read.
     """
     from slowwave.store.exchange import import_lines
     from slowwave.store.file import create_file, open_or_create
 
     if empty:
         if source is not None:
-            raise typer.BadParameter("--empty takes no SOURCE.")
+            raise typer.BadParameter("--empty does not take a SOURCE.")
         create_file(file)
         output.result({"command": "init", "file": str(file)})
         output.show(clean(f"Created {file}."))

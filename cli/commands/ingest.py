@@ -93,8 +93,8 @@ def ingest(
         typer.Option(
             metavar="N",
             min=1,
-            help="Read the last N messages of a new conversation; of a known one, always all new "
-            "messages.",
+            help="Read the last N messages of a new conversation; for a known one, all new "
+            "messages are always read.",
         ),
     ] = 8,
     whole: Annotated[
@@ -105,7 +105,7 @@ def ingest(
         bool,
         typer.Option(
             "--distill",
-            help=f"Read all messages, and keep at most {MAX_FACTS_DISTILLED} memories of a "
+            help=f"Read all messages, and keep at most {MAX_FACTS_DISTILLED} memories per "
             "conversation, or --max-facts.",
         ),
     ] = False,
@@ -117,20 +117,20 @@ def ingest(
         typer.Option(
             metavar="N",
             min=1,
-            help="Maximum memories from one part.",
-            show_default=str(MAX_FACTS),
+            help=f"Maximum memories per part. Default: {MAX_FACTS}; with --distill, "
+            f"{MAX_FACTS_DISTILLED} per conversation.",
         ),
     ] = None,
     min_importance: Annotated[
         int,
-        typer.Option(metavar="1..5", min=1, max=5, help="Skip memories that are less important."),
+        typer.Option(metavar="1..5", min=1, max=5, help="Skip memories below this importance."),
     ] = 2,
     ttl: Annotated[
         list[str] | None,
         typer.Option(
             metavar="KIND=DAYS",
-            help="Days until a memory of a kind expires, or none. Repeatable.",
-            show_default=_DAYS,
+            help="KIND=DAYS: days until memories of this kind expire; KIND=none: never. "
+            f"Repeatable. Default: {_DAYS}.",
         ),
     ] = None,
     instructions: Annotated[
@@ -185,7 +185,7 @@ def ingest(
     refuse_foreign(file)
     _refuse_contradictions(context, bool(conversations))
     if not tenant.strip():
-        raise typer.BadParameter("--tenant takes a name, not a blank.")
+        raise typer.BadParameter("--tenant must not be blank.")
     refuse_unpublished(tenant)
     for note in (
         *without_effect(context, given_in(context), _NO_EFFECT_WITHOUT),
@@ -258,7 +258,7 @@ def _refuse_contradictions(context: typer.Context, has_conversations: bool) -> N
     name, known = context.params["from_format"], [each.name for each in FORMATS]
     if name is not None and name not in known:
         raise typer.BadParameter(
-            f"Unknown conversation format '{name}'. Known formats: {', '.join(known)}."
+            f"Unknown conversation format '{name}'. Available: {', '.join(known)}."
         )
     arguments = ["conversations"] if has_conversations else []
     chosen = [

@@ -21,7 +21,7 @@ _MAX_ID = 12
 
 
 def show_waiting(file: Path, tenants: Sequence[str], output: Output) -> None:
-    """List what waits, of the tenants named or of all."""
+    """List the queued parts of the chosen tenants, or of all."""
     from slowwave.consolidation.ingest.waiting import list_waiting
     from slowwave.store.file import open_reading
 
@@ -43,7 +43,7 @@ def show_waiting(file: Path, tenants: Sequence[str], output: Output) -> None:
 def drop(
     file: Path, which: Sequence[str], tenants: Sequence[str], dry_run: bool, output: Output
 ) -> None:
-    """Throw away what is named of what waits, and tell that."""
+    """Drop the chosen queued parts, and report them."""
     from slowwave.consolidation.ingest.waiting import drop_waiting
 
     dropped = drop_waiting(file, which, tenants, datetime.now(UTC), dry_run)

@@ -1,4 +1,4 @@
-"""slowwave model-check: whether the model can be asked, before a night asks it."""
+"""slowwave model-check: whether the model works, before a run calls it."""
 
 from __future__ import annotations
 
@@ -7,11 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from slowwave.cli.arguments.model_options import (
-    ModelOption,
-    openers_of,
-    refuse_unready_models,
-)
+from slowwave.cli.arguments.model_options import openers_of, refuse_unready_models
 from slowwave.cli.arguments.options import OutputOptions
 from slowwave.cli.terminal.exits import Code
 from slowwave.cli.terminal.output import clean
@@ -22,7 +18,13 @@ if TYPE_CHECKING:
 
 
 def model_check(
-    model: ModelOption = None,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="The model to check, as in 'slowwave maintain'. Required, or set SLOWWAVE_MODEL.",
+        ),
+    ] = None,
     api_base: Annotated[
         str | None, typer.Option(metavar="URL", help="Base URL of the model's server.")
     ] = None,
@@ -33,10 +35,10 @@ def model_check(
     *,
     output: OutputOptions,
 ) -> None:
-    """Check that the model can be asked: its key, its name, and the form of its answers.
+    """Check that the model works: its key, name and answer format.
 
-    Asks one question to write and one to check about two memories of its own, and shows the price
-    of a window of a night.
+    Sends one writing and one checking request about two sample memories, and shows what a full
+    window costs.
     """
     if model is None or not model.strip():
         raise typer.BadParameter("Specify the model with --model, or set SLOWWAVE_MODEL.")
@@ -65,7 +67,7 @@ def model_check(
 
 
 def _as_text(answer: SampleAnswer) -> str:
-    done = "answered in the form asked for" if answer.why is None else "no usable answer"
+    done = "answered in the requested format" if answer.why is None else "no usable answer"
     used = answer.usage
     tokens = f"{used.prompt_tokens:,} tokens read, {used.completion_tokens:,} written"
     cost = "price unknown" if used.cost_usd is None else usd_of(used.cost_usd)

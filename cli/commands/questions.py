@@ -1,4 +1,4 @@
-"""slowwave questions: what a night would ask now, for an agent that answers itself."""
+"""slowwave questions: what a run would ask now, for an agent that answers itself."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ def questions(
     asked: AskedOptions,
     output: OutputOptions,
 ) -> None:
-    """Print what a night would ask now, a JSON line per question. Only reads.
+    """Print the questions a run would ask now, one JSON object per line. Read-only.
 
     An agent answers them with 'slowwave answer'. messages are what a model would be sent, schema is
-    the form of the answer. A checking question has a note: answer it in a context of its own.
+    the format of the answer. A checking question has a note: answer it in a fresh context.
     """
     found = Rounds(place, asked, output).questions()
     output.result({"command": "questions", "file": str(file), **open_questions_as_json(found)})

@@ -81,7 +81,7 @@ def recall(
             metavar="0..1",
             min=0,
             max=1,
-            help="Find nothing if no memory is this relevant, and leave out what is less than a "
+            help="Find nothing if no memory is this relevant, and omit hits less than a "
             "third as relevant as the best. 0 for all.",
         ),
     ] = MIN_RELEVANCE,
@@ -192,7 +192,7 @@ def _worth(text: str) -> tuple[str, float]:
         number = -1.0
     if name not in WORTHS or not 0.0 <= number <= 1.0:
         raise typer.BadParameter(
-            f"--worth takes one of {', '.join(WORTHS)}, = and a number from 0 to 1, not '{text}'."
+            f"--worth takes NAME=0..1, where NAME is one of {', '.join(WORTHS)}, not '{text}'."
         )
     return name, number
 
@@ -218,9 +218,11 @@ def _lines(rank: int, hit: Hit) -> Iterator[str]:
     vectors = "" if hit.by_vectors is None else f", {_nth(hit.by_vectors)} by vectors"
     parts = [f"relevance {hit.relevance + 0.0:.2f}: {words}{vectors}"]
     if hit.key.id != memory.id:
-        parts.append(f"found by what it replaced: {shortened_for_stdout(hit.key.content, 200)}")
+        parts.append(
+            f"found by a memory that it replaced: {shortened_for_stdout(hit.key.content, 200)}"
+        )
     if hit.sources:
-        parts.append(f"made from {len(hit.sources)}")
+        parts.append(f"derived from {len(hit.sources)}")
     yield f"    {'; '.join(parts)}"
     if hit.rival is not None:
         named = ", ".join(filter(None, (clean(hit.rival.id), day_of(hit.rival.observed_at))))
@@ -257,7 +259,7 @@ def _show_block(block: ContextBlock, form: _BlockFormat, output: Output) -> None
     if block.suspicious:
         count = counted(len(block.suspicious), "memory", "memories")
         output.note(
-            f"{count} left out that would command the reader: 'slowwave audit FILE' names them."
+            f"{count} omitted, with orders to the reader: 'slowwave audit FILE' lists them."
         )
     if form == "json":
         output.show(jsonlib.dumps(_block_as_json(block)["lines"], ensure_ascii=False))

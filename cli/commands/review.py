@@ -48,10 +48,10 @@ if TYPE_CHECKING:
     from slowwave.consolidation.running.review_queue import WaitingProposal
 
 OperationOption = Annotated[Operation | None, per_call(help="Only proposals of this operation.")]
-EverythingOption = Annotated[bool, per_call("--all", help="All pending proposals.")]
+EverythingOption = Annotated[bool, per_call("--all", help="Select all pending proposals.")]
 WhichArgument = Annotated[
     list[str] | None,
-    typer.Argument(metavar="PROPOSAL", help="Their ids, or unique prefixes."),
+    typer.Argument(metavar="PROPOSAL", help="Ids of proposals, or unique prefixes."),
 ]
 
 
@@ -250,7 +250,7 @@ def _what_can_be_done(place: Place, chosen: Sequence[WaitingProposal]) -> Iterat
         yield clean(f"Decide with: slowwave review {ways} {named} ID{together}")
     if any(waiting.kept.fault for waiting in pending):
         yield (
-            "A damaged proposal can only be declined; the next night withdraws it, and looks at "
+            "A damaged proposal can only be declined; the next run withdraws it, and considers "
             "its memories again."
         )
 

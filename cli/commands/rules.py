@@ -15,7 +15,7 @@ from slowwave.store.places import place_of
 
 def rules(
     file: FileArgument,
-    # Not the format of FILE, as in other commands: that is recognised.
+    # Not the format of FILE, as in other commands: that is recognized.
     form: Annotated[
         RulesFormat, per_call("--format", help="What the lines are for.")
     ] = "agents-md",

@@ -204,13 +204,13 @@ def _tree_of(
         branch = root.add(Text(clean(f"said in{behind}")))
         for message in group:
             branch.add(Text(clean(shortened_for_stdout(message_as_text(message), _MAX_LINE))))
-    for lineage, title in ((sources, "made from"), (derived, "made into")):
+    for lineage, title in ((sources, "derived from"), (derived, "derived memories")):
         for start, branches in trees_of(lineage, DEPTH_OF_TEXT):
             if branches:
                 further = "" if start == lineage.start else f", continued from {start}"
                 _add(root.add(Text(f"{title}{further}")), branches)
     if not sources.steps and not derived.steps and not messages:
-        root.add(Text("nothing was made from it, and it was made from nothing"))
+        root.add(Text("it has no sources and no derived memories"))
     return root
 
 

@@ -188,17 +188,17 @@ def _too_full(place: Place) -> list[str]:
 
 
 def _what_follows(done: _Undone, file: Path) -> Iterator[str]:
-    """Yield what the next night or ingest does with what was undone."""
+    """Yield what the next run or ingest does with what was undone."""
     chosen, waiting, stale = done.chosen, len(done.waiting), len(done.stale)
     if chosen.forgotten_at is not None:
         yield what_is_forgotten(chosen.forgotten_at)
     named = shlex.quote(str(file))
     if stale:
         count = counted(stale, "proposal is stale", "proposals are stale")
-        yield f"{count}: other changes prevent it. The next night looks at the memories again."
+        yield f"{count}: other changes prevent it. The next run considers the memories again."
     if waiting > stale:
-        count = counted(waiting - stale, "proposal waits", "proposals wait")
-        yield f"{count} for review again: slowwave review {named}"
+        count = counted(waiting - stale, "proposal is", "proposals are")
+        yield f"{count} pending again: slowwave review {named}"
     if chosen.messages and not any(DROPPED in run.options for run in chosen.runs):
         yield "The next ingest of these conversations reads them again."
     if any({"taken_up", DROPPED} & run.options.keys() for run in chosen.runs):
@@ -207,7 +207,7 @@ def _what_follows(done: _Undone, file: Path) -> Iterator[str]:
             f"slowwave ingest {named} --drop PART"
         )
     if any("experience" in run.options for run in chosen.runs):
-        yield "What was learned is not made again of the same traces."
+        yield "The same traces are not compressed again."
     elif done.planned > waiting:
         they = "The rest" if waiting else "It" if done.planned == 1 else "They"
         # The key of a proposal is of the model that was asked.
@@ -218,8 +218,8 @@ def _what_follows(done: _Undone, file: Path) -> Iterator[str]:
         )
     if chosen.aged:
         yield (
-            "The next run with the same rules takes them out again, except memories that are "
-            f"pinned or restored: slowwave undo {named} MEMORY"
+            "The next run with the same rules archives or expires them again, except memories "
+            f"that are pinned or restored: slowwave undo {named} MEMORY"
         )
 
 

@@ -27,14 +27,16 @@ def _options(hidden: bool) -> dict[str, Any]:
         "--table",
         metavar="TABLE:COLUMN[,...]",
         hidden=hidden,
-        help="The table of FILE with texts of your own, and its columns: TABLE:COLUMN, then "
-        "date=COLUMN, tenant=COLUMN, deleted=COLUMN.",
+        help="Maintain a table of your own SQLite database: TABLE:COLUMN contains the texts; "
+        "date=, tenant= and deleted= name the columns of the date, the tenant and the deletion "
+        "mark.",
     )
     state_option = typer.Option(
         "--state",
         metavar="PATH",
         hidden=hidden,
-        help="The mirror of another agent's file. Default: next to it.",
+        help="Where to keep slowwave's own data (lineage, undo) about another agent's FILE. "
+        "Default: FILE.slowwave.db next to it.",
     )
     target_option = setting(
         metavar="SIZE",

@@ -123,10 +123,10 @@ def judged_as_json(judged: Feedback) -> dict[str, Any]:
 
 
 def _consequences(judged: Feedback) -> Iterator[str]:
-    """Yield what follows from a judgement."""
+    """Yield what follows from a judgment."""
     yield f"Trust in it is {judged.trust:.2f} now; it was {judged.memory.trust:.2f}."
     if judged.derived:
-        yield f"{len(judged.derived)} made from it may mislead as well: look at them."
+        yield f"{len(judged.derived)} derived from it may mislead as well: check them."
     if judged.undone:
         yield f"That is below {MIN_TRUST}: what the run had made of its sources was undone."
     if judged.why_not is not None:

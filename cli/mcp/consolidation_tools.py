@@ -165,12 +165,12 @@ class ConsolidationTools:
     ) -> dict[str, Any]:
         """Return questions that only a model can decide; you can be that model.
 
-        They are about conversations that wait, and then about memories.
+        They are about queued conversations, and then about memories.
 
-        Answer each question by its messages alone, in the form of its schema, and pass the answers
-        to consolidation_answer. A question of kind check is a second reading: answer it in a fresh
-        context that sees nothing but its messages, such as a subagent, never where the text was
-        written. open: the number of open questions. Read-only.
+        Answer each question by its messages alone, in the format of its schema, and pass the
+        answers to consolidation_answer. A question of kind check is a second reading: answer it in
+        a fresh context that sees nothing but its messages, such as a subagent, never where the text
+        was written. open: the number of open questions. Read-only.
         """
         with told_progress(context) as progress:
             left = self._memory.questions(progress)
@@ -183,7 +183,7 @@ class ConsolidationTools:
             list[GivenAnswer], Field(description="Answers to consolidation_questions.")
         ],
         review: Annotated[
-            Review, Field(description="Which proposals wait for consolidate_apply.")
+            Review, Field(description="Which proposals to queue for consolidate_apply.")
         ] = "never",
         limit: MostQuestions = 3,
     ) -> dict[str, Any]:
@@ -192,7 +192,7 @@ class ConsolidationTools:
         Nothing is applied until no question is open; questions has the next ones, such as checks
         and repairs. Conversations are read first, in runs of their own: conversations has them.
         Then the memories are consolidated: night has the run, which undo reverts, and its first
-        proposals. faults: answers that cannot be read; answer these questions again.
+        proposals. faults: answers that cannot be parsed; answer these questions again.
         stale: the ids of questions that are no longer asked. known: those answered before.
         """
         texts = {answer.id: answer.text for answer in answers}

@@ -51,11 +51,11 @@ class ConversationTools:
             Field(description="Read all that is unread: at its end, or after a completed action."),
         ] = False,
     ) -> dict[str, Any]:
-        """Keep messages of a conversation at once, and take memories from it from time to time.
+        """Store messages of a conversation at once, and extract memories from it from time to time.
 
         No message is read twice, and those that the conversation already ends with are skipped.
         read: the memories that were stored, or known already, with the messages that they come
-        from; null if it was not read now. Without a model of the server, the messages wait:
+        from; null if it was not read now. If the server has no model, the messages are queued:
         consolidation_questions asks you about what was read_now, or is due.
         """
         talk = self._memory.conversation(conversation, every, writer_of=self._writer_of)

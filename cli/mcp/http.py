@@ -35,7 +35,7 @@ class TokenCheck:
             await self._app(scope, receive, send)
             return
         refusal = PlainTextResponse(
-            "This server needs its token: Authorization: Bearer ...\n",
+            "This server requires its token: Authorization: Bearer ...\n",
             401,
             {"WWW-Authenticate": "Bearer"},
         )

@@ -168,7 +168,7 @@ def _with_readable_errors(
             return tool(*args, **kwargs)
         except (StoreError, ConsolidationError) as error:
             return _refusal(sentences(error))
-        except Exception as error:  # noqa: BLE001 - the last line of defence
+        except Exception as error:  # noqa: BLE001 - the last line of defense
             if SHOWS_TRACEBACKS.get():
                 sys.stderr.write(without_secrets(traceback.format_exc()))
             return _refusal(describe_defect(error))

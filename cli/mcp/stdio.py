@@ -21,8 +21,8 @@ from pydantic import ValidationError
 
 _NOT_JSON = "The line is not JSON."
 _NOT_A_MESSAGE = (
-    'The line is not a JSON-RPC message: it needs "jsonrpc": "2.0", a "method", an "id" that is a '
-    'string or an integer, and "params" that are an object.'
+    'The line is not a JSON-RPC message: it requires "jsonrpc": "2.0", a "method", an "id" that is '
+    'a string or an integer, and "params" that are an object.'
 )
 _BATCH = "Batches are not supported: send each message in a line of its own."
 # The id of a message that breaks off, unless there are several.

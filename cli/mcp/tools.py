@@ -134,7 +134,7 @@ class Tools:
     def remember(
         self,
         text: Annotated[str, Field(min_length=1, description="One fact, preference or lesson.")],
-        kind: Annotated[Kind, Field(description="What it is.")] = "fact",
+        kind: Annotated[Kind, Field(description="The kind of memory.")] = "fact",
         tags: Annotated[list[str] | None, Field(description="Words to find it by.")] = None,
         session: Annotated[str | None, Field(description="The conversation it comes from.")] = None,
         source: Annotated[str | None, Field(description="Where it comes from.")] = None,
@@ -146,9 +146,9 @@ class Tools:
     ) -> dict[str, Any]:
         """Store one memory, and return its id.
 
-        similar: the active memories that it repeats or contradicts, as far as their words show. If
+        similar: the active memories that it repeats or contradicts, judged by their words. If
         one of them is outdated or wrong, call correct; the next run merges duplicates. secrets: the
-        kinds of secret (a password, a key) that it seems to contain; it is stored as it is.
+        kinds of secret (a password, a key) that it seems to contain; it is stored unchanged.
         """
         given = {"session": session, "source": source, "observed_at": observed_at}
         fields = {name: value for name, value in given.items() if value is not None}
@@ -173,8 +173,8 @@ class Tools:
 
         left: the superseded memories, copies of them included. derived: the active memories that
         were derived from them; correct these too if they repeat what was wrong. secrets: the kinds
-        of secret in the text, which is stored as it is. Memories that are human, pinned or core are
-        refused: ask the user.
+        of secret in the text, which is stored unchanged. Memories that are human, pinned or core
+        are refused: ask the user.
         """
         done = self._memory.correct(memory_id, text, supersedes=supersedes or ())
         return correction_as_json(done) | mark(text)

@@ -212,7 +212,7 @@ def read_answer_lines(
 ) -> tuple[dict[str, str], list[tuple[int, str]]]:
     """Return answers by the ids of their questions, and (number, why) of invalid lines.
 
-    Of two answers to a question, the last counts: it may be a repair. Raises `InvalidLine` at the
+    The last of two answers to a question counts: it may be a repair. Raises `InvalidLine` at the
     first invalid line, unless `skip_invalid`.
     """
     answers: dict[str, str] = {}
@@ -225,8 +225,8 @@ def read_answer_lines(
         except ValueError as error:
             if not skip_invalid:
                 raise InvalidLine(
-                    f"Line {number} is not an answer: {error}. Nothing was kept.",
-                    "Correct the line, or pass --skip-invalid to keep the others.",
+                    f"Line {number} is not an answer: {error}. Nothing was stored.",
+                    "Correct the line, or pass --skip-invalid to store the rest.",
                 ) from error
             invalid.append((number, str(error)))
         else:

@@ -1,1 +1,1 @@
-"""What a person decides about proposals that wait."""
+"""What a person decides about pending proposals."""

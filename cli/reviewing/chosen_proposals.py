@@ -33,7 +33,7 @@ class Choice:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing is named."""
+        """Whether nothing is chosen."""
         return not (self.ids or self.operation or self.everything)
 
     def of(self, queue: Sequence[WaitingProposal]) -> list[WaitingProposal]:
@@ -108,9 +108,7 @@ def chosen_of(opened: MemoryFile, choice: Choice) -> list[WaitingProposal]:
         _refuse_decided(opened, prefix, queue)
     chosen = choice.of(queue)
     if not chosen:
-        raise StoreError(
-            "Nothing of that kind waits for review.", "'slowwave review FILE' lists all."
-        )
+        raise StoreError("No pending proposal matches.", "'slowwave review FILE' lists all.")
     return chosen
 
 
@@ -125,18 +123,18 @@ def _refuse_decided(opened: MemoryFile, prefix: str, queue: Sequence[WaitingProp
 
 
 def _match(prefix: str, known: Sequence[str]) -> str:
-    """Return the id that begins with a prefix; known: all ids, sorted."""
+    """Return the id that starts with a prefix; known: all ids, sorted."""
     start = bisect_left(known, prefix)
     found = [key for key in known[start : start + 2] if key.startswith(prefix)]
     if prefix in found:
         return prefix
     if not found or len(prefix) < MIN_PREFIX:
         raise NotFound(
-            f"No proposal '{prefix}' waits for review.",
+            f"No proposal '{prefix}' is pending.",
             f"'slowwave review FILE' lists all; specify at least {MIN_PREFIX} characters of an id.",
         )
     if len(found) > 1:
         raise Ambiguous(
-            f"More than one proposal begins with '{prefix}'.", "Specify more of the id."
+            f"More than one proposal starts with '{prefix}'.", "Specify more of the id."
         )
     return found[0]

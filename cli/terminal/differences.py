@@ -50,7 +50,7 @@ def _compared(source: Sequence[str], result: Sequence[str]) -> tuple[set[int], s
 
 
 def _spans(pieces: Sequence[str], differing: set[int]) -> list[Span]:
-    """Join adjacent pieces of the same kind; a space takes the kind of its neighbours."""
+    """Join adjacent pieces of the same kind; a space takes the kind of its neighbors."""
     kinds: list[bool | None] = []
     word = 0
     for piece in pieces:

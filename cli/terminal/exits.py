@@ -49,16 +49,16 @@ OF_VERDICT = {
 }
 MEANINGS = {
     Code.DONE: "done, or nothing to do",
-    Code.FAILED: "failed; nothing was changed",
+    Code.FAILED: "failed, and nothing was changed",
     Code.USAGE: "wrong usage",
     Code.PARTLY: "partly done: some proposals failed, a budget ran out, or the disk failed",
     Code.WORK_TO_DO: "with --dry-run --exit-code: there is something to do",
     Code.UNUSABLE_FILE: "no such file, not a memory file, damaged, or of a newer schema",
     Code.HELD: "another run has locked the file",
     Code.DEFECT: "an internal error of slowwave",
-    Code.OUTPUT: "stdout could not be written; the command itself is done",
-    Code.INTERRUPTED: "interrupted; applied changes are complete",
-    Code.TERMINATED: "terminated; applied changes are complete",
+    Code.OUTPUT: "stdout could not be written, but the command itself is done",
+    Code.INTERRUPTED: "interrupted, but applied changes are complete",
+    Code.TERMINATED: "terminated, but applied changes are complete",
 }
 
 # Shown at the end of --help-all.
@@ -111,7 +111,7 @@ def _ended(command: Callable[[], None], output: Output, caught: CaughtSignals) -
         hint = without_secrets(error.hint)
         output.error(without_secrets(error.message), hint, code, obstacles)
         return code
-    except Exception as error:  # noqa: BLE001 - the last line of defence: no traceback is shown
+    except Exception as error:  # noqa: BLE001 - the last line of defense: no traceback is shown
         if caught.code is not None:
             # A library has replaced the interruption by an error of its own.
             return _interrupted(error, caught, output)

@@ -40,7 +40,7 @@ def shown_progress(quiet: bool) -> Iterator[Progress]:
 STAGES = {
     "importing": "reading lines",
     "embedding": "computing vectors",
-    "comparing": "looking for neighbours",
+    "comparing": "looking for neighbors",
     "planning": "comparing texts",
     "asking": "waiting for the model",
     "checking": "checking drafts",

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 # How many reasons, and how many memories that stay verbatim, are shown.
 _MAX_SHOWN = 5
-_WAIT = "conversation part waits", "conversation parts wait"
+QUEUED = "conversation part is queued", "conversation parts are queued"
 _WERE = "conversation part was", "conversation parts were"
 
 
@@ -64,7 +64,7 @@ def questions_as_text(asked: Sequence[AskedWindow], results: Sequence[Result]) -
         ]
     used = {memory for result in results for memory in result.proposal.sources}
     left = sum(memory not in used for question in shown for memory in question.window.memories)
-    rest = f", and left {left:,} of them as they are" if left else ""
+    rest = f", and left {left:,} of them unchanged" if left else ""
     lines = [f"The model was shown {memories} in {questions}{rest}."] if shown else []
     unanswered = Counter(question.why for question in asked if question.state != "applied")
     for why, count in unanswered.most_common():
@@ -73,7 +73,7 @@ def questions_as_text(asked: Sequence[AskedWindow], results: Sequence[Result]) -
     for why, count in turned_down.most_common(_MAX_SHOWN):
         lines.append(f"  ! {counted(count, 'group', 'groups')} turned down: {why}")
     if len(turned_down) > _MAX_SHOWN:
-        lines.append("  ... all of them with --json")
+        lines.append("  ...; --json lists all of them")
     return ["\n".join(map(clean, lines))]
 
 
@@ -110,17 +110,17 @@ def dense_as_text(dense: Sequence[Dense]) -> list[str]:
         return []
     count = counted(len(dense), "memory", "memories")
     lines = [
-        f"Kept to the letter: {count} of code, data or identifiers. No model is shown one, and "
-        "only what is the same to the letter is merged with it."
+        f"Kept verbatim: {count} of code, data or identifiers. These are never sent to a "
+        "model, and merged only with identical texts."
     ]
     lines += [f"  {clean(memory.memory)}  density {memory.why}" for memory in dense[:_MAX_SHOWN]]
     if len(dense) > _MAX_SHOWN:
-        lines.append("  ... all of them with --json")
+        lines.append("  ...; --json lists all of them")
     return ["\n".join(lines)]
 
 
 def waiting_parts_as_json(parts: WaitingPartsResult) -> dict[str, Any]:
-    """Return what became of conversation parts that waited for a model, as format 1."""
+    """Return what became of conversation parts that were queued for a model, as format 1."""
     broken_off = parts.broken_off
     return {
         "waiting": parts.waiting,
@@ -136,18 +136,18 @@ def waiting_parts_as_json(parts: WaitingPartsResult) -> dict[str, Any]:
 
 
 def waiting_parts_as_text(parts: WaitingPartsResult, file: Path) -> list[str]:
-    """Return the same as a paragraph; nothing if nothing waits and nothing was read."""
+    """Return the same as a paragraph; nothing if nothing is queued and nothing was read."""
     if parts.runs:
         return ["\n".join(map(clean, _read_parts(parts, file)))]
     if not parts.waiting:
         return []
-    then = "a real run" if parts.is_due else "with --model a night"
-    waits = counted(parts.waiting, *_WAIT)
-    return [f"{waits} for a model {since(parts.backlog)}: {then} reads that first."]
+    then = "a real run" if parts.is_due else "a run with --model"
+    queued = counted(parts.waiting, *QUEUED)
+    return [f"{queued} for a model {since(parts.backlog)}: {then} reads that first."]
 
 
 def since(backlog: Backlog) -> str:
-    """Return since when something waits, and how often a model was asked about it."""
+    """Return since when something is queued, and how often a model was asked about it."""
     tries = ""
     if backlog.tries:
         up_to = "up to " if backlog.parts > 1 else ""
@@ -166,7 +166,7 @@ def _read_parts(parts: WaitingPartsResult, file: Path) -> Iterator[str]:
     found = f": {', '.join(states) or 'nothing to remember'}" if parts.read else ""
     yield f"{counted(parts.read, *_WERE)} read{calls}{found}."
     if parts.unread:
-        yield f"  ! {counted(parts.unread, *_WAIT)} on {since(parts.backlog)}: {parts.why}"
-        yield f"  List or throw away what waits: slowwave ingest {named} --waiting"
+        yield f"  ! {counted(parts.unread, *QUEUED)} still, {since(parts.backlog)}: {parts.why}"
+        yield f"  List or drop queued parts: slowwave ingest {named} --waiting"
     for run in parts.runs if parts.read else ():
         yield f"Undo it with: slowwave undo {named} {run}"

@@ -31,7 +31,7 @@ _TITLES: dict[FindingKind, str] = {
     "too long": "Are too long for runs and recall",
     "distrusted": "Have lost trust, by feedback or their writer",
     "doubtful source": "Derived from a source that no longer supports them",
-    "expired": "Past their end, and still active",
+    "expired": "Past their expiry, and still active",
     "expiring": "Will expire soon",
     "limit": "Tenants near max_active",
     "faded": "Neither confirmed nor recalled for over a half-life of their layer",
@@ -83,7 +83,7 @@ def audit_as_text(found: Audit, file: Path, path: Path) -> Iterator[RenderableTy
         for age in found.last_said
     )
     if found.last_said:
-        yield table_of(["days since last said"], rows, ["memories", "median", "oldest"])
+        yield table_of(["days since last stated"], rows, ["memories", "median", "oldest"])
         yield ""
     yield _NO_FEEDBACK if found.accesses_recorded else f"{_NO_ACCESSES} {_NO_FEEDBACK}"
 

@@ -101,7 +101,7 @@ def conflicts_as_text(conflicts: Sequence[Conflict], path: Path, limit: int | No
         differences = _differences(group.conflicts)
         lines += [f"    ({line})" for line in _up_to(limit, differences, "more that differ so")]
     if len(shown) < len(groups):
-        lines.append(with_file("  ... all of them with: slowwave conflicts FILE"))
+        lines.append(with_file("  ...; all of them: slowwave conflicts FILE"))
     return "\n".join(lines)
 
 

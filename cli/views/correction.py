@@ -45,7 +45,7 @@ def correction_as_text(done: Correction, file: Path, dry_run: bool) -> str:
     left = "Retracted" if done.memory is None else "Superseded"
     lines += [f"{left}: {_line(memory)}" for memory in done.left]
     if done.derived:
-        lines.append("Derived from it and still active, so look at them:")
+        lines.append("Derived from it and still active, so check them:")
         lines += [f"  {_line(derived)}" for derived in done.derived]
     lines += map(similar_as_text, done.similar)
     if dry_run:
@@ -68,7 +68,7 @@ def similar_as_text(similar: Similar) -> str:
 
 def secrets_as_text(kinds: Sequence[str]) -> str:
     """Return the kinds of secret in a new text as a warning."""
-    return f"It is stored as it is, and seems to contain a secret: {', '.join(kinds)}."
+    return f"It is stored unchanged, and seems to contain a secret: {', '.join(kinds)}."
 
 
 def _named(memory: Memory | Ancestor) -> dict[str, Any]:

@@ -151,7 +151,7 @@ class IngestTotals:
 
 
 def reading_what_waits(file: Path, tenant: str) -> str:
-    """Return the command with which a model reads what waits of a tenant."""
+    """Return the command that lets a model read a tenant's queued parts."""
     option = "" if tenant == "default" else f" --tenant {shlex.quote(tenant)}"
     return f"slowwave ingest {shlex.quote(str(file))}{option} --model NAME"
 
@@ -163,14 +163,14 @@ def as_text(
     unread = {chain for result in outcome.unread for chain in result.part.chains}
     lines = [_conversation(cut, unread) for cut in outcome.cuts]
     if outcome.taken_up:
-        lines.append(f"{counted(outcome.taken_up, 'part', 'parts')} that waited for a model read.")
+        lines.append(f"Read {counted(outcome.taken_up, 'queued part', 'queued parts')}.")
     for result in outcome.remembered:
         lines += _memory(result)
     lines += _unread(outcome)
     lines.append(_summary(outcome, writer, dry_run))
     if outcome.waiting and not any(result.state == "failed" for result in outcome.unread):
-        wait = counted(outcome.waiting, "part waits", "parts wait")
-        lines.append(f"{wait} for a model: {reading_what_waits(file, tenant)}")
+        queued = counted(outcome.waiting, "part is queued", "parts are queued")
+        lines.append(f"{queued} for a model: {reading_what_waits(file, tenant)}")
     has_changes = any(result.state != "rejected" for result in outcome.remembered)
     if outcome.run_id is not None and has_changes:
         lines.append(f"Undo it with: slowwave undo {shlex.quote(str(file))} {outcome.run_id}")
@@ -188,10 +188,10 @@ def _conversation(cut: Cut, unread: Set[str]) -> str:
     if cut.known:
         parts.append(f"{cut.known} known")
     if cut.left:
-        parts.append(f"{cut.left} further back left unread (--whole reads them)")
+        parts.append(f"{cut.left} earlier ones not read (--whole reads them)")
     if cut.commanding:
         places = ", ".join(str(message.place) for message in cut.commanding)
-        parts.append(f"message {places} left out: it gives orders to its reader")
+        parts.append(f"message {places} skipped: it gives orders to its reader")
     parts += [f"message {place} masked: {', '.join(kinds)}" for place, kinds in cut.masked.items()]
     count = counted(len(conversation.messages), "message", "messages")
     return f"{conversation.name} ({conversation.format}): {count}, {', '.join(parts)}."
@@ -220,12 +220,12 @@ def _unread(outcome: IngestOutcome) -> Iterator[str]:
             tokens = f"some {unread.tokens:,} tokens"
             yield f"? {what}: the model would be asked, {tokens} (--ask asks it)"
         else:
-            yield f"? {what}: could not be read, and waits in the file: {unread.why}"
+            yield f"? {what}: could not be read, and is queued in the file: {unread.why}"
 
 
 def _summary(outcome: IngestOutcome, writer: Writer, dry_run: bool) -> str:
     if not (outcome.cuts or outcome.taken_up or outcome.unread or outcome.waiting):
-        return "There is no conversation to read, and none waits for a model."
+        return "There is no conversation to read, and none is queued for a model."
     would_be = "would be " if dry_run else ""
     counts = [
         f"{len(found)} {would_be if state == 'stored' else ''}{what}"

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from slowwave.consolidation.writing.writer import Writer
     from slowwave.store.memories import Counts
 
-# How many memories that were left out are named, and how many characters of a suspicious one.
+# How many memories that were omitted are named, and how many characters of a suspicious one.
 _MAX_NAMED = 5
 _MAX_CHARACTERS = 100
 
@@ -145,7 +145,7 @@ def _last_remarks(
         *aged_as_text("archive", outcome.archived, dry_run, file, path, verbose),
         *withdrawn_as_text(outcome.earlier.outdated, dry_run),
         *purged_as_text(outcome.purged, dry_run, path, verbose),
-        *([clean(f"As it was before: {outcome.backup}")] if outcome.backup else []),
+        *([clean(f"Backup from before the run: {outcome.backup}")] if outcome.backup else []),
     ]
 
 
@@ -177,7 +177,7 @@ def _change(before: int, after: int) -> str:
     if not before:
         return ""
     percent = round(100 * (after - before) / before)
-    return f" ({percent:+d} %)" if percent else " (0 %)"
+    return f" ({percent:+d}%)" if percent else " (0%)"
 
 
 def _counts(before: Counts, after: Counts) -> Table:
@@ -218,22 +218,22 @@ def _left_out(plan: Plan) -> list[str]:
         count = len(plan.suspicious)
         lines = [
             f"Suspicious: {_memories(count)} tr{'y' if count > 1 else 'ies'} to give orders to "
-            "the reader. They stay as they are, and nothing is made of them."
+            "the reader. They stay unchanged, and nothing is derived from them."
         ]
         for memory in plan.suspicious[:_MAX_NAMED]:
             text = shortened_for_stdout(memory.said, _MAX_CHARACTERS)
             lines.append(f"  {text} ({clean(memory.memory)})")
         if count > _MAX_NAMED:
-            lines.append("  ... all of them with --json")
+            lines.append("  ...; --json lists all of them")
         parts.append("\n".join(lines))
     if plan.too_long:
         named = _named([memory.memory for memory in plan.too_long])
         count = len(plan.too_long)
         limit = f"{MAX_CHARACTERS:,} characters"
-        parts.append(f"Left out: {_memories(count)} of more than {limit} ({named}).")
+        parts.append(f"Skipped: {_memories(count)} longer than {limit} ({named}).")
     if plan.damaged:
         count, named = len(plan.damaged), _named(plan.damaged)
-        parts.append(f"Left out, since their text is damaged: {_memories(count)} ({named}).")
+        parts.append(f"Skipped, because their text is damaged: {_memories(count)} ({named}).")
     return [*parts, *dense_as_text(plan.dense)]
 
 

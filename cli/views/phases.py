@@ -45,7 +45,7 @@ def phases_as_json(outcome: Outcome) -> dict[str, Any]:
         if archived is None
         else _aged_as_json(archived, "archived") | {"above": dict(archived.choice.above)},
         "purged": purged.ids,
-        # Until version 9 of the schema neighbours of active memories were kept, too.
+        # Until version 9 of the schema neighbors of active memories were kept, too.
         "kept": {**asdict(purged.kept), "neighbours": 0},
         "staying": [{"id": id_, "why": _NEEDED[why]} for id_, why in purged.staying.items()],
         "purge": {"run": purged.run_id, "why": purged.why},
@@ -88,7 +88,7 @@ def aged_as_text(
         kept = "; ".join(f"{count:,} {_KEPT_BY[why]}" for why, count in aged.choice.kept.items())
         lines.append(f"Kept: {kept}.")
     if aged.why:
-        lines.append(f"Some were left out: {aged.why.rstrip('.')}.")
+        lines.append(f"Some were skipped: {aged.why.rstrip('.')}.")
     if aged.run_id is not None and aged.leaving:
         undo = f"slowwave undo {shlex.quote(str(file))} {aged.run_id}"
         lines.append(f"Undo it with: {undo}")
@@ -147,8 +147,8 @@ def purged_as_text(
     kept = {name: count for name, count in asdict(purged.kept).items() if count}
     if kept:
         reasons = ", ".join(f"{count} {_NEEDED[name]}" for name, count in kept.items())
-        where = "" if verbose else " --verbose names them."
-        parts.append(f"Superseded as long ago, but still needed: {reasons}.{where}")
+        where = "" if verbose else " --verbose lists them."
+        parts.append(f"Superseded long ago, but still needed: {reasons}.{where}")
     if purged.ids:
         parts.append("\n".join(_purged(purged, dry_run, path, verbose)))
     if purged.staying and verbose:
@@ -164,10 +164,10 @@ def purged_as_text(
 def _purged(purged: PurgeResult, dry_run: bool, path: Path, verbose: bool) -> Iterator[str]:
     shown = purged.ids if verbose else purged.ids[:_MAX_SHOWN]
     memories = read_views(path, shown)
-    yield f"A purge cannot be undone. These {'would go' if dry_run else 'went'}:"
+    yield f"A purge cannot be undone. These {'would be' if dry_run else 'were'} deleted:"
     for memory_id in shown:
         # The whole list is of purged memories.
         text = dated(memories.get(memory_id)).removesuffix(PURGED)
         yield clean(f"  {text} ({memory_id})")
     if len(shown) < len(purged.ids):
-        yield f"  and {len(purged.ids) - len(shown):,} more: --verbose names them"
+        yield f"  and {len(purged.ids) - len(shown):,} more: --verbose lists them"

@@ -1,4 +1,4 @@
-"""A proposal in JSON and text, whether a run plans it, made it, or lets it wait for a person."""
+"""A proposal in JSON and text, whether a run plans it, made it, or queues it for a person."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class ProposalView:
     worth: Savings | None = None
     # Texts that the run has replaced since, by memory id.
     before: Mapping[str, str] = field(default_factory=dict)
-    # Whether it, or the decision that carried it out, is applied.
+    # Whether it, or the decision that applied it, is applied.
     is_applied: bool = False
 
     @property
@@ -126,7 +126,7 @@ class ProposalView:
         for author in self.authors:
             yield clean(f"    {author}")
         for omitted in proposal.left_out:
-            yield clean(f'    left out ({omitted.why}): "{omitted.words}"')
+            yield clean(f'    omitted ({omitted.why}): "{omitted.words}"')
 
     def _numbers(self, verbose: bool) -> Iterator[str]:
         """Yield what it saves; if verbose, also how similar its sources are, and its trust."""
@@ -191,7 +191,7 @@ def view_decision(
 ) -> ProposalView:
     """Return the view of a proposal that the ledger records.
 
-    changes, claims: of the proposal in this run. applied: the decision that carried it out, if a
+    changes, claims: of the proposal in this run. applied: the decision that applied it, if a
     person approved it.
     """
     kept, state = kept_from_decision(decision), decision.state
@@ -246,7 +246,7 @@ def why_it_waited(decision: Decision, applied: Decision | None) -> str | None:
         return decision.why
     parts = [(decision.why or "").replace("waits", "waited", 1)] if decision.why else []
     if applied is not None:
-        parts.append(f"carried out by run {applied.run_id}")
+        parts.append(f"applied by run {applied.run_id}")
     if is_reworded(decision, applied):
         parts.append("in a person's words")
     return "; ".join(parts) or None

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
     from .night import NightView
 
-# What each report begins with, as HTML and as Markdown: a comment, which no reader sees.
+# What each report starts with, as HTML and as Markdown: a comment, which no reader sees.
 MARK = "<!-- a report of slowwave -->"
 STDOUT = Path("-")
-# What the names of our metrics begin with.
+# What the names of our metrics start with.
 PREFIX = "slowwave_"
 # What the name of a report ends with, and whether it is a page then.
 _IS_PAGE = {".html": True, ".htm": True, ".md": False}
@@ -111,7 +111,7 @@ def write_textfile(path: Path, registry: CollectorRegistry) -> None:
     from prometheus_client import write_to_textfile
 
     try:
-        # It writes a neighbouring file, and renames that.
+        # It writes a neighboring file, and renames that.
         write_to_textfile(str(path), registry)
     except OSError as error:
         raise StoreError(f"Cannot write {path}: {error.strerror}.") from error

@@ -1,4 +1,4 @@
-"""Proposals that wait for a person, and what became of them, in JSON and text."""
+"""Pending proposals, and what became of them, in JSON and text."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from slowwave.store.ledger import Decision
 
 _RECONSIDER = "'slowwave maintain FILE --reconsider' proposes it again."
-_NEXT_NIGHT = "The next night looks at its memories again."
+_NEXT_NIGHT = "The next run considers its memories again."
 _UNDO = "'slowwave undo FILE {id}' undoes it."
 # What was decided, and what can be done about it, by the state of the proposal.
 _DECIDED = {
@@ -75,7 +75,7 @@ def waiting_details(
 ) -> Iterator[str]:
     """Yield the whole ids, the trust of each source, and which claim cites what.
 
-    applied: the decision that carried it out, if a person approved it.
+    applied: the decision that applied it, if a person approved it.
     """
     proposal = waiting.kept.proposal
     yield clean(f"    id {proposal.id}, of run {waiting.decision.run_id}, tenant {proposal.tenant}")
@@ -125,7 +125,7 @@ def decided_as_text(file: Path, decided: ReviewResult) -> str:
 
 
 def exit_code(decided: ReviewResult) -> Code:
-    """Return the exit code of a command that carried out what a person decided."""
+    """Return the exit code of a command that applied what a person decided."""
     applied = sum(result.state == "applied" for result in decided.results)
     if applied == len(decided.results):
         return Code.DONE
@@ -133,15 +133,15 @@ def exit_code(decided: ReviewResult) -> Code:
 
 
 def earlier_as_text(waiting: int, file: Path) -> list[str]:
-    """Return how many proposals of earlier nights wait for a person; nothing if none does."""
+    """Return how many proposals of earlier runs are pending; nothing if none does."""
     if not waiting:
         return []
-    count = counted(waiting, "proposal of earlier nights waits", "proposals of earlier nights wait")
-    return [clean(f"{count} for review: slowwave review {shlex.quote(str(file))}")]
+    count = counted(waiting, "proposal of earlier runs is", "proposals of earlier runs are")
+    return [clean(f"{count} pending: slowwave review {shlex.quote(str(file))}")]
 
 
 def withdrawn_as_text(outdated: Sequence[WaitingProposal], dry_run: bool) -> list[str]:
-    """Return which waiting proposals could not be applied any longer; nothing if there is none."""
+    """Return which pending proposals can no longer be applied; nothing if there is none."""
     changed = [waiting for waiting in outdated if waiting.kept.fault is None]
     damaged = [waiting for waiting in outdated if waiting.kept.fault is not None]
     lines = []
@@ -150,9 +150,9 @@ def withdrawn_as_text(outdated: Sequence[WaitingProposal], dry_run: bool) -> lis
         (damaged, "the file is damaged there"),
     ):
         if found:
-            count = counted(len(found), "proposal that waited was", "proposals that waited were")
+            count = counted(len(found), "pending proposal was", "pending proposals were")
             if dry_run:
-                count = f"{counted(len(found), 'proposal', 'proposals')} that waited would be"
+                count = f"{counted(len(found), 'pending proposal', 'pending proposals')} would be"
             first, more = found[0], len(found) - 1
             rest = f" and {more:,} more" if more else ""
             lines.append(f"{count} withdrawn, since {cause}: {first.id[:8]} ({first.stale}){rest}.")

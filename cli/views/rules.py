@@ -60,7 +60,7 @@ def _lines(rule: CoreRule, form: RulesFormat) -> Iterator[str]:
     text = clean(rule.memory.content).replace("<!--", "&lt;!--")
     evidence = f"<!-- {_evidence(rule).replace('>', '&gt;')} -->"
     if form == "claude-md":
-        # Claude Code leaves out comments that are lines of their own.
+        # Claude Code omits comments that are lines of their own.
         yield evidence
         yield f"- {_IMPORT.sub('&#64;', text)}"
     else:

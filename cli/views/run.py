@@ -60,7 +60,7 @@ def named_or_last_run(file: MemoryFile, prefix: str | None) -> Run:
 
 
 def table_of_runs(runs: Sequence[Run], states: Mapping[str, Mapping[str, int]]) -> Table:
-    """Return runs, a line each. states: the number of proposals by state, by run id."""
+    """Return runs, one per line. states: the number of proposals by state, by run id."""
     short = {run.id[:_SHORT] for run in runs}
     length = _SHORT if len(short) == len(runs) else None
     tenants = {run.id: ", ".join(run.options.get("tenant") or []) for run in runs}

@@ -219,7 +219,7 @@ def not_planned(proposal_id: str, shown: Collection[str] = ()) -> StoreError:
     if len(proposal_id) < MIN_PREFIX:
         return NotFound(
             f"There is no proposal '{proposal_id}'.",
-            f"Use the whole id, or at least its first {MIN_PREFIX} characters.",
+            f"Specify the whole id, or at least its first {MIN_PREFIX} characters.",
         )
     if any(_fits(shown_id, proposal_id) for shown_id in shown):
         return StoreError(
@@ -237,4 +237,6 @@ def _fits(proposal_id: str, named: str) -> bool:
 
 
 def _ambiguous(proposal_id: str) -> Ambiguous:
-    return Ambiguous(f"More than one proposal begins with '{proposal_id}'.", "Use more of the id.")
+    return Ambiguous(
+        f"More than one proposal starts with '{proposal_id}'.", "Specify more of the id."
+    )

@@ -45,10 +45,10 @@ class RecallOptions(TypedDict, total=False):
     # Demote hits that repeat better ones.
     diverse: bool
     # Without a hit this relevant, 0 to 1, nothing is found; hits less than a third as relevant as
-    # the best are left out; 0 for all. By default
+    # the best are omitted; 0 for all. By default
     # `slowwave.consolidation.thresholds.MIN_RELEVANCE`.
     min_relevance: float
-    # Whether to search shared knowledge, too; by default, yes.
+    # Whether to search shared facts, too; by default, yes.
     shared: bool
 
 
@@ -167,4 +167,4 @@ def _timestamp(option: str, moment: datetime | str | None, time_of_day: time) ->
 def _refuse_unknown(what: str, name: str, known: Sequence[str]) -> None:
     """Refuse a name that is not among the known ones. Raises `StoreError`."""
     if name not in known:
-        raise StoreError(f"There is no {what} '{name}'.", f"There are: {', '.join(known)}.")
+        raise StoreError(f"There is no {what} '{name}'.", f"Available: {', '.join(known)}.")

@@ -79,9 +79,9 @@ class GivenAnswers:
     # Why an answer is not readable; its question is asked again.
     faults: Mapping[str, str]
     left: OpenQuestions
-    # Of the night; None as long as a question is open.
+    # The outcome of the night; None while a question is open.
     outcome: Outcome | None = None
-    # Of the conversations that these answers complete; None if there are none.
+    # What became of the conversations that these answers complete; None if there are none.
     read: WaitingPartsResult | None = None
 
     @property

@@ -92,7 +92,7 @@ def _cells(vectors: NDArray[np.float32]) -> tuple[NDArray[np.int32], NDArray[np.
 
     count = max(2, len(vectors) // CELL)
     probing = min(PROBES, count)
-    # Enough rows to find centres, evenly spread, so that the result is deterministic.
+    # Enough rows to find centers, evenly spread, so that the result is deterministic.
     sample = vectors[:: max(1, len(vectors) // (64 * count))]
     means = MiniBatchKMeans(count, init="random", n_init=1, batch_size=8 * BLOCK, random_state=0)
     centres = means.fit(sample).cluster_centers_

@@ -1,6 +1,6 @@
 """The graph of near texts, kept between nights: only new texts are compared with all.
 
-Every text has a number as long as the graph is kept, and each run adds a part: its new texts and
+Every text has a number while the graph is kept, and each run adds a part: its new texts and
 their pairs. A text is identified by its hash and its vector. A deleted text keeps its number, and
 its pairs are ignored.
 """

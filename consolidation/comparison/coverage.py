@@ -1,6 +1,6 @@
 """Whether one text says all that another says, decided sentence by sentence.
 
-Each sentence must either be equal to one of the other text after normalising, or be entailed by one
+Each sentence must either be equal to one of the other text after normalizing, or be entailed by one
 according to the packaged network, without a veto by what can be looked up (`vetoes.py`).
 """
 

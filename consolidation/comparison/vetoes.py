@@ -19,7 +19,7 @@ from slowwave.consolidation.thresholds import MIN_WORDS
 
 # Kinds of values that name the subject of a text, which may name more than one.
 NAMING = frozenset({"path", "identifier", "url"})
-# A phrase that moves has three new neighbourhoods, two words that change places have four.
+# A phrase that moves has three new neighborhoods, two words that change places have four.
 _MAX_BREAKS = 3
 
 

@@ -45,7 +45,7 @@ class Measures:
 
 @dataclass(frozen=True)
 class Difference:
-    """The mean increase of a measure after a night, and its 95 % interval."""
+    """The mean increase of a measure after a night, and its 95% interval."""
 
     mean: float
     low: float

@@ -66,7 +66,7 @@ class Trials:
     ) -> None:
         """Measure the file.
 
-        Questions without evidence in the file, or of other tenants, are left out. kept_hits: the
+        Questions without evidence in the file, or of other tenants, are omitted. kept_hits: the
         number of hits to keep per question. Raises `QuestionsError` if the file answers none of
         the questions, `StoreError` and `EmbedderError`.
         """
@@ -116,7 +116,7 @@ class Trials:
         with copied_to_try(self._path) as copy:
             outcome = run_cycle(
                 copy,
-                # Ageing would change recall, too.
+                # Aging would change recall, too.
                 replace(options, expire=False, decay=False, limit=None, purge=False),
                 self._embedder,
                 writer,

@@ -35,7 +35,7 @@ class Name(NamedTuple):
 
 @lru_cache(maxsize=4_096)
 def find_names(text: str) -> tuple[Name, ...]:
-    """Return the capitalised words of a text, in its order; the same text is read once."""
+    """Return the capitalized words of a text, in its order; the same text is read once."""
     return tuple(_names(text))
 
 

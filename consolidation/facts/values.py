@@ -122,7 +122,7 @@ _KINDS = {
     "unit": rf"\b(?:{any_of(word for word in UNITS if re.fullmatch('[a-z]{3,}', word))}|nights?)\b",
 }
 _ANY_KIND = "|".join(f"(?P<{kind}>{pattern})" for kind, pattern in _KINDS.items())
-# Rules out most places in a text: no value begins inside a word, and each begins with a sign, with
+# Rules out most places in a text: no value begins inside a word, and each starts with a sign, with
 # letters before a digit or a sign or in camel case, or with one of these.
 _OTHER_BEGINNINGS = "noon midday midnight night half halb viertel quarter week work"
 _BEGINNINGS = {
@@ -244,7 +244,7 @@ def _values(match: re.Match[str]) -> Iterator[TextValue]:  # noqa: C901 - a case
             yield TextValue("number", words, start, sizes | _per(sizes), has_unit=True)
         case "counted":
             if (number := counted(words)) is not None:
-                # "A second" is a unit, too, and half of something 50 % of it.
+                # "A second" is a unit, too, and half of something 50% of it.
                 also = {"per 1 s"} if words.lower() == "second" else set()
                 also |= {f"{decimal_form(100 * number)} %"} if number < 1 else set()
                 bare = frozenset({decimal_form(number)})

@@ -31,7 +31,7 @@ from .parts import Part, PlacedMessage
 MIN_LENGTH, MAX_LENGTH = 10, 500
 # The day before a text whose meaning depends on it.
 _DATE_MARK = re.compile(r"\[\d{4}-\d{2}-\d{2}\] ")
-# Of a longer message only the quoted sentences are shown, with this many around them.
+# Only the quoted sentences of a longer message are shown, with this many around them.
 _MAX_CHARACTERS = 1_500
 _AROUND = 2
 # A shorter quote is found as whole words only: "uv" is within many.

@@ -167,7 +167,7 @@ def _sentences(text: str) -> Iterator[str]:
 
 
 def _points_back(sentence: str) -> bool:
-    """Whether a sentence begins with a reference to an earlier one; not "this repo"."""
+    """Whether a sentence starts with a reference to an earlier one; not "this repo"."""
     first, second = ([token.lower for token in read(sentence).tokens[:2]] + ["", ""])[:2]
     if first in ("this", "these", "that", "those"):
         # A verb in its base form is behind a plural alone: "those fail", and not "this repo".

@@ -142,7 +142,7 @@ class MemoryWriter:
         result = replace(
             _result("told", changed, part, messages),
             content=memory.content,
-            why=f"memory {known.id} says it already",
+            why=f"memory {known.id} already contains it",
         )
         if run_id is not None:
             changes = self._changes(file, run_id, result)
@@ -222,7 +222,7 @@ class MemoryWriter:
             derived=None if is_known else result.memory,
             state="rejected" if result.state == "rejected" else "applied",
             draft=result.content,
-            reason=f"{where}: a memory says it already" if is_known else where,
+            reason=f"{where}: a memory already contains it" if is_known else where,
             why=result.why,
             numbers={"corrects": list(result.corrects)} if result.corrects else {},
             decided_at=timestamp(self.now),

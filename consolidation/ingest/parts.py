@@ -50,7 +50,7 @@ class Part:
     session: str | None
     tenant: str
     messages: tuple[PlacedMessage, ...]
-    # Of a waiting part, those of its first ingest.
+    # A waiting part has those of its first ingest.
     options: ReadingOptions
     # The id of its waiting row; None if it did not wait.
     waiting: str | None = None

@@ -71,17 +71,17 @@ class CommandLine:
     def _parts(self) -> tuple[Program, Path, str | None]:
         """The program, its path, and the model to ask, if one is named. Raises `ModelError`."""
         name, slash, wanted = self.model.removeprefix(PREFIX).partition("/")
-        # A name that begins with a dash would be an option.
+        # A name that starts with a dash would be an option.
         if name not in PROGRAMS or (slash and not wanted) or wanted.startswith("-"):
             raise ModelError(
                 f"'{self.model}' is not a program that can be asked.",
-                f"There are: {', '.join(f'{PREFIX}{name}[/MODEL]' for name in PROGRAMS)}.",
+                f"Available: {', '.join(f'{PREFIX}{name}[/MODEL]' for name in PROGRAMS)}.",
             )
         program, path = PROGRAMS[name], shutil.which(name)
         if path is None:
             raise ModelError(
                 f"There is no program '{name}' on the PATH, which '{self.model}' runs.",
-                f"Install {program.title} and log in, or name another model.",
+                f"Install {program.title} and log in, or choose another model.",
             )
         return program, Path(path).absolute(), wanted or None
 

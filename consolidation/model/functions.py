@@ -80,7 +80,7 @@ class FunctionModel:
         def respond(call: PendingCall) -> Answer:
             text = function(call.question.messages, call.question.schema)
             if not isinstance(text, str):
-                raise CallFailed(f"the function returned a {type(text).__name__}, not a text")
+                raise CallFailed(f"the function returned a {type(text).__name__}, not text")
             # Unpaired surrogates are not UTF-8.
             text = text.encode(errors="replace").decode()
             return Answer(text, call.estimate.prompt, count_tokens(text), None)
@@ -94,7 +94,7 @@ class FunctionModel:
         name = model or next(iter(_names_of(served)), None)
         if name is None:
             raise ModelError(
-                f"The {type(served).__name__} does not say which models it has.",
+                f"The {type(served).__name__} does not list its models.",
                 "Use FunctionModel.completing(it, NAME).",
             )
 

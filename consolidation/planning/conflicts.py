@@ -40,7 +40,7 @@ def find_conflicts(
     """Return the conflicts among active memories of one tenant, shortest first.
 
     disputes: conflicts that a model named; they count while both texts are active. settled: pairs
-    of texts, by hash, that a person found both right. Of memories with the same text the first
+    of texts, by hash, that a person found both right. The first of memories with the same text
     counts; memories that give orders or are dense are in no conflict.
     """
     by_hash: dict[str, Memory] = {}

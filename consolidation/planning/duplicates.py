@@ -1,6 +1,6 @@
 """Which memories leave for which, since these say the same, and which near pairs stay two.
 
-A pipeline: texts that are equal after normalising are grouped; near groups are candidates; most of
+A pipeline: texts that are equal after normalizing are grouped; near groups are candidates; most of
 these are ruled out by what can be looked up (`vetoes.py`); the network decides on the rest
 (`entailment.py`). Each memory leaves for one that says all that it says and is trusted as much.
 """
@@ -35,7 +35,7 @@ class Merge(NamedTuple):
 
     survivor: int
     leaving: list[int]
-    # Whether all of them are equal after normalising.
+    # Whether all of them are equal after normalizing.
     is_equal: bool
 
 

@@ -1,7 +1,7 @@
 """What a model is shown: clusters of memories, packed into windows.
 
 On the first night that is everything with anything near it. Later it is what is new, its nearest
-neighbours and the derived memories among them. Where a cluster was cut to fit into windows, what
+neighbors and the derived memories among them. Where a cluster was cut to fit into windows, what
 lies near across the cut is shown once more in the same night.
 """
 

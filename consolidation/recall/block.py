@@ -57,7 +57,7 @@ class ContextBlock:
 
     lines: tuple[BlockLine, ...]
     tokens: int
-    # The ids of memories that were left out because they give orders to their reader.
+    # The ids of memories that were omitted because they give orders to their reader.
     suspicious: tuple[str, ...] = ()
     # How many lines do not fit into the budget.
     unfitting: int = 0
@@ -92,8 +92,8 @@ def compose_block(
     """Return the block for a question: core memories, hits and fragments.
 
     Half of a line's score is its label's weight (`WORTHS`), half its share of the question's words.
-    Of lines that repeat each other the best stays. A line that does not fit is skipped. Memories
-    that give orders to their reader are left out, since a fence does not stop a model. Raises
+    The best of lines that repeat each other stays. A line that does not fit is skipped. Memories
+    that give orders to their reader are omitted, since a fence does not stop a model. Raises
     `EmbedderError` unless words suffice.
     """
     found = list(_candidates(index, query, now))

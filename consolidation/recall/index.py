@@ -41,7 +41,7 @@ class Recallable:
     disputes: tuple[Dispute, ...] = ()
     # The pairs of texts, by hash, that a person found both right.
     settled: frozenset[frozenset[str]] = frozenset()
-    # The tenant of shared knowledge, if anything was ever shared.
+    # The tenant of shared facts, if anything was ever shared.
     shared: tuple[str, ...] = ()
 
 
@@ -50,7 +50,7 @@ def read_recallable_of(
 ) -> Recallable:
     """Read the memories of the chosen tenants, or of all, and close the file.
 
-    with_shared: read shared knowledge, too. Raises `StoreError`.
+    with_shared: read shared facts, too. Raises `StoreError`.
     """
     with open_reading(path) as file:
         shared = shared_tenants(file)
@@ -76,7 +76,7 @@ def read_archived_of(
 ) -> tuple[Recallable, dict[str, str]]:
     """Read the archived and expired memories of the chosen tenants, or of all.
 
-    Memories that cannot be restored are left out: ended shared facts, and traces of tasks. The
+    Memories that cannot be restored are omitted: ended shared facts, and traces of tasks. The
     memories are returned as active ones, with their real status by id. Raises `StoreError`.
     """
     with open_reading(path) as file:
@@ -129,7 +129,7 @@ class RecallIndex:
         self.words = WordIndex(
             f"{memory.content}\n{memory.subject}" for memory in recallable.memories
         )
-        # Whether each memory is shared knowledge, shape (n,).
+        # Whether each memory is a shared fact, shape (n,).
         shared = [memory.tenant in recallable.shared for memory in recallable.memories]
         self.is_shared = np.array(shared, dtype=bool)
         self.settled = recallable.settled

@@ -135,7 +135,7 @@ def disputed_values(
         for later in by_text.get((tenant, later_hash), ())
         if earlier.id != later.id
     )
-    # Of several the latest.
+    # The latest of several counts.
     in_order = sorted(pairs, key=lambda pair: (pair[1].observed_at, pair[1].id))
     return {earlier.id: later for earlier, later in in_order}
 

@@ -72,7 +72,7 @@ class Hit:
     later: Memory | None = None
     # The later memory that it contradicts, although nobody decided which of them is right.
     contradicts: Memory | None = None
-    # Whether it is shared knowledge, not the tenant's own.
+    # Whether it is a shared fact, not the tenant's own.
     is_shared: bool = False
 
     @property
@@ -227,7 +227,7 @@ def _best_keys(
     while True:
         values = -relevance[allowed]
         part = np.argpartition(values, size - 1)[:size]
-        # Of equal keys the first in the file.
+        # The first of equal keys in the file counts.
         part = allowed[part[np.lexsort((part, values[part]))]]
         _, firsts = np.unique(holders[part], return_index=True)
         if len(firsts) >= limit or size == len(allowed):
@@ -244,7 +244,7 @@ def _ordered(
 ) -> list[int]:
     """Return the order of hits, by relevance or as the query has it.
 
-    Of equals the tenant's own come before shared knowledge; then layer and trust decide.
+    Among equals, the tenant's own come before shared facts; then layer and trust decide.
     """
     scores = relevance
     if query.recency is not None:

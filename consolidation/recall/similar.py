@@ -37,7 +37,7 @@ def find_similar(file: MemoryFile, tenant: str, text: str, now: str) -> list[Sim
     Raises `StoreError`, and `EmbedderError` if the packaged model is damaged.
     """
     near = _near(read_active(file, tenant, now), text)
-    # Of very many alike, as of lines of a log, each has a value of its own.
+    # If very many are alike, as lines of a log are, each has a value of its own.
     found = {} if len(near) > MAX_NEAR else {each.memory.id: each for each in _rivals(near, text)}
     rest = [memory for memory in near[:MAX_NEAR] if memory.id not in found]
     found |= {each.memory.id: each for each in _duplicates(rest, text)}
@@ -127,6 +127,6 @@ def _duplicates(memories: Sequence[Memory], text: str) -> Iterator[Similar]:
     )
     for memory, is_known, is_extended in zip(memories, covered[::2], covered[1::2], strict=True):
         if is_known or is_extended:
-            why = "it says all of this" if is_known else "this says all that it says"
+            why = "it contains all of this" if is_known else "this contains all of it"
             why = "both say the same" if is_known and is_extended else why
             yield Similar(memory, "duplicate", why)

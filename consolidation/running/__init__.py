@@ -1,1 +1,1 @@
-"""One look at the file, its plan carried out row by row, and how a run ends."""
+"""One look at the file, its plan applied row by row, and how a run ends."""

@@ -96,7 +96,7 @@ class AuditOptions:
     # () means all.
     tenants: tuple[str, ...]
     retention: Retention
-    # Of each tenant; None: no limit.
+    # The limit of each tenant; None: no limit.
     max_active: int | None
     within: timedelta
 

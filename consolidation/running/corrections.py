@@ -1,4 +1,4 @@
-"""A word on memories, carried out at once: correct, pin or retract one, or settle a conflict.
+"""A word on memories, applied at once: correct, pin or retract one, or settle a conflict.
 
 Each is a run with one applied proposal and journaled rows, so that undo restores every row.
 """
@@ -85,7 +85,7 @@ class Corrector:
         """
         wrong = self._find_wrong(ids)
         if all(memory.content == text for memory in wrong):
-            raise StoreError(f"Memory {wrong[0].id} has this text.", "Nothing was changed.")
+            raise StoreError(f"Memory {wrong[0].id} already has this text.", "Nothing was changed.")
         new, leaving = self._new_memory(wrong, text), {memory.id for memory in wrong}
         near = find_similar(self.file, new.tenant, text, timestamp(self.now))
         similar = tuple(each for each in near if each.memory.id not in leaving)
@@ -256,7 +256,7 @@ class Corrector:
         named = None if memory is None else memory.id
         decision = Decision(
             run_id=run.run_id,
-            # Of its own for each run: the same word may be given again.
+            # A key of its own for each run: the same word may be given again.
             key=content_hash(json_text([run.run_id, ids]))[:32],
             operation="update",
             tenant=tenant,

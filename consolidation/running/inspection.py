@@ -143,18 +143,18 @@ def _find_faults(
 
 def _doubts_of_origin(proposal: Proposal) -> Iterator[str]:
     if proposal.by_person or any(claim.written_by == BY_PERSON for claim in proposal.draft.claims):
-        yield "a plan cannot hold a person's text: use 'slowwave review FILE'"
+        yield "a plan cannot contain a person's text: use 'slowwave review FILE'"
     elif proposal.by_model or not proposal.keeps_text:
         yield (
-            "a plan cannot hold what a model wrote or grouped: use 'maintain --review always' and "
-            "'slowwave review FILE' instead"
+            "a plan cannot contain what a model wrote or grouped: use 'maintain --review always' "
+            "and 'slowwave review FILE' instead"
         )
     else:
         made_of = proposal.operation, proposal.tenant, proposal.source_hashes
         if proposal.id != proposal_id(*made_of, method_key(proposal.operation), "extractive"):
             yield "its id does not match its sources"
     if proposal.tenant == SHARED_TENANT:
-        yield "shared knowledge is only changed by 'slowwave shared FILE'"
+        yield "shared facts are only changed by 'slowwave shared FILE'"
 
 
 def _doubts_of_memories(proposal: Proposal, memories: Sequence[Memory]) -> Iterator[str]:
@@ -169,4 +169,4 @@ def _doubts_of_memories(proposal: Proposal, memories: Sequence[Memory]) -> Itera
     covered = Coverage().covered([(memory.content, proposal.draft.text) for memory in leaving])
     for memory, is_covered in zip(leaving, covered, strict=True):
         if not is_covered:
-            yield f"memory {memory.id} says more than the text that would replace it"
+            yield f"memory {memory.id} contains more than the text that would replace it"

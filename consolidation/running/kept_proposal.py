@@ -89,7 +89,7 @@ def _convert(found: dict[str, Any]) -> Result:
 
 
 def _from_columns(decision: Decision) -> Proposal:
-    """Return as much of a proposal as the ledger's columns hold."""
+    """Return as much of a proposal as the ledger's columns contain."""
     claims = (Claim(decision.draft, decision.sources),) if decision.draft else ()
     similarities = map(decision.numbers.get, ("min_similarity", "mean_similarity"))
     least, mean = (found if isinstance(found, float) else 0.0 for found in similarities)

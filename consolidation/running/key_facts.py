@@ -1,4 +1,4 @@
-"""Summarise dense texts verbatim: key facts, and the start, the middle and the end."""
+"""Summarize dense texts verbatim: key facts, and the start, the middle and the end."""
 
 from __future__ import annotations
 

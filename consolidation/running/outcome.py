@@ -137,7 +137,7 @@ class Outcome:
 
     @property
     def aged(self) -> tuple[AgeingResult, ...]:
-        """The results of the ageing phases that ran."""
+        """The results of the aging phases that ran."""
         return tuple(aged for aged in (self.expired, self.archived) if aged is not None)
 
     @property
@@ -171,7 +171,7 @@ class Outcome:
         """How the run ended.
 
         A failed or skipped proposal makes it partial, or failed if nothing was applied. Declined
-        and stale proposals, and a model's rejected drafts, are not failures. A purge, ageing and
+        and stale proposals, and a model's rejected drafts, are not failures. A purge, aging and
         waiting conversations make it partial at worst: one that did nothing was an error, and an
         unread conversation keeps waiting.
         """

@@ -82,7 +82,7 @@ def count_now(path: Path, tenants: Sequence[str]) -> Counts:
 
 
 def read_tenants(night: NightInputs) -> list[str]:
-    """Return the tenants of a night, without shared knowledge. Raises `StoreError`."""
+    """Return the tenants of a night, without shared facts. Raises `StoreError`."""
     with open_reading(night.path) as file:
         return select_consolidated_tenants(file, night.options.tenants)
 

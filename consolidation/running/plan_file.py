@@ -18,9 +18,7 @@ from slowwave.store.records import content_hash, json_text
 from .kept_proposal import from_json, to_json
 
 FORMAT = 1
-_ABOUT = (
-    "Remove each proposal that must not be carried out, then run: slowwave review apply FILE PLAN"
-)
+_ABOUT = "Remove each proposal that must not be applied, then run: slowwave review apply FILE PLAN"
 
 
 def write_plan(path: Path, results: Sequence[Result], texts: Mapping[str, str]) -> None:
@@ -123,7 +121,7 @@ def _has_hash(content: object, planned: str) -> bool:
     try:
         return isinstance(content, str) and content_hash(content) == planned
     except UnicodeEncodeError:
-        # An unpaired surrogate, which JSON can hold and a memory cannot.
+        # An unpaired surrogate, which JSON can contain and a memory cannot.
         return False
 
 

@@ -150,7 +150,7 @@ class RunRecord:
 
 
 class RunInFile:
-    """A run that begins with its first write, so that a no-op night leaves no trace."""
+    """A run that starts with its first write, so that a no-op night leaves no trace."""
 
     def __init__(
         self,

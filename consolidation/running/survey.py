@@ -1,4 +1,4 @@
-"""Survey a file: which tenants are idle, what the others hold, and the plan."""
+"""Survey a file: which tenants are idle, what the rest contain, and the plan."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Survey:
     """The contents of a file and the plan for it."""
 
     snapshot: Snapshot
-    # Of all tenants.
+    # The plan of all tenants.
     plan: Plan
     found: Findings
     # What a purge would delete; None if none is requested.

@@ -1,1 +1,1 @@
-"""What the file holds, read once, and what earlier nights found out."""
+"""The contents of the file, read once, and what earlier nights found out."""

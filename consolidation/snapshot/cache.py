@@ -131,7 +131,7 @@ class _Findings(Generic[T]):
             self._values.update(found)
             self._packs[place] = tuple(key for key, _ in found)
         self.used: set[str] = set()
-        # In the order of the requests, so that later runs read neighbours together.
+        # In the order of the requests, so that later runs read neighbors together.
         self.new: dict[str, None] = {}
 
     def compute_unknown(

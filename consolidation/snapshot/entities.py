@@ -1,7 +1,7 @@
 """Find the names in a text: people, services, identifiers, paths, versions, hosts, quoted terms.
 
-On 40 labelled memories these rules had a recall of 69 % at 89 % precision; spaCy's small English
-model had 46 % at 95 %, and took ten times as long. Lower-case names ("the dishwasher") are left to
+On 40 labeled memories these rules had a recall of 69% at 89% precision; spaCy's small English
+model had 46% at 95%, and took ten times as long. Lower-case names ("the dishwasher") are left to
 the topic words.
 """
 
@@ -22,7 +22,7 @@ def names_in(text: str) -> tuple[str, ...]:
     names: list[str] = []
     end = -1
     for name in find_proper_names(text, values):
-        # Neighbours are joined: "Aunt Beatrix" is one.
+        # Neighbors are joined: "Aunt Beatrix" is one.
         if names and name.start == end + 1:
             names[-1] = f"{names[-1]} {name.words}"
         else:

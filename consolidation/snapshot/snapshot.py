@@ -141,8 +141,8 @@ def read_sound(
 ) -> tuple[list[Memory], list[Memory], tuple[str, ...]]:
     """Return the observed and the derived memories, and the ids of the damaged ones.
 
-    Memories that are too long are left out: reading takes more than linear time. The sources of
-    active damaged memories are left out, too: nothing else may be made of them.
+    Memories that are too long are omitted: reading takes more than linear time. The sources of
+    active damaged memories are omitted, too: nothing else may be made of them.
     """
     observed, corrupt = split_corrupt(file, read_observed(file, tenant, now))
     derived, broken = split_corrupt(file, read_derived(file, tenant))

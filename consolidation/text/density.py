@@ -58,10 +58,10 @@ _NUMBER = re.compile(r"[-+$€£#~]?\d[\d.,:/%-]*\w{0,3}")
 class Density(Struct, frozen=True, array_like=True):
     """How much of a text is meant verbatim, by kind; each is a share of it."""
 
-    # Of its lines.
+    # Shares of its lines.
     code: float
     data: float
-    # Of its words.
+    # Shares of its words.
     identifiers: float
     numbers: float
     # The lines that are not sentences; 0 for a text with hardly any lines.

@@ -121,7 +121,7 @@ def _score(text: str) -> float:
 
 
 def _readings(text: str) -> tuple[str, ...]:
-    """Return a text as a model may read it: normalised, with the letters that others look like.
+    """Return a text as a model may read it: normalized, with the letters that others look like.
 
     An invisible mark may be within a word or between two, so it is removed, or read as a blank.
     """

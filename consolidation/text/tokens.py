@@ -24,7 +24,7 @@ class Token(NamedTuple):
     bare: str
     starts_sentence: bool
     start: int
-    # Whether it begins with a capital letter.
+    # Whether it starts with a capital letter.
     capitalised: bool
 
     @property
@@ -87,7 +87,7 @@ def lemma(word: str) -> str:
     """Return the base form of an English word, in lower case: of "was" it is "be"."""
     import simplemma
 
-    # simplemma capitalises names.
+    # simplemma capitalizes names.
     return simplemma.lemmatize(word, "en").lower()
 
 

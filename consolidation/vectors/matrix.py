@@ -53,7 +53,7 @@ class TextVectors:
         sizes = Counter(len(blob) for _, _, blob in found if len(blob) % 4 == 0)
         size = max(sizes, key=lambda length: (sizes[length], length), default=0)
         self._allocate(size // 4)
-        # Of duplicates with different vectors the lowest id counts.
+        # The lowest id of duplicates with different vectors counts.
         found = sorted((row for row in found if len(row[2]) == size), key=itemgetter(0))
         for start in range(0, len(found) if size else 0, _BATCH):
             part = found[start : start + _BATCH]

@@ -96,7 +96,7 @@ def _at_once(budget: UsageLimits, workers: int) -> Portion:
 def _granted(left: Portion, lacking: Portion, at_once: Portion) -> tuple[Portion, Portion]:
     """Return what is granted of what is left, and the rest of it.
 
-    Of each at least what is lacking, or nothing.
+    The grant of each is at least what is lacking, or nothing.
     """
     calls = int(_part(left.calls, lacking.calls, at_once.calls))
     tokens = int(_part(left.tokens, lacking.tokens, at_once.tokens))

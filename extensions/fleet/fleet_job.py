@@ -29,7 +29,7 @@ class Item(NamedTuple):
     """A file whose night is due."""
 
     key: str
-    # The latest run that a receipt speaks of: what came later is for the next.
+    # The latest run that a receipt names: what came later is for the next.
     last_run: str | None
 
 

@@ -22,7 +22,7 @@ from .fleet_job import OPTION, Item
 
 # How often a file is looked at that agents write to meanwhile.
 _LOOKS = 3
-# Of which a run's report says how many there were.
+# What a run's report counts.
 _COUNTED = ("active", "tokens")
 # Memories and tokens; None where nobody knows.
 Counted = tuple[int | None, int | None]
@@ -100,9 +100,9 @@ class _Look:
     """The content of a file at one moment."""
 
     version: str
-    # Of fleets, after the latest one that a receipt speaks of; oldest first.
+    # The runs of fleets after the latest one that a receipt names, oldest first.
     runs: list[Run]
-    # Of their proposals.
+    # The states of their proposals.
     states: Counter[str]
     # Until when it rests, alone in a tuple; None if it does not.
     until: tuple[str | None] | None

@@ -14,7 +14,7 @@ BYTES_OF_A_MEMORY = 28_000
 # Memories that fit wherever the model itself fits.
 MEMORIES_WITH_ROOM = 20_000
 _MEMINFO = Path("/proc/meminfo")
-# Of a container: what it may use, and does; version 2 of control groups, then version 1.
+# What a container may use, and does; version 2 of control groups, then version 1.
 _LIMITS = (
     (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory.current")),
     (
@@ -52,7 +52,7 @@ def refuse_too_many(tenant: str, memories: int, room: int) -> None:
     need = memories * BYTES_OF_A_MEMORY
     if need > room:
         raise StoreError(
-            f"The tenant '{tenant}' has {memories:,} active memories: a run needs about "
+            f"The tenant '{tenant}' has {memories:,} active memories: a run requires about "
             f"{need / 1e9:.1f} GB, and {room / 1e9:.1f} GB are free.",
             "Split it into tenants by user, session or subject, or provide more memory.",
         )

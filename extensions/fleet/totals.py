@@ -69,7 +69,7 @@ class Totals:
 
     @property
     def largest(self) -> list[tuple[str, int]]:
-        """The files that hold the most, and tokens."""
+        """The files with the most tokens, and their number."""
         return [(key, tokens) for tokens, key in sorted(self._largest, reverse=True) if tokens]
 
     @property

@@ -96,7 +96,7 @@ class Worker:
     def _in_place(self, item: Item, path: Path, now: datetime, options: CycleOptions) -> Receipt:
         if not path.exists():
             return _gone(item)
-        # Of an empty one the night says that it is.
+        # The night reports an empty one.
         if file_size(path) and is_foreign_file(path):
             if item.last_run is not None:
                 why_not = "it was maintained before, but is no longer a memory file"

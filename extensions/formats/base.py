@@ -46,7 +46,7 @@ class CannotComeBack(Unreadable):
     def __init__(self, whys: Mapping[str, str]) -> None:
         """whys: the reasons, by memory."""
         first, *more = whys.values()
-        super().__init__(f"{len(whys)} memories cannot come back." if more else first)
+        super().__init__(f"{len(whys)} memories cannot be restored." if more else first)
         self.whys = whys
 
 
@@ -171,7 +171,7 @@ class Format(ABC):
 
     # The value of --format.
     name: str
-    # The program whose files these are, and what a memory is, in a line each.
+    # The program whose files these are, and what a memory is, one line for each.
     about: str
     holds: ClassVar[str]
     # Whether the file contains the times of its memories.
@@ -289,7 +289,7 @@ class ComingBack:
         except Unreadable as error:
             if new.image is None:
                 raise
-            self._whys[new.memory] = f"'{shortened(new.text)}' cannot come back. {error.message}"
+            self._whys[new.memory] = f"'{shortened(new.text)}' cannot be restored. {error.message}"
 
     def refuse(self) -> None:
         """Raise `CannotComeBack` if there are any."""

@@ -66,11 +66,11 @@ def find_untouched(folder: Path, target: int | None = None) -> list[Untouched]:
         ),
         Untouched(
             f"that {INDEX} lists and that do not exist",
-            f"Remove their lines from {INDEX}, unless only these say what the files did.",
+            f"Remove their lines from {INDEX}, unless only these contain what the files did.",
             tuple(name for _, name in listed if not (folder / name).exists()),
         ),
         Untouched(
-            f"whose line in {INDEX} is long, and says what the file does not",
+            f"whose line in {INDEX} is long, and contains what the file does not",
             "Let Claude Code add it to the files: then the lines can be shortened.",
             tuple(
                 name

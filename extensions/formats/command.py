@@ -39,7 +39,7 @@ def formats(
             metavar="EVENT",
             allow_from_autoenv=False,
             hidden=True,
-            help="Answer a hook of an agent's harness: session-start or session-end.",
+            help="Run as a hook of an agent's harness: session-start or session-end.",
         ),
     ] = None,
     config: ConfigOption = None,
@@ -48,8 +48,8 @@ def formats(
 ) -> None:
     """List the other agents' files and databases that can be maintained.
 
-    With PATH, recognize the format of a file, or fail with what to try. With --find, list the
-    memories of agents that work in this folder, the nearest first.
+    With PATH, recognize the format of a file, or fail and suggest what to try. With --find, list
+    the memories of agents that work in this folder, the nearest first.
     """
     if hook is not None:
         from .hook import answer_hook
@@ -86,7 +86,7 @@ def formats(
     if path is not None and not known:
         if not is_memory_file(path):
             raise _unrecognised(path)
-        lines = [f"{path} is a memory file of slowwave, which takes no --format."]
+        lines = [f"{path} is a memory file of slowwave, which does not take --format."]
     output.show("\n".join(lines))
 
 

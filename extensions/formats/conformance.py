@@ -25,7 +25,7 @@ def faults(format: Format, path: Path) -> Iterator[str]:
     """
     elsewhere = [found.name for found in recognised(path) if found.name != format.name]
     if not format.recognises(path) or elsewhere:
-        yield f"it is not recognised, or also by other formats: {', '.join(elsewhere) or 'none'}"
+        yield f"it is not recognized, or also by other formats: {', '.join(elsewhere) or 'none'}"
     before = _content(path)
     records = _read(format, path)
     if _content(path) != before:

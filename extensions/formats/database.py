@@ -270,8 +270,10 @@ def refuse_other_vectors(
     if samples is None:
         return
     if model is None:
-        raise Unreadable("A new text would need a vector, and there is no model to compute it.")
+        raise Unreadable("A new text would require a vector, and there is no model to compute it.")
     if not samples:
-        raise Unreadable("A new text would need a vector, and there are none to compare it with.")
+        raise Unreadable(
+            "A new text would require a vector, and there are none to compare it with."
+        )
     if not model.made(samples):
         raise Unreadable(f"The vectors in it are not those of {model.name}.")

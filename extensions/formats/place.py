@@ -218,7 +218,7 @@ class ForeignFiles(PlaceKind):
     def lines(
         self, source: Path, format: str, note: Callable[[str], None]
     ) -> Iterator[Iterator[bytes]]:
-        """Provide the memories of another agent's file as JSON lines."""
+        """Provide the memories of another agent's file as JSON Lines."""
         from .known_formats import format_named
         from .mirror.pull import line_of
 

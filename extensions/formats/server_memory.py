@@ -40,7 +40,7 @@ class ServerMemory(TextFormat):
         """Split the lines, and the observations of entities."""
         if split_byte_order_mark(text)[0]:
             raise Unreadable(
-                f"{path} begins with a byte order mark, with which its agent cannot read it.",
+                f"{path} starts with a byte order mark, with which its agent cannot read it.",
                 "Save it as UTF-8 without the mark.",
             )
         parts: list[str | Block] = []

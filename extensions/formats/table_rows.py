@@ -51,11 +51,11 @@ class Named:
         table, _, text = first.partition(":")
         keys = dict(pair.partition("=")[::2] for pair in pairs)
         if not all((table, text, *keys.values())) or keys.keys() - {"date", "tenant", "deleted"}:
-            raise typer.BadParameter(f"'{spec}' does not name the columns of a table. {_FORM}")
+            raise typer.BadParameter(f"'{spec}' does not specify the columns of a table. {_FORM}")
         deleted, _, mark = keys.pop("deleted", "").partition(":")
         named = cls(table, text, **keys, deleted=deleted or None, mark=_value(mark))
         if len(set(named.columns)) < len(named.columns):
-            raise typer.BadParameter(f"'{spec}' names a column twice. {_FORM}")
+            raise typer.BadParameter(f"'{spec}' specifies a column twice. {_FORM}")
         return named
 
     @property
@@ -134,7 +134,7 @@ class OpenTable(OpenSqlite):
                 if column.is_generated:
                     return f"{self._named.table}.{column.name} is computed."
             elif column.must_be_given:
-                return f"A new row of {self._named.table} would need a value of {column.name}."
+                return f"A new row of {self._named.table} would require a value of {column.name}."
             elif not column.key and self._has_bytes(column):
                 return f"A new row of {self._named.table} would have no {column.name}."
         return None
@@ -146,7 +146,7 @@ class OpenTable(OpenSqlite):
         near = [record.key for record in self.records if record.tenant == new.tenant]
         models = new.replaces or near
         if not models:
-            raise TooFull(f"{self._path} has no row of {new.tenant} any longer.")
+            raise TooFull(f"{self._path} no longer has a row for {new.tenant}.")
         latest = max(models, key=lambda key: self._rows[key].record.observed_at or "")
         values = self._whole_row(latest)
         older = [self._whole_row(key) for key in new.replaces if key != latest]
@@ -250,7 +250,7 @@ class OpenTable(OpenSqlite):
             )
         except sqlite3.IntegrityError as error:
             raise Unreadable(
-                f"{self._path} does not let {self._named.deleted} become {state}: {error}.",
+                f"{self._path} does not accept {state} as {self._named.deleted}: {error}.",
                 "Specify the value that marks a deleted row: deleted=COLUMN:VALUE.",
             ) from error
 
@@ -294,7 +294,7 @@ class OpenTable(OpenSqlite):
         try:
             return self.db.execute(sql, values).fetchall()
         except sqlite3.IntegrityError as error:
-            raise TooFull(f"{self._path} does not take a new text: {error}.") from error
+            raise TooFull(f"{self._path} does not accept a new text: {error}.") from error
 
 
 def _is_ours(name: str) -> bool:

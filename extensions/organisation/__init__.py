@@ -1,1 +1,1 @@
-"""What an organisation learns and shares: experience of tasks, published facts, and a wiki."""
+"""What an organization learns and shares: experience of tasks, published facts, and a wiki."""

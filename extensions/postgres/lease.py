@@ -43,7 +43,7 @@ class Lease:
         self._format = format
         # The table with its memories, found by `held`.
         self._source = ""
-        # Of the tenant's rows and mirror as this run left them; "" until it has written something.
+        # The version of the rows and the mirror as this run left them; "" until it has written.
         self.version = ""
         self.owner = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(8)}"
 

@@ -1,4 +1,4 @@
-"""The list of what waits, a line each."""
+"""The list of pending proposals, one per line."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ class ReviewScreen(App[None]):
         self.named = named
         # Words that a proposal must have to be listed.
         self.wanted = ""
-        # Whether a decision is being carried out: one at a time.
+        # Whether a decision is being applied: one at a time.
         self.busy = False
 
     def compose(self) -> ComposeResult:

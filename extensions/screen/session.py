@@ -1,4 +1,4 @@
-"""What a person does at the screen, carried out by the same code as the commands."""
+"""What a person does at the screen, applied by the same code as the commands."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class UndoableDecision:
     # As it waited.
     waiting: WaitingProposal
     state: State
-    # The run that carried it out; None if it was declined.
+    # The run that applied it; None if it was declined.
     run_id: str | None
 
 
@@ -110,7 +110,7 @@ class Session:
         return self._carry_out(key, words)
 
     def decline(self, key: str, reason: str) -> Done:
-        """Decline it, for good. Raises `StoreError`."""
+        """Decline it permanently. Raises `StoreError`."""
         waiting = self.queue[key]
         try:
             decline(self.place, _this(key), reason.strip() or None)
@@ -176,7 +176,7 @@ class Session:
         self._look_again(waiting)
         if waiting.id not in self.elsewhere:
             return error
-        return NotFound(f"{waiting.id[:8]} is not pending any longer: another program decided it.")
+        return NotFound(f"{waiting.id[:8]} is no longer pending: another program decided it.")
 
     def _look_again(self, *changed: WaitingProposal) -> None:
         """Look once more at what waits, and at what is about a memory that was changed."""
@@ -192,7 +192,7 @@ class Session:
             self.elsewhere = set(self.queue) - {waiting.id for waiting in read_queue(opened)}
             for waiting in about:
                 (seen,) = with_sources(opened, [waiting.decision])
-                # Of what is decided its own run changed the memories.
+                # The run of a decided proposal has changed its memories.
                 self.queue[waiting.id] = (
                     seen if self.is_open(waiting.id) else replace(seen, stale=None)
                 )
@@ -205,6 +205,6 @@ def _this(key: str) -> Choice:
 def matching(
     queue: Sequence[WaitingProposal], wanted: str, text_of: Callable[[WaitingProposal], str]
 ) -> list[str]:
-    """Return the ids of those whose text holds all the words that are wanted."""
+    """Return the ids of those whose text contains all wanted words."""
     words = wanted.lower().split()
     return [waiting.id for waiting in queue if all(word in text_of(waiting) for word in words)]

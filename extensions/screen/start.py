@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from slowwave.store.places import Place
 
 _WITHOUT = "'slowwave review FILE' works without it."
-_MISSING = f"--tui needs the package textual; {install_hint('tui')}. {_WITHOUT}"
+_MISSING = f"--tui requires the package textual; {install_hint('tui')}. {_WITHOUT}"
 
 
 def show_screen(place: Place, choice: Choice, embedder: Embedder) -> str:
@@ -42,8 +42,10 @@ def show_screen(place: Place, choice: Choice, embedder: Embedder) -> str:
 
 def _refuse_without_terminal() -> None:
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise typer.BadParameter(with_file(f"--tui needs a terminal. {_WITHOUT}"))
+        raise typer.BadParameter(with_file(f"--tui requires a terminal. {_WITHOUT}"))
     if os.environ.get("TERM", "dumb") == "dumb":
         raise typer.BadParameter(
-            with_file(f"--tui needs a terminal that can be drawn on, unlike TERM=dumb. {_WITHOUT}")
+            with_file(
+                f"--tui requires a terminal that can be drawn on, unlike TERM=dumb. {_WITHOUT}"
+            )
         )

@@ -1,6 +1,6 @@
 """The texts of one proposal on the screen: its sources, its draft and its reasons, with marks.
 
-Marks are underlined, bold and reversed letters: they are visible on a screen without colour.
+Marks are underlined, bold and reversed letters: they are visible on a screen without color.
 """
 
 from __future__ import annotations

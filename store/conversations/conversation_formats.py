@@ -54,7 +54,7 @@ def read_conversations(
     """Return the conversations in a file, detecting its format unless `format` names it.
 
     Conversations without messages are omitted. dates: for messages without a time. skipped: takes
-    the invalid lines of JSON lines; None refuses them. Raises `UnreadableConversation`, and
+    the invalid lines of JSON Lines; None refuses them. Raises `UnreadableConversation`, and
     `NotFound` for an unknown format.
     """
     try:
@@ -70,7 +70,7 @@ def read_conversations(
         raise UnreadableConversation(
             f"A message of {name} has {error} where its text should be.",
             "Nothing was ingested. The content must be a string or a list of parts. "
-            "--skip-invalid skips invalid lines of JSON lines.",
+            "--skip-invalid skips invalid lines of JSON Lines.",
         ) from None
     return [
         _clean(conversation, chosen.name, dates) for conversation in found if conversation.messages
@@ -81,7 +81,7 @@ def _named(name: str) -> ConversationFormat:
     for format in FORMATS:
         if format.name == name:
             return format
-    raise NotFound(f"Unknown conversation format '{name}'.", f"Known formats: {_NAMES}.")
+    raise NotFound(f"Unknown conversation format '{name}'.", f"Available: {_NAMES}.")
 
 
 def _detect(text: str, name: str) -> ConversationFormat:
@@ -100,7 +100,7 @@ def _detect(text: str, name: str) -> ConversationFormat:
 def _valid_lines(
     text: str, name: str, format: ConversationFormat | None, skipped: list[SkippedLine]
 ) -> str:
-    """Return JSON lines without the invalid ones; any other text unchanged."""
+    """Return JSON Lines without the invalid ones; any other text unchanged."""
     lines = text.split("\n")
     values = [read_json(line) if line.strip() else {} for line in lines]
     is_json_lines = read_json(text) is None and any(

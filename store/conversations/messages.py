@@ -15,7 +15,7 @@ from slowwave.store.records import read_json
 
 from .inserted import without_inserted
 
-# Half a surrogate pair, which JSON can spell but UTF-8 cannot hold.
+# Half a surrogate pair, which JSON can spell but UTF-8 cannot encode.
 _HALF_PAIR = re.compile("[\ud800-\udfff]")
 Role = Literal["user", "assistant"]
 # The latest time in seconds: a larger number, which is beyond the year 5000, has a smaller unit.
@@ -77,7 +77,7 @@ class ConversationFormat:
 
 
 def json_lines(text: str, name: str) -> Iterator[dict[str, Any]]:
-    """Yield the objects of JSON lines.
+    """Yield the objects of JSON Lines.
 
     Skips an incomplete last line, which its program is still writing. Raises
     `UnreadableConversation` with the number of any other invalid line.

@@ -1,6 +1,6 @@
 """Messages in the format of OpenAI's API: `{"role": "user", "content": "..."}`.
 
-A list of messages, an object with `messages`, or JSON lines: either of the messages of one
+A list of messages, an object with `messages`, or JSON Lines: either of the messages of one
 conversation, or of conversations, as in fine-tuning files.
 """
 

@@ -1,4 +1,4 @@
-"""Session logs of coding agents: JSON lines, one event per line.
+"""Session logs of coding agents: JSON Lines, one event per line.
 
 They are read without thoughts, tool calls and results.
 

@@ -185,7 +185,7 @@ class _Reversal:
             yield from self._reverse_by_kind(entry)
         except (sqlite3.IntegrityError, OverflowError) as error:
             if getattr(error, "sqlite_errorname", "") == "SQLITE_CONSTRAINT_TRIGGER":
-                raise  # a trigger of an agent, or of shared knowledge, refuses the change
+                raise  # a trigger of an agent, or of shared facts, refuses the change
             fault = f"does not fit into {entry.table} ({error})"
             raise damaged_entry_error(entry.run, entry.sequence, fault) from error
 

@@ -84,7 +84,7 @@ def find_undoable(file: MemoryFile, which: str, tenant: str | None = None) -> Un
     if proposal is not None:
         return Undoable((), proposal, (proposal,))
     if len(which) < MIN_PREFIX:
-        raise NotFound(f"'{which}' is too short to name a run or a proposal.", _hint(which))
+        raise NotFound(f"'{which}' is too short for the id of a run or a proposal.", _hint(which))
     raise NotFound(f"There is no run or proposal '{which}' in {file.path}.", _hint(which))
 
 

@@ -134,7 +134,7 @@ def test_wrong_usage_ends_with_2_and_changes_nothing(
         (["show", "--lineage", "FILE", "twin"], "Specify more of it"),
         (["import", "--empty", "FILE"], "already exists"),
         (["import", "FILE", "/nonexistent.jsonl"], "Cannot read"),
-        (["import", "FILE", "FILE"], "SOURCE must be a file of JSON lines, and follows"),
+        (["import", "FILE", "FILE"], "SOURCE must be a JSON Lines file, after"),
         (["add", "FILE", " \t "], "not a memory"),
         (["import", "--empty", "/"], "is a folder"),
         (["maintain", "FILE", "--consolidate", "--embedder", "no-such-model"], "no-such-model"),

@@ -74,7 +74,7 @@ def test_a_correction_names_what_its_text_contradicts(ports: Path, cli: Cli) -> 
         (["m-00", "--text", RIGHT, "--pin"], 2, "one of them"),
         (["m-00", "--retract", "--supersedes", "m-01"], 2, "--supersedes requires --text"),
         (["m-00", "--text", " "], 1, "its text is blank"),
-        (["m-00", "--text", PORTS[0]], 1, "has this text"),
+        (["m-00", "--text", PORTS[0]], 1, "already has this text"),
         (["nobody", "--retract"], 1, "There is no memory 'nobody'"),
         (["tea-00", "--pin"], 1, "pinned already"),
     ],

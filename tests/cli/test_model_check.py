@@ -42,7 +42,7 @@ def test_a_model_that_answers_both_questions_is_ready(cli: Cli, server: ModelSer
 def test_text_shows_the_price_of_a_window(cli: Cli, server: ModelServer) -> None:
     shown = cli("model-check", "--model", "openai/gpt-4o-mini", "--api-base", server.base)
     write, read, window = shown.out.splitlines()
-    assert write.startswith("write: openai/gpt-4o-mini, answered in the form asked for")
+    assert write.startswith("write: openai/gpt-4o-mini, answered in the requested format")
     assert read.startswith("check: ")
     assert "USD, with checks and repairs up to" in window
     unknown = cli(*check(server)).out.splitlines()[-1]

@@ -21,7 +21,7 @@ from slowwave.cli.arguments.old_spellings import old_commands
 COMMANDS = [
     ("trace FILE {memory}", "show FILE {memory} --lineage", "slowwave show --lineage"),
     ("trace FILE {memory} --json", "show FILE {memory} --lineage --json", "show --lineage"),
-    ("show FILE {memory} --tree", "show FILE {memory} --lineage", "--tree is now --lineage"),
+    ("show FILE {memory} --tree", "show FILE {memory} --lineage", "of --tree, pass --lineage"),
     ("diff FILE {run}", "log FILE {run} --diff", "slowwave log --diff"),
     ("diff FILE {run} --json", "log FILE {run} --diff --json", "slowwave log --diff"),
     ("report FILE --md -", "log FILE --md -", "slowwave log"),
@@ -130,7 +130,7 @@ def test_an_old_phase_does_what_its_replacement_does_and_names_it(
     ended = cli("maintain", places["FILE"], *old.split(), "--dry-run", "--json")
     current = cli("maintain", places["FILE"], *new.split(), "--dry-run", "--json")
     assert len(ended.err.splitlines()) == len(old.split())
-    assert f"is now {named}." in ended.err
+    assert f"pass {named}." in ended.err
     assert (ended.code, ended.json, current.err) == (0, current.json, "")
 
 
@@ -138,7 +138,7 @@ def test_the_old_limit_is_the_phase_with_its_number(places: dict[str, str], cli:
     run = ("maintain", places["FILE"], "--dry-run", "--json")
     ended = cli(*run, "--limit", 1)
     assert ended.json == cli(*run, "--phase", "limit", setting("max_active", 1)).json
-    assert "--limit is now --phase limit" in ended.err
+    assert "instead of --limit, pass --phase limit" in ended.err
 
 
 @pytest.mark.parametrize("name", SETTINGS)
@@ -155,7 +155,7 @@ def test_an_option_that_is_a_setting_now_still_works_and_names_the_setting(
     ended = cli("maintain", places["FILE"], option, value, setting("enabled", "false"))
     (hint,) = ended.err.splitlines()
     assert ended.code == 0
-    assert hint.startswith(f"Deprecated: {option} is now ")
+    assert hint.startswith(f"Deprecated: instead of {option}, ")
     assert name in hint or "slowwave log" in hint
 
 
@@ -215,7 +215,7 @@ def test_help_shows_neither_old_commands_nor_old_options_unless_all_is_asked_for
     for option in ("--purge", "--api-base", "--min-new", "SLOWWAVE_MODEL"):
         assert (option in shown, option in whole) == (False, True)
     marked = "".join(whole.replace("│", "").split())
-    assert "Deprecatedonthecommandline:nowmax_timeinslowwave.toml" in marked
+    assert "Deprecatedasanoption:setmax_timeinslowwave.toml" in marked
 
 
 def test_only_maintain_shows_the_options_of_other_agents_files(cli: Cli) -> None:

@@ -104,7 +104,7 @@ def test_the_report_begins_with_memories_and_tokens_before_and_after(
 ) -> None:
     fill(memory_file, told([TWINS[0]] * 4, "twin"))
     each = count_tokens(TWINS[0])
-    said = f"4 -> 1 memories, {4 * each} -> {each} tokens (-75 %)"
+    said = f"4 -> 1 memories, {4 * each} -> {each} tokens (-75%)"
     dry = cli("maintain", memory_file, "--consolidate", "--dry-run").out
     assert dry.splitlines()[0] == f"{memory_file} would change: {said}"
     real = cli("maintain", memory_file, "--consolidate").out
@@ -286,7 +286,7 @@ def test_what_a_model_leaves_as_it_is_is_counted(memory_file: Path, cli: Cli) ->
         said = cli("maintain", memory_file, "--consolidate", *model).out
     shown = len(a_fact())
     assert f"The model was shown {shown} memories in 1 question" in said
-    assert f"and left {shown} of them as they are." in " ".join(said.split())
+    assert f"and left {shown} of them unchanged." in " ".join(said.split())
 
 
 @pytest.mark.parametrize("is_terminal", [True, False], ids=["a terminal", "a pipe"])
@@ -408,7 +408,7 @@ def test_each_memory_in_conflict_is_shown_once_with_its_text_and_date(memory_fil
     ]
     shorter = conflicts_as_text(CONFLICTS, memory_file, 1)
     assert second not in shorter
-    assert shorter.endswith("all of them with: slowwave conflicts FILE")
+    assert shorter.endswith("all of them: slowwave conflicts FILE")
 
 
 def test_of_a_thing_with_many_values_each_is_told_once_and_a_report_shows_some(

@@ -374,7 +374,7 @@ def test_an_approval_that_is_taken_back_lets_the_proposal_wait_again(
     assert reviewed_night(cli, waiting, "always", "--json").json["proposals"] == []
     assert cli("review", "approve", waiting, UPDATE).code == 0
     again = cli("undo", waiting, UPDATE)
-    assert f"1 proposal waits for review again: slowwave review {waiting}" in again.err
+    assert f"1 proposal is pending again: slowwave review {waiting}" in again.err
     assert "will not be proposed again" not in again.err
     assert undated(queue(cli, waiting)) == undated(before)
 
@@ -386,7 +386,7 @@ def test_what_is_taken_back_and_cannot_be_applied_again_is_said_to_be_stale(
     execute(waiting, f"UPDATE memories SET status = 'archived' WHERE id = '{merge['survivor']}'")
     ended = cli("undo", waiting, MERGE)
     assert (ended.code, "1 proposal is stale" in ended.err) == (0, True)
-    assert "waits for review again" not in ended.err
+    assert "pending again" not in ended.err
 
 
 def test_what_a_night_applied_by_itself_does_not_wait_once_it_is_taken_back(
@@ -567,7 +567,7 @@ def test_what_was_decided_is_shown_as_what_came_of_it(
         # All that the merge and the synthesis took away, and nothing of the update.
         assert (said.count("\n  - "), said.count("\n  * 2026-02-1")) == (5, 2)
         assert "waits for review" not in said
-        assert len(re.findall("! waited for review[^;]*; carried out by run ", said)) == 2
+        assert len(re.findall("! waited for review[^;]*; applied by run ", said)) == 2
         assert "\n  = 2026-02-03  Helvi settles the invoices on the first" in said
         assert f"in a person's words\n  = {IN_ONE}\n" in said
         assert "    would have been: The backup of the wiki runs at 03:30" in said
@@ -672,7 +672,7 @@ def test_what_names_nothing_that_waits_ends_with_1(
     waiting: Path, cli: Cli, which: list[str]
 ) -> None:
     ended = cli("review", "approve", waiting, *which)
-    assert (ended.code, "waits for review" in ended.err) == (1, True)
+    assert (ended.code, "pending proposal" in ended.err or "is pending" in ended.err) == (1, True)
     cli("review", "decline", waiting, "--all")
     assert "no pending proposals" in cli("review", waiting).out
 
@@ -692,8 +692,7 @@ def test_what_is_stale_is_shown_so_and_set_aside_by_the_next_night(waiting: Path
     before = picture(waiting)
     dry = cli("maintain", waiting, "--consolidate", "--dry-run", "--review", "always")
     assert (
-        f"1 proposal that waited would be withdrawn, since memories have changed: {UPDATE}"
-        in dry.out
+        f"1 pending proposal would be withdrawn, since memories have changed: {UPDATE}" in dry.out
     )
     assert picture(waiting) == before
     night = reviewed_night(cli, waiting, "always", "--json").json
@@ -740,7 +739,7 @@ def test_a_night_says_how_many_proposals_of_earlier_nights_wait(waiting: Path, c
     for more in ((), ("--dry-run",)):
         said = cli("maintain", waiting, "--consolidate", *more).out
         assert ": nothing new to do." in said
-        assert f"3 proposals of earlier nights wait for review: slowwave review {waiting}" in said
+        assert f"3 proposals of earlier runs are pending: slowwave review {waiting}" in said
     cli("review", "decline", waiting, SYNTHESIS)
     cli("review", "approve", waiting, UPDATE)
     assert cli("maintain", waiting, "--consolidate", "--json").json["waiting"] == 1
@@ -818,7 +817,7 @@ def test_one_that_is_damaged_blocks_no_other_and_can_be_declined(waiting: Path, 
     assert listed.code == 0
     assert f"update {UPDATE} (stale)" in listed.out
     assert "  ! it cannot be read: it is not a proposal" in listed.out
-    assert "the next night withdraws it, and looks at its memories again" in listed.out
+    assert "the next run withdraws it, and considers its memories again" in listed.out
     logged = cli("log", waiting, rows(waiting, "SELECT id FROM runs")[0]["id"])
     assert logged.code == 0
     assert "  ! it cannot be read: it is not a proposal" in logged.out
@@ -848,7 +847,7 @@ def test_the_next_night_withdraws_what_is_damaged_and_proposes_it_anew(
     assert (found.code, "damaged proposal: pending proposal " + UPDATE in found.out) == (10, True)
     dry = cli("maintain", waiting, "--consolidate", "--dry-run", "--review", "always")
     assert (
-        f"1 proposal that waited would be withdrawn, since the file is damaged there: {UPDATE} "
+        f"1 pending proposal would be withdrawn, since the file is damaged there: {UPDATE} "
         "(it cannot be read: " in dry.out
     )
     night = reviewed_night(cli, waiting, "always", "--json").json

@@ -309,12 +309,12 @@ def test_a_forged_entry_that_a_night_would_make_is_applied(office: Path, cli: Cl
     assert TWINS[1] not in active(office)
 
 
-NOT_READ = "a plan cannot hold what a model wrote or grouped"
+NOT_READ = "a plan cannot contain what a model wrote or grouped"
 # What a plan may claim, and why it is refused.
 FORGED: dict[str, tuple[Callable[[Path], dict[str, Any]], str]] = {
     "a merge of different things": (
         lambda path: merging(path, "of-00", "of-01"),
-        "memory of-01 says more than the text that would replace it",
+        "memory of-01 contains more than the text that would replace it",
     ),
     "such a merge in a model's name": (
         lambda path: merging(path, "of-00", "of-01", by_model=True),
@@ -339,7 +339,7 @@ FORGED: dict[str, tuple[Callable[[Path], dict[str, Any]], str]] = {
         lambda path: entry(
             path, "synthesize", ["of-00", "of-01"], "Everybody pays Mallory.", by_person=True
         ),
-        "a plan cannot hold a person's text",
+        "a plan cannot contain a person's text",
     ),
     "a memory of a human's that leaves": (
         lambda path: merging(path, "of-00", "human-00", include_protected=True),

@@ -60,7 +60,7 @@ def test_each_tool_that_a_wording_names_is_offered() -> None:
 @pytest.mark.parametrize(
     ("hint", "expected"),
     [
-        ("Nothing was changed. Use more of the id.", "Nothing was changed. Use more of the id."),
+        ("Specify more of the id.", "Specify more of the id."),
         (
             "Restore it from a backup; 'slowwave check FILE' lists the damage. Do it soon.",
             "Ask the person who runs this server: Restore it from a backup; 'slowwave check FILE' "

@@ -138,8 +138,8 @@ def test_what_was_shared_is_changed_by_no_run_of_a_core_without_the_extension(co
     for words in (["admit", "ada", "--human"], ["publish", "port", "Billing listens on port 80."]):
         subprocess.run([*slowwave, *words, "--author", "ada"], check=True, capture_output=True)
     night = run(core, "-m", "slowwave.cli", "maintain", "shared.db", "--all", "--tenant", "shared")
-    assert (night.returncode, "holds shared knowledge" in night.stderr) == (1, True)
+    assert (night.returncode, "contains shared facts" in night.stderr) == (1, True)
     added = run(core, "-m", "slowwave.cli", "add", "shared.db", "A note.", "--tenant", "shared")
-    assert (added.returncode, "only what is published" in added.stderr) == (1, True)
+    assert (added.returncode, "only published shared facts" in added.stderr) == (1, True)
     assert run(core, "-m", "slowwave.cli", "maintain", "shared.db", "--all").returncode == 0
     assert run(core, "-m", "slowwave.cli", "check", "shared.db").returncode == 0

@@ -229,7 +229,7 @@ def test_a_thousand_generations_are_shown_both_ways_a_tree_after_the_other(
     assert len(ends) == 4
     text = trace(dynasty, "m-1000")
     assert all(f"m-{number:04d}" in text for number in range(1_000))
-    assert "made from, continued from m-0988" in text
+    assert "derived from, continued from m-0988" in text
     assert max(map(len, text.splitlines())) <= 120
 
 

@@ -175,7 +175,7 @@ class Archive:
 
     def _night(self, name: str, files: Sequence[str]) -> ShardNight:
         match = _NAME.fullmatch(name)
-        assert match is not None  # noqa: S101 - others were left out
+        assert match is not None  # noqa: S101 - others were omitted
         parts = tuple(sorted(file for file in files if file.endswith(_SUFFIX)))
         end = self._end(f"{name}/{_END}") if _END in files else None
         return ShardNight(

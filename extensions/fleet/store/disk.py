@@ -10,7 +10,7 @@ from slowwave.store.errors import StoreError
 from slowwave.store.opening import first_bytes
 from slowwave.store.sidecar import sidecar_path
 
-# Of Linux' names of file systems those that other hosts write to as well. SQLite's log needs memory
+# Linux' names of file systems that other hosts write to as well. SQLite's log needs memory
 # that all who use the file share, and has none across hosts (https://www.sqlite.org/wal.html).
 _OF_A_NETWORK = re.compile(
     r"nfs\d?|cifs|smb\d?|smbfs|ncpfs|9p|afs|coda|ceph|lustre|gpfs|ocfs2|gfs2?|beegfs|pvfs2|orangefs"
@@ -76,7 +76,7 @@ def _mounts(mountinfo: str) -> dict[str, str]:
         if len(fields) < 5 or not behind:
             continue
         point = re.sub(r"\\([0-7]{3})", lambda code: chr(int(code[1], 8)), fields[4])
-        # Of two on one place the later lies above.
+        # The later of two at one place covers the earlier.
         mounts[point] = behind.split()[0]
     return mounts
 

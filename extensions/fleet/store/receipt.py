@@ -52,7 +52,7 @@ class Known(NamedTuple):
     basis: str | None
     # Up to when that holds; None: until the file changes.
     until: str | None
-    # The latest run that any receipt speaks of.
+    # The latest run that any receipt names.
     last_run: str | None
     memories: int | None
     tokens: int | None
@@ -74,7 +74,7 @@ class Receipt:
     version: str = ""
     basis: str | None = None
     until: str | None = None
-    # The runs of fleets that no earlier receipt of this file speaks of, oldest first.
+    # The runs of fleets that no earlier receipt of this file names, oldest first.
     runs: tuple[str, ...] = ()
     last_run: str | None = None
     # Active memories and their tokens; None where nobody counted them: a run that was killed.

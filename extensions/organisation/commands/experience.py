@@ -71,12 +71,15 @@ _NEEDS: tuple[tuple[str, tuple[str, ...]], ...] = (
 def experience(
     context: typer.Context,
     file: FileArgument,
-    action: Annotated[Action, typer.Argument(help="Add traces, or compress them to lessons.")],
+    action: Annotated[
+        Action,
+        typer.Argument(help="add: store traces; compress: derive lessons from stored traces."),
+    ],
     source: Annotated[
         Path | None,
         typer.Argument(
             metavar="SOURCE.jsonl|-",
-            help="With add: traces as JSON lines (- for stdin).",
+            help="With add: traces as JSON Lines (- for stdin).",
             readable=False,
         ),
     ] = None,
@@ -157,7 +160,7 @@ def experience(
     _tell(file, done, dry_run, output, pages)
     code: int = signals.code or OF_VERDICT[done.verdict]
     wrong = sum(task.state in ("failed", "skipped") for task in done.tasks)
-    in_short = clean(f"{file}: the traces of {counted(wrong, 'task', 'tasks')} need a model.")
+    in_short = clean(f"{file}: the traces of {counted(wrong, 'task', 'tasks')} require a model.")
     code = tell_problems(output, code, writer, recordings, done.broken_off, in_short)
     raise typer.Exit(pages.tell(output, code))
 

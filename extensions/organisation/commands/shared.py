@@ -1,4 +1,4 @@
-"""slowwave shared: facts of an organisation, with versions, authors and a log."""
+"""slowwave shared: facts of an organization, with versions, authors and a log."""
 
 from __future__ import annotations
 
@@ -24,11 +24,16 @@ _NAMED = ("publish", "retract", "admit", "dismiss")
 
 def shared(
     file: FileArgument,
-    action: Annotated[Action, typer.Argument(help="What to show or do.")] = "list",
+    action: Annotated[
+        Action,
+        typer.Argument(
+            help="list, log or authors to show; publish, retract, admit or dismiss to change."
+        ),
+    ] = "list",
     name: Annotated[
         str | None,
         typer.Argument(
-            metavar="NAME", help="Name of the fact; with admit and dismiss, of the author."
+            metavar="NAME", help="Name of the fact, or with admit and dismiss, of the author."
         ),
     ] = None,
     text: Annotated[
@@ -54,7 +59,8 @@ def shared(
             min=1,
             max=9,
             allow_from_autoenv=False,
-            help="With admit: the author is an agent, which may change facts of agents below it.",
+            help="With admit: the author is an agent, which may change facts of agents with lower "
+            "seniority.",
         ),
     ] = None,
     # Not `tag`, which is a setting of `add`.
@@ -79,11 +85,11 @@ def shared(
     json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Show and change the facts that an organisation shares: the tenant 'shared'.
+    """Show and change the facts that an organization shares: the tenant 'shared'.
 
-    Each fact has a name and versions. The log only grows, and 'list --as-of' shows the facts of a
-    day. Only admitted authors may write: humans may change everything, agents new facts, their own,
-    and those of agents of lower seniority.
+    Each fact has a name and versions. The log is append-only; 'list --as-of DAY' shows the facts as
+    of that day. Only admitted authors may write: humans may change any fact; agents may add facts,
+    and change their own and those of agents with lower seniority.
     """
     refuse_foreign(file)
     if tags and action != "publish":

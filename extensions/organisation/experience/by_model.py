@@ -179,7 +179,7 @@ def _claim(stated: StatedClaim, ids: Mapping[str, str]) -> Claim:
 def _sound(
     claims: Sequence[tuple[Worked | None, Claim]], sources: Sequence[Source], task: Task, model: str
 ) -> tuple[list[tuple[Worked | None, Claim]], list[str]]:
-    """Return what the traces bear out, and why the rest is left out."""
+    """Return what the traces bear out, and why the rest is omitted."""
     attempts = {attempt.memory.id: attempt for attempt in task.attempts}
     text_of = {source.id: source.text for source in sources}
     sound: list[tuple[Worked | None, Claim]] = []

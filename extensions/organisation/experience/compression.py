@@ -1,7 +1,7 @@
 """From the traces of one task what was learned: decisions that worked or failed, and where.
 
 What the built-in compressor writes is quoted from the traces. What a model writes is
-checked like any draft, a claim at a time, and what does not pass is left out. Texts that are meant
+checked like any draft, a claim at a time, and what does not pass is omitted. Texts that are meant
 to the letter go to no model: their key facts are quoted.
 """
 
@@ -81,7 +81,7 @@ class Learned:
     facts: tuple[str, ...]
     # Who wrote it: a model's name; None for the built-in compressor.
     model: str | None = None
-    # What of a model's answer was left out, and why.
+    # What of a model's answer was omitted, and why.
     turned_down: tuple[str, ...] = ()
 
     @property

@@ -1,1 +1,1 @@
-"""Facts that a whole organisation shares: their log, and who may write to it."""
+"""Facts that a whole organization shares: their log, and who may write to it."""

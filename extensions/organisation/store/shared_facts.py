@@ -1,4 +1,4 @@
-"""Publish and retract facts that a whole organisation shares, and say what held at a moment."""
+"""Publish and retract shared facts, and return what was current at a given time."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class WriteRequest:
 
 
 def snapshot(entries: list[SharedEntry]) -> list[SharedEntry]:
-    """Return the facts that hold after some entries, by name; each as it was published."""
+    """Return the current facts after some entries, by name; each as it was published."""
     facts: dict[str, SharedEntry] = {}
     for entry in entries:
         if entry.operation == "publish":
@@ -62,7 +62,7 @@ def publish(
     """
     _refuse_name(name, "a fact")
     if not text.strip() or len(text) > _MAX_FACT:
-        raise StoreError(f"A fact has 1 to {_MAX_FACT:,} characters.", "Nothing was changed.")
+        raise StoreError(f"A fact must have 1 to {_MAX_FACT:,} characters.", "Nothing was changed.")
     with file.transaction():
         entries = read_log(file)
         author = allowed(entries, request.author)
@@ -81,13 +81,15 @@ def publish(
 
 
 def retract(file: MemoryFile, request: WriteRequest, name: str) -> SharedEntry:
-    """End a fact: it holds no longer, and no other takes its place. Raises `NotAllowed`."""
+    """End a fact, without a successor. Raises `NotAllowed`."""
     with file.transaction():
         entries = read_log(file)
         author = allowed(entries, request.author)
         last = latest(entries, name, of_a_fact=True)
         if last is None or last.operation == "retract":
-            raise NotFound(f"No fact '{name}' holds.", "'slowwave shared FILE' shows which do.")
+            raise NotFound(
+                f"There is no current fact '{name}'.", "'slowwave shared FILE' lists them."
+            )
         refuse_fact(author, "retract", last)
         entry = _append(file, entries, request, author, "retract", name, last)
         _end_memory(file, last, "archived", None, request.now)

@@ -1,4 +1,4 @@
-"""The log of shared knowledge: who published and retracted what, and who may. It only grows."""
+"""The log of shared facts: who published and retracted what, and who may. It only grows."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class SharedEntry:
     author: str
     # What the author was then.
     kind: AuthorKind
-    # Of an agent.
+    # The seniority of an agent.
     seniority: int | None
     reason: str | None
     memory_id: str | None
@@ -57,7 +57,7 @@ _COLUMNS = ", ".join(field.name for field in fields(SharedEntry))
 def read_log(file: MemoryFile) -> list[SharedEntry]:
     """Return the whole log, oldest first.
 
-    Raises `UnusableFile` if a row was changed: then nobody knows what holds, and who
+    Raises `UnusableFile` if a row was changed: then nobody knows what is current, and who
     may write.
     """
     entries, broken = _read(file)
@@ -125,7 +125,7 @@ def _read(file: MemoryFile) -> tuple[list[SharedEntry], int | None]:
 
 
 def _describe(number: int) -> str:
-    return f"entry {number} of the log of shared knowledge was changed"
+    return f"entry {number} of the log of shared facts was changed"
 
 
 def _digest(before: str | None, entry: SharedEntry) -> str:

@@ -1,4 +1,4 @@
-"""Who may do what to shared knowledge. What is not plainly allowed is refused.
+"""Who may do what to shared facts. What is not plainly allowed is refused.
 
 A name is what the caller says it is: it keeps apart authors who mean well, not one who writes to
 the file by other means than these.
@@ -20,7 +20,7 @@ _ASK = "'slowwave shared FILE authors' shows the authors; a human can admit more
 
 
 class NotAllowed(StoreError):
-    """The rules of shared knowledge do not let this author do it."""
+    """The rules of shared facts do not let this author do it."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Author:
 
     name: str
     kind: AuthorKind
-    # Of an agent.
+    # The seniority of an agent.
     seniority: int | None
 
     @property
@@ -59,7 +59,7 @@ def allowed(entries: Sequence[SharedEntry], name: str) -> Author:
     if author is None:
         was = any((entry.operation, entry.subject) == ("dismiss", name) for entry in entries)
         why = "it was dismissed" if was else "it was never admitted"
-        raise NotAllowed(f"'{name}' may not write to shared knowledge: {why}.", _ASK)
+        raise NotAllowed(f"'{name}' may not write shared facts: {why}.", _ASK)
     return author
 
 
@@ -102,7 +102,7 @@ def refuse_authors(entries: Sequence[SharedEntry], name: str, subject: Author | 
 
 
 def refuse_to_leave_none(entries: Sequence[SharedEntry], leaving: str) -> None:
-    """Refuse to take its last human from shared knowledge. Raises `NotAllowed`."""
+    """Refuse to take the last human from the authors of shared facts. Raises `NotAllowed`."""
     rest = (author for author in authors_of(entries).values() if author.name != leaving)
     if not any(item.kind == "human" for item in rest):
         raise NotAllowed(
@@ -126,6 +126,6 @@ def _author(entry: SharedEntry) -> Author:
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         pass
     raise UnusableFile(
-        f"The file is damaged: entry {entry.sequence} of shared knowledge does not name an author.",
+        f"The file is damaged: entry {entry.sequence} of the shared facts does not have an author.",
         SAVE_WITHOUT_LOG,
     )

@@ -1,4 +1,4 @@
-"""What a memory file keeps of shared knowledge, as `slowwave.schema` registers it."""
+"""The tables of shared facts in a memory file, as `slowwave.schema` registers it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def find_faults(file: MemoryFile) -> Iterator[tuple[str, str]]:
 def erase(file: MemoryFile, ids: Sequence[str], eraser: Eraser) -> int:
     """Erase the texts of retracted facts from the log.
 
-    A fact that holds is refused when its memory is deleted.
+    A current fact is refused when its memory is deleted.
     """
     return erase_from_log(file, eraser) if has_log(file) else 0
 

@@ -82,8 +82,8 @@ def _explained(folder: Path) -> Iterator[None]:
         if error.errno in (errno.ELOOP, errno.ENOTDIR):
             raise StoreError(
                 f"Cannot write into {folder}: another file is in the way{where}.",
-                "A wiki needs real folders named raw and wiki. Specify a new folder, or delete the "
-                "file.",
+                "A wiki requires real folders named raw and wiki. Specify a new folder, or delete "
+                "the file.",
             ) from error
         if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
             raise StoreError(
@@ -154,7 +154,7 @@ def _folder_of(top: int, parts: tuple[str, ...], mode: int | None) -> Iterator[i
 
 
 def _content(folder: int, name: str) -> bytes | None:
-    """Return what a page holds; None if there is none. A link or a pipe is none of ours."""
+    """Return the content of a page; None if there is none. A link or a pipe is not ours."""
     try:
         opened = os.open(name, _READ, dir_fd=folder)
     except FileNotFoundError:
@@ -174,7 +174,7 @@ def _content(folder: int, name: str) -> bytes | None:
 
 def _replace(folder: int, name: str, content: bytes, mode: int) -> None:
     flags = os.O_CREAT | os.O_TRUNC | os.O_WRONLY | os.O_NOFOLLOW
-    # Private from the start: it holds what memories say.
+    # Private from the start: it contains texts of memories.
     with os.fdopen(os.open(_UNFINISHED, flags, 0o600, dir_fd=folder), "wb") as stream:
         stream.write(content)
         stream.flush()

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from .tenant import TenantPicture
 
 # What the front matter of a memory says besides its names and lineage. How often it was looked up
-# is left out: it would change pages that say the same.
+# is omitted: it would change pages that say the same.
 _FRONT = (
     *("id", "tenant", "kind", "layer", "status", "origin", "trust", "importance", "pinned"),
     *("generation", "source", "session", "observed_at", "created_at", "expires_at"),

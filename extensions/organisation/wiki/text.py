@@ -15,7 +15,7 @@ FILE = "file"
 _MARK = "slowwave"
 _MARKED = re.compile(rb'---\nslowwave: "([0-9a-f]{16})"\n')
 _NO_DIGEST = "0" * 16
-# What Markdown, or a program that shows it, may take for more than itself within a line. Of a bare
+# What Markdown, or a program that shows it, may take for more than itself within a line. In a bare
 # address that is the colon behind its scheme, and each dot of its host.
 _ACTIVE = re.compile(
     r"([\\`*_{}\[\]<>()#|~$%^=&@!]|(?<=[A-Za-z]):(?=\S)|(?<=[^\W\d])\.(?=\w)|(?<=\d)\.(?=[^\W\d]))"

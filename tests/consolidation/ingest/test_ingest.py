@@ -118,7 +118,7 @@ def test_of_a_conversation_that_grew_all_new_messages_are_read_and_older_ones_wi
     memory_file: Path, chat: Path, ingest: Cli, cli: Cli
 ) -> None:
     first = cli("ingest", memory_file, chat, "--lookback", 2)
-    assert "2 further back left unread (--whole reads them)" in first.out
+    assert "2 earlier ones not read (--whole reads them)" in first.out
     more = (f"User: My locker at the pool has number {n}00.\nAssistant: ok\n" for n in range(1, 8))
     chat.write_text(CHAT + "".join(more))
     grown = ingest(chat, "--lookback", 2)
@@ -610,13 +610,13 @@ def test_a_file_that_is_not_a_conversation_is_refused_with_the_reason(
         (("--ttl", "fact"), "--ttl takes KIND=DAYS"),
         (("--ttl", "fact=0"), "--ttl takes 1 to 365000 days"),
         (("--ttl", "rule=3"), "--ttl takes KIND=DAYS"),
-        (("--ask",), "--ask needs --model or --replay"),
+        (("--ask",), "--ask requires --model or --replay"),
         (("--watch", "."), "--watch cannot be combined with conversations"),
         (("--instructions", "@none.txt"), "cannot read none.txt"),
         (("--min-importance", "6"), "less than or equal to 5"),
         (("--tenant", "a", "--tenant=b"), "--tenant only once"),
-        (("--tenant", ""), "--tenant takes a name"),
-        (("--from", "foo"), "Known formats: chatgpt"),
+        (("--tenant", ""), "--tenant must not be blank"),
+        (("--from", "foo"), "Available: chatgpt"),
     ],
 )
 def test_wrong_usage_is_refused(
@@ -631,7 +631,7 @@ def test_an_ingest_without_anything_to_read_says_so(
     memory_file: Path, tmp_path: Path, cli: Cli
 ) -> None:
     ended = cli("ingest", memory_file)
-    message = "There is no conversation to read, and none waits for a model.\n"
+    message = "There is no conversation to read, and none is queued for a model.\n"
     assert (ended.code, ended.out) == (0, message)
     path = tmp_path / "tools.jsonl"
     path.write_text('{"role": "system", "content": "a b"}\n{"role": "tool", "content": "c"}\n')

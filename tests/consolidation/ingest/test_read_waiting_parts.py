@@ -211,7 +211,7 @@ def test_a_damaged_waiting_part_ends_with_10_and_changes_nothing(
     execute(memory_file, f"UPDATE waiting_messages SET content = {damage}")
     before = picture(memory_file, (*EVERY_TABLE, "runs"))
     ended = night()
-    assert (ended.code, "the waiting part of chat.txt cannot be read" in ended.err) == (10, True)
+    assert (ended.code, "the queued part of chat.txt cannot be read" in ended.err) == (10, True)
     assert picture(memory_file, (*EVERY_TABLE, "runs")) == before
 
 
@@ -219,7 +219,7 @@ def test_every_report_tells_how_many_parts_wait_and_how_many_were_read(
     memory_file: Path, queue: Queue, night: Cli, cli: Cli, server: ModelServer, tmp_path: Path
 ) -> None:
     queue()
-    message = "1 conversation part waits for a model"
+    message = "1 conversation part is queued for a model"
     page, metrics_file, plan = (tmp_path / name for name in ("night.html", "m.prom", "plan.md"))
     done = maintain(
         cli, memory_file, setting("metrics_file", metrics_file), setting("report", page)

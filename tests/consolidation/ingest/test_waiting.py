@@ -174,7 +174,7 @@ def test_each_failing_night_counts_the_tries_and_closes_no_gate(
     for tries in ("1 try", "2 tries", "3 tries"):
         ended = maintain(cli, memory_file, *asking(server)[:-1], gate)
         assert (ended.code, f"after {tries}: " in ended.out) == (3, True)
-        assert "1 conversation part waits on since 2" in ended.out
+        assert "1 conversation part is queued still, since 2" in ended.out
         assert maintain(cli, memory_file, "--dry-run").out.count(f"after {tries}") == 1
     (part,) = waiting(ingest)
     assert (part["tries"], bool(part["why"])) == (3, True)
@@ -183,7 +183,7 @@ def test_each_failing_night_counts_the_tries_and_closes_no_gate(
     runs = cli("log", memory_file, "--json").json["runs"]
     assert [run["outcome"] for run in runs] == ["partial", *["failed"] * 3]
     logged = cli("log", memory_file, runs[-1]["id"]).out
-    assert "1 conversation part waits for a model: " in logged
+    assert "1 conversation part is queued for a model: " in logged
     assert "after 3 tries" in cli("log", "--stats", memory_file).out
     stats = cli("log", "--stats", memory_file, "--json").json
     assert stats["conversations_waiting_since"] == part["since"]

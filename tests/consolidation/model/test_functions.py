@@ -99,7 +99,7 @@ def test_what_a_function_raises_or_returns_wrongly_fails_its_window(
     assert answered(outcome) == {"failed": 3}
     reasons = " | ".join(str(asked.why) for asked in outcome.asked)
     assert "ValueError: no $SOME_API_KEY" in reasons
-    assert "the function returned a dict, not a text" in reasons
+    assert "the function returned a dict, not text" in reasons
     assert "the model's answer is empty" in reasons
 
 
@@ -144,7 +144,7 @@ def test_litellms_router_is_a_model(agent: Agent) -> None:
 
 def test_what_is_no_model_is_refused_before_anything_is_read(memory: AgentMemory) -> None:
     nameless = SimpleNamespace(completion=honestly)
-    for wrong, why in ((3, "of type int is not a model"), (nameless, "does not say which models")):
+    for wrong, why in ((3, "of type int is not a model"), (nameless, "does not list its models")):
         with pytest.raises(ModelError, match=why):
             memory.consolidate(model=wrong)  # type: ignore[arg-type]  # on purpose
     with pytest.raises(ModelError, match="or a writer"):

@@ -116,7 +116,8 @@ def test_what_only_the_index_says_stays_and_is_named_although_the_size_is_not_re
         (line,) = [line for line in before if f"({name})" in line]
         assert line in after
     assert (
-        "1 whose line in MEMORY.md is long, and says what the file does not (more.md)" in ended.out
+        "1 whose line in MEMORY.md is long, and contains what the file does not (more.md)"
+        in ended.out
     )
     assert "1 that MEMORY.md lists and that do not exist (gone.md)" in ended.out
 

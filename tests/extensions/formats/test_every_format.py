@@ -257,7 +257,7 @@ def test_each_memory_that_stands_in_the_way_of_an_undo_is_named(
     for more in ((), ("--dry-run",)):
         ended = cli("undo", path, run, *more)
         assert ended.code == 1
-        assert all(f"'{item}' cannot come back" in ended.err for item in gone)
+        assert all(f"'{item}' cannot be restored" in ended.err for item in gone)
         assert held(path) == now
     refused = json.loads(cli("undo", path, run, "--json").err)
     assert len(refused["obstacles"]) == 2

@@ -317,7 +317,7 @@ def test_the_lock_of_hermes_is_waited_for_and_then_told(
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
-        ("hermes", "one\n§\n two", "not as Hermes writes it"),
+        ("hermes", "one\n§\n two", "not in the format that Hermes writes"),
         ("hermes", "\udcff", "UTF-8"),
     ],
 )
@@ -384,7 +384,7 @@ def test_formats_lists_them_and_says_which_one_a_file_is(
 
 def test_formats_says_of_a_memory_file_that_it_takes_no_format(memory_file: Path, cli: Cli) -> None:
     ended = cli("formats", memory_file)
-    assert (ended.code, "takes no --format" in ended.out) == (0, True)
+    assert (ended.code, "does not take --format" in ended.out) == (0, True)
     missing = cli("formats", memory_file.with_name("missing.db"))
     assert (missing.code, "There is no file" in missing.err) == (10, True)
 

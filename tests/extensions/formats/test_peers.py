@@ -267,7 +267,7 @@ def test_langgraph_finds_what_stays_and_goes_on(peers: Path, tmp_path: Path, cli
     rested(cli, path)
     ended = cli("undo", path, first)
     assert ended.code == 1
-    assert "cannot come back" in ended.err
+    assert "cannot be restored" in ended.err
     assert f"now has another '{gone}'" in ended.err
     (one,) = talk(python, script, path, ("search", "x"))
     assert one[gone] == {"content": "Billing listens on port 9090."}

@@ -191,7 +191,7 @@ def test_a_database_of_texts_is_described_with_the_command_that_previews_it(
         ("things:said,date=when", "no column 'when'"),
         ("things:said,deleted=n", "n is computed"),
         ("things:said,deleted=id", "id identifies a row"),
-        ("things:said,deleted=said", "names a column twice"),
+        ("things:said,deleted=said", "specifies a column twice"),
     ],
 )
 def test_a_table_or_column_that_does_not_exist_is_named_and_nothing_is_made(

@@ -197,7 +197,7 @@ def test_a_run_is_taken_back_to_the_bit_and_not_done_again(traced: Path, cli: Cl
     run = cli("experience", traced, "compress", "--json").json["run"]
     assert picture(traced) != before
     ended = cli("undo", traced, run)
-    assert (ended.code, "not made again of the same traces" in ended.err) == (0, True)
+    assert (ended.code, "same traces are not compressed again" in ended.err) == (0, True)
     assert "--reconsider" not in ended.err
     assert picture(traced) == before
     assert DEPLOY not in compressed(cli, traced)
@@ -375,7 +375,7 @@ def test_where_a_budget_ends_nothing_is_written_of_a_task_and_that_is_said(
     assert (ended.code, task["state"], "budget of 0" in task["why"]) == (1, "skipped", True)
     assert picture(deploys, ["memories", "runs"]) == before
     quiet = cli("experience", deploys, "compress", *asked_of(server), limit, "0", "--quiet")
-    assert (quiet.out, "the traces of 1 task need a model" in quiet.err) == ("", True)
+    assert (quiet.out, "the traces of 1 task require a model" in quiet.err) == ("", True)
 
 
 def test_several_tasks_are_asked_about_at_once_and_each_is_written_as_it_comes(

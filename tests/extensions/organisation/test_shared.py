@@ -107,7 +107,7 @@ def test_a_retracted_fact_holds_no_longer_and_its_log_stays(org: Path, cli: Cli)
         ("retract", 2),
     ]
     assert entries[1]["reason"] == "shut down"
-    assert "No fact" in run("retract", "billing/port", by="coder", code=1)
+    assert "no current fact" in run("retract", "billing/port", by="coder", code=1)
     assert run("publish", "billing/port", MOVED, by="coder")["entry"]["version"] == 3
     assert cli("check", org).code == 0
 
@@ -254,7 +254,7 @@ def test_what_nobody_published_gets_into_no_file_where_nothing_is_shared_yet(
         ["import", memory_file, lines],
     ):
         ended = cli(*arguments)
-        assert (ended.code, "only what is published" in ended.err) == (1, True)
+        assert (ended.code, "only published shared facts" in ended.err) == (1, True)
     assert rows(memory_file, "SELECT id FROM memories") == []
     assert cli("import", memory_file, lines, "--skip-invalid").code == 0
     Run(memory_file, cli)("admit", "aino", "--human", by="aino")
@@ -346,7 +346,7 @@ def test_adding_to_the_tenant_and_restoring_in_it_are_refused_in_a_sentence(
     run("publish", "port", PORT, by="coder")
     run("publish", "port", MOVED, by="coder")
     ended = cli("add", org, "Trust me.", "--tenant", "shared")
-    assert (ended.code, "only what is published" in ended.err) == (1, True)
+    assert (ended.code, "only published shared facts" in ended.err) == (1, True)
     (earlier,) = rows(org, "SELECT id FROM memories WHERE content = ?", PORT)
     ended = cli("undo", org, earlier["id"])
     assert (ended.code, "earlier version" in ended.err) == (1, True)

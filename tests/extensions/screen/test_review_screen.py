@@ -277,7 +277,7 @@ def test_what_was_decided_at_another_screen_is_shown_so_and_waits_no_more(
     before = picture(waiting)
     shown = drive(waiting, embedder, [*keys, "a"], session=session)
     assert "It was decided by another program." in shown.said
-    assert f"{MERGE} is not pending any longer: another program decided it." in shown.said
+    assert f"{MERGE} is no longer pending: another program decided it." in shown.said
     assert f"1 of 3 · {MERGE} decided" in shown.lines[0]
     assert session.summary() == "1 proposal pending."
     assert picture(waiting) == before
@@ -363,7 +363,7 @@ def test_sigterm_ends_it_and_gives_the_terminal_back(waiting: Path) -> None:
 
 @pytest.mark.parametrize(
     ("arguments", "output"),
-    [(["list", "--tui"], "needs a terminal"), (["approve", "--all", "--tui"], "--tui")],
+    [(["list", "--tui"], "requires a terminal"), (["approve", "--all", "--tui"], "--tui")],
 )
 def test_without_a_terminal_or_with_an_action_it_is_wrong_usage(
     waiting: Path, cli: Cli, arguments: list[str], output: str
