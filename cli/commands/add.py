@@ -22,8 +22,7 @@ def add(
     ] = "default",
     kind: Annotated[Kind, typer.Option(help="The kind of memory.")] = "fact",
     layer: Annotated[
-        Layer,
-        typer.Option(help="How permanent it is, from ephemeral to core (a standing rule)."),
+        Layer, typer.Option(help="How permanent it is, from ephemeral to core (a standing rule).")
     ] = "working",
     origin: Annotated[
         Origin, typer.Option(help="Who stated it; what a human states is protected.")

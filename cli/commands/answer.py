@@ -27,8 +27,7 @@ def answer(
         Path | None,
         typer.Argument(
             metavar="ANSWERS.jsonl|-",
-            help="Answers, one JSON object per line; - for stdin. Default: only run what "
-            "is answered.",
+            help="Answers, one JSON object per line; - for stdin. Default: run what is answered.",
             readable=False,
         ),
     ] = None,

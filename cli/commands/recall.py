@@ -218,9 +218,7 @@ def _lines(rank: int, hit: Hit) -> Iterator[str]:
     vectors = "" if hit.by_vectors is None else f", {_nth(hit.by_vectors)} by vectors"
     parts = [f"relevance {hit.relevance + 0.0:.2f}: {words}{vectors}"]
     if hit.key.id != memory.id:
-        parts.append(
-            f"found by a memory that it replaced: {shortened_for_stdout(hit.key.content, 200)}"
-        )
+        parts.append(f"found by what it replaced: {shortened_for_stdout(hit.key.content, 200)}")
     if hit.sources:
         parts.append(f"derived from {len(hit.sources)}")
     yield f"    {'; '.join(parts)}"

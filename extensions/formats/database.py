@@ -272,8 +272,6 @@ def refuse_other_vectors(
     if model is None:
         raise Unreadable("A new text would require a vector, and there is no model to compute it.")
     if not samples:
-        raise Unreadable(
-            "A new text would require a vector, and there are none to compare it with."
-        )
+        raise Unreadable("A new text would require a vector, and there are none to compare with.")
     if not model.made(samples):
         raise Unreadable(f"The vectors in it are not those of {model.name}.")

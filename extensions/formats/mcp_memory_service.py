@@ -73,8 +73,7 @@ class _Memories(OpenSqlite):
             # The package ignores case when it compares texts.
             if _is_ours(known["metadata"]) and known["content"] != new.text:
                 raise Unreadable(
-                    f"The agent would treat this as a duplicate of '{known['content']}', which is "
-                    "already in the file."
+                    f"Its agent would treat it as a duplicate of '{known['content']}'."
                 )
             self._supersede(key, None)
             return key

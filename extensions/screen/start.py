@@ -45,7 +45,5 @@ def _refuse_without_terminal() -> None:
         raise typer.BadParameter(with_file(f"--tui requires a terminal. {_WITHOUT}"))
     if os.environ.get("TERM", "dumb") == "dumb":
         raise typer.BadParameter(
-            with_file(
-                f"--tui requires a terminal that can be drawn on, unlike TERM=dumb. {_WITHOUT}"
-            )
+            with_file(f"--tui requires a terminal that can draw, unlike TERM=dumb. {_WITHOUT}")
         )

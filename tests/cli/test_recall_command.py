@@ -32,7 +32,7 @@ def test_a_hit_says_why_it_was_found_and_by_which_text(filled: Path, cli: Cli) -
     shown = cli("recall", filled, "The backup of the wiki runs at 02:30 every night.").out
     assert shown.startswith(" 1. The backup of the wiki runs at 03:30")
     assert "1st by words" in shown
-    assert f"found by a memory that it replaced: {TEXTS[0]}; derived from 2" in shown
+    assert f"found by what it replaced: {TEXTS[0]}; derived from 2" in shown
 
 
 def test_json_has_the_memory_its_ranks_and_its_sources_and_nothing_is_written(

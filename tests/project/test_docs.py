@@ -25,11 +25,11 @@ RELIABILITY = ROOT / "docs" / "reliability.md"
 @pytest.mark.parametrize(
     ("promise", "number"),
     [
-        (r"wide \(a cosine of ([\d.]+)\)", WIDE_SIMILARITY),
-        (r"across the cut \(a cosine of\s+([\d.]+) or more\)", 1.0 - NARROW_EPS),
+        (r"loose threshold \(cosine ([\d.]+)\)", WIDE_SIMILARITY),
+        (r"across the cut \(cosine\s+([\d.]+) or more\)", 1.0 - NARROW_EPS),
         (r"packed to ([\d,]+) tokens", WINDOW_TOKENS),
         (r"what is new, its (\w+) nearest memories", NEAREST_FOR_A_MODEL),
-        (r"From a cosine of ([\d.]+) on, a network", DUPLICATE_SIMILARITY),
+        (r"If their cosine is at least ([\d.]+), a network", DUPLICATE_SIMILARITY),
         (r"of more than ([\d,]+) characters", MAX_CHARACTERS),
     ],
 )

@@ -71,10 +71,7 @@ _NEEDS: tuple[tuple[str, tuple[str, ...]], ...] = (
 def experience(
     context: typer.Context,
     file: FileArgument,
-    action: Annotated[
-        Action,
-        typer.Argument(help="add: store traces; compress: derive lessons from stored traces."),
-    ],
+    action: Annotated[Action, typer.Argument(help="add: store traces; compress: derive lessons.")],
     source: Annotated[
         Path | None,
         typer.Argument(

@@ -59,8 +59,7 @@ def shared(
             min=1,
             max=9,
             allow_from_autoenv=False,
-            help="With admit: the author is an agent, which may change facts of agents with lower "
-            "seniority.",
+            help="With admit: an agent, which may change facts of agents with lower seniority.",
         ),
     ] = None,
     # Not `tag`, which is a setting of `add`.
@@ -116,11 +115,7 @@ def _refuse_wrong_usage(
         what = "requires a name" if action in _NAMED else "does not take a name"
         raise typer.BadParameter(f"{action} {what}.")
     if (text is None) == (action == "publish"):
-        what = (
-            "requires the text of the fact after its name"
-            if text is None
-            else "does not take a text"
-        )
+        what = "requires a text after its name" if text is None else "does not take a text"
         raise typer.BadParameter(f"{action} {what}.")
     if action in _NAMED and not author:
         raise typer.BadParameter("Specify the author: --author NAME.")
@@ -201,15 +196,8 @@ def _change(
             entry, changed = admit(opened, request, name, kind, seniority)
         else:
             entry, changed = dismiss(opened, request, name), True
-    output.result(
-        {
-            "command": "shared",
-            "file": str(file),
-            "action": action,
-            "changed": changed,
-            "entry": _as_json(entry),
-        }
-    )
+    head = {"command": "shared", "file": str(file), "action": action}
+    output.result(head | {"changed": changed, "entry": _as_json(entry)})
     output.show(clean(_line(entry) if changed else f"{name}: unchanged."))
 
 
