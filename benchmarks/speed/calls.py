@@ -20,9 +20,9 @@ from pathlib import Path
 
 from benchmarks.scripted_model import ScriptedModel, scripted_model
 from fixtures.night import FLAVOURS, load
-from slowwave.consolidation.model.calls import Endpoint
 from slowwave.consolidation.model.dispatcher import Dispatcher
 from slowwave.consolidation.model.interface import Models
+from slowwave.consolidation.model.litellm_model import Endpoint
 from slowwave.consolidation.model.question import resume
 from slowwave.consolidation.model.usage_limits import UsageLimits, UsageMeter
 from slowwave.consolidation.model.window_dialogue import WindowDialogue

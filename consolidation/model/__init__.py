@@ -2,5 +2,5 @@
 
 What is asked: `prompts/`, `window_dialogue.py`. What an answer must be: `answer_forms.py`,
 `groups.py`, `objections.py`. Who answers: `writer.py` (kept answers, else a call), `dispatcher.py`
-(calls at a time), `recording.py`, `calls.py` (HTTP). Which limits hold: `usage_limits.py`.
+(calls at a time), `recording.py`, `litellm_model.py`. Which limits hold: `usage_limits.py`.
 """

@@ -9,7 +9,7 @@ from email.utils import parsedate_to_datetime
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from .provider import status_of
+from .litellm_client import status_of
 from .unanswered import CallFailed
 from .usage_limits import PendingCall
 

@@ -12,8 +12,8 @@ from slowwave.store.model_answers import Answer
 
 from .answer_forms import RequestStyle, response_format
 from .interface import REASONING_FACTOR, Terms, limit_with_reasoning
+from .litellm_client import load_litellm, status_of, why_unreadable
 from .parsing import breaks_off
-from .provider import load_litellm, status_of, why_unreadable
 from .responses import (
     cost_of,
     is_beyond_style,

@@ -14,7 +14,7 @@ from nights import NOW
 
 from slowwave.consolidation.agent import AgentMemory, open_memory
 from slowwave.consolidation.errors import ModelError
-from slowwave.consolidation.model.functions import FunctionModel, opener_of
+from slowwave.consolidation.model.python_model import FunctionModel, opener_of
 from slowwave.consolidation.model.writer import ModelWriter
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 

@@ -13,9 +13,9 @@ from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.consolidation.writing.writer import BuiltInWriter, Writer
 from slowwave.store.model_answers import Answer
 
-from .calls import Endpoint
-from .command_line import PREFIX, CommandLine
 from .interface import Opener, Terms
+from .litellm_model import Endpoint
+from .program_model import PREFIX, ProgramModel
 from .responses import cost_of, one_line, read_completion
 from .unanswered import CallFailed
 from .usage_limits import PendingCall
@@ -48,8 +48,8 @@ def opener_of(model: ModelLike, api_base: str | None = None) -> Opener:
     litellm's `completion`, of which the first model is asked that it names.
     """
     if isinstance(model, str):
-        return CommandLine(model) if model.startswith(PREFIX) else Endpoint(model, api_base)
-    if isinstance(model, Endpoint | CommandLine | FunctionModel):
+        return ProgramModel(model) if model.startswith(PREFIX) else Endpoint(model, api_base)
+    if isinstance(model, Endpoint | ProgramModel | FunctionModel):
         return model
     if isinstance(model, CompletesMessages):
         return FunctionModel.completing(model)
