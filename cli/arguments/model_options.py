@@ -231,7 +231,7 @@ def openers_of(
 
     The address of a provider is not used for another one.
     """
-    from slowwave.consolidation.model.python_model import opener_of
+    from slowwave.consolidation.model.choosing import opener_of
 
     writer = opener_of(model, api_base)
     if checker is None or checker == model:

@@ -15,7 +15,8 @@ from typing import Any, Self
 
 from slowwave.consolidation.cycle import run_cycle
 from slowwave.consolidation.model.answer_forms import StatedGroup
-from slowwave.consolidation.model.python_model import ModelLike, chosen_writer
+from slowwave.consolidation.model.choosing import chosen_writer
+from slowwave.consolidation.model.python_model import ModelLike
 from slowwave.consolidation.options import CycleOptions, Review
 from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.proposals import Result
