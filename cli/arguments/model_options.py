@@ -193,7 +193,7 @@ def make_writer(
     asks = recordings is None or recordings.asks
     usage = UsageLimits(*limits) if asks else UsageLimits(seconds=limits[-1])
     if asks and month is not None and (usage.cost_usd is None or month.left < usage.cost_usd):
-        usage = replace(usage, cost_usd=month.left, purse=month.named)
+        usage = replace(usage, cost_usd=month.left, budget_name=month.named)
     opener, reader = openers_of(model, api_base, checker)
     if asks:
         refuse_missing_programs(opener, reader)

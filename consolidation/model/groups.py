@@ -23,7 +23,7 @@ from slowwave.consolidation.writing.writer import Job
 from .answer_forms import StatedGroup
 from .interface import Models
 
-_FEWEST = 2
+_MIN_MEMORIES = 2
 
 
 class Unusable(Exception):
@@ -144,7 +144,7 @@ class WindowGroups:
         unknown = [memory_id for memory_id in group.ids if memory_id not in self._source]
         if unknown:
             raise Unusable(f"it names an id that was not given: {unknown[0]}")
-        if len(group.ids) < _FEWEST and not self._may_be_shortened(group):
+        if len(group.ids) < _MIN_MEMORIES and not self._may_be_shortened(group):
             raise Unusable("it is a group of one memory")
         if len(group.ids) > MAX_SUPPORT:
             raise Unusable(f"it has more than {MAX_SUPPORT} ids")
