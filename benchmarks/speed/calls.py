@@ -37,7 +37,8 @@ from slowwave.consolidation.proposals import (
     join_plans,
 )
 from slowwave.consolidation.running.execute import Execution
-from slowwave.consolidation.running.run_in_file import NightInputs, Preflight, RunInFile
+from slowwave.consolidation.running.night_inputs import NightInputs
+from slowwave.consolidation.running.run_in_file import Preflight, RunInFile
 from slowwave.consolidation.runtime.interruption import Interruption
 from slowwave.consolidation.snapshot.tenant_view import TenantView
 from slowwave.consolidation.vectors.embedder import Embedder, SentenceEmbedder

@@ -36,8 +36,8 @@ def audit(
     Memories that give orders, say nothing, are doubtful, unused, expired or near a limit;
     contradictions and pending proposals. See also 'slowwave check', whether the file is intact.
     """
-    from slowwave.consolidation.running.audit import AuditOptions
-    from slowwave.consolidation.running.audit import audit as audit_file
+    from slowwave.consolidation.reports.audit import AuditOptions
+    from slowwave.consolidation.reports.audit import audit as audit_file
 
     options = AuditOptions(
         tuple(tenant or ()),

@@ -45,7 +45,7 @@ from .apply import apply
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from slowwave.consolidation.running.review_queue import WaitingProposal
+    from slowwave.consolidation.running.review_queue import PendingProposal
 
 OperationOption = Annotated[Operation | None, per_call(help="Only proposals of this operation.")]
 EverythingOption = Annotated[bool, per_call("--all", help="All pending proposals.")]
@@ -236,7 +236,7 @@ def _show(place: Place, choice: Choice, action: str, output: Output) -> None:
     output.show(join_lines([*lines, "", *_what_can_be_done(place, chosen)]))
 
 
-def _what_can_be_done(place: Place, chosen: Sequence[WaitingProposal]) -> Iterator[str]:
+def _what_can_be_done(place: Place, chosen: Sequence[PendingProposal]) -> Iterator[str]:
     """Yield how to decide about the pending proposals, and what was decided about the rest."""
     for waiting in chosen:
         if waiting.decision.state != "pending":

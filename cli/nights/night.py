@@ -166,7 +166,7 @@ class Night:
                 found = self._show(place, memory_file, outcome, writer, (budget, after), pages)
         code: int = signals.code or OF_VERDICT[outcome.verdict]
         if self.dry_run and self.tells_work and not signals.code:
-            code = Code.WORK_TO_DO if outcome.is_work else Code.DONE
+            code = Code.WORK_TO_DO if outcome.has_work else Code.DONE
         if unwritten is None:
             code = self._report_problems(place.named, outcome, writer, code)
         if unreported is not None:
@@ -283,9 +283,9 @@ class Night:
         )
         if not outcome.end_is_kept:
             self.output.note("The end could not be written: the log will show 'interrupted'.")
-        elif outcome.not_kept:
+        elif outcome.why_unsaved:
             self.output.note(
-                f"Could not store what this run computed: {outcome.not_kept} "
+                f"Could not store what this run computed: {outcome.why_unsaved} "
                 "The next run computes it again."
             )
         return code

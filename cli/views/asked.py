@@ -79,7 +79,7 @@ def questions_as_text(asked: Sequence[AskedWindow], results: Sequence[Result]) -
 
 def routes_as_json(outcome: Outcome, path: Path) -> list[dict[str, Any]]:
     """Return whether each dense memory, and each that a model is shown, stays verbatim, and why."""
-    from slowwave.consolidation.running.key_facts import anchors_of, key_facts
+    from slowwave.consolidation.reports.key_facts import anchors_of, key_facts
     from slowwave.consolidation.text.density import density_of
 
     dense = outcome.plan.dense

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from slowwave.consolidation.proposals import Claim, Proposal, Result, Savings
-    from slowwave.consolidation.running.review_queue import WaitingProposal
+    from slowwave.consolidation.running.review_queue import PendingProposal
     from slowwave.store.changes import TextChange
     from slowwave.store.ledger import Decision
     from slowwave.store.lineage import KeptClaim
@@ -220,7 +220,7 @@ def view_decision(
 
 
 def view_waiting(
-    waiting: WaitingProposal,
+    waiting: PendingProposal,
     memories: Mapping[str, MemoryView] | None = None,
     applied: Decision | None = None,
 ) -> ProposalView:

@@ -21,8 +21,8 @@ from slowwave.store.records import MAX_CHARACTERS, new_id, timestamp
 from slowwave.store.undo.undo import undo_proposal_within
 
 from .apply import apply_in_batches, apply_proposal, record
-from .inspection import inspect
 from .outcome import Outcome
+from .revalidation import revalidate
 from .run_in_file import RunRecord, Verdict, run_report
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def apply_approved(
     `StoreError` and `EmbedderError`.
     """
     progress = progress or Progress()
-    ready = inspect(file, proposals, embedder, progress, is_trusted)
+    ready = revalidate(file, proposals, embedder, progress, is_trusted)
     if not any(checked.state == "planned" for checked in ready):
         return ReviewResult(None, tuple(ready))
     return _apply_all(file, ready, now, way, progress)

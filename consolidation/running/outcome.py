@@ -91,7 +91,7 @@ class Outcome:
     # The backup made before the first change.
     backup: Path | None = None
     # Why the findings were not saved; the next run computes them again.
-    not_kept: str | None = None
+    why_unsaved: str | None = None
 
     @property
     def states(self) -> Counter[str]:
@@ -161,7 +161,7 @@ class Outcome:
         return next(filter(None, (broken_off, *whys, self.waiting_parts.why)), None)
 
     @property
-    def is_work(self) -> bool:
+    def has_work(self) -> bool:
         """Whether a dry run found anything to do."""
         leaving = self.purged.ids or any(aged.leaving for aged in self.aged)
         return not self.plan.is_empty or bool(leaving) or self.waiting_parts.is_due

@@ -41,7 +41,8 @@ from slowwave.store.purge import (
 )
 from slowwave.store.records import new_id, timestamp
 
-from .run_in_file import NightInputs, Preflight, RunRecord, Verdict
+from .night_inputs import NightInputs
+from .run_in_file import Preflight, RunRecord, Verdict
 
 
 @dataclass(frozen=True)

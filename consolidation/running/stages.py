@@ -20,6 +20,7 @@ from slowwave.store.memories import Counts
 from slowwave.store.records import timestamp
 
 from .execute import ExecutionResult, execute_plan
+from .night_inputs import NightInputs
 from .outcome import Outcome, WaitingPartsResult
 from .phases import (
     AgeingResult,
@@ -34,7 +35,7 @@ from .phases import (
     score_layers,
 )
 from .review_queue import EarlierProposals, withdraw_outdated
-from .run_in_file import NightInputs, Preflight, RunInFile
+from .run_in_file import Preflight, RunInFile
 from .survey import Survey, save_findings, survey_file
 
 if TYPE_CHECKING:

@@ -27,8 +27,9 @@ from slowwave.store.file import open_reading
 from slowwave.store.purge import Purgeable, find_purgeable
 from slowwave.store.records import timestamp
 
+from .night_inputs import NightInputs
 from .outcome import Outcome
-from .run_in_file import NightInputs, Preflight
+from .run_in_file import Preflight
 
 if TYPE_CHECKING:
     from slowwave.consolidation.snapshot.tenant_view import TenantView
@@ -189,7 +190,7 @@ def save_findings(
                 found.idle_marks.save(found)
                 found.idle_marks.save_idle_marks(found)
     except (StoreError, ConsolidationError) as error:
-        return replace(outcome, not_kept=error.message)
+        return replace(outcome, why_unsaved=error.message)
     except OutOfTime:
         pass
     return outcome

@@ -36,7 +36,7 @@ NO_DECISIONS = {
     "fleet/budget_owners.py": {0.1},
     "fleet/room.py": {1e9},
     # What an audit lists; it decides nothing.
-    "running/audit.py": {0.5, 0.9, 1e-6},
+    "reports/audit.py": {0.5, 0.9, 1e-6},
     # How far an estimate of tokens may be exceeded: of money, not of memories.
     "model/usage_limits.py": {1.25},
 }

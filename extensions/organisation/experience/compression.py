@@ -15,7 +15,7 @@ from typing import Literal
 from slowwave.consolidation.comparison.normal_form import normal_form
 from slowwave.consolidation.facts.reading import read
 from slowwave.consolidation.proposals import Claim, Usage
-from slowwave.consolidation.running.key_facts import key_facts
+from slowwave.consolidation.reports.key_facts import key_facts
 from slowwave.consolidation.running.run_in_file import Verdict
 from slowwave.consolidation.text.density import density_of
 from slowwave.consolidation.text.injection import commands

@@ -224,7 +224,7 @@ class _CarryingOut:
 
     def carry_out(self) -> Compression:
         """Do it, and write down how it ended; an interruption ends it between two tasks."""
-        run, now = self._run, self._run.context.now
+        run, now = self._run, self._run.record.now
         before = self._count()
         interrupted = False
         broken_off: StoreError | None = None
@@ -271,7 +271,7 @@ class _CarryingOut:
             last = self._due.earlier.get((task.tenant, task.name))
             with run.writing() as file:
                 memory = store(
-                    file, run.context, compressed.learned, run.embedder.name, vector, last
+                    file, run.record, compressed.learned, run.embedder.name, vector, last
                 )
             compressed = replace(compressed, state="applied", memory=memory)
             self._last = None
