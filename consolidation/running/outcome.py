@@ -117,14 +117,14 @@ class Outcome:
 
     @property
     def apart(self) -> list[Refusal]:
-        """The pairs that look alike and stay two, since no proposal supersedes either."""
+        """The pairs that look alike but stay separate, since no proposal supersedes either."""
         applied = (result for result in self.results if result.state in ("planned", "applied"))
         gone = {memory for result in applied for memory in result.proposal.leaving}
         return [pair for pair in self.plan.refused if gone.isdisjoint(pair.sources)]
 
     @property
-    def changed(self) -> bool:
-        """Whether the run wrote anything after its survey: expiry and ingest come before."""
+    def wrote_after_survey(self) -> bool:
+        """Whether anything was written after the survey; expiry and ingest come before it."""
         return any((self.run_id, self.purged.run_id, self.archived and self.archived.run_id))
 
     @property

@@ -180,9 +180,9 @@ def save_findings(
             preflight.refuse_damaged()
             first.idle_marks.save(first)
         found: Findings | None = first
-        if outcome.changed and not is_short:
+        if outcome.wrote_after_survey and not is_short:
             return outcome
-        if outcome.changed:
+        if outcome.wrote_after_survey:
             again = start_in_thread(lambda: survey_file(night, cache=cache).found)
             found = _wait_for(again, interruption)
         if found is not None:

@@ -173,7 +173,7 @@ def _gone(item: Item) -> Receipt:
 def _told(outcome: Outcome) -> tuple[Became, str | None]:
     """Return what became of a file, and why where something went wrong."""
     if outcome.verdict == "done":
-        return "done" if outcome.changed else "nothing", None
+        return "done" if outcome.last_run else "nothing", None
     wrong = [window.why for window in outcome.asked if window.state in ("failed", "skipped")]
     wrong += [
         result.why
