@@ -9,7 +9,8 @@ import typer
 
 from slowwave.cli.arguments.options import EnabledOption, FileArgument, OutputOptions
 from slowwave.cli.files.places import on_place
-from slowwave.cli.nights.rounds import AskedOptions, Rounds, read_answer_lines, refuse_or_end
+from slowwave.cli.nights.answer_lines import read_answer_lines
+from slowwave.cli.nights.rounds import AskedOptions, Rounds, refuse_or_end
 from slowwave.cli.terminal.exits import Code
 from slowwave.cli.terminal.output import clean
 from slowwave.cli.views.wiki import WikiOption

@@ -128,7 +128,7 @@ class Night:
                     self.refuse_unready()
                 code, found = self._maintain(place, writer)
             else:
-                self.output.show(clean(f"{place.named}: nothing was done: {closed.why}."))
+                self.output.show(closed.as_text(place.named))
                 code, found = Code.DONE, {"file": str(place.named), "dry_run": self.dry_run}
                 found["gate"] = closed.as_json()
         except BaseException as error:
@@ -142,15 +142,14 @@ class Night:
 
     def _maintain(self, place: Place, writer: Writer) -> tuple[int, dict[str, Any]]:
         signals, budget = signals_of_this_command(), place.budget()
-        if (remark := place.remark()) is not None:
-            self.output.note(clean(remark))
+        options = note_place(place, self.options, self.output)
         with place.reading() if self.dry_run else place.changing() as memory_file:
             if self.monthly_usd is not None:
                 month = month_so_far(memory_file, self.monthly_usd, datetime.now(UTC))
                 writer = self.writer(month=month)
             for note in _rules_without_tenant(place.named, memory_file, self.options):
                 self.output.note(clean(note))
-            outcome = self._consolidate(place, memory_file, writer)
+            outcome = self._consolidate(options, memory_file, writer)
             unwritten: StoreError | None = None
             if self.dry_run:
                 after = _fit(place, outcome, self.options, dry_run=True)
@@ -183,15 +182,11 @@ class Night:
         self.output.error(error.message, error.hint, code)
         return code
 
-    def _consolidate(self, place: Place, memory_file: Path, writer: Writer) -> Outcome:
+    def _consolidate(self, options: CycleOptions, memory_file: Path, writer: Writer) -> Outcome:
         """Run the cycle."""
         from slowwave.consolidation.cycle import run_cycle
 
-        signals, options = signals_of_this_command(), self.options
-        why = place.why_no_texts() if options.consolidate else None
-        if why is not None:
-            self.output.note(clean(f"{place.named} gets merges only, and no new texts. {why}"))
-            options = options.without_new_texts()
+        signals = signals_of_this_command()
         signals.open()
         with shown_progress(self.output.quiet) as progress:
             # Libraries that call a model create reference cycles, and may do so for hours.
@@ -289,6 +284,17 @@ class Night:
                 "The next run computes it again."
             )
         return code
+
+
+def note_place(place: Place, options: CycleOptions, output: Output) -> CycleOptions:
+    """Note what a user should read about a place, and return the options that it allows."""
+    if (remark := place.remark()) is not None:
+        output.note(clean(remark))
+    why = place.why_no_texts() if options.consolidate else None
+    if why is None:
+        return options
+    output.note(clean(f"{place.named} gets merges only, and no new texts. {why}"))
+    return options.without_new_texts()
 
 
 def write_back(

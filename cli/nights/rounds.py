@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -23,7 +21,7 @@ from slowwave.cli.arguments.options import (
 )
 from slowwave.cli.arguments.settings import source_of
 from slowwave.cli.terminal.exits import OF_VERDICT, Code
-from slowwave.cli.terminal.output import Output, clean, harmless_json, writing_to_stdout
+from slowwave.cli.terminal.output import Output
 from slowwave.cli.terminal.progress_bars import shown_progress
 from slowwave.cli.terminal.signals import signals_of_this_command
 from slowwave.cli.views.asked import routes_as_json
@@ -35,11 +33,10 @@ from slowwave.cli.views.wiki import refuse_unwritable_wiki, write_after_change
 from slowwave.consolidation.options import CycleOptions, Review
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, CachingEmbedder, SentenceEmbedder
 from slowwave.consolidation.writing.writer import AGENT
-from slowwave.store.errors import InvalidLine
 from slowwave.store.places import Place
 
 from .gates import Gates
-from .night import write_back
+from .night import note_place, write_back
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -97,17 +94,11 @@ class Rounds:
     ) -> None:
         """Take the place. wiki: updated after a night. Raises `typer.BadParameter`."""
         self._place = place
-        self._options = asked.cycle_options()
         self._embedder = CachingEmbedder(SentenceEmbedder(asked.embedder))
         self._output = output
         self._wiki = wiki
         place.lend(self._embedder.name, self._embedder.encode)
-        if (remark := place.remark()) is not None:
-            output.note(clean(remark))
-        why = place.why_no_texts()
-        if why is not None:
-            output.note(clean(f"{place.named} gets merges only, and no new texts. {why}"))
-            self._options = self._options.without_new_texts()
+        self._options = note_place(place, asked.cycle_options(), output)
 
     def migrate(self) -> None:
         """Migrate an older schema, which `questions` would refuse; mirrors are migrated anyway."""
@@ -197,58 +188,5 @@ def refuse_or_end(
     if closed is not None:
         gate = closed.as_json()
         output.result({"command": context.info_name, "file": str(place.named), "gate": gate})
-        output.show(clean(f"{place.named}: nothing was done: {closed.why}."))
+        output.show(closed.as_text(place.named))
         raise typer.Exit(Code.DONE)
-
-
-def print_line(value: Mapping[str, Any]) -> None:
-    """Print an object as a line of JSON."""
-    with writing_to_stdout():
-        sys.stdout.write(f"{harmless_json(json.dumps(value, ensure_ascii=False))}\n")
-
-
-def read_answer_lines(
-    lines: Iterable[bytes], skip_invalid: bool
-) -> tuple[dict[str, str], list[tuple[int, str]]]:
-    """Return answers by the ids of their questions, and (number, why) of invalid lines.
-
-    Of two answers to a question, the last counts: it may be a repair. Raises `InvalidLine` at the
-    first invalid line, unless `skip_invalid`.
-    """
-    answers: dict[str, str] = {}
-    invalid: list[tuple[int, str]] = []
-    for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            continue
-        try:
-            key, text = parse_answer_line(line)
-        except ValueError as error:
-            if not skip_invalid:
-                raise InvalidLine(
-                    f"Line {number} is not an answer: {error}. Nothing was kept.",
-                    "Correct the line, or pass --skip-invalid to keep the others.",
-                ) from error
-            invalid.append((number, str(error)))
-        else:
-            answers[key] = text
-    return answers, invalid
-
-
-def parse_answer_line(line: bytes) -> tuple[str, str]:
-    """Return the id of a question and the text of its answer. Raises `ValueError`."""
-    try:
-        value = json.loads(line.decode("utf-8-sig"))
-    except UnicodeDecodeError as error:
-        raise ValueError("it is not UTF-8") from error
-    except json.JSONDecodeError as error:
-        raise ValueError(f"it is not JSON: {error.msg}") from error
-    except RecursionError as error:
-        raise ValueError("it is nested too deeply") from error
-    if not isinstance(value, dict):
-        raise ValueError("it is not an object")
-    key, answer = value.get("id"), value.get("answer")
-    if not isinstance(key, str):
-        raise ValueError("it has no id of a question")
-    if not isinstance(answer, str | dict | list):
-        raise ValueError("it has no answer, which is an object or its text")
-    return key, answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)
