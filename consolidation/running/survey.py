@@ -88,7 +88,7 @@ def survey_file(
         gone,
     )
     compute_missing(snapshot, night.embedder, keeper, night.progress)
-    chosen = replace(_plan_options(night), answered=tuple(answered))
+    chosen = replace(options.of_plan(night.writer.key), answered=tuple(answered))
     if not options.reconsider:
         chosen = replace(
             chosen,
@@ -112,16 +112,8 @@ def survey_file(
 
 def idle_marks(night: NightInputs) -> IdleMarks:
     """Return the marks of tenants in which nothing is left to do."""
-    return IdleMarks(night.path, night.embedder.name, _plan_options(night), timestamp(night.now))
-
-
-def _plan_options(night: NightInputs) -> PlanOptions:
-    options = night.options
-    return PlanOptions(
-        model_key=night.writer.key,
-        only=options.only,
-        include_protected=options.include_protected,
-    )
+    options = night.options.of_plan(night.writer.key)
+    return IdleMarks(night.path, night.embedder.name, options, timestamp(night.now))
 
 
 def _find_idle(
