@@ -11,7 +11,7 @@ import typer
 from slowwave.cli.arguments.options import TenantsOption, per_call
 from slowwave.cli.terminal.output import Output, clean
 from slowwave.cli.terminal.wording import counted
-from slowwave.cli.views.asked import since
+from slowwave.cli.views.asked import parts_wait, since
 from slowwave.cli.views.ingest import IngestTotals
 from slowwave.cli.views.metrics import Metrics
 from slowwave.cli.views.run import table_of_runs
@@ -98,8 +98,7 @@ def show_stats(place: Place, options: StatsOptions, output: Output) -> None:
     held = f"{counts.active:,} active memories, {counts.tokens:,} tokens, {count}."
     output.show(clean(f"{place.named}: {held}"))
     if backlog.parts:
-        waits = counted(backlog.parts, "conversation part waits", "conversation parts wait")
-        output.show(f"{waits} for a model {since(backlog)}.")
+        output.show(f"{parts_wait(backlog.parts)} for a model {since(backlog)}.")
     if ingests.runs:
         output.show(ingests.as_text())
     if by_status:

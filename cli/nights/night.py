@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -17,13 +17,13 @@ from slowwave.cli.terminal.output import NAMED_FILE, Output, clean, with_file
 from slowwave.cli.terminal.progress_bars import shown_progress
 from slowwave.cli.terminal.signals import signals_of_this_command
 from slowwave.cli.views.asked import routes_as_json
-from slowwave.cli.views.costs import cost_as_json, cost_as_text, estimate_cost
+from slowwave.cli.views.costs import cost_as_text, estimate_cost
 from slowwave.cli.views.memory import ids_in, read_views
 from slowwave.cli.views.outcome import as_json, as_text
 from slowwave.cli.views.place import place_as_json, place_as_text
 from slowwave.cli.views.problems import (
     model_failure,
-    tell_problems,
+    report_problems,
     unanswered_windows,
     what_went_wrong,
 )
@@ -170,7 +170,7 @@ class Night:
             code = self._report_problems(place.named, outcome, writer, code)
         if unreported is not None:
             code = self._partly(unreported, code)
-        code = pages.tell(self.output, code)
+        code = pages.report(self.output, code)
         if unwritten is not None:
             code = code or Code.PARTLY
             self.output.error(unwritten.message, "The next run writes it.", code)
@@ -251,7 +251,7 @@ class Night:
                 "unanswered": len(unanswered),
                 "why": failure[0] if failure else next((each.why for each in unanswered), None),
             }
-            found |= cost_as_json(cost)
+            found["estimate"] = None if cost is None else asdict(cost)
             found["ways"] = routes_as_json(outcome, memory_file)
             found |= place_as_json(place, outcome.results, memory_file, *budgets)
             return found | pages.as_json()
@@ -273,7 +273,7 @@ class Night:
         summary, hint = what_went_wrong(file, outcome)
         broken_off, recordings = outcome.broken_off, self.recordings
         failure = model_failure(file, outcome, writer, recordings, self.model_check)
-        code = tell_problems(
+        code = report_problems(
             self.output, code, writer, recordings, broken_off, summary, hint, failure
         )
         if not outcome.end_is_kept:

@@ -27,9 +27,9 @@ from slowwave.cli.terminal.signals import signals_of_this_command
 from slowwave.cli.views.asked import routes_as_json
 from slowwave.cli.views.outcome import as_json, as_text
 from slowwave.cli.views.place import place_as_json, place_as_text
-from slowwave.cli.views.problems import tell_problems, what_went_wrong
+from slowwave.cli.views.problems import report_problems, what_went_wrong
 from slowwave.cli.views.questions import given_as_json, given_as_text
-from slowwave.cli.views.wiki import refuse_unwritable_wiki, write_after_change
+from slowwave.cli.views.wiki import refuse_changes, write_after_change
 from slowwave.consolidation.options import CycleOptions, Review
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, CachingEmbedder, SentenceEmbedder
 from slowwave.consolidation.writing.writer import AGENT
@@ -131,7 +131,7 @@ class Rounds:
         if given.outcome is None:
             return done
         pages = write_after_change(self._wiki, place)
-        code = pages.tell(self._output, done.code)
+        code = pages.report(self._output, done.code)
         return replace(done, code=code, found=done.found | pages.as_json())
 
     @contextmanager
@@ -168,8 +168,10 @@ class Rounds:
             )
             code = signals_of_this_command().code or OF_VERDICT[outcome.verdict]
             if unwritten is None:
-                failed = what_went_wrong(named, outcome)
-                code = tell_problems(self._output, code, writer, None, outcome.broken_off, *failed)
+                summary, hint = what_went_wrong(named, outcome)
+                code = report_problems(
+                    self._output, code, writer, None, outcome.broken_off, summary, hint
+                )
             else:
                 code = code or Code.PARTLY
                 self._output.error(unwritten.message, "The next run writes it.", code)
@@ -182,8 +184,7 @@ def refuse_or_end(
     context: typer.Context, place: Place, wiki: Path | None, enabled: bool, output: Output
 ) -> None:
     """Refuse what cannot be written, and end the command if the kill switch is set."""
-    place.refuse_changes()
-    refuse_unwritable_wiki(wiki, place.named)
+    refuse_changes(place, wiki)
     closed = Gates(None if enabled else source_of(context, "enabled")).switch()
     if closed is not None:
         gate = closed.as_json()

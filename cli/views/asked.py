@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 # How many reasons, and how many memories that stay verbatim, are shown.
 _MAX_SHOWN = 5
-_WAIT = "conversation part waits", "conversation parts wait"
 _WERE = "conversation part was", "conversation parts were"
 
 
@@ -142,8 +141,13 @@ def waiting_parts_as_text(parts: WaitingPartsResult, file: Path) -> list[str]:
     if not parts.waiting:
         return []
     then = "a real run" if parts.is_due else "with --model a night"
-    waits = counted(parts.waiting, *_WAIT)
+    waits = parts_wait(parts.waiting)
     return [f"{waits} for a model {since(parts.backlog)}: {then} reads that first."]
+
+
+def parts_wait(count: int) -> str:
+    """Return how many conversation parts wait."""
+    return counted(count, "conversation part waits", "conversation parts wait")
 
 
 def since(backlog: Backlog) -> str:
@@ -166,7 +170,7 @@ def _read_parts(parts: WaitingPartsResult, file: Path) -> Iterator[str]:
     found = f": {', '.join(states) or 'nothing to remember'}" if parts.read else ""
     yield f"{counted(parts.read, *_WERE)} read{calls}{found}."
     if parts.unread:
-        yield f"  ! {counted(parts.unread, *_WAIT)} on {since(parts.backlog)}: {parts.why}"
+        yield f"  ! {parts_wait(parts.unread)} on {since(parts.backlog)}: {parts.why}"
         yield f"  List or throw away what waits: slowwave ingest {named} --waiting"
     for run in parts.runs if parts.read else ():
         yield f"Undo it with: slowwave undo {named} {run}"

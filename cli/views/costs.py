@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from slowwave.cli.terminal.output import clean
 from slowwave.cli.terminal.wording import counted
@@ -64,11 +64,6 @@ def estimate_cost(outcome: Outcome, writer: Writer, concurrency: int) -> CostEst
         round(FOLLOW_UPS * answer / _TOKENS_A_SECOND / at_once),
         prices,
     )
-
-
-def cost_as_json(cost: CostEstimate | None) -> dict[str, Any]:
-    """Return an estimate as format 1."""
-    return {"estimate": None if cost is None else asdict(cost)}
 
 
 def cost_as_text(cost: CostEstimate | None, concurrency: int) -> list[str]:

@@ -9,7 +9,6 @@ from typing import Any
 
 from slowwave.consolidation.planning.merge_proposals import similarities
 from slowwave.consolidation.proposals import (
-    Claim,
     Draft,
     LeftOut,
     Operation,
@@ -19,6 +18,7 @@ from slowwave.consolidation.proposals import (
 )
 from slowwave.consolidation.thresholds import MAX_SUPPORT
 from slowwave.consolidation.writing.writer import Job
+from slowwave.store.records import Claim
 
 from .answer_forms import StatedGroup
 from .interface import Models

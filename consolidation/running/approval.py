@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slowwave.consolidation.progress import Progress
-from slowwave.consolidation.proposals import BY_PERSON, Claim, Draft, Proposal, Result, Usage
+from slowwave.consolidation.proposals import BY_PERSON, Draft, Proposal, Result, Usage
 from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.consolidation.vectors.embedder import Embedder
 from slowwave.store.entities import read_entities
@@ -17,7 +17,7 @@ from slowwave.store.errors import StoreError
 from slowwave.store.file import MemoryFile, maintenance_lock, open_writing
 from slowwave.store.ledger import DECIDED, Decision, decide_pending, make_pending, read_latest
 from slowwave.store.memories import count_memories
-from slowwave.store.records import MAX_CHARACTERS, new_id, timestamp
+from slowwave.store.records import MAX_CHARACTERS, Claim, new_id, timestamp
 from slowwave.store.undo.undo import undo_proposal_within
 
 from .apply import apply_in_batches, apply_proposal, record

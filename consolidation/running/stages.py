@@ -218,12 +218,11 @@ class Stages:
         night, purgeable, tenants = self._night, survey.purgeable, survey.snapshot.tenants
         if purgeable is None or outcome.interrupted or outcome.broken_off:
             return outcome
-        kept, staying = purgeable.kept, purgeable.staying
         if night.dry_run:
             superseded = outcome.after.superseded - len(purgeable.ids)
             return replace(
                 outcome,
-                purged=PurgeResult(ids=purgeable.ids, kept=kept, staying=staying),
+                purged=PurgeResult(ids=purgeable.ids, staying=purgeable.staying),
                 after=replace(outcome.after, superseded=superseded),
             )
         try:
@@ -232,7 +231,7 @@ class Stages:
             if outcome.last_run is None:
                 raise
             # What was done before is reported.
-            purged = PurgeResult(why=error.message, kept=kept, staying=staying)
+            purged = PurgeResult(why=error.message, staying=purgeable.staying)
         return replace(
             outcome,
             purged=purged,
