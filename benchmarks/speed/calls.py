@@ -23,10 +23,10 @@ from fixtures.night import FLAVOURS, load
 from slowwave.consolidation.model.dispatcher import Dispatcher
 from slowwave.consolidation.model.interface import Models
 from slowwave.consolidation.model.litellm_model import Endpoint
+from slowwave.consolidation.model.model_writer import ModelWriter
 from slowwave.consolidation.model.question import resume
 from slowwave.consolidation.model.usage_limits import UsageLimits, UsageMeter
 from slowwave.consolidation.model.window_dialogue import WindowDialogue
-from slowwave.consolidation.model.writer import ModelWriter
 from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.planning.estimates import estimate_window
 from slowwave.consolidation.progress import Progress

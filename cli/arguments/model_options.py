@@ -185,8 +185,8 @@ def make_writer(
         from slowwave.consolidation.writing.writer import BuiltInWriter
 
         return BuiltInWriter()
+    from slowwave.consolidation.model.model_writer import ModelWriter
     from slowwave.consolidation.model.usage_limits import UsageLimits
-    from slowwave.consolidation.model.writer import ModelWriter
 
     shorten_turns_of_threads()
     # An answer from a recording costs only time.

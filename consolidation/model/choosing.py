@@ -9,9 +9,9 @@ from slowwave.consolidation.writing.writer import BuiltInWriter, Writer
 
 from .interface import Opener
 from .litellm_model import Endpoint
+from .model_writer import ModelWriter
 from .program_model import PREFIX, ProgramModel
 from .python_model import CompletesMessages, FunctionModel, ModelLike
-from .writer import ModelWriter
 
 
 def opener_of(model: ModelLike, api_base: str | None = None) -> Opener:

@@ -18,11 +18,11 @@ from slowwave.consolidation.thresholds import ANSWERED_SHARE, WINDOW_TOKENS
 
 from .answer_forms import CHECK, WRITE
 from .interface import Opener
+from .model_writer import ModelWriter
 from .prompts import DraftToCheck, ask_to_check, ask_to_write
 from .question import Bill, Dialogue, Question, ask
 from .unanswered import Unanswered
 from .usage_limits import UsageLimits
-from .writer import ModelWriter
 
 # The calls of a sample question together.
 _MAX_SECONDS = 60

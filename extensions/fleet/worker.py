@@ -15,7 +15,7 @@ from pathlib import Path
 
 from slowwave.consolidation.cycle import run_cycle
 from slowwave.consolidation.errors import ConsolidationError
-from slowwave.consolidation.model.writer import ModelWriter
+from slowwave.consolidation.model.model_writer import ModelWriter
 from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.running.night_inputs import NightInputs
 from slowwave.consolidation.running.outcome import Outcome

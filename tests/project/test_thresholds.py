@@ -25,7 +25,7 @@ NO_DECISIONS = {
     # Seconds to wait, and what is worth storing for the next night.
     "running/survey.py": {0.05, 0.1},
     "model/litellm_model.py": {0.1, 2.0, 30.0, 60.0},
-    "model/writer.py": {0.2},
+    "model/model_writer.py": {0.2},
     # Seconds, a price in USD per token that is assumed until the first answer, the least budget.
     "model/program_model.py": {0.05, 5.0, 300.0, 15e-6, 75e-6},
     "model/programs.py": {0.0001},

@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from slowwave.consolidation.model.writer import ModelWriter
+from slowwave.consolidation.model.model_writer import ModelWriter
 from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.running.run_in_file import Preflight, RunInFile, run_report
 from slowwave.consolidation.runtime.interruption import InterruptedEarly, Interruption, OutOfTime

@@ -26,9 +26,9 @@ from model_nights import (
 from stand_ins import COST_USD, SERVED, StandIns, stand_ins
 
 from slowwave.consolidation.errors import ModelError
+from slowwave.consolidation.model.model_writer import ModelWriter
 from slowwave.consolidation.model.program_model import ProgramModel
 from slowwave.consolidation.model.usage_limits import UsageLimits
-from slowwave.consolidation.model.writer import ModelWriter
 
 PROGRAMS = ("cli:claude", "cli:codex")
 HIDDEN = "secret-in-the-environment"

@@ -15,8 +15,8 @@ from nights import NOW
 from slowwave.consolidation.agent import AgentMemory, open_memory
 from slowwave.consolidation.errors import ModelError
 from slowwave.consolidation.model.choosing import opener_of
+from slowwave.consolidation.model.model_writer import ModelWriter
 from slowwave.consolidation.model.python_model import FunctionModel
-from slowwave.consolidation.model.writer import ModelWriter
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 
 
