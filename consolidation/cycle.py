@@ -8,7 +8,7 @@ Its stages, in order, each a method of `running/stages.py`:
 - `read_waiting`: let a model read waiting conversations (`ingest/read_waiting_parts.py`).
 - `survey`: withdraw outdated proposals (`running/review_queue.py`), read the file
   (`snapshot/snapshot.py`), and plan (`planning/plan.py`), all in `running/survey.py`.
-- `execute`: ask the model (`model/writer.py`) and queue what a person reviews, both in
+- `execute`: ask the model (`model/model_writer.py`) and queue what a person reviews, both in
   `running/execute.py`, and write rows, lineage and journal (`running/apply.py`).
 - `close_run`: count, and record how the run ended (`running/run_in_file.py`).
 - `limit` and `purge`: archive and delete memories (`running/phases.py`).
@@ -25,8 +25,8 @@ from pathlib import Path
 from .ingest.read_waiting_parts import read_waiting_parts
 from .options import CycleOptions
 from .progress import Progress
+from .running.night_inputs import NightInputs
 from .running.outcome import Outcome
-from .running.run_in_file import NightInputs
 from .running.stages import EndedEarly, Stages
 from .runtime.interruption import Interruption
 from .vectors.embedder import Embedder

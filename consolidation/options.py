@@ -17,7 +17,11 @@ _WITHOUT_NEW_TEXTS: frozenset[Operation] = frozenset({"merge"})
 
 @dataclass(frozen=True)
 class CycleOptions:
-    """The options of a run."""
+    """The options of a run.
+
+    What changes the plan must reach `PlanOptions`. `AskedOptions` (cli/nights/rounds.py) and
+    extensions/fleet/commands/maintain.py choose which options their runs have.
+    """
 
     # If False, a run only does the other phases.
     consolidate: bool = True
@@ -52,6 +56,10 @@ class CycleOptions:
         """Return the options for a file of another agent that takes no new texts."""
         return replace(self, only=self.only & _WITHOUT_NEW_TEXTS)
 
+    def of_plan(self, model_key: str | None) -> PlanOptions:
+        """Return those that a plan depends on. model_key: as in `PlanOptions`."""
+        return PlanOptions(model_key, only=self.only, include_protected=self.include_protected)
+
 
 @dataclass(frozen=True)
 class PlanOptions:
@@ -69,3 +77,8 @@ class PlanOptions:
     waiting: frozenset[str] = frozenset()
     # The windows answered earlier in this run; pairs across their cuts are shown again.
     answered: tuple[Window, ...] = ()
+
+    @property
+    def basis(self) -> tuple[Any, ...]:
+        """What the marks of idle tenants depend on: they are invalid for other options."""
+        return self.model_key, sorted(self.only), self.include_protected

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Literal
 
-from slowwave.store.records import json_text
+from slowwave.store.records import Claim, json_text
 
 from .thresholds import TRUST_LOSS
 
@@ -48,18 +48,6 @@ class Source:
             memory.is_note,
             memory.is_linked,
         )
-
-
-@dataclass(frozen=True)
-class Claim:
-    """One statement of a draft, with the ids of its sources."""
-
-    text: str
-    sources: tuple[str, ...]
-    # The model that wrote it, or `BY_PERSON`, and the model that checked it; None if a source says
-    # it verbatim.
-    written_by: str | None = None
-    checked_by: str | None = None
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from .errors import StoreError
-from .file import migrate_file, open_any_version, remove_file
+from .file import migrate_file, open_any_version
 from .opening import open_database
 from .schema_of_file import count_rows
-from .sidecar import create_sidecar, sync_folder
+from .sidecar import create_sidecar, remove_file, sync_folder
 from .validate import is_memory_file
 
 # Suffixes of the memory file's name; an unfinished backup has the last one.
@@ -83,7 +83,7 @@ def copy_verified(path: Path, to: Path, what: str = "backup", hint: str = _HINT)
                 source.backup(target)
         except sqlite3.DatabaseError as error:
             raise StoreError(f"The {what} of {path} cannot be made: {error}.", hint) from error
-        verify_copy(path, to, expected)
+        verify_copy(path, to, expected, what, hint)
 
 
 @contextmanager
@@ -96,8 +96,13 @@ def copied_to_try(path: Path) -> Iterator[Path]:
         yield copy
 
 
-def verify_copy(path: Path, copy: Path, expected: Fingerprint) -> None:
-    """Raise `StoreError` if a copy of `path` is damaged or differs from what was copied."""
+def verify_copy(
+    path: Path, copy: Path, expected: Fingerprint, what: str = "backup", hint: str = _HINT
+) -> None:
+    """Raise `StoreError` if a copy of `path` is damaged or differs from what was copied.
+
+    what, hint: as in `copy_verified`.
+    """
     try:
         with open_database(copy, "immutable") as db:
             integrity = db.execute("PRAGMA integrity_check(1)").fetchone()[0]
@@ -105,7 +110,7 @@ def verify_copy(path: Path, copy: Path, expected: Fingerprint) -> None:
     except sqlite3.DatabaseError:
         equal = False
     if not equal:
-        raise StoreError(f"The backup of {path} differs from it.", _HINT)
+        raise StoreError(f"The {what} of {path} differs from it.", hint)
 
 
 def fingerprint(db: sqlite3.Connection) -> Fingerprint:

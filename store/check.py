@@ -21,7 +21,7 @@ from .ledger import read_pending
 from .memories import SELECT
 from .records import SAVE, Memory, content_hash, from_row, parse_claims, parse_list, parse_object
 from .schema_of_file import expected_parts, schema_parts
-from .vectors import from_blob, is_sound
+from .vectors import is_sound, length_of
 
 # SQLite's messages for values that violate a constraint; the pages themselves are intact.
 _VALUES = ("CHECK constraint failed", "NULL value in", "non-")
@@ -274,13 +274,10 @@ def _waiting(file: MemoryFile) -> Iterator[Problem]:
 
 
 def _vectors(file: MemoryFile) -> Iterator[Problem]:
-    import numpy as np
-
     for memory_id, model, blob in file.db.conn.execute(
         "SELECT memory_id, model, vector FROM embeddings "
         "UNION ALL SELECT id, model, vector FROM witness_vectors"
     ):
         if not is_sound(blob):
-            length = float(np.linalg.norm(from_blob(blob).astype(np.float64)))
-            detail = f"{model} of memory {memory_id} has length {length:.4f}"
+            detail = f"{model} of memory {memory_id} has length {length_of(blob):.4f}"
             yield Problem("bad vector", detail)

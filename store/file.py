@@ -17,9 +17,7 @@ from .lock import maintenance_lock as maintenance_lock
 from .migrate import apply_steps, try_on_copy
 from .migrations import APPLICATION_ID
 from .schema_of_file import applied_steps, is_outdated, newest_version
-from .sidecar import create_sidecar as create_sidecar
-from .sidecar import file_size, link_into_place
-from .sidecar import remove_file as remove_file
+from .sidecar import file_size, link_into_place, remove_file
 from .validate import refuse_non_database, refuse_unusable
 
 if TYPE_CHECKING:
@@ -81,7 +79,7 @@ class MemoryFile:
                 raise
 
     def _refuse_moved(self) -> None:
-        if self.identity is not None and _identity(self.path) != self.identity:
+        if self.identity is not None and identity_of(self.path) != self.identity:
             raise file_replaced_error(self.path)
 
 
@@ -222,7 +220,7 @@ def _open(path: Path, mode: Literal["ro", "rw"]) -> Iterator[MemoryFile]:
     """Open a file in a reading transaction, during which agents can write."""
     refuse_non_database(path)
     with translate_errors(path), connect(path, mode) as db:
-        identity = _identity(path)
+        identity = identity_of(path)
         if identity is None:
             raise file_replaced_error(path)
         db.conn.execute("BEGIN")
@@ -232,7 +230,8 @@ def _open(path: Path, mode: Literal["ro", "rw"]) -> Iterator[MemoryFile]:
         yield MemoryFile(path, db, identity)
 
 
-def _identity(path: Path) -> Identity | None:
+def identity_of(path: Path) -> Identity | None:
+    """Return what distinguishes a file from one that replaces it; None if it is gone."""
     try:
         found = path.stat()
     except OSError:

@@ -65,11 +65,6 @@ class Forgettable:
     # When it was forgotten, if that was done already; only `clean` may be left to do then.
     over_since: str | None = None
 
-    @property
-    def is_over(self) -> bool:
-        """Whether it was forgotten already."""
-        return self.over_since is not None
-
 
 def find_forgettable(
     file: MemoryFile, memory: str | None, text: str | None, tenants: Sequence[str] = ()

@@ -9,7 +9,7 @@ from typing import Any
 from .errors import NotFound
 from .file import MemoryFile
 from .memories import match_prefix, read_memory
-from .records import Memory, content_hash, json_text, parse_claims
+from .records import Claim, Memory, content_hash, json_text, parse_claims
 from .rows import json_field
 
 _EDGES_WITH_TENANTS = (
@@ -87,17 +87,6 @@ def add_edges(file: MemoryFile, rows: Iterable[dict[str, Any]]) -> None:
         "ON CONFLICT (derived_id, source_id) DO NOTHING",
         rows,
     )
-
-
-@dataclass(frozen=True)
-class KeptClaim:
-    """A statement of a memory that a run made, or made the successor of others."""
-
-    text: str
-    sources: tuple[str, ...]
-    # The models that wrote and checked it; None where it is a sentence of a source.
-    written_by: str | None
-    checked_by: str | None
 
 
 @dataclass(frozen=True)
@@ -179,7 +168,7 @@ def read_derivations(file: MemoryFile, memory_id: str) -> list[Derivation]:
     return [Derivation(*row) for row in rows]
 
 
-def read_claims(file: MemoryFile, memory_id: str) -> list[KeptClaim]:
+def read_claims(file: MemoryFile, memory_id: str) -> list[Claim]:
     """Return the statements of a memory after the last run that changed it.
 
     Statements from earlier runs keep their authors. Raises `UnusableFile`.
@@ -189,7 +178,7 @@ def read_claims(file: MemoryFile, memory_id: str) -> list[KeptClaim]:
         "WHERE memory_id = ? ORDER BY run_id",
         [memory_id],
     )
-    claims: list[KeptClaim] = []
+    claims: list[Claim] = []
     for text, model in rows:
         before = {claim.text: claim for claim in claims if claim.written_by is not None}
         claims = [
@@ -199,7 +188,7 @@ def read_claims(file: MemoryFile, memory_id: str) -> list[KeptClaim]:
     return claims
 
 
-def read_run_claims(file: MemoryFile, run_id: str) -> dict[str, list[KeptClaim]]:
+def read_run_claims(file: MemoryFile, run_id: str) -> dict[str, list[Claim]]:
     """Return the statements of the texts that a run wrote, by proposal key.
 
     Raises `UnusableFile`.
@@ -215,9 +204,9 @@ def read_run_claims(file: MemoryFile, run_id: str) -> dict[str, list[KeptClaim]]
     }
 
 
-def _parse_claims(text: object, model: str | None, where: str) -> list[KeptClaim]:
+def _parse_claims(text: object, model: str | None, where: str) -> list[Claim]:
     return [
-        KeptClaim(
+        Claim(
             str(claim.get("text", "")),
             tuple(map(str, claim.get("sources", ()))),
             # Until schema version 5, claims did not have authors of their own.

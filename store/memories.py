@@ -1,4 +1,4 @@
-"""Read, add and restore memories."""
+"""Read, count and add memories."""
 
 from __future__ import annotations
 

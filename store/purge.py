@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -69,15 +69,19 @@ class KeptCounts:
     undo: int = 0
     pinned: int = 0
 
+    @classmethod
+    def of(cls, staying: Mapping[str, str]) -> KeptCounts:
+        """Count them. staying: as in `Purgeable`."""
+        return cls(**Counter(staying.values()))
+
 
 @dataclass(frozen=True)
 class Purgeable:
     """Which memories can be purged, and which stay and why."""
 
     ids: tuple[str, ...]
-    kept: KeptCounts
     # By id of a memory that stays, what needs it: a field name of `KeptCounts`.
-    staying: Mapping[str, str] = field(default_factory=dict)
+    staying: Mapping[str, str]
 
 
 class Blockers:
@@ -118,10 +122,7 @@ def find_purgeable(file: MemoryFile, tenants: Sequence[str], now: datetime) -> P
     rows = file.rows(f"{_SUPERSEDED} {chosen}", [json_text(tenants)])
     reasons = _reasons(file, list(rows), Blockers(now))
     staying = {key: reason for key, reason in reasons.items() if reason is not None}
-    counts = Counter(staying.values())
-    return Purgeable(
-        tuple(key for key in reasons if key not in staying), KeptCounts(**counts), staying
-    )
+    return Purgeable(tuple(key for key in reasons if key not in staying), staying)
 
 
 def purge(file: MemoryFile, run_id: str, ids: Sequence[str], needs: Blockers) -> list[str]:

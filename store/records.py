@@ -27,6 +27,18 @@ LINKED = "slowwave_linked"
 
 
 @dataclass(frozen=True)
+class Claim:
+    """One statement of a derived memory or of a draft, with the ids of its sources."""
+
+    text: str
+    sources: tuple[str, ...]
+    # The model that wrote it, or `human`, and the model that checked it; None if a source says it
+    # verbatim.
+    written_by: str | None = None
+    checked_by: str | None = None
+
+
+@dataclass(frozen=True)
 class Memory:
     """A row of `memories`. Times are ISO 8601 in UTC, so that they sort as text."""
 

@@ -52,13 +52,17 @@ def from_blob(blob: bytes) -> NDArray[np.float32]:
 
 def is_sound(blob: object) -> bool:
     """Whether a blob is a finite float32 vector of unit length."""
-    import numpy as np
-
     if not isinstance(blob, bytes) or not blob or len(blob) % 4:
         return False
+    return abs(length_of(blob) - 1.0) <= LENGTH_TOLERANCE
+
+
+def length_of(blob: bytes) -> float:
+    """Return the length of a vector; NaN or infinite if a number of it is."""
+    import numpy as np
+
     with np.errstate(over="ignore", invalid="ignore"):
-        length = float(np.linalg.norm(from_blob(blob).astype(np.float64)))
-    return abs(length - 1.0) <= LENGTH_TOLERANCE
+        return float(np.linalg.norm(from_blob(blob).astype(np.float64)))
 
 
 def have_unit_length(vectors: NDArray[np.float32]) -> NDArray[np.bool_]:

@@ -32,8 +32,8 @@ from model_server import (
 from nights import NOW, fill, night, picture, rows, told
 from places import FIXTURES
 
-from slowwave.consolidation.model.calls import Endpoint
-from slowwave.consolidation.model.writer import ModelWriter, UsageLimits
+from slowwave.consolidation.model.litellm_model import Endpoint
+from slowwave.consolidation.model.model_writer import ModelWriter, UsageLimits
 from slowwave.consolidation.proposals import AskedWindow, Operation, Result, proposal_id
 from slowwave.consolidation.running.outcome import Outcome
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder

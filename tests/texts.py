@@ -7,7 +7,8 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 
-from slowwave.consolidation.proposals import Claim, Draft, Source
+from slowwave.consolidation.proposals import Draft, Source
+from slowwave.store.records import Claim
 
 # Every source lies in the same place: for tests in which vectors decide nothing.
 _SOMEWHERE = np.array([1.0, 0.0], dtype=np.float32)

@@ -26,9 +26,9 @@ from pathlib import Path
 from typing import Literal, TypeVar
 
 from fixtures.night import FLAVOURS, Night, Told, lines, load
-from slowwave.consolidation.model.calls import Endpoint
+from slowwave.consolidation.model.litellm_model import Endpoint
+from slowwave.consolidation.model.model_writer import ModelWriter
 from slowwave.consolidation.model.recording import Recordings, open_recordings
-from slowwave.consolidation.model.writer import ModelWriter
 from slowwave.consolidation.planning.conflicts import current_conflicts
 from slowwave.consolidation.proposals import Usage
 from slowwave.consolidation.running.outcome import Outcome

@@ -23,11 +23,11 @@ from pathlib import Path
 from typing import Any
 
 from slowwave.consolidation.errors import ConsolidationError
+from slowwave.consolidation.model.model_writer import ModelWriter
 from slowwave.consolidation.model.objections import check_drafts
 from slowwave.consolidation.model.question import Bill, Dialogue
 from slowwave.consolidation.model.recording import open_recordings
 from slowwave.consolidation.model.unanswered import Unanswered
-from slowwave.consolidation.model.writer import ModelWriter
 from slowwave.consolidation.proposals import Usage
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.consolidation.writing.answer_store import AnswerStore

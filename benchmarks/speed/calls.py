@@ -20,13 +20,13 @@ from pathlib import Path
 
 from benchmarks.scripted_model import ScriptedModel, scripted_model
 from fixtures.night import FLAVOURS, load
-from slowwave.consolidation.model.calls import Endpoint
 from slowwave.consolidation.model.dispatcher import Dispatcher
 from slowwave.consolidation.model.interface import Models
+from slowwave.consolidation.model.litellm_model import Endpoint
+from slowwave.consolidation.model.model_writer import ModelWriter
 from slowwave.consolidation.model.question import resume
 from slowwave.consolidation.model.usage_limits import UsageLimits, UsageMeter
 from slowwave.consolidation.model.window_dialogue import WindowDialogue
-from slowwave.consolidation.model.writer import ModelWriter
 from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.planning.estimates import estimate_window
 from slowwave.consolidation.progress import Progress
@@ -37,7 +37,8 @@ from slowwave.consolidation.proposals import (
     join_plans,
 )
 from slowwave.consolidation.running.execute import Execution
-from slowwave.consolidation.running.run_in_file import NightInputs, Preflight, RunInFile
+from slowwave.consolidation.running.night_inputs import NightInputs
+from slowwave.consolidation.running.run_in_file import Preflight, RunInFile
 from slowwave.consolidation.runtime.interruption import Interruption
 from slowwave.consolidation.snapshot.tenant_view import TenantView
 from slowwave.consolidation.vectors.embedder import Embedder, SentenceEmbedder

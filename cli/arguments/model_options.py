@@ -185,15 +185,15 @@ def make_writer(
         from slowwave.consolidation.writing.writer import BuiltInWriter
 
         return BuiltInWriter()
+    from slowwave.consolidation.model.model_writer import ModelWriter
     from slowwave.consolidation.model.usage_limits import UsageLimits
-    from slowwave.consolidation.model.writer import ModelWriter
 
     shorten_turns_of_threads()
     # An answer from a recording costs only time.
     asks = recordings is None or recordings.asks
     usage = UsageLimits(*limits) if asks else UsageLimits(seconds=limits[-1])
     if asks and month is not None and (usage.cost_usd is None or month.left < usage.cost_usd):
-        usage = replace(usage, cost_usd=month.left, purse=month.named)
+        usage = replace(usage, cost_usd=month.left, budget_name=month.named)
     opener, reader = openers_of(model, api_base, checker)
     if asks:
         refuse_missing_programs(opener, reader)
@@ -202,10 +202,10 @@ def make_writer(
 
 def refuse_missing_programs(*openers: Opener | None) -> None:
     """Refuse programs that are not on the PATH. Raises `ModelError`."""
-    from slowwave.consolidation.model.command_line import CommandLine
+    from slowwave.consolidation.model.program_model import ProgramModel
 
     for opener in openers:
-        if isinstance(opener, CommandLine):
+        if isinstance(opener, ProgramModel):
             opener.open()
 
 
@@ -214,8 +214,8 @@ def refuse_unready_models(model: str, api_base: str | None, checker: str | None)
 
     Raises `ModelError`.
     """
-    from slowwave.consolidation.model.calls import Endpoint
     from slowwave.consolidation.model.known_models import refuse_unready
+    from slowwave.consolidation.model.litellm_model import Endpoint
 
     for opener in openers_of(model, api_base, checker):
         if isinstance(opener, Endpoint):
@@ -231,7 +231,7 @@ def openers_of(
 
     The address of a provider is not used for another one.
     """
-    from slowwave.consolidation.model.functions import opener_of
+    from slowwave.consolidation.model.choosing import opener_of
 
     writer = opener_of(model, api_base)
     if checker is None or checker == model:

@@ -32,7 +32,7 @@ class MonthlyBudget:
     @property
     def named(self) -> str:
         """What it is called in a sentence."""
-        return f"budget of {self.usd:g} USD a month, of which {self.spent:.4f} USD are spent,"
+        return f"budget of {self.usd:g} USD a month ({self.spent:.4f} USD spent)"
 
 
 def budget_of(text: str) -> float:

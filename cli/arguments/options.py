@@ -112,6 +112,9 @@ LimitOption = Annotated[
 HtmlOption = Annotated[
     Path | None, per_call("--html", metavar="PATH", help="Write an HTML page. - for stdout.")
 ]
+SkipInvalidOption = Annotated[
+    bool, typer.Option("--skip-invalid", help="Skip and report invalid lines.")
+]
 EnabledOption = Annotated[
     bool,
     setting(

@@ -7,9 +7,15 @@ from typing import Annotated
 
 import typer
 
-from slowwave.cli.arguments.options import EnabledOption, FileArgument, OutputOptions
+from slowwave.cli.arguments.options import (
+    EnabledOption,
+    FileArgument,
+    OutputOptions,
+    SkipInvalidOption,
+)
 from slowwave.cli.files.places import on_place
-from slowwave.cli.nights.rounds import AskedOptions, Rounds, read_answer_lines, refuse_or_end
+from slowwave.cli.nights.answer_lines import read_answer_lines
+from slowwave.cli.nights.rounds import AskedOptions, Rounds, refuse_or_end
 from slowwave.cli.terminal.exits import Code
 from slowwave.cli.terminal.output import clean
 from slowwave.cli.views.wiki import WikiOption
@@ -33,9 +39,7 @@ def answer(
     ] = None,
     *,
     asked: AskedOptions,
-    skip_invalid: Annotated[
-        bool, typer.Option("--skip-invalid", help="Skip and report invalid lines.")
-    ] = False,
+    skip_invalid: SkipInvalidOption = False,
     wiki: WikiOption = None,
     enabled: EnabledOption = True,
     output: OutputOptions,

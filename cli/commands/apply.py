@@ -16,13 +16,15 @@ from slowwave.cli.arguments.options import (
     OutputOptions,
 )
 from slowwave.cli.files.places import on_place
+from slowwave.cli.terminal.output import Output
 from slowwave.cli.terminal.progress_bars import shown_progress
 from slowwave.cli.views.review import decided_as_json, decided_as_text, exit_code
-from slowwave.cli.views.wiki import WikiOption, refuse_unwritable_wiki, write_after_change
+from slowwave.cli.views.wiki import WikiOption, refuse_changes, write_after_change
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbedder
 from slowwave.store.places import Place
 
 if TYPE_CHECKING:
+    from slowwave.consolidation.running.approval import ReviewResult
     from slowwave.store.file import MemoryFile
 
 
@@ -54,7 +56,7 @@ def apply(
     from slowwave.consolidation.running.approval import ReviewResult, apply_approved, find_declined
     from slowwave.consolidation.running.plan_file import read_plan
 
-    refuse_unwritable_wiki(wiki, file)
+    refuse_changes(place, wiki)
     # Only the command line can permit this; a plan cannot.
     planned = read_plan(plan)
     wants_protected = any(kept.proposal.include_protected for kept in planned)
@@ -69,7 +71,6 @@ def apply(
             "The plan was made with --include-protected. Pass that here, too: otherwise proposals "
             "that supersede human, pinned or core memories are stale."
         )
-    place.refuse_changes()
     with shown_progress(output.quiet) as progress:
 
         def do(opened: MemoryFile) -> ReviewResult:
@@ -80,7 +81,19 @@ def apply(
             return ReviewResult(decided.run_id, (*decided.results, *declined))
 
         decided = place.change(do)
+    raise typer.Exit(report_decided("apply", place, decided, wiki, output))
+
+
+def report_decided(
+    command: str,
+    place: Place,
+    decided: ReviewResult,
+    wiki: Path | None,
+    output: Output,
+    **fields: str,
+) -> int:
+    """Update the wiki, report what was decided, and return the exit code. fields: for JSON."""
     pages = write_after_change(wiki, place)
-    output.result(decided_as_json("apply", file, decided) | pages.as_json())
-    output.show(decided_as_text(file, decided))
-    raise typer.Exit(pages.tell(output, exit_code(decided)))
+    output.result(decided_as_json(command, place.named, decided) | fields | pages.as_json())
+    output.show(decided_as_text(place.named, decided))
+    return pages.report(output, exit_code(decided))

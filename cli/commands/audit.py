@@ -38,8 +38,8 @@ def audit(
     Reports memories that give orders, carry no information, are doubtful, unused, expired or near a
     limit; contradictions; and pending proposals. To verify the file itself, use 'slowwave check'.
     """
-    from slowwave.consolidation.running.audit import AuditOptions
-    from slowwave.consolidation.running.audit import audit as audit_file
+    from slowwave.consolidation.reports.audit import AuditOptions
+    from slowwave.consolidation.reports.audit import audit as audit_file
 
     options = AuditOptions(
         tuple(tenant or ()),

@@ -24,7 +24,7 @@ from slowwave.cli.views.correction import (
     correction_as_text,
     secrets_as_text,
 )
-from slowwave.cli.views.wiki import WikiOption, refuse_unwritable_wiki, write_after_change
+from slowwave.cli.views.wiki import WikiOption, refuse_changes, write_after_change
 from slowwave.store.errors import StoreError
 from slowwave.store.places import Place
 
@@ -93,8 +93,7 @@ def carry_out(
     """Change the file, or only a copy of it, and report what was done."""
     wiki = None if rehearse else wiki
     if not rehearse:
-        place.refuse_changes()
-        refuse_unwritable_wiki(wiki, place.named)
+        refuse_changes(place, wiki)
     done = place.rehearse(do) if rehearse else place.change(do)
     pages = write_after_change(wiki, place)
     named = {"command": command, "file": str(place.named), "dry_run": rehearse}
@@ -104,4 +103,4 @@ def carry_out(
     if found["secrets"]:
         output.note(secrets_as_text(found["secrets"]))
     output.show(correction_as_text(done, place.named, rehearse))
-    raise typer.Exit(pages.tell(output, Code.DONE))
+    raise typer.Exit(pages.report(output, Code.DONE))

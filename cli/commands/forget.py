@@ -93,7 +93,7 @@ def forget_(
     if rehearse:
         _show_plan(shown, file, output)
         return
-    if not shown.is_over:
+    if shown.over_since is None:
         refuse_derived(shown, derived)
         if not confirmed:
             _confirm(shown, output)
@@ -103,7 +103,7 @@ def forget_(
         if found != shown:
             raise StoreError(f"{file} has changed since.", "Nothing was changed. Run it again.")
         now = timestamp(datetime.now(UTC))
-        return None if found.is_over else forget(opened, found, now, reason)
+        return None if found.over_since is not None else forget(opened, found, now, reason)
 
     done = place.change(do)
     left = _left_of(done, place, eraser)

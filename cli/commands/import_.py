@@ -13,7 +13,7 @@ from typing import IO, Annotated
 
 import typer
 
-from slowwave.cli.arguments.options import FileArgument, OutputOptions, per_call
+from slowwave.cli.arguments.options import FileArgument, OutputOptions, SkipInvalidOption, per_call
 from slowwave.cli.files.places import refuse_foreign
 from slowwave.cli.terminal.output import clean
 from slowwave.cli.terminal.progress_bars import shown_progress
@@ -36,9 +36,7 @@ def import_(
     empty: Annotated[
         bool, per_call("--empty", help="Create FILE, empty, without a SOURCE.")
     ] = False,
-    skip_invalid: Annotated[
-        bool, typer.Option("--skip-invalid", help="Skip and report invalid lines.")
-    ] = False,
+    skip_invalid: SkipInvalidOption = False,
     from_format: Annotated[
         str | None,
         typer.Option(

@@ -19,7 +19,13 @@ from slowwave.cli.arguments.option_rules import (
     refuse_missing,
     without_effect,
 )
-from slowwave.cli.arguments.options import EmbedderOption, FileArgument, OutputOptions, per_call
+from slowwave.cli.arguments.options import (
+    EmbedderOption,
+    FileArgument,
+    OutputOptions,
+    SkipInvalidOption,
+    per_call,
+)
 from slowwave.cli.arguments.settings import is_on_command_line, source_of
 from slowwave.cli.files.places import refuse_foreign
 from slowwave.cli.views.wiki import WikiOption, refuse_unwritable_wiki
@@ -74,9 +80,7 @@ def ingest(
             "their file.",
         ),
     ] = None,
-    skip_invalid: Annotated[
-        bool, typer.Option("--skip-invalid", help="Skip and report invalid lines.")
-    ] = False,
+    skip_invalid: SkipInvalidOption = False,
     allow_secrets: Annotated[
         bool,
         typer.Option("--allow-secrets", help="Do not mask passwords, keys, tokens and cards."),

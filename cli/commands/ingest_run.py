@@ -19,7 +19,7 @@ from slowwave.cli.terminal.output import Output, clean
 from slowwave.cli.terminal.progress_bars import shown_progress
 from slowwave.cli.terminal.signals import signals_of_this_command
 from slowwave.cli.views.ingest import as_json, as_text
-from slowwave.cli.views.problems import tell_problems
+from slowwave.cli.views.problems import report_problems
 from slowwave.cli.views.wiki import write_after_run
 from slowwave.store.errors import FileHeld, StoreError
 from slowwave.store.opening import open_text
@@ -105,8 +105,8 @@ class IngestRun:
             f"{len(outcome.of('raw'))}."
         )
         broken_off = outcome.broken_off
-        code = tell_problems(self.output, code, writer, self.recordings, broken_off, summary)
-        return pages.tell(self.output, code)
+        code = report_problems(self.output, code, writer, self.recordings, broken_off, summary)
+        return pages.report(self.output, code)
 
 
 @dataclass

@@ -15,7 +15,7 @@ from slowwave.cli.arguments.options import FileArgument, HtmlOption, OutputOptio
 from slowwave.cli.files.places import on_place
 from slowwave.cli.terminal.output import Output, clean
 from slowwave.cli.terminal.wording import counted, day_of
-from slowwave.cli.views.asked import QUEUED
+from slowwave.cli.views.asked import parts_queued
 from slowwave.cli.views.proposal import LEGEND, join_lines
 from slowwave.cli.views.report_file import STDOUT, refuse_unwritable, write_report
 from slowwave.cli.views.run import (
@@ -155,8 +155,7 @@ def _what_it_did(run: Run, proposals: int) -> Iterator[str]:
 
 def _what_it_read(report: Mapping[str, Any]) -> Iterator[str]:
     if unread := report.get(UNREAD):
-        queued = counted(len(unread), *QUEUED)
-        yield clean(f"{queued} for a model: {unread[0]['why']}")
+        yield clean(f"{parts_queued(len(unread))} for a model: {unread[0]['why']}")
     for reason in report.get("reasons", ()):
         yield clean(f"{reason['conversation']}: {reason['reasoning']}")
 

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from slowwave.cli.arguments.options import TenantsOption, per_call
-from slowwave.cli.nights.metrics import Metrics
 from slowwave.cli.terminal.output import Output, clean
 from slowwave.cli.terminal.wording import counted
-from slowwave.cli.views.asked import QUEUED, since
+from slowwave.cli.views.asked import parts_queued, since
 from slowwave.cli.views.ingest import IngestTotals
+from slowwave.cli.views.metrics import Metrics
 from slowwave.cli.views.run import table_of_runs
 from slowwave.cli.views.table import table_of
 from slowwave.store.places import Place
@@ -98,8 +98,7 @@ def show_stats(place: Place, options: StatsOptions, output: Output) -> None:
     held = f"{counts.active:,} active memories, {counts.tokens:,} tokens, {count}."
     output.show(clean(f"{place.named}: {held}"))
     if backlog.parts:
-        queued = counted(backlog.parts, *QUEUED)
-        output.show(f"{queued} for a model {since(backlog)}.")
+        output.show(f"{parts_queued(backlog.parts)} for a model {since(backlog)}.")
     if ingests.runs:
         output.show(ingests.as_text())
     if by_status:
@@ -122,13 +121,13 @@ def _as_metrics(
     from prometheus_client import generate_latest
 
     metrics = Metrics()
-    metrics.waits(file, waiting)
-    metrics.holds(file, counts.active, counts.tokens, parts)
+    metrics.set_pending(file, waiting)
+    metrics.set_size(file, counts.active, counts.tokens, parts)
     for status, layers in by_status.items():
-        metrics.has_status(file, status, sum(layers.values()))
-    metrics.ingested(file, IngestTotals.of(runs))
+        metrics.set_status(file, status, sum(layers.values()))
+    metrics.set_ingests(file, IngestTotals.of(runs))
     if runs:
-        metrics.began(file, datetime.fromisoformat(runs[-1].started_at).timestamp())
+        metrics.set_start(file, datetime.fromisoformat(runs[-1].started_at).timestamp())
     return generate_latest(metrics.registry).decode().rstrip("\n")
 
 

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from slowwave.cli.arguments.durations import duration_of, retention_of
-from slowwave.cli.arguments.model_options import RecordableModelOptions
+from slowwave.cli.arguments.model_options import AskOption, RecordableModelOptions
 from slowwave.cli.arguments.monthly_budget import budget_of
 from slowwave.cli.arguments.night_options import NightSettings, OldPhases, PhaseOption
 from slowwave.cli.arguments.option_rules import ASKING, given_in, refuse_missing, without_effect
@@ -59,12 +59,7 @@ def maintain(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show the plan, and change nothing.")
     ] = False,
-    ask: Annotated[
-        bool,
-        typer.Option(
-            "--ask", help="With --dry-run: call the model, and show what a real run would do."
-        ),
-    ] = False,
+    ask: AskOption = False,
     asking: RecordableModelOptions,
     tenant: TenantsOption = None,
     embedder: EmbedderOption = DEFAULT_MODEL,

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from slowwave.cli.arguments.model_options import openers_of, refuse_unready_models
 from slowwave.cli.arguments.options import OutputOptions
 from slowwave.cli.terminal.exits import Code
-from slowwave.cli.terminal.output import clean
-from slowwave.cli.views.costs import usd_of
-
-if TYPE_CHECKING:
-    from slowwave.consolidation.model.writer import SampleAnswer, WindowPrice
+from slowwave.cli.views.costs import answer_as_text, price_as_text
 
 
 def model_check(
@@ -43,7 +39,7 @@ def model_check(
     if model is None or not model.strip():
         raise typer.BadParameter("Specify the model with --model, or set SLOWWAVE_MODEL.")
     refuse_unready_models(model, api_base, checker)
-    from slowwave.consolidation.model.writer import ask_samples
+    from slowwave.consolidation.model.samples import ask_samples
 
     writer, reader = openers_of(model, api_base, checker)
     answers, price = ask_samples(writer, reader)
@@ -59,30 +55,8 @@ def model_check(
             "window": asdict(price),
         }
     )
-    output.show(*map(_as_text, answers), *([_price_as_text(price)] if failed is None else []))
+    output.show(*map(answer_as_text, answers), *([price_as_text(price)] if failed is None else []))
     if failed is not None:
         why = f"{failed.model} cannot be used to {failed.kind}: {(failed.why or '').rstrip('.')}."
         output.error(why, "", Code.FAILED)
         raise typer.Exit(Code.FAILED)
-
-
-def _as_text(answer: SampleAnswer) -> str:
-    done = "answered in the requested format" if answer.why is None else "no usable answer"
-    used = answer.usage
-    tokens = f"{used.prompt_tokens:,} tokens read, {used.completion_tokens:,} written"
-    cost = "price unknown" if used.cost_usd is None else usd_of(used.cost_usd)
-    return clean(
-        f"{answer.kind}: {answer.model}, {done} in {answer.seconds:.1f} s; {tokens}, {cost}."
-    )
-
-
-def _price_as_text(price: WindowPrice) -> str:
-    size = f"{price.prompt_tokens:,} tokens read, {price.answer_tokens:,} written"
-    if price.cost_usd is None:
-        return f"A full window ({size}): price unknown, so max_cost and monthly_budget refuse it."
-    from slowwave.consolidation.planning.estimates import FOLLOW_UPS
-
-    more = usd_of(FOLLOW_UPS * price.cost_usd)
-    return (
-        f"A full window ({size}): {usd_of(price.cost_usd)}, with checks and repairs up to {more}."
-    )

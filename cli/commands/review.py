@@ -27,28 +27,23 @@ from slowwave.cli.terminal.wording import counted
 from slowwave.cli.views.memory import ids_in, read_views
 from slowwave.cli.views.proposal import LEGEND, join_lines, view_waiting
 from slowwave.cli.views.review import (
-    decided_as_json,
-    decided_as_text,
     describe_decision,
-    exit_code,
     waiting_as_json,
     waiting_details,
 )
-from slowwave.cli.views.wiki import WikiOption, refuse_unwritable_wiki, write_after_change
+from slowwave.cli.views.wiki import WikiOption, refuse_changes, write_after_change
 from slowwave.consolidation.proposals import Operation
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbedder
 from slowwave.store.errors import StoreError
 from slowwave.store.places import Place
 
-from .apply import apply
+from .apply import apply, report_decided
 
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from slowwave.consolidation.running.review_queue import WaitingProposal
+    from slowwave.consolidation.running.review_queue import PendingProposal
 
-OperationOption = Annotated[Operation | None, per_call(help="Only proposals of this operation.")]
-EverythingOption = Annotated[bool, per_call("--all", help="Select all pending proposals.")]
 WhichArgument = Annotated[
     list[str] | None,
     typer.Argument(metavar="PROPOSAL", help="Ids of proposals, or unique prefixes."),
@@ -59,8 +54,10 @@ WhichArgument = Annotated[
 class Chosen:
     """Which proposals a sub-command refers to."""
 
-    operation: OperationOption = None
-    everything: EverythingOption = False
+    operation: Annotated[Operation | None, per_call(help="Only proposals of this operation.")] = (
+        None
+    )
+    everything: Annotated[bool, per_call("--all", help="Select all pending proposals.")] = False
 
     def among(self, which: Sequence[str] | None, needed: bool) -> Choice:
         """Return the choice. Raises `typer.BadParameter` if one is needed and none was made."""
@@ -98,10 +95,10 @@ def list_waiting(
         return
     if output.json or output.quiet:
         raise typer.BadParameter("--tui cannot be combined with --json or --quiet.")
-    _refuse_changes(place, wiki)
+    refuse_changes(place, wiki)
     show_screen = worker_of("tui")
     output.show(clean(show_screen(place, choice, SentenceEmbedder(embedder))))
-    raise typer.Exit(write_after_change(wiki, place).tell(output, Code.DONE))
+    raise typer.Exit(write_after_change(wiki, place).report(output, Code.DONE))
 
 
 @on_place
@@ -130,7 +127,7 @@ def approve(
 ) -> None:
     """Apply proposals exactly as they are shown. To undo one: slowwave undo FILE PROPOSAL."""
     choice = chosen.among(which, needed=True)
-    _refuse_changes(place, wiki)
+    refuse_changes(place, wiki)
     _carry_out(place, choice, None, embedder, wiki, output)
 
 
@@ -149,7 +146,7 @@ def decline(
 ) -> None:
     """Decline proposals: no later run proposes them again."""
     choice = chosen.among(which, needed=True)
-    _refuse_changes(place, wiki)
+    refuse_changes(place, wiki)
     declined = decline_chosen(place, choice, reason)
     pages = write_after_change(wiki, place)
     output.result(
@@ -168,7 +165,7 @@ def decline(
         f"{they} will not be proposed again, unless you run: slowwave maintain "
         f"{shlex.quote(str(place.named))} --reconsider"
     )
-    raise typer.Exit(pages.tell(output, Code.DONE))
+    raise typer.Exit(pages.report(output, Code.DONE))
 
 
 @on_place
@@ -189,15 +186,9 @@ def edit(
 ) -> None:
     """Apply a proposal in your own words, which are checked like any draft."""
     choice = Choice((which,))
-    _refuse_changes(place, wiki)
+    refuse_changes(place, wiki)
     words = text if text is not None else _words_of_an_editor(place, choice, output)
     _carry_out(place, choice, words, embedder, wiki, output)
-
-
-def _refuse_changes(place: Place, wiki: Path | None) -> None:
-    """Refuse a file that cannot be changed, or a wiki that cannot be written."""
-    place.refuse_changes()
-    refuse_unwritable_wiki(wiki, place.named)
 
 
 def _show(place: Place, choice: Choice, action: str, output: Output) -> None:
@@ -236,7 +227,7 @@ def _show(place: Place, choice: Choice, action: str, output: Output) -> None:
     output.show(join_lines([*lines, "", *_what_can_be_done(place, chosen)]))
 
 
-def _what_can_be_done(place: Place, chosen: Sequence[WaitingProposal]) -> Iterator[str]:
+def _what_can_be_done(place: Place, chosen: Sequence[PendingProposal]) -> Iterator[str]:
     """Yield how to decide about the pending proposals, and what was decided about the rest."""
     for waiting in chosen:
         if waiting.decision.state != "pending":
@@ -265,12 +256,8 @@ def _carry_out(
 ) -> None:
     with shown_progress(output.quiet) as progress:
         decided = carry_out_chosen(place, choice, words, SentenceEmbedder(embedder), progress)
-    pages = write_after_change(wiki, place)
     action = "approve" if words is None else "edit"
-    result = decided_as_json("review", place.named, decided) | {"action": action}
-    output.result(result | pages.as_json())
-    output.show(decided_as_text(place.named, decided))
-    raise typer.Exit(pages.tell(output, exit_code(decided)))
+    raise typer.Exit(report_decided("review", place, decided, wiki, output, action=action))
 
 
 def _words_of_an_editor(place: Place, choice: Choice, output: Output) -> str:

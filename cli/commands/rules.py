@@ -28,7 +28,7 @@ def rules(
     Those are the memories of layer core, each with the memories that support it in a comment. No
     file is written: copy the lines that you want.
     """
-    from slowwave.consolidation.running.core_rules import read_core_rules
+    from slowwave.consolidation.reports.core_rules import read_core_rules
     from slowwave.store.records import timestamp
 
     place = place_of(file, None, None)

@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 
     from slowwave.store.file import MemoryFile
     from slowwave.store.intake import KeptMessage
-    from slowwave.store.lineage import Ancestor, Derivation, KeptClaim, Lineage
-    from slowwave.store.records import Memory
+    from slowwave.store.lineage import Ancestor, Derivation, Lineage
+    from slowwave.store.records import Claim, Memory
 
 # Fields that come first, or under a heading of their own.
 _APART = ("content", "content_hash", "id", "derivations")
@@ -68,9 +68,9 @@ class LineageOptions:
 
     def refuse_two_forms(self, json: bool) -> None:
         """Refuse more than one form. Raises `typer.BadParameter` and `StoreError`."""
-        if self.html is not None and json:
-            raise typer.BadParameter("Pass --html or --json: not both.")
         if self.html is not None:
+            if json:
+                raise typer.BadParameter("Pass --html or --json: not both.")
             refuse_unwritable(self.html)
 
 
@@ -179,7 +179,7 @@ def _show_lineage(place: Place, memory: str, options: LineageOptions, output: Ou
 
 def _tree_of(
     memory: Memory | Ancestor,
-    claims: Sequence[KeptClaim],
+    claims: Sequence[Claim],
     derivations: Sequence[Derivation],
     sources: Lineage,
     derived: Lineage,

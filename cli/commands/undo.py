@@ -18,7 +18,7 @@ from slowwave.cli.terminal.exits import Code
 from slowwave.cli.terminal.output import Output, clean, sees_questions
 from slowwave.cli.terminal.wording import counted
 from slowwave.cli.views.run import what_is_forgotten
-from slowwave.cli.views.wiki import WikiOption, refuse_unwritable_wiki, write_after_change
+from slowwave.cli.views.wiki import WikiOption, refuse_changes, write_after_change
 from slowwave.store.errors import Ambiguous, NotFound, StoreError
 from slowwave.store.intake import DROPPED
 from slowwave.store.places import Place
@@ -92,8 +92,7 @@ def undo(
     if rehearse:
         wiki = None
     else:
-        place.refuse_changes()
-        refuse_unwritable_wiki(wiki, file)
+        refuse_changes(place, wiki)
 
     if not (rehearse or yes) and sees_questions(output):
         # Before the lock is taken: a question may stay open for long. Memories need no question.
@@ -113,7 +112,7 @@ def undo(
     pages = write_after_change(wiki, place)
     if isinstance(done, Memory):
         _show_restored(done, place, rehearse, output)
-        raise typer.Exit(pages.tell(output, Code.DONE))
+        raise typer.Exit(pages.report(output, Code.DONE))
     chosen = done.chosen
     output.result(
         {
@@ -136,7 +135,7 @@ def undo(
     notes = [f"A link in {file} is broken now: {name}" for name in place.dead_links() - dead_links]
     for note in (*_too_full(place), *sorted(notes), *_what_follows(done, file)):
         output.note(clean(note))
-    raise typer.Exit(pages.tell(output, Code.DONE))
+    raise typer.Exit(pages.report(output, Code.DONE))
 
 
 def _undo(opened: MemoryFile, which: str | None, since: str | None) -> _Undone | Memory:

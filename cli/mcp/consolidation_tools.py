@@ -80,7 +80,7 @@ class ConsolidationTools:
         waiting = [] if survey else self._memory.waiting()
         if waiting:
             return {"surveyed": False} | self._page(list(map(view_waiting, waiting)), page)
-        with told_progress(context) as progress:
+        with reported_progress(context) as progress:
             outcome = self._memory.consolidate(dry_run=True, progress=progress)
         windows = outcome.plan.undecided
         undecided = [self._window(window) for window in windows[: page.limit]]
@@ -103,7 +103,7 @@ class ConsolidationTools:
         that are queued for a model; conversations has the outcome.
         """
         writer = self._writer_of()
-        with told_progress(context) as progress:
+        with reported_progress(context) as progress:
             outcome = self._memory.consolidate(dry_run, writer, progress)
         usage = {"name": writer.model, "refused": writer.refused, **asdict(outcome.usage)}
         return self._outcome(outcome, Page(limit, 0)) | {"model": usage}
@@ -114,7 +114,7 @@ class ConsolidationTools:
         It is stale if its memories have changed since. Before protected memories are replaced, a
         client that can ask a person does so.
         """
-        with told_progress(context) as progress:
+        with reported_progress(context) as progress:
             decided = self._memory.apply(proposal_id, progress)
         proposals = list(map(view_result, decided.results))
         return {"run": decided.run_id} | self._page(proposals, Page())
@@ -148,7 +148,7 @@ class ConsolidationTools:
         """
         group = StatedGroup(operation=operation, ids=ids, text=text, left_out=left_out or [])
         answer = None if check is None else SecondReading(check.id, check.text)
-        with told_progress(context) as progress:
+        with reported_progress(context) as progress:
             made = self._memory.propose(group, answer, progress)
         results = [] if made.result is None else [view_result(made.result)]
         return {
@@ -172,7 +172,7 @@ class ConsolidationTools:
         a fresh context that sees nothing but its messages, such as a subagent, never where the text
         was written. open: the number of open questions. Read-only.
         """
-        with told_progress(context) as progress:
+        with reported_progress(context) as progress:
             left = self._memory.questions(progress)
         return questions_as_json(left, limit)
 
@@ -196,7 +196,7 @@ class ConsolidationTools:
         stale: the ids of questions that are no longer asked. known: those answered before.
         """
         texts = {answer.id: answer.text for answer in answers}
-        with told_progress(context) as progress:
+        with reported_progress(context) as progress:
             given = self._memory.answer(texts, review, progress)
         outcome = given.outcome
         return {
@@ -212,7 +212,7 @@ class ConsolidationTools:
         reason: Annotated[str, Field(min_length=1, description="Why not to apply it.")],
     ) -> dict[str, Any]:
         """Decline one proposal of consolidate_pending: no later run proposes it again."""
-        with told_progress(context) as progress:
+        with reported_progress(context) as progress:
             run_id = self._memory.decline(proposal_id, reason, progress)
         return {"run": run_id, "proposal": proposal_id, "state": "declined", "why": reason}
 
@@ -261,7 +261,7 @@ class ConsolidationTools:
 
 
 @contextmanager
-def told_progress(context: Context) -> Iterator[Progress]:
+def reported_progress(context: Context) -> Iterator[Progress]:
     """Provide a `Progress`, and report it to the client while the block runs.
 
     The block runs in a thread that anyio started, as tools do. A client that has not asked for

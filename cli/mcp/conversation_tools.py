@@ -14,7 +14,7 @@ from slowwave.consolidation.agent.conversing import EVERY
 from slowwave.consolidation.writing.writer import Writer
 
 from .answers import suspicious
-from .consolidation_tools import told_progress
+from .consolidation_tools import reported_progress
 
 
 class SaidMessage(BaseModel):
@@ -63,7 +63,7 @@ class ConversationTools:
         kept = talk.keep(passed, can_repeat=True)
         outcome = None
         if read_now or talk.is_due(kept):
-            with told_progress(context) as progress:
+            with reported_progress(context) as progress:
                 outcome = talk.read(progress)
         remembered = [] if outcome is None else outcome.remembered
         texts = {result.memory or "": result.content for result in remembered}

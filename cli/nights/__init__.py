@@ -1,1 +1,1 @@
-"""The run of `slowwave maintain` on one file or on several."""
+"""Nights on files: `slowwave maintain`, and the rounds of `questions`, `answer` and `dream`."""

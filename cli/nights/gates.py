@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+from slowwave.cli.terminal.output import clean
 from slowwave.cli.terminal.wording import counted
 from slowwave.consolidation.ageing.retention import duration_text
 
@@ -29,6 +30,10 @@ class ClosedGate:
     def as_json(self) -> dict[str, Any]:
         """Return it for programs."""
         return asdict(self)
+
+    def as_text(self, named: object) -> str:
+        """Return it for people. named: what would have been maintained."""
+        return clean(f"{named}: nothing was done: {self.why}.")
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -17,13 +17,13 @@ from slowwave.cli.terminal.output import NAMED_FILE, Output, clean, with_file
 from slowwave.cli.terminal.progress_bars import shown_progress
 from slowwave.cli.terminal.signals import signals_of_this_command
 from slowwave.cli.views.asked import routes_as_json
-from slowwave.cli.views.costs import cost_as_json, cost_as_text, estimate_cost
+from slowwave.cli.views.costs import cost_as_text, estimate_cost
 from slowwave.cli.views.memory import ids_in, read_views
 from slowwave.cli.views.outcome import as_json, as_text
 from slowwave.cli.views.place import place_as_json, place_as_text
 from slowwave.cli.views.problems import (
     model_failure,
-    tell_problems,
+    report_problems,
     unanswered_windows,
     what_went_wrong,
 )
@@ -128,7 +128,7 @@ class Night:
                     self.refuse_unready()
                 code, found = self._maintain(place, writer)
             else:
-                self.output.show(clean(f"{place.named}: nothing was done: {closed.why}."))
+                self.output.show(closed.as_text(place.named))
                 code, found = Code.DONE, {"file": str(place.named), "dry_run": self.dry_run}
                 found["gate"] = closed.as_json()
         except BaseException as error:
@@ -142,15 +142,14 @@ class Night:
 
     def _maintain(self, place: Place, writer: Writer) -> tuple[int, dict[str, Any]]:
         signals, budget = signals_of_this_command(), place.budget()
-        if (remark := place.remark()) is not None:
-            self.output.note(clean(remark))
+        options = note_place(place, self.options, self.output)
         with place.reading() if self.dry_run else place.changing() as memory_file:
             if self.monthly_usd is not None:
                 month = month_so_far(memory_file, self.monthly_usd, datetime.now(UTC))
                 writer = self.writer(month=month)
             for note in _rules_without_tenant(place.named, memory_file, self.options):
                 self.output.note(clean(note))
-            outcome = self._consolidate(place, memory_file, writer)
+            outcome = self._consolidate(options, memory_file, writer)
             unwritten: StoreError | None = None
             if self.dry_run:
                 after = _fit(place, outcome, self.options, dry_run=True)
@@ -166,12 +165,12 @@ class Night:
                 found = self._show(place, memory_file, outcome, writer, (budget, after), pages)
         code: int = signals.code or OF_VERDICT[outcome.verdict]
         if self.dry_run and self.tells_work and not signals.code:
-            code = Code.WORK_TO_DO if outcome.is_work else Code.DONE
+            code = Code.WORK_TO_DO if outcome.has_work else Code.DONE
         if unwritten is None:
             code = self._report_problems(place.named, outcome, writer, code)
         if unreported is not None:
             code = self._partly(unreported, code)
-        code = pages.tell(self.output, code)
+        code = pages.report(self.output, code)
         if unwritten is not None:
             code = code or Code.PARTLY
             self.output.error(unwritten.message, "The next run writes it.", code)
@@ -183,15 +182,11 @@ class Night:
         self.output.error(error.message, error.hint, code)
         return code
 
-    def _consolidate(self, place: Place, memory_file: Path, writer: Writer) -> Outcome:
+    def _consolidate(self, options: CycleOptions, memory_file: Path, writer: Writer) -> Outcome:
         """Run the cycle."""
         from slowwave.consolidation.cycle import run_cycle
 
-        signals, options = signals_of_this_command(), self.options
-        why = place.why_no_texts() if options.consolidate else None
-        if why is not None:
-            self.output.note(clean(f"{place.named} gets merges only, and no new texts. {why}"))
-            options = options.without_new_texts()
+        signals = signals_of_this_command()
         signals.open()
         with shown_progress(self.output.quiet) as progress:
             # Libraries that call a model create reference cycles, and may do so for hours.
@@ -256,7 +251,7 @@ class Night:
                 "unanswered": len(unanswered),
                 "why": failure[0] if failure else next((each.why for each in unanswered), None),
             }
-            found |= cost_as_json(cost)
+            found["estimate"] = None if cost is None else asdict(cost)
             found["ways"] = routes_as_json(outcome, memory_file)
             found |= place_as_json(place, outcome.results, memory_file, *budgets)
             return found | pages.as_json()
@@ -278,17 +273,28 @@ class Night:
         summary, hint = what_went_wrong(file, outcome)
         broken_off, recordings = outcome.broken_off, self.recordings
         failure = model_failure(file, outcome, writer, recordings, self.model_check)
-        code = tell_problems(
+        code = report_problems(
             self.output, code, writer, recordings, broken_off, summary, hint, failure
         )
         if not outcome.end_is_kept:
             self.output.note("The end could not be written: the log will show 'interrupted'.")
-        elif outcome.not_kept:
+        elif outcome.why_unsaved:
             self.output.note(
-                f"Could not store what this run computed: {outcome.not_kept} "
+                f"Could not store what this run computed: {outcome.why_unsaved} "
                 "The next run computes it again."
             )
         return code
+
+
+def note_place(place: Place, options: CycleOptions, output: Output) -> CycleOptions:
+    """Note what a user should read about a place, and return the options that it allows."""
+    if (remark := place.remark()) is not None:
+        output.note(clean(remark))
+    why = place.why_no_texts() if options.consolidate else None
+    if why is None:
+        return options
+    output.note(clean(f"{place.named} gets merges only, and no new texts. {why}"))
+    return options.without_new_texts()
 
 
 def write_back(

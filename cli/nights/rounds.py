@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -23,23 +21,22 @@ from slowwave.cli.arguments.options import (
 )
 from slowwave.cli.arguments.settings import source_of
 from slowwave.cli.terminal.exits import OF_VERDICT, Code
-from slowwave.cli.terminal.output import Output, clean, harmless_json, writing_to_stdout
+from slowwave.cli.terminal.output import Output
 from slowwave.cli.terminal.progress_bars import shown_progress
 from slowwave.cli.terminal.signals import signals_of_this_command
 from slowwave.cli.views.asked import routes_as_json
 from slowwave.cli.views.outcome import as_json, as_text
 from slowwave.cli.views.place import place_as_json, place_as_text
-from slowwave.cli.views.problems import tell_problems, what_went_wrong
+from slowwave.cli.views.problems import report_problems, what_went_wrong
 from slowwave.cli.views.questions import given_as_json, given_as_text
-from slowwave.cli.views.wiki import refuse_unwritable_wiki, write_after_change
+from slowwave.cli.views.wiki import refuse_changes, write_after_change
 from slowwave.consolidation.options import CycleOptions, Review
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, CachingEmbedder, SentenceEmbedder
 from slowwave.consolidation.writing.writer import AGENT
-from slowwave.store.errors import InvalidLine
 from slowwave.store.places import Place
 
 from .gates import Gates
-from .night import write_back
+from .night import note_place, write_back
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -97,17 +94,11 @@ class Rounds:
     ) -> None:
         """Take the place. wiki: updated after a night. Raises `typer.BadParameter`."""
         self._place = place
-        self._options = asked.cycle_options()
         self._embedder = CachingEmbedder(SentenceEmbedder(asked.embedder))
         self._output = output
         self._wiki = wiki
         place.lend(self._embedder.name, self._embedder.encode)
-        if (remark := place.remark()) is not None:
-            output.note(clean(remark))
-        why = place.why_no_texts()
-        if why is not None:
-            output.note(clean(f"{place.named} gets merges only, and no new texts. {why}"))
-            self._options = self._options.without_new_texts()
+        self._options = note_place(place, asked.cycle_options(), output)
 
     def migrate(self) -> None:
         """Migrate an older schema, which `questions` would refuse; mirrors are migrated anyway."""
@@ -140,7 +131,7 @@ class Rounds:
         if given.outcome is None:
             return done
         pages = write_after_change(self._wiki, place)
-        code = pages.tell(self._output, done.code)
+        code = pages.report(self._output, done.code)
         return replace(done, code=code, found=done.found | pages.as_json())
 
     @contextmanager
@@ -177,8 +168,10 @@ class Rounds:
             )
             code = signals_of_this_command().code or OF_VERDICT[outcome.verdict]
             if unwritten is None:
-                failed = what_went_wrong(named, outcome)
-                code = tell_problems(self._output, code, writer, None, outcome.broken_off, *failed)
+                summary, hint = what_went_wrong(named, outcome)
+                code = report_problems(
+                    self._output, code, writer, None, outcome.broken_off, summary, hint
+                )
             else:
                 code = code or Code.PARTLY
                 self._output.error(unwritten.message, "The next run writes it.", code)
@@ -191,64 +184,10 @@ def refuse_or_end(
     context: typer.Context, place: Place, wiki: Path | None, enabled: bool, output: Output
 ) -> None:
     """Refuse what cannot be written, and end the command if the kill switch is set."""
-    place.refuse_changes()
-    refuse_unwritable_wiki(wiki, place.named)
+    refuse_changes(place, wiki)
     closed = Gates(None if enabled else source_of(context, "enabled")).switch()
     if closed is not None:
         gate = closed.as_json()
         output.result({"command": context.info_name, "file": str(place.named), "gate": gate})
-        output.show(clean(f"{place.named}: nothing was done: {closed.why}."))
+        output.show(closed.as_text(place.named))
         raise typer.Exit(Code.DONE)
-
-
-def print_line(value: Mapping[str, Any]) -> None:
-    """Print an object as a line of JSON."""
-    with writing_to_stdout():
-        sys.stdout.write(f"{harmless_json(json.dumps(value, ensure_ascii=False))}\n")
-
-
-def read_answer_lines(
-    lines: Iterable[bytes], skip_invalid: bool
-) -> tuple[dict[str, str], list[tuple[int, str]]]:
-    """Return answers by the ids of their questions, and (number, why) of invalid lines.
-
-    The last of two answers to a question counts: it may be a repair. Raises `InvalidLine` at the
-    first invalid line, unless `skip_invalid`.
-    """
-    answers: dict[str, str] = {}
-    invalid: list[tuple[int, str]] = []
-    for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            continue
-        try:
-            key, text = parse_answer_line(line)
-        except ValueError as error:
-            if not skip_invalid:
-                raise InvalidLine(
-                    f"Line {number} is not an answer: {error}. Nothing was stored.",
-                    "Correct the line, or pass --skip-invalid to store the rest.",
-                ) from error
-            invalid.append((number, str(error)))
-        else:
-            answers[key] = text
-    return answers, invalid
-
-
-def parse_answer_line(line: bytes) -> tuple[str, str]:
-    """Return the id of a question and the text of its answer. Raises `ValueError`."""
-    try:
-        value = json.loads(line.decode("utf-8-sig"))
-    except UnicodeDecodeError as error:
-        raise ValueError("it is not UTF-8") from error
-    except json.JSONDecodeError as error:
-        raise ValueError(f"it is not JSON: {error.msg}") from error
-    except RecursionError as error:
-        raise ValueError("it is nested too deeply") from error
-    if not isinstance(value, dict):
-        raise ValueError("it is not an object")
-    key, answer = value.get("id"), value.get("answer")
-    if not isinstance(key, str):
-        raise ValueError("it has no id of a question")
-    if not isinstance(answer, str | dict | list):
-        raise ValueError("it has no answer, which is an object or its text")
-    return key, answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)

@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING
 from slowwave.cli.terminal.exits import Code, code_of
 from slowwave.cli.terminal.log_lines import Level, log_lines
 from slowwave.cli.terminal.signals import signals_of_this_command
+from slowwave.cli.views.metrics import Metrics
 from slowwave.consolidation.errors import ConsolidationError
 from slowwave.store.errors import StoreError
-
-from .metrics import Metrics
 
 if TYPE_CHECKING:
     from slowwave.consolidation.running.outcome import Outcome
@@ -68,8 +67,8 @@ class Watch:
         )
         if self._metrics is not None:
             with suppress(StoreError):  # an agent has locked the file: this one gauge is missing
-                self._metrics.waits(file, pending())
-            self._metrics.did(file, outcome)
+                self._metrics.set_pending(file, pending())
+            self._metrics.set_outcome(file, outcome)
 
     def end(self, file: Path, code: int) -> None:
         """Report how a run ended, and write the metrics. Raises `StoreError`."""
@@ -77,7 +76,7 @@ class Watch:
         level: Level = "info" if code in (Code.DONE, Code.WORK_TO_DO) else "error"
         log_lines().write(level, "end", file=str(file), code=int(code), seconds=seconds)
         if self._metrics is not None and self._path is not None:
-            self._metrics.ended(file, time.time(), seconds, code)
+            self._metrics.set_end(file, time.time(), seconds, code)
             self._metrics.write(self._path)
 
     def failed(self, file: Path, error: BaseException) -> None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from slowwave.consolidation.progress import Progress
     from slowwave.consolidation.proposals import Result
     from slowwave.consolidation.running.approval import ReviewResult
-    from slowwave.consolidation.running.review_queue import WaitingProposal
+    from slowwave.consolidation.running.review_queue import PendingProposal
     from slowwave.consolidation.vectors.embedder import Embedder
     from slowwave.store.file import MemoryFile
     from slowwave.store.places import Place
@@ -36,7 +36,7 @@ class Choice:
         """Whether nothing is chosen."""
         return not (self.ids or self.operation or self.everything)
 
-    def of(self, queue: Sequence[WaitingProposal]) -> list[WaitingProposal]:
+    def of(self, queue: Sequence[PendingProposal]) -> list[PendingProposal]:
         """Return the chosen ones. Raises `NotFound` and `Ambiguous`."""
         known = sorted(waiting.id for waiting in queue) if self.ids else []
         wanted = {_match(prefix, known) for prefix in self.ids}
@@ -48,7 +48,7 @@ class Choice:
         ]
 
 
-def decline(place: Place, choice: Choice, reason: str | None) -> list[WaitingProposal]:
+def decline(place: Place, choice: Choice, reason: str | None) -> list[PendingProposal]:
     """Decline the chosen proposals, and return them as declined. Raises `StoreError`."""
     from slowwave.store.ledger import decide_pending
     from slowwave.store.records import timestamp
@@ -56,7 +56,7 @@ def decline(place: Place, choice: Choice, reason: str | None) -> list[WaitingPro
     now = timestamp(datetime.now(UTC))
     why = f"declined by a person: {reason}" if reason else "declined by a person"
 
-    def do(opened: MemoryFile) -> list[WaitingProposal]:
+    def do(opened: MemoryFile) -> list[PendingProposal]:
         chosen = chosen_of(opened, choice)
         with opened.transaction():
             for waiting in chosen:
@@ -89,7 +89,7 @@ def carry_out_chosen(
     return place.change(do)
 
 
-def _worded(opened: MemoryFile, waiting: WaitingProposal, words: str | None) -> Result:
+def _worded(opened: MemoryFile, waiting: PendingProposal, words: str | None) -> Result:
     from slowwave.consolidation.running.approval import with_text
     from slowwave.store.memories import read_memories
 
@@ -99,7 +99,7 @@ def _worded(opened: MemoryFile, waiting: WaitingProposal, words: str | None) -> 
     return with_text(waiting.kept, words, memories)
 
 
-def chosen_of(opened: MemoryFile, choice: Choice) -> list[WaitingProposal]:
+def chosen_of(opened: MemoryFile, choice: Choice) -> list[PendingProposal]:
     """Return the chosen proposals. Raises `StoreError` if there are none."""
     from slowwave.consolidation.running.review_queue import read_queue
 
@@ -112,7 +112,7 @@ def chosen_of(opened: MemoryFile, choice: Choice) -> list[WaitingProposal]:
     return chosen
 
 
-def _refuse_decided(opened: MemoryFile, prefix: str, queue: Sequence[WaitingProposal]) -> None:
+def _refuse_decided(opened: MemoryFile, prefix: str, queue: Sequence[PendingProposal]) -> None:
     """Refuse a proposal that is no longer pending, with what was decided. Raises `NotFound`."""
     if len(prefix) < MIN_PREFIX or any(waiting.id.startswith(prefix) for waiting in queue):
         return

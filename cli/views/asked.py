@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 # How many reasons, and how many memories that stay verbatim, are shown.
 _MAX_SHOWN = 5
-QUEUED = "conversation part is queued", "conversation parts are queued"
 _WERE = "conversation part was", "conversation parts were"
 
 
@@ -79,7 +78,7 @@ def questions_as_text(asked: Sequence[AskedWindow], results: Sequence[Result]) -
 
 def routes_as_json(outcome: Outcome, path: Path) -> list[dict[str, Any]]:
     """Return whether each dense memory, and each that a model is shown, stays verbatim, and why."""
-    from slowwave.consolidation.running.key_facts import anchors_of, key_facts
+    from slowwave.consolidation.reports.key_facts import anchors_of, key_facts
     from slowwave.consolidation.text.density import density_of
 
     dense = outcome.plan.dense
@@ -142,8 +141,13 @@ def waiting_parts_as_text(parts: WaitingPartsResult, file: Path) -> list[str]:
     if not parts.waiting:
         return []
     then = "a real run" if parts.is_due else "a run with --model"
-    queued = counted(parts.waiting, *QUEUED)
+    queued = parts_queued(parts.waiting)
     return [f"{queued} for a model {since(parts.backlog)}: {then} reads that first."]
+
+
+def parts_queued(count: int) -> str:
+    """Return how many conversation parts are queued."""
+    return counted(count, "conversation part is queued", "conversation parts are queued")
 
 
 def since(backlog: Backlog) -> str:
@@ -166,7 +170,7 @@ def _read_parts(parts: WaitingPartsResult, file: Path) -> Iterator[str]:
     found = f": {', '.join(states) or 'nothing to remember'}" if parts.read else ""
     yield f"{counted(parts.read, *_WERE)} read{calls}{found}."
     if parts.unread:
-        yield f"  ! {counted(parts.unread, *QUEUED)} still, {since(parts.backlog)}: {parts.why}"
+        yield f"  ! {parts_queued(parts.unread)} still, {since(parts.backlog)}: {parts.why}"
         yield f"  List or drop queued parts: slowwave ingest {named} --waiting"
     for run in parts.runs if parts.read else ():
         yield f"Undo it with: slowwave undo {named} {run}"

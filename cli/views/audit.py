@@ -19,7 +19,7 @@ from .table import table_of
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from slowwave.consolidation.running.audit import Audit, Finding, FindingKind
+    from slowwave.consolidation.reports.audit import Audit, Finding, FindingKind
 
 # How many findings of a kind are shown to people, and how many characters of a reason.
 _MAX_SHOWN = 5

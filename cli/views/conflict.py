@@ -40,6 +40,10 @@ _APART = {
 }
 
 
+# How many pairs of each kind a report shows.
+MAX_PAIRS = 200
+
+
 @dataclass(frozen=True)
 class Pairs:
     """Pairs of one kind: the first of them, with their texts, and how many there are."""
@@ -48,9 +52,9 @@ class Pairs:
     count: int
 
 
-def view_pairs(found: Sequence[Conflict | Refusal], path: Path, limit: int) -> Pairs:
+def view_pairs(found: Sequence[Conflict | Refusal], path: Path) -> Pairs:
     """Return the first pairs, each as the reason why it is one and its memories."""
-    shown = found[:limit]
+    shown = found[:MAX_PAIRS]
     memories = read_views(path, ids_in(pair.sources for pair in shown))
     return Pairs(
         [

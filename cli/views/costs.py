@@ -1,14 +1,15 @@
-"""What asking a model would cost, before it is asked: tokens, USD and seconds, all estimates."""
+"""What asking a model would cost, in tokens, USD and seconds, and what sample questions did."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from slowwave.cli.terminal.output import clean
 from slowwave.cli.terminal.wording import counted
 
 if TYPE_CHECKING:
+    from slowwave.consolidation.model.samples import SampleAnswer, WindowPrice
     from slowwave.consolidation.running.outcome import Outcome
     from slowwave.consolidation.writing.writer import Writer
 
@@ -65,11 +66,6 @@ def estimate_cost(outcome: Outcome, writer: Writer, concurrency: int) -> CostEst
     )
 
 
-def cost_as_json(cost: CostEstimate | None) -> dict[str, Any]:
-    """Return an estimate as format 1."""
-    return {"estimate": None if cost is None else asdict(cost)}
-
-
 def cost_as_text(cost: CostEstimate | None, concurrency: int) -> list[str]:
     """Return an estimate as the last lines of a report; [] if there is none."""
     if cost is None:
@@ -89,6 +85,30 @@ def cost_as_text(cost: CostEstimate | None, concurrency: int) -> list[str]:
     elif unknown:
         lines.append(f"Price: unknown for {', '.join(unknown)}. The rest are estimates.")
     return ["", *map(clean, lines)]
+
+
+def answer_as_text(answer: SampleAnswer) -> str:
+    """Return how a model answered a sample question."""
+    done = "answered in the requested format" if answer.why is None else "no usable answer"
+    used = answer.usage
+    tokens = f"{used.prompt_tokens:,} tokens read, {used.completion_tokens:,} written"
+    cost = "price unknown" if used.cost_usd is None else usd_of(used.cost_usd)
+    return clean(
+        f"{answer.kind}: {answer.model}, {done} in {answer.seconds:.1f} s; {tokens}, {cost}."
+    )
+
+
+def price_as_text(price: WindowPrice) -> str:
+    """Return what a full window costs."""
+    size = f"{price.prompt_tokens:,} tokens read, {price.answer_tokens:,} written"
+    if price.cost_usd is None:
+        return f"A full window ({size}): price unknown, so max_cost and monthly_budget refuse it."
+    from slowwave.consolidation.planning.estimates import FOLLOW_UPS
+
+    more = usd_of(FOLLOW_UPS * price.cost_usd)
+    return (
+        f"A full window ({size}): {usd_of(price.cost_usd)}, with checks and repairs up to {more}."
+    )
 
 
 def usd_of(usd: float) -> str:

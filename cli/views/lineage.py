@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from .memory import author_of
 
 if TYPE_CHECKING:
-    from slowwave.store.lineage import Ancestor, Derivation, KeptClaim, Lineage
-    from slowwave.store.records import Memory
+    from slowwave.store.lineage import Ancestor, Derivation, Lineage
+    from slowwave.store.records import Claim, Memory
 
 # How many generations are nested before a new tree begins: readers of JSON limit the depth
 # (Python's to about 500), and lines have an end.
@@ -57,7 +57,7 @@ def trees_of(lineage: Lineage, depth: int) -> list[tuple[str, tuple[Branch, ...]
 
 def trace_as_json(
     memory: Memory | Ancestor,
-    claims: Sequence[KeptClaim],
+    claims: Sequence[Claim],
     derivations: Sequence[Derivation],
     sources: Lineage,
     derived: Lineage,
@@ -108,7 +108,7 @@ def _nested(branches: tuple[Branch, ...], behind: str) -> list[dict[str, Any]]:
 def as_lineage_page(
     file: str,
     memory: Memory | Ancestor,
-    claims: Sequence[KeptClaim],
+    claims: Sequence[Claim],
     sources: Lineage,
     derived: Lineage,
 ) -> str:

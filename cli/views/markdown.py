@@ -15,6 +15,7 @@ from slowwave.cli.terminal.output import clean
 from slowwave.cli.terminal.wording import counted
 
 from .conflict import Pairs
+from .costs import usd_of
 from .memory import MemoryView
 from .night import NightView
 from .proposal import ProposalView
@@ -68,7 +69,7 @@ def _numbers(night: NightView) -> Iterator[str]:
     usage = night.usage
     if usage["calls"] or usage["cached"]:
         cost = usage["cost_usd"]
-        price = "unknown" if cost is None else f"{cost:.4f} USD"
+        price = "unknown" if cost is None else usd_of(cost)
         calls = counted(usage["calls"], "call", "calls")
         yield f"The model: {calls}, {usage['cached']} answers from the cache, cost {price}."
 

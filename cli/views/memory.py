@@ -17,9 +17,7 @@ from slowwave.store.lineage import read_source_texts
 from slowwave.store.memories import read_memories
 
 if TYPE_CHECKING:
-    from slowwave.consolidation.proposals import Claim
-    from slowwave.store.lineage import KeptClaim
-    from slowwave.store.records import Memory
+    from slowwave.store.records import Claim, Memory
 
 PURGED = " (purged)"
 _MISSING = "(no longer in the file)"
@@ -115,7 +113,7 @@ def ids_in(groups: Iterable[Iterable[str]]) -> set[str]:
     return {memory_id for ids in groups for memory_id in ids}
 
 
-def author_of(claim: Claim | KeptClaim) -> str:
+def author_of(claim: Claim) -> str:
     """Return who wrote a statement, and who checked it."""
     if claim.written_by is None:
         return "verbatim from its sources"
@@ -126,7 +124,7 @@ def author_of(claim: Claim | KeptClaim) -> str:
     return f"written by {claim.written_by}, checked by program and read by {claim.checked_by}"
 
 
-def authors_of(claims: Iterable[Claim | KeptClaim]) -> list[str]:
+def authors_of(claims: Iterable[Claim]) -> list[str]:
     """Return how many statements each author wrote; verbatim ones do not count."""
     authors = Counter(author_of(claim) for claim in claims if claim.written_by)
     return [

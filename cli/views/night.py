@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from slowwave.store.changes import TextChange
     from slowwave.store.ledger import Decision, Run
 
-# How many pairs of each kind a report shows.
-MAX_PAIRS = 200
 # In a file with more active memories, a report does not look for conflicts.
 _MAX_COMPARED = 2_000
 
@@ -136,8 +134,8 @@ def view_night(outcome: Outcome, path: Path, named: Path, dry_run: bool, writer:
     has_earlier_run = expired or bool(outcome.waiting_parts.runs)
     return replace(
         night,
-        conflicts=view_pairs(outcome.conflicts, path, MAX_PAIRS),
-        apart=view_pairs(outcome.apart, path, MAX_PAIRS),
+        conflicts=view_pairs(outcome.conflicts, path),
+        apart=view_pairs(outcome.apart, path),
         remarks=remarks(outcome, named, dry_run, path),
         # Each phase is a run of its own, with its own counts; these are of the whole night.
         before=asdict(outcome.before),
@@ -178,7 +176,7 @@ def with_current_conflicts(night: NightView, path: Path, now: str) -> NightView:
 
     with open_reading(path) as file:
         found = current_conflicts(file, (), now)
-    return replace(night, conflicts=view_pairs(found, path, MAX_PAIRS))
+    return replace(night, conflicts=view_pairs(found, path))
 
 
 def _counts(recorded: Any) -> dict[str, Any] | None:

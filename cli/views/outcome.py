@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slowwave.cli.terminal.output import clean
-from slowwave.cli.terminal.wording import counted, shortened_for_stdout
+from slowwave.cli.terminal.wording import MAX_NAMED, counted, first_of, shortened_for_stdout
 from slowwave.store.records import MAX_CHARACTERS
 
 from .asked import (
@@ -28,6 +28,7 @@ from .conflict import (
     undecided_as_json,
     undecided_as_text,
 )
+from .costs import usd_of
 from .memory import ids_in, read_views
 from .phases import aged_as_text, phases_as_json, purged_as_text, scores_as_text
 from .proposal import LEGEND, join_lines, proposal_as_json, view_result
@@ -44,8 +45,7 @@ if TYPE_CHECKING:
     from slowwave.consolidation.writing.writer import Writer
     from slowwave.store.memories import Counts
 
-# How many memories that were omitted are named, and how many characters of a suspicious one.
-_MAX_NAMED = 5
+# How many characters of a suspicious memory are shown.
 _MAX_CHARACTERS = 100
 
 
@@ -220,26 +220,21 @@ def _left_out(plan: Plan) -> list[str]:
             f"Suspicious: {_memories(count)} tr{'y' if count > 1 else 'ies'} to give orders to "
             "the reader. They stay unchanged, and nothing is derived from them."
         ]
-        for memory in plan.suspicious[:_MAX_NAMED]:
+        for memory in plan.suspicious[:MAX_NAMED]:
             text = shortened_for_stdout(memory.said, _MAX_CHARACTERS)
             lines.append(f"  {text} ({clean(memory.memory)})")
-        if count > _MAX_NAMED:
+        if count > MAX_NAMED:
             lines.append("  ...; --json lists all of them")
         parts.append("\n".join(lines))
     if plan.too_long:
-        named = _named([memory.memory for memory in plan.too_long])
+        named = first_of([memory.memory for memory in plan.too_long])
         count = len(plan.too_long)
         limit = f"{MAX_CHARACTERS:,} characters"
         parts.append(f"Skipped: {_memories(count)} longer than {limit} ({named}).")
     if plan.damaged:
-        count, named = len(plan.damaged), _named(plan.damaged)
+        count, named = len(plan.damaged), first_of(plan.damaged)
         parts.append(f"Skipped, because their text is damaged: {_memories(count)} ({named}).")
     return [*parts, *dense_as_text(plan.dense)]
-
-
-def _named(ids: Sequence[str]) -> str:
-    more = " and others" if len(ids) > _MAX_NAMED else ""
-    return clean(", ".join(ids[:_MAX_NAMED])) + more
 
 
 def _memories(count: int) -> str:
@@ -258,10 +253,11 @@ def _ending(outcome: Outcome, file: Path, dry_run: bool) -> str:
     del states["pending"]
     ended = [] if pending and not states else [f"{_counted(states) or 'nothing done'}."]
     if usage.calls or usage.cached:
-        cost = "unknown" if usage.cost_usd is None else f"{usage.cost_usd:.4f} USD"
+        cost = "unknown" if usage.cost_usd is None else usd_of(usage.cost_usd)
         tokens = usage.prompt_tokens + usage.completion_tokens
         ended += [
-            f"{usage.calls} calls, {usage.cached} from the file, {tokens} tokens, cost {cost}."
+            f"{counted(usage.calls, 'call', 'calls')}, {usage.cached} from the file, "
+            f"{counted(tokens, 'token', 'tokens')}, cost {cost}."
         ]
     if states["applied"]:
         ended += [f"Undo it with: slowwave undo {named} {outcome.run_id}"]

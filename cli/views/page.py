@@ -15,7 +15,8 @@ from slowwave.cli.terminal.output import clean, shortened
 from slowwave.cli.terminal.wording import counted
 from slowwave.store.records import LAYERS
 
-from .night import MAX_PAIRS, NightView
+from .conflict import MAX_PAIRS
+from .night import NightView
 from .proposal import ProposalView
 from .report_file import MARK
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _WRONG: tuple[State, ...] = ("failed", "skipped", "rejected")
 
 
-def tell_problems(
+def report_problems(
     output: Output,
     code: int,
     writer: Writer,

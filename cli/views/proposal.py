@@ -18,11 +18,11 @@ from .memory import MemoryView, authors_of, dated, missing, sort_by_time, text_o
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from slowwave.consolidation.proposals import Claim, Proposal, Result, Savings
-    from slowwave.consolidation.running.review_queue import WaitingProposal
+    from slowwave.consolidation.proposals import Proposal, Result, Savings
+    from slowwave.consolidation.running.review_queue import PendingProposal
     from slowwave.store.changes import TextChange
     from slowwave.store.ledger import Decision
-    from slowwave.store.lineage import KeptClaim
+    from slowwave.store.records import Claim
 
 LEGEND = "Marks: - superseded, * kept, = result."
 # On a terminal: words that only the superseded texts have, and words that only the result has.
@@ -43,7 +43,7 @@ class ProposalView:
     going: Collection[str]
     # The resulting text; None if there is none.
     draft: str | None
-    claims: Sequence[Claim | KeptClaim]
+    claims: Sequence[Claim]
     # Sources and survivor, as far as they are known; {} if no text is shown.
     memories: Mapping[str, MemoryView] = field(default_factory=dict)
     # The id of the new memory; None if nothing was inserted.
@@ -178,15 +178,15 @@ def _unchanged_survivor(
 ) -> dict[str, str]:
     """Return the text of a memory that would grow, while it has not."""
     survivor = memories.get(proposal.survivor or "")
-    is_unchanged = state in ("planned", "pending") and survivor is not None
-    return {survivor.id: survivor.content} if survivor is not None and is_unchanged else {}
+    is_grown = state not in ("planned", "pending")
+    return {} if survivor is None or is_grown else {survivor.id: survivor.content}
 
 
 def view_decision(
     decision: Decision,
     memories: Mapping[str, MemoryView],
     changes: Sequence[TextChange] = (),
-    claims: Sequence[Claim | KeptClaim] = (),
+    claims: Sequence[Claim] = (),
     applied: Decision | None = None,
 ) -> ProposalView:
     """Return the view of a proposal that the ledger records.
@@ -220,7 +220,7 @@ def view_decision(
 
 
 def view_waiting(
-    waiting: WaitingProposal,
+    waiting: PendingProposal,
     memories: Mapping[str, MemoryView] | None = None,
     applied: Decision | None = None,
 ) -> ProposalView:

@@ -24,7 +24,7 @@ from .proposal import (
 
 if TYPE_CHECKING:
     from slowwave.consolidation.running.approval import ReviewResult
-    from slowwave.consolidation.running.review_queue import WaitingProposal
+    from slowwave.consolidation.running.review_queue import PendingProposal
     from slowwave.store.ledger import Decision
 
 _RECONSIDER = "'slowwave maintain FILE --reconsider' proposes it again."
@@ -54,7 +54,7 @@ def describe_decision(decision: Decision) -> tuple[str, str]:
     return sentence, hint.format(id=short)
 
 
-def waiting_as_json(waiting: WaitingProposal) -> dict[str, Any]:
+def waiting_as_json(waiting: PendingProposal) -> dict[str, Any]:
     """Return a proposal that waits, or waited, as format 1, with the texts of its sources."""
     view, decision = view_waiting(waiting), waiting.decision
     return {
@@ -71,7 +71,7 @@ def waiting_as_json(waiting: WaitingProposal) -> dict[str, Any]:
 
 
 def waiting_details(
-    waiting: WaitingProposal, memories: Mapping[str, MemoryView], applied: Decision | None = None
+    waiting: PendingProposal, memories: Mapping[str, MemoryView], applied: Decision | None = None
 ) -> Iterator[str]:
     """Yield the whole ids, the trust of each source, and which claim cites what.
 
@@ -140,7 +140,7 @@ def earlier_as_text(waiting: int, file: Path) -> list[str]:
     return [clean(f"{count} pending: slowwave review {shlex.quote(str(file))}")]
 
 
-def withdrawn_as_text(outdated: Sequence[WaitingProposal], dry_run: bool) -> list[str]:
+def withdrawn_as_text(outdated: Sequence[PendingProposal], dry_run: bool) -> list[str]:
     """Return which pending proposals can no longer be applied; nothing if there is none."""
     changed = [waiting for waiting in outdated if waiting.kept.fault is None]
     damaged = [waiting for waiting in outdated if waiting.kept.fault is not None]

@@ -13,7 +13,7 @@ from slowwave.cli.terminal.wording import counted, day_of
 from slowwave.store.records import json_text
 
 if TYPE_CHECKING:
-    from slowwave.consolidation.running.core_rules import CoreRule
+    from slowwave.consolidation.reports.core_rules import CoreRule
 
 RulesFormat = Literal["agents-md", "claude-md", "skill"]
 # What Claude Code reads as the name of a file to import.

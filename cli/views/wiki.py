@@ -71,10 +71,10 @@ class WikiOfRun:
             return {}
         return {"wiki": {"folder": str(self.folder), **asdict(self.written)}}
 
-    def tell(self, output: Output, code: int) -> int:
+    def report(self, output: Output, code: int) -> int:
         """Report what became of the pages, or why there are none, and return the exit code."""
         if self.written is not None:
-            self._tell_written(output, self.written)
+            self._report_written(output, self.written)
         if self.problem is None:
             return code
         code = code if code not in (Code.DONE, Code.WORK_TO_DO) else Code.PARTLY
@@ -82,7 +82,7 @@ class WikiOfRun:
         output.error(self.problem.message, hint, code)
         return code
 
-    def _tell_written(self, output: Output, written: WrittenPages) -> None:
+    def _report_written(self, output: Output, written: WrittenPages) -> None:
         pages = counted(written.written, "page", "pages")
         output.show(
             clean(
@@ -95,6 +95,12 @@ class WikiOfRun:
             left = len(written.kept) - _MAX_NAMED
             more = f" and {left} more" if left > 0 else ""
             output.note(clean(f"Changed by hand or not by slowwave, and left so: {named}{more}"))
+
+
+def refuse_changes(place: Place, wiki: Path | None) -> None:
+    """Refuse a file that cannot be changed, or a wiki that cannot be written."""
+    place.refuse_changes()
+    refuse_unwritable_wiki(wiki, place.named)
 
 
 def refuse_unwritable_wiki(folder: Path | None, file: Path) -> None:

@@ -15,13 +15,14 @@ from typing import Any, Self
 
 from slowwave.consolidation.cycle import run_cycle
 from slowwave.consolidation.model.answer_forms import StatedGroup
-from slowwave.consolidation.model.functions import ModelLike, chosen_writer
+from slowwave.consolidation.model.choosing import chosen_writer
+from slowwave.consolidation.model.python_model import ModelLike
 from slowwave.consolidation.options import CycleOptions, Review
 from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.proposals import Result
 from slowwave.consolidation.running.approval import ReviewResult, apply_approved, record_declined
 from slowwave.consolidation.running.outcome import Outcome
-from slowwave.consolidation.running.review_queue import WaitingProposal, read_queue, with_sources
+from slowwave.consolidation.running.review_queue import PendingProposal, load_proposals, read_queue
 from slowwave.consolidation.vectors.embedder import CachingEmbedder, Embedder, SentenceEmbedder
 from slowwave.consolidation.writing.writer import AGENT, BuiltInWriter, Writer
 from slowwave.store.errors import InvalidLine
@@ -146,7 +147,7 @@ class AgentMemory(RecallingMemory, ConversingMemory, Correcting):
             self._caching = CachingEmbedder(self._embedder)
         return given
 
-    def waiting(self) -> list[WaitingProposal]:
+    def waiting(self) -> list[PendingProposal]:
         """Return the pending proposals in the order in which they can be applied.
 
         Raises `StoreError`.
@@ -164,7 +165,7 @@ class AgentMemory(RecallingMemory, ConversingMemory, Correcting):
         with self._locked() as file:
             pending = find_pending(file, self._tenant, proposal_id)
             if pending is not None:
-                kept = [waiting.kept for waiting in with_sources(file, [pending])]
+                kept = [waiting.kept for waiting in load_proposals(file, [pending])]
                 return apply_approved(file, kept, self._embedder, self._clock(), "approve")
         # Planned first without writing: a night without the proposal would leave a run.
         planned = self._run(CycleOptions(), True, progress)

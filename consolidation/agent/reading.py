@@ -11,7 +11,6 @@ from slowwave.store.ledger import Decision, Run, read_decisions, read_last_run
 from slowwave.store.lineage import (
     Ancestor,
     Derivation,
-    KeptClaim,
     Lineage,
     find_memory_or_source,
     read_claims,
@@ -20,7 +19,7 @@ from slowwave.store.lineage import (
     trace_sources,
 )
 from slowwave.store.memories import Counts, count_by_status, count_memories
-from slowwave.store.records import Memory
+from slowwave.store.records import Claim, Memory
 
 
 @dataclass(frozen=True)
@@ -30,7 +29,7 @@ class Trace:
     # An `Ancestor` if the memory was deleted.
     memory: Memory | Ancestor
     # Its claims, as of the last run that changed it.
-    claims: tuple[KeptClaim, ...]
+    claims: tuple[Claim, ...]
     derivations: tuple[Derivation, ...]
     sources: Lineage
     derived: Lineage

@@ -175,7 +175,7 @@ def _read_all(
     inputs: IngestInputs, intake: _Intake, run: RunInFile, last: list[IngestResult]
 ) -> None:
     """Read the parts, and write the results of each in one transaction."""
-    outcome, run_id = intake.outcome, run.context.run_id
+    outcome, run_id = intake.outcome, run.record.run_id
     if intake.known.computed:
         run.keep_vectors(intake.known.computed)
     with run.writing() as file:

@@ -14,11 +14,11 @@ from itertools import islice
 
 from slowwave.consolidation.model.agent_writer import AgentWriter
 from slowwave.consolidation.model.answer_forms import MEMORIES, MemoriesAnswer
+from slowwave.consolidation.model.model_writer import ModelWriter
 from slowwave.consolidation.model.objections import check_drafts
 from slowwave.consolidation.model.prompts import fenced, json_line, prompt
 from slowwave.consolidation.model.question import Bill, Dialogue, Question, ask
 from slowwave.consolidation.model.unanswered import Unanswered, UnreadableAnswer
-from slowwave.consolidation.model.writer import ModelWriter
 from slowwave.consolidation.planning.estimates import Estimate, estimate_check
 from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.consolidation.writing.answer_store import AnswerStore

@@ -9,7 +9,6 @@ from typing import Any
 
 from slowwave.consolidation.planning.merge_proposals import similarities
 from slowwave.consolidation.proposals import (
-    Claim,
     Draft,
     LeftOut,
     Operation,
@@ -19,11 +18,12 @@ from slowwave.consolidation.proposals import (
 )
 from slowwave.consolidation.thresholds import MAX_SUPPORT
 from slowwave.consolidation.writing.writer import Job
+from slowwave.store.records import Claim
 
 from .answer_forms import StatedGroup
 from .interface import Models
 
-_FEWEST = 2
+_MIN_MEMORIES = 2
 
 
 class Unusable(Exception):
@@ -144,7 +144,7 @@ class WindowGroups:
         unknown = [memory_id for memory_id in group.ids if memory_id not in self._source]
         if unknown:
             raise Unusable(f"it names an id that was not given: {unknown[0]}")
-        if len(group.ids) < _FEWEST and not self._may_be_shortened(group):
+        if len(group.ids) < _MIN_MEMORIES and not self._may_be_shortened(group):
             raise Unusable("it is a group of one memory")
         if len(group.ids) > MAX_SUPPORT:
             raise Unusable(f"it has more than {MAX_SUPPORT} ids")

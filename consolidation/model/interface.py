@@ -34,9 +34,9 @@ class Models:
 
     @property
     def key(self) -> str:
-        """The hash of the model, of a different checker, and of the prompts."""
+        """The hash of the model, of a different checker, and of the prompts of a night."""
         checker = "" if self.checker == self.writer else f"\n{self.checker}"
-        instructions = "\n".join(map(prompts.prompt, ("write", "check", "repair")))
+        instructions = "\n".join(map(prompts.prompt, ("write", "notes", "check", "repair")))
         identity = f"{self.writer}{checker}\n{instructions}"
         return hashlib.sha256(identity.encode()).hexdigest()
 

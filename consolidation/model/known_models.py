@@ -12,7 +12,7 @@ from typing import Any
 
 from slowwave.consolidation.runtime.threads import run_in_thread
 
-from .calls import Endpoint
+from .litellm_model import Endpoint
 
 _PRICES = "model_prices_and_context_window_backup.json"
 _PROVIDERS = "provider_endpoints_support_backup.json"

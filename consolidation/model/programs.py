@@ -1,4 +1,4 @@
-"""The programs that `command_line` runs: their arguments, their isolation, and what they print.
+"""The programs that `program_model` runs: their arguments, their isolation, and what they print.
 
 Each was tried with its real package: Claude Code 2.1.330 and codex 0.171.0.
 """
@@ -18,7 +18,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from .prompts import Messages, json_line
-from .responses import REFUSES_ALL
+from .responses import REFUSAL_STATUSES, REFUSAL_WORDS
 from .unanswered import CallFailed, LimitReached, ModelRefuses, Unanswered
 from .usage_limits import PendingCall
 
@@ -26,10 +26,9 @@ from .usage_limits import PendingCall
 CONCURRENCY = 2
 # What a program prints if every other call would end in the same way: no login, no such model, or
 # nothing left of a plan.
-_REFUSES_ALL = re.compile(
-    r"not logged in|log ?in again|/login|codex login|invalid api key|incorrect api key|"
-    r"401 unauthorized|403 forbidden|credit balance|insufficient_quota|"
-    r"usage limit|hit your .{0,20}limit|limit reached|"
+_REFUSAL = re.compile(
+    rf"{REFUSAL_WORDS}|not logged in|log ?in again|/login|codex login|"
+    r"401 unauthorized|403 forbidden|usage limit|hit your .{0,20}limit|limit reached|"
     r"selected model|model.{0,80}(does not exist|not exist|not supported|not found)|"
     r"unknown option|unexpected argument|unknown feature",
     re.IGNORECASE,
@@ -162,7 +161,7 @@ def _read_claude(ended: CompletedProcess[bytes]) -> ProgramAnswer:
         return ProgramAnswer(text, "", prompt, answer, cost, model)
     why = "; ".join(result.errors) or result.result or result.subtype or "it has no answer"
     status = result.api_error_status
-    failure = ModelRefuses if status in REFUSES_ALL else _failure_of(why)
+    failure = ModelRefuses if status in REFUSAL_STATUSES else _failure_of(why)
     if result.subtype == "error_max_budget_usd":
         failure = LimitReached
     if status is not None and str(status) not in why:
@@ -265,7 +264,7 @@ def _unreadable(ended: CompletedProcess[bytes]) -> ProgramAnswer:
 
 
 def _failure_of(why: str) -> type[Unanswered]:
-    return ModelRefuses if _REFUSES_ALL.search(why) else CallFailed
+    return ModelRefuses if _REFUSAL.search(why) else CallFailed
 
 
 PROGRAMS = {

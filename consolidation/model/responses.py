@@ -9,7 +9,7 @@ from email.utils import parsedate_to_datetime
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from .provider import status_of
+from .litellm_client import status_of
 from .unanswered import CallFailed
 from .usage_limits import PendingCall
 
@@ -18,13 +18,13 @@ _MAX_TOKENS = 10**9
 # The longest part of a provider's message that is shown.
 _MAX_SHOWN = 300
 # Statuses that every other call would get, too: no key, no money, no permission, no such model.
-REFUSES_ALL = (401, 402, 403, 404)
-# The same, in the words of providers that send another status.
-_REFUSES_ALL_WORDS = re.compile(
+REFUSAL_STATUSES = (401, 402, 403, 404)
+# The same, in the words of providers that send another status: a pattern.
+REFUSAL_WORDS = (
     r"insufficient_quota|credit balance|not a valid model|invalid model|model_not_found|"
-    r"api key not valid|invalid api key",
-    re.IGNORECASE,
+    r"api key not valid|invalid api key|incorrect api key"
 )
+_REFUSAL = re.compile(REFUSAL_WORDS, re.IGNORECASE)
 # Refusals of the question, which another request style cannot fix. litellm knows some.
 _ABOUT_QUESTION = re.compile(
     r"content[ _](policy|filter|management)|safety system|moderation|"
@@ -125,9 +125,9 @@ def token_count_of(reported: Any, expected: int) -> int:
 
 def refuses_all(error: BaseException) -> bool:
     """Whether every other call would fail in the same way."""
-    if getattr(error, "status_code", None) in REFUSES_ALL:
+    if getattr(error, "status_code", None) in REFUSAL_STATUSES:
         return True
-    return _REFUSES_ALL_WORDS.search(str(error)) is not None
+    return _REFUSAL.search(str(error)) is not None
 
 
 def is_transient(error: BaseException, errors: ModuleType) -> bool:

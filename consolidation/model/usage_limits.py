@@ -36,8 +36,8 @@ class UsageLimits:
     tokens: int | None = None
     cost_usd: float | None = None
     seconds: float | None = None
-    # What the limit of money is called; None: by its amount.
-    purse: str | None = None
+    # The name of the limit in USD in messages; None: by its amount.
+    budget_name: str | None = None
 
 
 class Portion(NamedTuple):
@@ -262,12 +262,12 @@ class UsageMeter:
         if _exceeds(tokens, limits.tokens):
             return f"{tokens} tokens, beyond the budget of {limits.tokens} tokens"
         if _exceeds(used.cost_usd or 0.0, limits.cost_usd):
-            return f"{used.cost_usd:.4f} USD, beyond the {self._purse.rstrip(',')}"
+            return f"{used.cost_usd:.4f} USD, beyond the {self._budget_name}"
         return None
 
     @property
-    def _purse(self) -> str:
-        return self._limits.purse or f"budget of {self._limits.cost_usd:g} USD"
+    def _budget_name(self) -> str:
+        return self._limits.budget_name or f"budget of {self._limits.cost_usd:g} USD"
 
     def give_back(self) -> None:
         """Return the unused part of the grant to the owner; negative if more was used.
@@ -308,8 +308,8 @@ class UsageMeter:
         if not _exceeds(needed.cost_usd, granted.cost_usd):
             return None
         if needed.cost_usd is None:
-            return f"the model's price is unknown, so a {self._purse} cannot be enforced"
-        return f"the {self._purse} has no room for another call"
+            return f"the model's price is unknown, so a {self._budget_name} cannot be enforced"
+        return f"the {self._budget_name} has no room for another call"
 
 
 def _exceeds(needed: float | None, granted: float | None) -> bool:

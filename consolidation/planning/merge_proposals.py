@@ -6,17 +6,11 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from slowwave.consolidation.options import PlanOptions
-from slowwave.consolidation.proposals import (
-    Claim,
-    Draft,
-    Proposal,
-    Source,
-    method_key,
-    proposal_id,
-)
+from slowwave.consolidation.proposals import Draft, Proposal, Source, method_key, proposal_id
 from slowwave.consolidation.snapshot.tenant_view import TenantView
 from slowwave.consolidation.text.tokens import stem
 from slowwave.consolidation.thresholds import SHARED_TOPIC
+from slowwave.store.records import Claim
 
 from .duplicates import Merge
 

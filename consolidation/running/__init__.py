@@ -1,1 +1,1 @@
-"""One look at the file, its plan applied row by row, and how a run ends."""
+"""Survey a file, execute its plan, and record the run."""

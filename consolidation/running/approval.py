@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slowwave.consolidation.progress import Progress
-from slowwave.consolidation.proposals import BY_PERSON, Claim, Draft, Proposal, Result, Usage
+from slowwave.consolidation.proposals import BY_PERSON, Draft, Proposal, Result, Usage
 from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.consolidation.vectors.embedder import Embedder
 from slowwave.store.entities import read_entities
@@ -17,12 +17,12 @@ from slowwave.store.errors import StoreError
 from slowwave.store.file import MemoryFile, maintenance_lock, open_writing
 from slowwave.store.ledger import DECIDED, Decision, decide_pending, make_pending, read_latest
 from slowwave.store.memories import count_memories
-from slowwave.store.records import MAX_CHARACTERS, new_id, timestamp
+from slowwave.store.records import MAX_CHARACTERS, Claim, new_id, timestamp
 from slowwave.store.undo.undo import undo_proposal_within
 
 from .apply import apply_in_batches, apply_proposal, record
-from .inspection import inspect
 from .outcome import Outcome
+from .revalidation import revalidate
 from .run_in_file import RunRecord, Verdict, run_report
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def apply_approved(
     `StoreError` and `EmbedderError`.
     """
     progress = progress or Progress()
-    ready = inspect(file, proposals, embedder, progress, is_trusted)
+    ready = revalidate(file, proposals, embedder, progress, is_trusted)
     if not any(checked.state == "planned" for checked in ready):
         return ReviewResult(None, tuple(ready))
     return _apply_all(file, ready, now, way, progress)

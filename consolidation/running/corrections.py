@@ -1,4 +1,4 @@
-"""A word on memories, applied at once: correct, pin or retract one, or settle a conflict.
+"""Corrections by a person or an agent: correct, pin or retract memories, or settle a conflict.
 
 Each is a run with one applied proposal and journaled rows, so that undo restores every row.
 """
@@ -47,7 +47,7 @@ _DID: Mapping[Way, str] = {
 
 @dataclass(frozen=True)
 class Correction:
-    """What a word on memories changed."""
+    """What a correction changed."""
 
     way: Way
     run_id: str
@@ -63,10 +63,10 @@ class Correction:
 
 @dataclass(frozen=True)
 class Corrector:
-    """Carries out a person's or an agent's words on the memories of one file.
+    """Applies the corrections of a person or an agent to the memories of one file.
 
     A memory that leaves does so with its copies: active ones with the same text. The methods raise
-    `StoreError`, with nothing changed: also if a memory is not active, or if an agent's word would
+    `StoreError`, with nothing changed: also if a memory is not active, or if an agent would
     supersede, retract or unpin a memory that is human, pinned or core.
     """
 
@@ -80,8 +80,8 @@ class Corrector:
     def correct(self, ids: Sequence[str], text: str) -> Correction:
         """Supersede memories by a new one with this text. ids: of any length, or unique prefixes.
 
-        The first decides the kind of the new memory. A person's word has full trust; an agent's,
-        that of a memory derived from what it supersedes.
+        The first decides the kind of the new memory. A person's correction has full trust;
+        an agent's, that of a memory derived from what it supersedes.
         """
         wrong = self._find_wrong(ids)
         if all(memory.content == text for memory in wrong):
@@ -94,7 +94,7 @@ class Corrector:
             changes.add_memory(new)
             self._supersede(changes, new, wrong)
 
-        done = self._carry_out("correct", wrong, write, memory=new, left=wrong)
+        done = self._apply("correct", wrong, write, memory=new, left=wrong)
         return replace(done, similar=similar)
 
     def pin(self, memory_id: str, pinned: bool = True) -> Correction:
@@ -111,7 +111,7 @@ class Corrector:
         def write(changes: ProposalChanges) -> None:
             changes.update_memory(memory.id, columns)
 
-        return self._carry_out(way, [memory], write, memory=replace(memory, pinned=pinned))
+        return self._apply(way, [memory], write, memory=replace(memory, pinned=pinned))
 
     def retract(self, memory_id: str) -> Correction:
         """Archive a memory, because it is wrong and nothing replaces it."""
@@ -122,24 +122,24 @@ class Corrector:
             for memory in wrong:
                 changes.update_memory(memory.id, columns)
 
-        return self._carry_out("retract", wrong, write, left=wrong)
+        return self._apply("retract", wrong, write, left=wrong)
 
     def keep(self, kept_id: str, rivals: Sequence[str]) -> Correction:
-        """Supersede the memories that contradict one, by that one."""
+        """Supersede the rivals of a memory by it: memories that contradict it."""
         kept = self._find([kept_id, *rivals])[0]
         wrong = [memory for memory in self._find_wrong(rivals) if memory.id != kept.id]
 
         def write(changes: ProposalChanges) -> None:
             self._supersede(changes, kept, wrong)
 
-        return self._carry_out("keep", [kept, *wrong], write, memory=kept, left=wrong)
+        return self._apply("keep", [kept, *wrong], write, memory=kept, left=wrong)
 
     def allow(self, pairs: Sequence[tuple[str, str]]) -> Correction:
-        """Record of pairs of memories that both are right, so that no conflict lists them again."""
+        """Record that both memories of each pair are right: they are no longer a conflict."""
         memories = self._find([memory_id for pair in pairs for memory_id in pair])
         hash_of = {memory.id: memory.content_hash for memory in memories}
         texts = [[hash_of[earlier], hash_of[later]] for earlier, later in pairs]
-        return self._carry_out("both", memories, lambda _: None, numbers={BOTH_RIGHT: texts})
+        return self._apply("both", memories, lambda _: None, numbers={BOTH_RIGHT: texts})
 
     def _find(self, ids: Sequence[str]) -> list[Memory]:
         """Return active memories of one tenant, each once, in the order of their ids."""
@@ -236,7 +236,7 @@ class Corrector:
             },
         )
 
-    def _carry_out(
+    def _apply(
         self,
         way: Way,
         about: Sequence[Memory],
@@ -246,9 +246,9 @@ class Corrector:
         left: Sequence[Memory] = (),
         numbers: Mapping[str, Any] = MappingProxyType({}),
     ) -> Correction:
-        """Write a word in a run of its own, and record it as an applied proposal.
+        """Apply a correction in a run of its own, and record it as an applied proposal.
 
-        about: the memories that it is about, as they were read. memory, left: as in `Correction`.
+        about: the memories that it concerns, as they were read. memory, left: as in `Correction`.
         numbers: recorded with the proposal.
         """
         run, now = RunRecord(new_id(), self.now), timestamp(self.now)
@@ -256,7 +256,7 @@ class Corrector:
         named = None if memory is None else memory.id
         decision = Decision(
             run_id=run.run_id,
-            # A key of its own for each run: the same word may be given again.
+            # A key of its own for each run: the same correction may be made again.
             key=content_hash(json_text([run.run_id, ids]))[:32],
             operation="update",
             tenant=tenant,

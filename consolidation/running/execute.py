@@ -29,7 +29,8 @@ from slowwave.store.shown_to_model import Dispute, keep_asked, keep_disputes
 from slowwave.store.vectors import to_blob
 
 from .apply import apply_in_batches, apply_proposal, record
-from .run_in_file import NightInputs, RunInFile
+from .night_inputs import NightInputs
+from .run_in_file import RunInFile
 
 if TYPE_CHECKING:
     from slowwave.consolidation.snapshot.tenant_view import TenantView
@@ -215,9 +216,9 @@ class Execution:
             for checked in batch:
                 if checked.state == "planned":
                     names = entities[checked.proposal.tenant]
-                    results.append(apply_proposal(file, self._run.context, checked, names))
+                    results.append(apply_proposal(file, self._run.record, checked, names))
                 else:
-                    record(file, self._run.context, checked)
+                    record(file, self._run.record, checked)
                     results.append(checked)
         return results
 
@@ -228,7 +229,7 @@ class Execution:
 
     def _note_asked(self, file: MemoryFile, asked: AskedWindow) -> None:
         """Record an asked window; once answered, it is not asked again."""
-        window, key, run_id = asked.window, self._night.writer.key, self._run.context.run_id
+        window, key, run_id = asked.window, self._night.writer.key, self._run.record.run_id
         self._asked[window.id] = asked
         if asked.state == "applied" and key is not None and not self._night.dry_run:
             with file.transaction():

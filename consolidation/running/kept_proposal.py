@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 from msgspec import Struct, ValidationError, convert
 
-from slowwave.consolidation.proposals import Claim, Draft, Operation, Proposal, Result
+from slowwave.consolidation.proposals import Draft, Operation, Proposal, Result
 from slowwave.store.kept_form import KEPT, find_fault, find_row_fault
+from slowwave.store.records import Claim
 
 if TYPE_CHECKING:
     from slowwave.store.ledger import Decision

@@ -91,7 +91,7 @@ class Outcome:
     # The backup made before the first change.
     backup: Path | None = None
     # Why the findings were not saved; the next run computes them again.
-    not_kept: str | None = None
+    why_unsaved: str | None = None
 
     @property
     def states(self) -> Counter[str]:
@@ -117,14 +117,14 @@ class Outcome:
 
     @property
     def apart(self) -> list[Refusal]:
-        """The pairs that look alike and stay two, since no proposal supersedes either."""
+        """The pairs that look alike but stay separate, since no proposal supersedes either."""
         applied = (result for result in self.results if result.state in ("planned", "applied"))
         gone = {memory for result in applied for memory in result.proposal.leaving}
         return [pair for pair in self.plan.refused if gone.isdisjoint(pair.sources)]
 
     @property
-    def changed(self) -> bool:
-        """Whether the run wrote anything after its survey: expiry and ingest come before."""
+    def wrote_after_survey(self) -> bool:
+        """Whether anything was written after the survey; expiry and ingest come before it."""
         return any((self.run_id, self.purged.run_id, self.archived and self.archived.run_id))
 
     @property
@@ -161,7 +161,7 @@ class Outcome:
         return next(filter(None, (broken_off, *whys, self.waiting_parts.why)), None)
 
     @property
-    def is_work(self) -> bool:
+    def has_work(self) -> bool:
         """Whether a dry run found anything to do."""
         leaving = self.purged.ids or any(aged.leaving for aged in self.aged)
         return not self.plan.is_empty or bool(leaving) or self.waiting_parts.is_due

@@ -41,7 +41,8 @@ from slowwave.store.purge import (
 )
 from slowwave.store.records import new_id, timestamp
 
-from .run_in_file import NightInputs, Preflight, RunRecord, Verdict
+from .night_inputs import NightInputs
+from .run_in_file import Preflight, RunRecord, Verdict
 
 
 @dataclass(frozen=True)
@@ -70,9 +71,13 @@ class PurgeResult(PhaseRun):
     """What a purge deleted, or would delete in a dry run, and what stays and why."""
 
     ids: tuple[str, ...] = ()
-    kept: KeptCounts = field(default_factory=KeptCounts)
     # What needs it, by the id of each memory that stays.
     staying: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def kept(self) -> KeptCounts:
+        """How many memories stay, by what needs them."""
+        return KeptCounts.of(self.staying)
 
 
 def count_now(path: Path, tenants: Sequence[str]) -> Counts:
@@ -177,21 +182,21 @@ def purge_memories(
     deleted.
     """
     if not purgeable.ids:
-        return PurgeResult(kept=purgeable.kept, staying=purgeable.staying)
+        return PurgeResult(staying=purgeable.staying)
     needs = Blockers(now)
 
     def process(file: MemoryFile, run_id: str, ids: Sequence[str]) -> None:
         purge(file, run_id, ids, needs)
 
     def report(done: Collection[str]) -> dict[str, Any]:
-        return {"purged": len(done), "kept": asdict(purgeable.kept)}
+        return {"purged": len(done), "kept": asdict(KeptCounts.of(purgeable.staying))}
 
     options = {OPTION: True, "tenant": list(tenants)}
     done, run = _run_in_batches(
         path, tenants, now, options, interruption, purgeable.ids, PORTION, process, report
     )
     gone = tuple(memory_id for memory_id in purgeable.ids if memory_id in done)
-    return PurgeResult(**vars(run), ids=gone, kept=purgeable.kept, staying=purgeable.staying)
+    return PurgeResult(**vars(run), ids=gone, staying=purgeable.staying)
 
 
 def counts_without(night: NightInputs, counts: Counts, leaving: Sequence[LeavingMemory]) -> Counts:

@@ -24,7 +24,7 @@ from .run_in_file import Preflight
 
 
 @dataclass(frozen=True)
-class WaitingProposal:
+class PendingProposal:
     """A proposal that is or was pending, with the current state of its sources."""
 
     decision: Decision
@@ -38,7 +38,7 @@ class WaitingProposal:
         """The proposal's id."""
         return self.decision.key
 
-    def decided(self, state: str, why: str, now: str) -> WaitingProposal:
+    def decided(self, state: str, why: str, now: str) -> PendingProposal:
         """Return it with a person's decision."""
         decision = replace(self.decision, state=state, why=why, decided_at=now)
         return replace(self, decision=decision)
@@ -51,7 +51,7 @@ class EarlierProposals:
     # How many can still be applied.
     waiting: int = 0
     # Those whose sources changed, and those that are damaged.
-    outdated: tuple[WaitingProposal, ...] = ()
+    outdated: tuple[PendingProposal, ...] = ()
 
 
 def withdraw_outdated(
@@ -75,7 +75,7 @@ def withdraw_outdated(
     return found
 
 
-def read_queue(opened: MemoryFile, decided: bool = False) -> list[WaitingProposal]:
+def read_queue(opened: MemoryFile, decided: bool = False) -> list[PendingProposal]:
     """Return the pending proposals in the order in which they can be applied.
 
     Damaged proposals are included, as stale: they can be declined. decided: include proposals that
@@ -86,10 +86,10 @@ def read_queue(opened: MemoryFile, decided: bool = False) -> list[WaitingProposa
         known = {decision.key for decision in found}
         reviewed = (each for each in read_reviewed(opened) if each.key not in known)
         found += {decision.key: decision for decision in reviewed}.values()
-    return with_sources(opened, found)
+    return load_proposals(opened, found)
 
 
-def with_sources(opened: MemoryFile, decisions: Iterable[Decision]) -> list[WaitingProposal]:
+def load_proposals(opened: MemoryFile, decisions: Iterable[Decision]) -> list[PendingProposal]:
     """Return the proposals of these decisions in the order in which they can be applied."""
     kept = [(decision, kept_from_decision(decision)) for decision in decisions]
     known = read_sources(opened, (each for _, each in kept))
@@ -98,7 +98,7 @@ def with_sources(opened: MemoryFile, decisions: Iterable[Decision]) -> list[Wait
         sources = each.proposal.sources
         memories = {memory_id: known[memory_id] for memory_id in sources if memory_id in known}
         stale = find_stale(each, memories) if decision.state == "pending" else None
-        queue.append(WaitingProposal(decision, each, memories, stale))
+        queue.append(PendingProposal(decision, each, memories, stale))
     return sorted(queue, key=lambda waiting: (waiting.decision.run_id, waiting.kept.place))
 
 
@@ -117,6 +117,6 @@ def read_earlier(file: MemoryFile, tenants: Sequence[str]) -> EarlierProposals:
         if decision.key in changed
         and (changed[decision.key] or kept_from_decision(decision).fault is not None)
     ]
-    found = with_sources(file, suspects)
+    found = load_proposals(file, suspects)
     outdated = tuple(waiting for waiting in found if waiting.stale is not None)
     return EarlierProposals(len(changed) - len(outdated), outdated)

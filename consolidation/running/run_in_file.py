@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Literal
 
-from slowwave.consolidation.options import CycleOptions
-from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.proposals import Usage
 from slowwave.consolidation.vectors.embedder import Embedder
 from slowwave.consolidation.writing.writer import Writer
@@ -37,21 +35,6 @@ from slowwave.store.vectors import keep_vectors
 Verdict = Literal["done", "partial", "failed", "interrupted"]
 # The number of memories whose names one transaction writes.
 _BATCH = 500
-
-
-@dataclass(frozen=True)
-class NightInputs:
-    """The inputs of a night: the file, the options, and its embedder and writer."""
-
-    path: Path
-    options: CycleOptions
-    embedder: Embedder
-    writer: Writer
-    # The time of the whole night.
-    now: datetime
-    progress: Progress = field(default_factory=Progress)
-    # Whether to return what a night would do, and to write nothing.
-    dry_run: bool = False
 
 
 def run_report(
@@ -144,8 +127,8 @@ class RunRecord:
         try:
             yield
         except BaseException as error:
-            is_asked = isinstance(error, KeyboardInterrupt)
-            self.end(file, "interrupted" if is_asked else "failed", report_so_far())
+            is_interrupt = isinstance(error, KeyboardInterrupt)
+            self.end(file, "interrupted" if is_interrupt else "failed", report_so_far())
             raise
 
 
@@ -170,21 +153,21 @@ class RunInFile:
         self._begun = False
         # The file in which it began, to detect a replacement.
         self._file: Identity | None = None
-        self.context = RunRecord(new_id(), now)
+        self.record = RunRecord(new_id(), now)
 
     @property
     def run_id(self) -> str | None:
         """The run's id; None until something was written."""
-        return self.context.run_id if self._begun else None
+        return self.record.run_id if self._begun else None
 
     def keep_vectors(self, vectors: Sequence[tuple[str, str, bytes]]) -> None:
         """Keep (memory id, content hash, blob) in a transaction of its own."""
         with self.writing() as file, file.transaction():
-            keep_vectors(file, self.embedder.name, vectors, self.context.run_id)
+            keep_vectors(file, self.embedder.name, vectors, self.record.run_id)
 
     def keep_names(self, tenant: str, scans: Sequence[tuple[str, str, Sequence[str]]]) -> None:
         """Keep (memory id, content hash, names), in short transactions."""
-        run_id = self.context.run_id
+        run_id = self.record.run_id
         with self.writing() as file:
             for start in range(0, len(scans), _BATCH):
                 part = scans[start : start + _BATCH]
@@ -198,7 +181,7 @@ class RunInFile:
         """Look up whether the run began, which an interruption may have hidden."""
         if self._begun:
             with open_reading(self.path) as file:
-                self._begun = has_run(file, self.context.run_id)
+                self._begun = has_run(file, self.record.run_id)
         return self._begun
 
     def find_decisions(self, keys: Iterable[str]) -> dict[str, Decision]:
@@ -209,14 +192,14 @@ class RunInFile:
         if not self.has_begun():
             return {}
         with open_reading(self.path) as file:
-            found = ((key, read_decision(file, self.context.run_id, key)) for key in keys)
+            found = ((key, read_decision(file, self.record.run_id, key)) for key in keys)
             return {key: decision for key, decision in found if decision is not None}
 
     def end(self, verdict: Verdict, plan: str | None, report: dict[str, Any]) -> None:
         """Record how the run ended, if it wrote anything."""
         if self._begun:
             with self.writing() as file:
-                self.context.end(file, verdict, report, plan)
+                self.record.end(file, verdict, report, plan)
 
     @contextmanager
     def writing(self) -> Iterator[MemoryFile]:
@@ -228,5 +211,5 @@ class RunInFile:
                 options = {**self._options, **self.preflight.as_option()}
                 # Set first: if this is interrupted, `has_begun` looks it up.
                 self._begun = True
-                self.context.begin(file, options)
+                self.record.begin(file, options)
             yield file

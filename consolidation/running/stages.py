@@ -20,6 +20,7 @@ from slowwave.store.memories import Counts
 from slowwave.store.records import timestamp
 
 from .execute import ExecutionResult, execute_plan
+from .night_inputs import NightInputs
 from .outcome import Outcome, WaitingPartsResult
 from .phases import (
     AgeingResult,
@@ -34,7 +35,7 @@ from .phases import (
     score_layers,
 )
 from .review_queue import EarlierProposals, withdraw_outdated
-from .run_in_file import NightInputs, Preflight, RunInFile
+from .run_in_file import Preflight, RunInFile
 from .survey import Survey, save_findings, survey_file
 
 if TYPE_CHECKING:
@@ -217,12 +218,11 @@ class Stages:
         night, purgeable, tenants = self._night, survey.purgeable, survey.snapshot.tenants
         if purgeable is None or outcome.interrupted or outcome.broken_off:
             return outcome
-        kept, staying = purgeable.kept, purgeable.staying
         if night.dry_run:
             superseded = outcome.after.superseded - len(purgeable.ids)
             return replace(
                 outcome,
-                purged=PurgeResult(ids=purgeable.ids, kept=kept, staying=staying),
+                purged=PurgeResult(ids=purgeable.ids, staying=purgeable.staying),
                 after=replace(outcome.after, superseded=superseded),
             )
         try:
@@ -231,7 +231,7 @@ class Stages:
             if outcome.last_run is None:
                 raise
             # What was done before is reported.
-            purged = PurgeResult(why=error.message, kept=kept, staying=staying)
+            purged = PurgeResult(why=error.message, staying=purgeable.staying)
         return replace(
             outcome,
             purged=purged,

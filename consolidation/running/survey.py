@@ -27,8 +27,9 @@ from slowwave.store.file import open_reading
 from slowwave.store.purge import Purgeable, find_purgeable
 from slowwave.store.records import timestamp
 
+from .night_inputs import NightInputs
 from .outcome import Outcome
-from .run_in_file import NightInputs, Preflight
+from .run_in_file import Preflight
 
 if TYPE_CHECKING:
     from slowwave.consolidation.snapshot.tenant_view import TenantView
@@ -87,7 +88,7 @@ def survey_file(
         gone,
     )
     compute_missing(snapshot, night.embedder, keeper, night.progress)
-    chosen = replace(_plan_options(night), answered=tuple(answered))
+    chosen = replace(options.of_plan(night.writer.key), answered=tuple(answered))
     if not options.reconsider:
         chosen = replace(
             chosen,
@@ -111,16 +112,8 @@ def survey_file(
 
 def idle_marks(night: NightInputs) -> IdleMarks:
     """Return the marks of tenants in which nothing is left to do."""
-    return IdleMarks(night.path, night.embedder.name, _plan_options(night), timestamp(night.now))
-
-
-def _plan_options(night: NightInputs) -> PlanOptions:
-    options = night.options
-    return PlanOptions(
-        model_key=night.writer.key,
-        only=options.only,
-        include_protected=options.include_protected,
-    )
+    options = night.options.of_plan(night.writer.key)
+    return IdleMarks(night.path, night.embedder.name, options, timestamp(night.now))
 
 
 def _find_idle(
@@ -179,9 +172,9 @@ def save_findings(
             preflight.refuse_damaged()
             first.idle_marks.save(first)
         found: Findings | None = first
-        if outcome.changed and not is_short:
+        if outcome.wrote_after_survey and not is_short:
             return outcome
-        if outcome.changed:
+        if outcome.wrote_after_survey:
             again = start_in_thread(lambda: survey_file(night, cache=cache).found)
             found = _wait_for(again, interruption)
         if found is not None:
@@ -189,7 +182,7 @@ def save_findings(
                 found.idle_marks.save(found)
                 found.idle_marks.save_idle_marks(found)
     except (StoreError, ConsolidationError) as error:
-        return replace(outcome, not_kept=error.message)
+        return replace(outcome, why_unsaved=error.message)
     except OutOfTime:
         pass
     return outcome

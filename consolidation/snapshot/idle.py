@@ -57,8 +57,7 @@ class IdleMarks:
         self._path = path
         self._basis = basis_of(model)
         self._now = now
-        chosen = sorted(options.only), options.include_protected
-        depends = [code_version(), model, options.model_key, *chosen]
+        depends = [code_version(), model, *options.basis]
         # The hash of what a report depends on besides the file: options, models, code.
         self.key = sha256(json_text(depends).encode()).hexdigest()
         self._asks_a_model = options.model_key is not None

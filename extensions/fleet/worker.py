@@ -15,10 +15,10 @@ from pathlib import Path
 
 from slowwave.consolidation.cycle import run_cycle
 from slowwave.consolidation.errors import ConsolidationError
-from slowwave.consolidation.model.writer import ModelWriter
+from slowwave.consolidation.model.model_writer import ModelWriter
 from slowwave.consolidation.options import CycleOptions
+from slowwave.consolidation.running.night_inputs import NightInputs
 from slowwave.consolidation.running.outcome import Outcome
-from slowwave.consolidation.running.run_in_file import NightInputs
 from slowwave.consolidation.running.survey import idle_marks
 from slowwave.consolidation.runtime.interruption import Interruption
 from slowwave.consolidation.runtime.redaction import without_secrets
@@ -173,7 +173,7 @@ def _gone(item: Item) -> Receipt:
 def _told(outcome: Outcome) -> tuple[Became, str | None]:
     """Return what became of a file, and why where something went wrong."""
     if outcome.verdict == "done":
-        return "done" if outcome.changed else "nothing", None
+        return "done" if outcome.last_run else "nothing", None
     wrong = [window.why for window in outcome.asked if window.state in ("failed", "skipped")]
     wrong += [
         result.why

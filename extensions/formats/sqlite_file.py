@@ -16,6 +16,7 @@ from typing import ClassVar
 
 from slowwave.store.connection import retry_while_busy, translate_errors
 from slowwave.store.erasing import clean_database
+from slowwave.store.file import identity_of
 from slowwave.store.opening import is_database, open_database
 
 from .base import Change, ChangedMeanwhile, Record, Unreadable, Written, shortened
@@ -36,7 +37,7 @@ class OpenSqlite(OpenDatabase):
         self.db = db
         self.model = model
         self._path = path
-        self._identity = _identity(path)
+        self._identity = identity_of(path)
 
     @abstractmethod
     def read(self) -> Iterator[Record]:
@@ -56,7 +57,7 @@ class OpenSqlite(OpenDatabase):
 
     def commit(self) -> None:
         """Commit, unless another file has replaced this one. Raises `ChangedMeanwhile`."""
-        if _identity(self._path) != self._identity:
+        if identity_of(self._path) != self._identity:
             raise ChangedMeanwhile(self._path)
         with translate_errors(self._path):
             retry_while_busy(lambda: self.db.execute("COMMIT"))
@@ -146,12 +147,3 @@ def looking(path: Path) -> Iterator[sqlite3.Connection]:
     has_log = any(Path(f"{path.resolve()}{end}").exists() for end in ("-wal", "-journal"))
     with open_database(path, "ro" if has_log else "immutable", _SECONDS) as db:
         yield db
-
-
-def _identity(path: Path) -> tuple[int, int] | None:
-    """Return what distinguishes a file from one that replaces it; None if it is gone."""
-    try:
-        found = path.stat()
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino

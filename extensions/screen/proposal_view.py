@@ -10,7 +10,7 @@ from textual.widgets.tree import TreeNode
 
 from slowwave.cli.terminal.output import shortened
 from slowwave.cli.views.lineage import DEPTH_OF_TEXT, Branch, trees_of
-from slowwave.consolidation.running.review_queue import WaitingProposal
+from slowwave.consolidation.running.review_queue import PendingProposal
 from slowwave.store.file import open_reading
 from slowwave.store.lineage import trace_sources
 from slowwave.store.places import Place
@@ -36,7 +36,7 @@ class ProposalPane(ContentSwitcher):
         """Take the file that lineage is read from."""
         super().__init__(initial="texts")
         self.place = place
-        self.shown: WaitingProposal | None = None
+        self.shown: PendingProposal | None = None
 
     def compose(self) -> ComposeResult:
         """Lay it out."""
@@ -47,7 +47,7 @@ class ProposalPane(ContentSwitcher):
                 yield Static(id="draft-text")
         yield Tree[None]("", id="lineage")
 
-    def show(self, waiting: WaitingProposal | None) -> None:
+    def show(self, waiting: PendingProposal | None) -> None:
         """Show a proposal from its top, or nothing. Raises `StoreError`."""
         self.shown = waiting
         sources = result = Text("")
@@ -107,7 +107,7 @@ def _add(node: TreeNode[None], branches: tuple[Branch, ...]) -> None:
         _add(node.add(text, expand=True, allow_expand=bool(branch.behind)), branch.behind)
 
 
-def _label(waiting: WaitingProposal, memory_id: str) -> str:
+def _label(waiting: PendingProposal, memory_id: str) -> str:
     memory = waiting.memories.get(memory_id)
     if memory is None:
         return f"{memory_id} (no longer in the file)"

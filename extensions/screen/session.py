@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Literal
 from slowwave.cli.reviewing.chosen_proposals import Choice, carry_out_chosen, decline
 from slowwave.cli.terminal.wording import counted
 from slowwave.consolidation.running.review_queue import (
-    WaitingProposal,
+    PendingProposal,
+    load_proposals,
     read_queue,
-    with_sources,
 )
 from slowwave.store.errors import NotFound
 
@@ -30,7 +30,7 @@ class UndoableDecision:
     """A decision that can be undone."""
 
     # As it waited.
-    waiting: WaitingProposal
+    waiting: PendingProposal
     state: State
     # The run that applied it; None if it was declined.
     run_id: str | None
@@ -57,7 +57,7 @@ class Session:
     embedder: Embedder
     choice: Choice
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
-    queue: dict[str, WaitingProposal] = field(default_factory=dict)
+    queue: dict[str, PendingProposal] = field(default_factory=dict)
     steps: list[UndoableDecision] = field(default_factory=list)
     # Proposals that another program decided.
     elsewhere: set[str] = field(default_factory=set)
@@ -172,13 +172,13 @@ class Session:
         self._look_again(waiting)
         return Done(f"Applied {key[:8]}. Undo with u.", key)
 
-    def _found_missing(self, waiting: WaitingProposal, error: NotFound) -> NotFound:
+    def _found_missing(self, waiting: PendingProposal, error: NotFound) -> NotFound:
         self._look_again(waiting)
         if waiting.id not in self.elsewhere:
             return error
         return NotFound(f"{waiting.id[:8]} is no longer pending: another program decided it.")
 
-    def _look_again(self, *changed: WaitingProposal) -> None:
+    def _look_again(self, *changed: PendingProposal) -> None:
         """Look once more at what waits, and at what is about a memory that was changed."""
         from slowwave.store.file import open_reading
 
@@ -191,8 +191,8 @@ class Session:
         with self.place.reading() as memory_file, open_reading(memory_file) as opened:
             self.elsewhere = set(self.queue) - {waiting.id for waiting in read_queue(opened)}
             for waiting in about:
-                (seen,) = with_sources(opened, [waiting.decision])
-                # The run of a decided proposal has changed its memories.
+                (seen,) = load_proposals(opened, [waiting.decision])
+                # Of what is decided its own run changed the memories.
                 self.queue[waiting.id] = (
                     seen if self.is_open(waiting.id) else replace(seen, stale=None)
                 )
@@ -203,7 +203,7 @@ def _this(key: str) -> Choice:
 
 
 def matching(
-    queue: Sequence[WaitingProposal], wanted: str, text_of: Callable[[WaitingProposal], str]
+    queue: Sequence[PendingProposal], wanted: str, text_of: Callable[[PendingProposal], str]
 ) -> list[str]:
     """Return the ids of those whose text contains all wanted words."""
     words = wanted.lower().split()

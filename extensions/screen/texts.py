@@ -19,7 +19,7 @@ from slowwave.consolidation.facts.reading import Reading, read
 from slowwave.consolidation.facts.values import KnownValues
 
 if TYPE_CHECKING:
-    from slowwave.consolidation.running.review_queue import WaitingProposal
+    from slowwave.consolidation.running.review_queue import PendingProposal
     from slowwave.store.records import Memory
 
 GOES, NEW, GUARDED, HEADING = "underline", "bold", "reverse", "bold"
@@ -32,7 +32,7 @@ _MAX_SOURCES = 200
 _MISSING = "(no longer in the file)"
 
 
-def sources_of(waiting: WaitingProposal) -> Text:
+def sources_of(waiting: PendingProposal) -> Text:
     """Return the sources one below the other, with what the draft lacks of them."""
     memories = _sources(waiting)
     marked, _ = mark_differences(list(map(_shown, memories)), _draft(waiting))
@@ -50,7 +50,7 @@ def sources_of(waiting: WaitingProposal) -> Text:
     return Text("\n\n").join(parts)
 
 
-def draft_of(waiting: WaitingProposal) -> Text:
+def draft_of(waiting: PendingProposal) -> Text:
     """Return the draft, with what is new in it, who wrote it, and its values."""
     view, proposal = view_waiting(waiting), waiting.kept.proposal
     memories, draft = _sources(waiting), _draft(waiting)
@@ -63,7 +63,7 @@ def draft_of(waiting: WaitingProposal) -> Text:
     return Text("\n").join(lines)
 
 
-def reasons_of(waiting: WaitingProposal) -> Text:
+def reasons_of(waiting: PendingProposal) -> Text:
     """Return why it was proposed, how similar its memories are, and why it waits."""
     proposal = waiting.kept.proposal
     similarity = f"minimum {proposal.min_similarity:.2f}, mean {proposal.mean_similarity:.2f}"
@@ -80,12 +80,12 @@ def reasons_of(waiting: WaitingProposal) -> Text:
     )
 
 
-def first_words(waiting: WaitingProposal, limit: int) -> str:
+def first_words(waiting: PendingProposal, limit: int) -> str:
     """Return what a list shows of a proposal: the beginning of the draft."""
     return shortened(_draft(waiting), limit)
 
 
-def haystack(waiting: WaitingProposal) -> str:
+def haystack(waiting: PendingProposal) -> str:
     """Return all that a search looks at, in lower case."""
     proposal = waiting.kept.proposal
     texts = [memory.content for memory in waiting.memories.values()]
@@ -94,12 +94,12 @@ def haystack(waiting: WaitingProposal) -> str:
     ).lower()
 
 
-def _sources(waiting: WaitingProposal) -> list[Memory]:
+def _sources(waiting: PendingProposal) -> list[Memory]:
     by_time = sorted(waiting.memories.values(), key=lambda found: (found.observed_at, found.id))
     return by_time[:_MAX_SOURCES]
 
 
-def _draft(waiting: WaitingProposal) -> str:
+def _draft(waiting: PendingProposal) -> str:
     return shortened(view_waiting(waiting).result or _MISSING, _MAX_TEXT)
 
 
@@ -107,7 +107,7 @@ def _shown(memory: Memory) -> str:
     return shortened(memory.content, _MAX_TEXT)
 
 
-def _source_line(waiting: WaitingProposal, memory: Memory) -> str:
+def _source_line(waiting: PendingProposal, memory: Memory) -> str:
     role = "superseded" if memory.id in waiting.kept.proposal.leaving else "kept"
     status = "" if memory.status == "active" else memory.status
     day, trust = day_of(memory.observed_at), f"trust {memory.trust:g}"

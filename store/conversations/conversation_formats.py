@@ -126,8 +126,7 @@ def _fault_of(line: str, name: str, format: ConversationFormat) -> str | None:
     except InvalidContent as error:
         return f"it has {error} where a message's text should be"
     except UnreadableConversation:
-        # Such as an event of the program.
-        return None
+        pass  # such as an event of the program
     return None
 
 

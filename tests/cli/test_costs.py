@@ -115,7 +115,7 @@ def test_what_earlier_nights_of_the_month_spent_is_no_longer_there(priced: Agent
     assert ended.code == 3
     line, todo = ended.err.splitlines()
     assert todo == "The next run asks again."
-    why = "the budget of 2 USD a month, of which 2.0000 USD are spent, has no room for another call"
+    why = "the budget of 2 USD a month (2.0000 USD spent) has no room for another call"
     assert f"2 questions not answered, first: {why}" in line
     assert priced.server.asked == []
     assert night(cli, priced, "3.00 USD").code == 0

@@ -15,8 +15,8 @@ from model_nights import Agent, near_pairs
 from model_server import ModelServer, answering, approval, groups, refuses, says
 
 from slowwave.consolidation.errors import ModelError
-from slowwave.consolidation.model.calls import Endpoint
 from slowwave.consolidation.model.known_models import EXAMPLES, price_of, refuse_unready
+from slowwave.consolidation.model.litellm_model import Endpoint
 
 OPENAI = ("--model", "openai/scripted")
 HEAVY = ("sentence_transformers", "torch", "onnxruntime", "sklearn")
@@ -175,7 +175,7 @@ def test_a_model_that_tables_and_environment_settle_imports_no_litellm(
 ) -> None:
     code = (
         "import sys\n"
-        "from slowwave.consolidation.model.calls import Endpoint\n"
+        "from slowwave.consolidation.model.litellm_model import Endpoint\n"
         "from slowwave.consolidation.model.known_models import refuse_unready\n"
         f"refuse_unready(Endpoint({model!r}, {api_base!r}))\n"
         "assert 'litellm' not in sys.modules"

@@ -22,11 +22,10 @@ from slowwave.cli.views.conflict import conflicts_as_json, conflicts_as_text
 from slowwave.cli.views.memory import MemoryView
 from slowwave.cli.views.outcome import as_json, as_text
 from slowwave.cli.views.proposal import join_lines, view_result
-from slowwave.consolidation.model.calls import Endpoint
-from slowwave.consolidation.model.writer import ModelWriter
+from slowwave.consolidation.model.litellm_model import Endpoint
+from slowwave.consolidation.model.model_writer import ModelWriter
 from slowwave.consolidation.planning import plan as planner
 from slowwave.consolidation.proposals import (
-    Claim,
     Conflict,
     Draft,
     Operation,
@@ -43,6 +42,7 @@ from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.consolidation.writing.writer import BuiltInWriter
 from slowwave.store.memories import Counts
+from slowwave.store.records import Claim
 
 FACT = max((fact["wordings"] for fact in fixture.load().facts), key=len)
 HELD = Counts(3, 0, {"ephemeral": 0, "working": 3, "stable": 0, "core": 0}, 60, 12)

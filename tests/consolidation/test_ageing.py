@@ -320,7 +320,7 @@ def test_a_dry_run_predicts_the_real_run_and_a_second_run_does_nothing(
         assert {item.id for item in outcome.expired.leaving} == {"ended", "scratch", "context"}
         assert outcome.expired.choice.kept == {"protected": 1}
         assert outcome.purged.ids == ("purged",)
-        assert outcome.is_work
+        assert outcome.has_work
     assert planned.archived is not None
     assert done.archived is not None
     assert [item.id for item in planned.archived.leaving] == [
@@ -334,7 +334,7 @@ def test_a_dry_run_predicts_the_real_run_and_a_second_run_does_nothing(
         assert not check_file(file).problems
     settled = lived.read_bytes()
     again = night(lived, embedder, **ALL)
-    assert not again.is_work
+    assert not again.has_work
     assert lived.read_bytes() == settled
 
 

@@ -21,8 +21,8 @@ from fixtures.night import load
 from slowwave.cli.app import run
 from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.running import survey
+from slowwave.consolidation.running.night_inputs import NightInputs
 from slowwave.consolidation.running.outcome import Outcome
-from slowwave.consolidation.running.run_in_file import NightInputs
 from slowwave.consolidation.vectors.embedder import Embedder, SentenceEmbedder
 from slowwave.consolidation.writing.writer import BuiltInWriter
 from slowwave.store.errors import ChangedSince
@@ -258,7 +258,7 @@ def test_findings_that_cannot_be_saved_are_reported_and_the_night_counts(
     assert "no room" in told
     assert rows(settled, "SELECT id FROM memories WHERE superseded_by = 'm-500'")
     execute(settled, "DROP TRIGGER no_room")
-    assert night(settled, embedder).not_kept is None
+    assert night(settled, embedder).why_unsaved is None
     assert standing(settled) == ["default"]
 
 

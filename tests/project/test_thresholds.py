@@ -24,10 +24,10 @@ NO_DECISIONS = {
     "clustering/stored_graph.py": {0.5},
     # Seconds to wait, and what is worth storing for the next night.
     "running/survey.py": {0.05, 0.1},
-    "model/calls.py": {0.1, 2.0, 30.0, 60.0},
-    "model/writer.py": {0.2},
+    "model/litellm_model.py": {0.1, 2.0, 30.0, 60.0},
+    "model/model_writer.py": {0.2},
     # Seconds, a price in USD per token that is assumed until the first answer, the least budget.
-    "model/command_line.py": {0.05, 5.0, 300.0, 15e-6, 75e-6},
+    "model/program_model.py": {0.05, 5.0, 300.0, 15e-6, 75e-6},
     "model/programs.py": {0.0001},
     # The temperature at which a model is asked what to remember.
     "model/answer_forms.py": {0.2},
@@ -36,7 +36,7 @@ NO_DECISIONS = {
     "fleet/budget_owners.py": {0.1},
     "fleet/room.py": {1e9},
     # What an audit lists; it decides nothing.
-    "running/audit.py": {0.5, 0.9, 1e-6},
+    "reports/audit.py": {0.5, 0.9, 1e-6},
     # How far an estimate of tokens may be exceeded: of money, not of memories.
     "model/usage_limits.py": {1.25},
 }

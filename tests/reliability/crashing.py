@@ -132,7 +132,7 @@ def _warm_up() -> None:
     from nights import fill
 
     from slowwave.cli.app import run as command
-    from slowwave.consolidation.model.provider import load_litellm
+    from slowwave.consolidation.model.litellm_client import load_litellm
     from slowwave.consolidation.vectors import embedder as embed
 
     # On one core the model has no threads of its own, which no child would have.

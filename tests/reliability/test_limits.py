@@ -22,8 +22,8 @@ from reliability.processes import SLOWWAVE, start, stop, wait_for
 from slowwave.consolidation.agent import AgentMemory
 from slowwave.consolidation.errors import QueryTooLong
 from slowwave.consolidation.model.answer_forms import WRITE
-from slowwave.consolidation.model.calls import Endpoint
-from slowwave.consolidation.model.provider import MAX_ANSWER_BYTES
+from slowwave.consolidation.model.litellm_client import MAX_ANSWER_BYTES
+from slowwave.consolidation.model.litellm_model import Endpoint
 from slowwave.consolidation.model.question import Question
 from slowwave.consolidation.model.unanswered import CallFailed
 from slowwave.consolidation.model.usage_limits import UsageLimits, UsageMeter

@@ -38,7 +38,7 @@ from reliability.processes import start
 
 from slowwave.cli.app import run
 from slowwave.consolidation.model.answer_forms import WRITE
-from slowwave.consolidation.model.calls import ATTEMPTS
+from slowwave.consolidation.model.litellm_model import ATTEMPTS
 from slowwave.consolidation.model.question import Question
 from slowwave.consolidation.model.unanswered import NOT_IN_TIME, LimitReached
 from slowwave.consolidation.model.usage_limits import PendingCall, UsageLimits, UsageMeter

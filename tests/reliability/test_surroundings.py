@@ -26,7 +26,7 @@ from slowwave.cli.app import run
 from slowwave.cli.terminal.exits import reporting
 from slowwave.consolidation.errors import EmbedderError
 from slowwave.consolidation.model.answer_forms import WRITE
-from slowwave.consolidation.model.calls import Endpoint
+from slowwave.consolidation.model.litellm_model import Endpoint
 from slowwave.consolidation.model.question import Question
 from slowwave.consolidation.model.unanswered import ModelRefuses
 from slowwave.consolidation.model.usage_limits import UsageLimits, UsageMeter
@@ -415,7 +415,7 @@ def test_the_product_unpickles_nothing_evaluates_nothing_and_starts_nothing() ->
     assert len(sources) > 60
     # A child that reads the bytes of what SQLite refuses, so that no descriptor of this process is
     # closed; a `cli:` model; and a person's own editor, at a terminal, when they ask for it.
-    programs = ["command_line.py", "opening.py", "programs.py", "review.py"]
+    programs = ["opening.py", "program_model.py", "programs.py", "review.py"]
     assert sorted(found) == [f"{name}: subprocess" for name in programs]
 
 

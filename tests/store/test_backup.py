@@ -28,6 +28,7 @@ from slowwave.cli.app import run
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.backup import (
     back_up,
+    copied_to_try,
     fingerprint,
     list_backups,
     verify_copy,
@@ -225,6 +226,17 @@ def test_a_damaged_copy_is_not_taken_for_a_backup(
     copy.write_bytes(content[:size])
     with pytest.raises(StoreError, match="differs from it"):
         verify_copy(full_file, copy, expected)
+
+
+def test_a_copy_to_try_that_differs_is_not_called_a_backup(ripe_file: Path) -> None:
+    execute(ripe_file, "PRAGMA wal_checkpoint(TRUNCATE)")
+    damage_index(ripe_file)
+    with (
+        pytest.raises(StoreError, match=r"The copy of .* differs from it") as refused,
+        copied_to_try(ripe_file),
+    ):
+        pass
+    assert "--backup" not in refused.value.hint
 
 
 def test_without_room_for_a_backup_the_run_does_not_begin(ripe_file: Path) -> None:

@@ -30,7 +30,6 @@ from slowwave.store.errors import FileHeld, StoreError, UnusableFile
 from slowwave.store.file import (
     MemoryFile,
     create_file,
-    create_sidecar,
     maintenance_lock,
     new_file,
     open_reading,
@@ -39,7 +38,7 @@ from slowwave.store.file import (
 )
 from slowwave.store.memories import add_memories, read_memories
 from slowwave.store.opening import MAGIC
-from slowwave.store.sidecar import file_mode, link_into_place
+from slowwave.store.sidecar import create_sidecar, file_mode, link_into_place
 from slowwave.store.vectors import read_vectors
 
 Opener = Callable[[Path], AbstractContextManager[MemoryFile]]

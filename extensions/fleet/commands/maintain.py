@@ -155,7 +155,7 @@ def fleet_maintain(
     output = Output(json, quiet)
     closed = Gates(None if enabled else option_source(context, "enabled")).switch()
     if closed is not None:
-        output.show(clean(f"{source}: nothing was done: {closed.why}."))
+        output.show(closed.as_text(source))
         output.result({"command": "fleet maintain", "gate": closed.as_json()})
         return
     if model is None:

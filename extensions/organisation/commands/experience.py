@@ -45,7 +45,7 @@ from slowwave.cli.terminal.output import Output, clean
 from slowwave.cli.terminal.progress_bars import shown_progress
 from slowwave.cli.terminal.signals import signals_of_this_command
 from slowwave.cli.terminal.wording import counted
-from slowwave.cli.views.problems import tell_problems
+from slowwave.cli.views.problems import report_problems
 from slowwave.cli.views.wiki import (
     WikiOfRun,
     WikiOption,
@@ -158,8 +158,8 @@ def experience(
     code: int = signals.code or OF_VERDICT[done.verdict]
     wrong = sum(task.state in ("failed", "skipped") for task in done.tasks)
     in_short = clean(f"{file}: the traces of {counted(wrong, 'task', 'tasks')} require a model.")
-    code = tell_problems(output, code, writer, recordings, done.broken_off, in_short)
-    raise typer.Exit(pages.tell(output, code))
+    code = report_problems(output, code, writer, recordings, done.broken_off, in_short)
+    raise typer.Exit(pages.report(output, code))
 
 
 def _add(file: Path, source: Path, tenant: str, output: Output) -> None:

@@ -18,10 +18,11 @@ from slowwave.consolidation.model.prompts import DraftToCheck, Messages, fenced
 from slowwave.consolidation.model.question import Asking, Bill, Dialogue, Question, ask
 from slowwave.consolidation.model.unanswered import Unanswered
 from slowwave.consolidation.planning.estimates import Estimate
-from slowwave.consolidation.proposals import Claim, Source
+from slowwave.consolidation.proposals import Source
 from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.consolidation.thresholds import WINDOW_TOKENS
 from slowwave.consolidation.writing.program_check import find_text_faults
+from slowwave.store.records import Claim
 
 from .compression import (
     MAX_CONTEXTS,

@@ -14,14 +14,14 @@ from typing import Literal
 
 from slowwave.consolidation.comparison.normal_form import normal_form
 from slowwave.consolidation.facts.reading import read
-from slowwave.consolidation.proposals import Claim, Usage
-from slowwave.consolidation.running.key_facts import key_facts
+from slowwave.consolidation.proposals import Usage
+from slowwave.consolidation.reports.key_facts import key_facts
 from slowwave.consolidation.running.run_in_file import Verdict
 from slowwave.consolidation.text.density import density_of
 from slowwave.consolidation.text.injection import commands
 from slowwave.consolidation.thresholds import MAX_KEY_FACTS
 from slowwave.store.errors import StoreError
-from slowwave.store.records import Memory, json_text
+from slowwave.store.records import Claim, Memory, json_text
 
 from .traces import TaskTrace, Worked
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from slowwave.consolidation.model.writer import ModelWriter
+from slowwave.consolidation.model.model_writer import ModelWriter
 from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.running.run_in_file import Preflight, RunInFile, run_report
 from slowwave.consolidation.runtime.interruption import InterruptedEarly, Interruption, OutOfTime
@@ -224,7 +224,7 @@ class _CarryingOut:
 
     def carry_out(self) -> Compression:
         """Do it, and write down how it ended; an interruption ends it between two tasks."""
-        run, now = self._run, self._run.context.now
+        run, now = self._run, self._run.record.now
         before = self._count()
         interrupted = False
         broken_off: StoreError | None = None
@@ -271,7 +271,7 @@ class _CarryingOut:
             last = self._due.earlier.get((task.tenant, task.name))
             with run.writing() as file:
                 memory = store(
-                    file, run.context, compressed.learned, run.embedder.name, vector, last
+                    file, run.record, compressed.learned, run.embedder.name, vector, last
                 )
             compressed = replace(compressed, state="applied", memory=memory)
             self._last = None

@@ -20,8 +20,8 @@ from .text import FILE, as_block, as_line, as_link, page, title_of
 
 if TYPE_CHECKING:
     from slowwave.store.file import MemoryFile
-    from slowwave.store.lineage import Edge, KeptClaim
-    from slowwave.store.records import Memory
+    from slowwave.store.lineage import Edge
+    from slowwave.store.records import Claim, Memory
 
     from .tenant import TenantPicture
 
@@ -119,7 +119,7 @@ class _Pages:
             yield name_of_entity(self._of.tenant, name), self._entity(name, memories)
         yield self._home, self._tenant()
 
-    def _memory(self, memory: Memory, claims: Sequence[KeptClaim]) -> str:
+    def _memory(self, memory: Memory, claims: Sequence[Claim]) -> str:
         at = _name(memory)
         sources = self._of.sources.get(memory.id, ())
         derived = self._of.derived.get(memory.id, ())
@@ -161,7 +161,7 @@ class _Pages:
         ]
         return " · ".join(facts)
 
-    def _claim(self, at: PageName, claim: KeptClaim) -> str:
+    def _claim(self, at: PageName, claim: Claim) -> str:
         cited = [
             f"[{number}]({at.link_to(_name(self._of.memories[item]))})"
             for number, item in enumerate(claim.sources, start=1)

@@ -33,11 +33,11 @@ from texts import sources
 
 from slowwave.consolidation.model import prompts
 from slowwave.consolidation.model.answer_forms import CHECK, WRITE, AnswerForm, response_format
-from slowwave.consolidation.model.calls import Endpoint
+from slowwave.consolidation.model.litellm_model import Endpoint
+from slowwave.consolidation.model.model_writer import ModelWriter
 from slowwave.consolidation.model.prompts import DraftToCheck
 from slowwave.consolidation.model.recording import Recordings
 from slowwave.consolidation.model.usage_limits import PendingCall
-from slowwave.consolidation.model.writer import ModelWriter
 from slowwave.consolidation.planning.estimates import (
     TOKENS_OF_CHECKING,
     TOKENS_OF_NOTES,

@@ -18,8 +18,8 @@ from model_nights import (
 )
 from model_server import Asked, Reply, in_turn, oracle, refuses, says
 
-from slowwave.consolidation.model.calls import ATTEMPTS, Endpoint
-from slowwave.consolidation.model.writer import ModelWriter
+from slowwave.consolidation.model.litellm_model import ATTEMPTS, Endpoint
+from slowwave.consolidation.model.model_writer import ModelWriter
 
 each_provider = pytest.mark.parametrize(("model", "path"), PROVIDERS.values(), ids=PROVIDERS.keys())
 KEY = "sk-27182818284590452353"

@@ -51,7 +51,7 @@ from model_server import (
 )
 from nights import execute, told
 
-from slowwave.consolidation.model.writer import UsageLimits
+from slowwave.consolidation.model.model_writer import UsageLimits
 from slowwave.consolidation.proposals import Operation, Usage
 
 WIKI = (

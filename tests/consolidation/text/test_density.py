@@ -18,7 +18,7 @@ from model_server import model_server
 from nights import fill, night, rows, told
 from places import ROOT
 
-from slowwave.consolidation.running.key_facts import anchors_of, key_facts
+from slowwave.consolidation.reports.key_facts import anchors_of, key_facts
 from slowwave.consolidation.text.density import density_of
 from slowwave.consolidation.thresholds import ANCHOR_CHARACTERS, DENSE, MAX_KEY_FACTS
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder

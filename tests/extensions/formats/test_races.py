@@ -21,7 +21,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from benchmarks.quality.formats import WRITERS
-from slowwave.consolidation.proposals import Claim, Draft, Proposal, Result
+from slowwave.consolidation.proposals import Draft, Proposal, Result
 from slowwave.consolidation.running.apply import apply_proposal
 from slowwave.consolidation.running.run_in_file import RunRecord
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
@@ -32,7 +32,7 @@ from slowwave.extensions.formats.mirror.mirror import Mirror
 from slowwave.store.file import open_reading, open_writing
 from slowwave.store.memories import read_memories
 from slowwave.store.opening import is_database
-from slowwave.store.records import Memory
+from slowwave.store.records import Claim, Memory
 from slowwave.store.vectors import to_blob
 
 _FACT = re.compile(r"Shed (\d+)")

@@ -22,7 +22,7 @@ from model_server import (
 from nights import execute, fill, night, of_one_thing, picture, rows, told
 from places import ROOT
 
-from slowwave.consolidation.running.key_facts import key_facts
+from slowwave.consolidation.reports.key_facts import key_facts
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.extensions.organisation.experience.compression import COMPRESSOR
 

@@ -102,7 +102,7 @@ class AuditOptions:
 
 
 def audit(path: Path, options: AuditOptions, now: datetime) -> Audit:
-    """Return what rots in the tenants of a file. Raises `StoreError`."""
+    """Return the findings about the tenants of a file. Raises `StoreError`."""
     moment = timestamp(now)
     with open_reading(path) as file:
         tenants = select_tenants(file, options.tenants)

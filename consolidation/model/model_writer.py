@@ -1,34 +1,23 @@
-"""The writer that asks a model, and checks every answer; and two sample questions to a model.
+"""The writer that asks a model, and keeps each answer of the requested form.
 
 Calls run in threads of their own; their answers are kept, checked and yielded in one thread.
 """
 
 from __future__ import annotations
 
-import time
 from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Generic, Literal
 
-import numpy as np
-
-from slowwave.consolidation.planning.estimates import (
-    TOKENS_OF_WRITING,
-    estimate_check,
-    estimate_window,
-)
-from slowwave.consolidation.proposals import AskedWindow, Result, Source, Usage
-from slowwave.consolidation.thresholds import ANSWERED_SHARE, WINDOW_TOKENS
+from slowwave.consolidation.proposals import AskedWindow, Result, Usage
 from slowwave.consolidation.writing.answer_store import AnswerStore
 from slowwave.consolidation.writing.writer import BATCH, Job
 from slowwave.store.model_answers import Answer
 
-from .answer_forms import CHECK, WRITE
 from .dispatcher import CompletedCall, Dispatcher
 from .interface import Model, Models, ModelWithChecker, Opener
-from .prompts import DraftToCheck, ask_to_check, ask_to_write
-from .question import Bill, Dialogue, Made, Question, Reply, ask, resume
+from .question import Dialogue, Made, Question, Reply, resume
 from .recording import Recordings
 from .unanswered import Unanswered
 from .usage_limits import BudgetOwner, UsageLimits, UsageMeter
@@ -36,15 +25,6 @@ from .window_dialogue import WindowDialogue
 
 # How often overdue calls are looked for.
 _POLL_S = 0.2
-# The calls of a sample question together.
-_MAX_SECONDS = 60
-_NO_VECTOR = np.zeros(0, dtype=np.float32)
-_SAMPLE = (
-    Source("a", "The backup job runs at 02:00.", "2026-03-02T00:00:00.000Z", _NO_VECTOR),
-    Source(
-        "b", "The backup job runs at 02:00 on host nas-2.", "2026-03-05T00:00:00.000Z", _NO_VECTOR
-    ),
-)
 
 
 class ModelWriter:
@@ -54,7 +34,7 @@ class ModelWriter:
 
     def __init__(
         self,
-        endpoint: Opener,
+        opener: Opener,
         concurrency: int = 4,
         limits: UsageLimits | None = None,
         recordings: Recordings | None = None,
@@ -66,11 +46,11 @@ class ModelWriter:
         recordings: where answers are recorded to, or replayed from. checker: the model that checks
         the drafts; with "none" only a program does. owner: grants a shared budget.
         """
-        self._endpoint = endpoint
-        self._checker = endpoint if checker == "same" else None if checker == "none" else checker
+        self._opener = opener
+        self._checker = opener if checker == "same" else None if checker == "none" else checker
         named = None if self._checker is None else self._checker.model
-        self.models = Models(endpoint.model, named, self._full_name)
-        self.model, self.checker, self.key = endpoint.model, named, self.models.key
+        self.models = Models(opener.model, named, self._full_name)
+        self.model, self.checker, self.key = opener.model, named, self.models.key
         self._recordings = recordings or Recordings()
         self._concurrency = concurrency
         self._limits = limits or UsageLimits()
@@ -103,14 +83,14 @@ class ModelWriter:
         if self._opened is None:
             served: Model | None = None
             if self._recordings.asks:
-                served = self._endpoint.open()
-                if self._checker is not None and self._checker != self._endpoint:
+                served = self._opener.open()
+                if self._checker is not None and self._checker != self._opener:
                     served = ModelWithChecker(served, self._checker.open())
             self._opened = replace(self._recordings, served=served)
 
     def _full_name(self, name: str) -> str:
         """Return a model's name, and the one that its answers give it, if any."""
-        for opener in (self._endpoint, self._checker):
+        for opener in (self._opener, self._checker):
             if opener is not None and opener.model == name and opener.answered_as:
                 return f"{name} ({opener.answered_as})"
         return name
@@ -239,61 +219,3 @@ class _Session(Generic[Made]):
             return call
         answer = self._answers.masked(call.outcome.answer, call.question.messages)
         return replace(call, outcome=replace(call.outcome, answer=answer))
-
-
-@dataclass(frozen=True)
-class SampleAnswer:
-    """How a model answered one question. `why` is None if it answered in the form asked for."""
-
-    kind: str
-    model: str
-    seconds: float
-    usage: Usage
-    why: str | None = None
-
-
-@dataclass(frozen=True)
-class WindowPrice:
-    """The tokens of a full window, and what they cost in USD; None if the price is unknown."""
-
-    prompt_tokens: int
-    answer_tokens: int
-    cost_usd: float | None
-
-
-def ask_samples(
-    writer: Opener, checker: Opener | None
-) -> tuple[tuple[SampleAnswer, ...], WindowPrice]:
-    """Ask a question to write, and one to check if there is a checker.
-
-    Return the answers and the price of a window. Raises `ModelError` if a model cannot be asked.
-    """
-    price = writer.open().terms.price
-    if checker is not None:
-        checker.open()
-    asked = ask_to_write(_SAMPLE, frozenset())
-    answers = [_ask_sample(writer, Question(writer.model, WRITE, asked, estimate_window(_SAMPLE)))]
-    if checker is not None and answers[0].why is None:
-        asked = ask_to_check([DraftToCheck("synthesize", _SAMPLE, _SAMPLE[1].text)])
-        estimate = estimate_check(asked[1]["content"], 1)
-        answers.append(_ask_sample(checker, Question(checker.model, CHECK, asked, estimate)))
-    prompt, answer = TOKENS_OF_WRITING + WINDOW_TOKENS, round(ANSWERED_SHARE * WINDOW_TOKENS)
-    return tuple(answers), WindowPrice(prompt, answer, price(prompt, answer))
-
-
-def _ask_sample(opener: Opener, question: Question[Any]) -> SampleAnswer:
-    """Ask as a night does: once more if the answer is unreadable."""
-
-    def dialogue() -> Dialogue[SampleAnswer]:
-        began, bill = time.monotonic(), Bill()
-        why: str | None = None
-        try:
-            yield from ask(question, bill)
-        except Unanswered as error:
-            why = str(error)
-        seconds = round(time.monotonic() - began, 2)
-        yield SampleAnswer(question.kind, question.model, seconds, bill.total, why)
-
-    asking = ModelWriter(opener, 1, UsageLimits(seconds=_MAX_SECONDS))
-    ((answer,),) = asking.ask(iter([dialogue()]), None)
-    return answer

@@ -33,7 +33,7 @@ from .review_queue import read_sources
 SourcesOf = Callable[[Proposal], list[Source]]
 
 
-def inspect(
+def revalidate(
     file: MemoryFile,
     proposals: Sequence[Result],
     embedder: Embedder,

@@ -5,15 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
-from slowwave.cli.views.ingest import STATES
-from slowwave.cli.views.report_file import PREFIX, write_textfile
 from slowwave.consolidation.proposals import State
+
+from .ingest import STATES
+from .report_file import PREFIX, write_textfile
 
 if TYPE_CHECKING:
     from prometheus_client import Gauge
 
-    from slowwave.cli.views.ingest import IngestTotals
     from slowwave.consolidation.running.outcome import Outcome
+
+    from .ingest import IngestTotals
 
 # Each has a value, even if it is 0: an alert needs one.
 _STATES = tuple(state for state in get_args(State) if state != "planned")
@@ -29,23 +31,23 @@ class Metrics:
         self.registry = CollectorRegistry()
         self._gauges: dict[str, Gauge] = {}
 
-    def ended(self, file: Path, at: float, seconds: float, code: int) -> None:
+    def set_end(self, file: Path, at: float, seconds: float, code: int) -> None:
         """Set how a run ended. at: seconds since 1970."""
         self._set("run_timestamp_seconds", "When the last run ended.", at, file)
         self._set("run_duration_seconds", "How long the last run took.", seconds, file)
         self._set("run_exit_code", "The exit code of the last run.", code, file)
 
-    def waits(self, file: Path, number: int) -> None:
+    def set_pending(self, file: Path, number: int) -> None:
         """Set how many proposals are pending."""
         self._set("waiting_for_review", "Pending proposals of all runs.", number, file)
 
-    def holds(self, file: Path, memories: int, tokens: int, parts: int) -> None:
+    def set_size(self, file: Path, memories: int, tokens: int, parts: int) -> None:
         """Set the active memories of a file, their tokens, and the queued conversation parts."""
         self._set("memories_now", "Active memories now.", memories, file)
         self._set("tokens_now", "Tokens of the active memories now.", tokens, file)
         self._set("conversation_parts_waiting", "Parts queued for a model.", parts, file)
 
-    def ingested(self, file: Path, totals: IngestTotals) -> None:
+    def set_ingests(self, file: Path, totals: IngestTotals) -> None:
         """Set what the ingests of a file did in all."""
         for state, number in totals.texts.items():
             self._set("ingest_texts", "Texts of all ingests by state.", number, file, state=state)
@@ -54,15 +56,15 @@ class Metrics:
         self._set("ingest_seconds", "How long all ingests took.", totals.seconds, file)
         self._set("ingest_duplicate_share", "Texts known before, 0 to 1.", share, file)
 
-    def has_status(self, file: Path, status: str, number: int) -> None:
+    def set_status(self, file: Path, status: str, number: int) -> None:
         """Set how many memories have a status."""
         self._set("memories_by_status", "Memories by status.", number, file, status=status)
 
-    def began(self, file: Path, at: float) -> None:
+    def set_start(self, file: Path, at: float) -> None:
         """Set when the last run started. at: seconds since 1970."""
         self._set("run_started_timestamp_seconds", "When the last run started.", at, file)
 
-    def did(self, file: Path, outcome: Outcome) -> None:
+    def set_outcome(self, file: Path, outcome: Outcome) -> None:
         """Set what a run did."""
         for when, counts in (("before", outcome.before), ("after", outcome.after)):
             self._set("active_memories", "Active memories.", counts.active, file, when=when)

@@ -26,9 +26,9 @@ from model_nights import (
 from stand_ins import COST_USD, SERVED, StandIns, stand_ins
 
 from slowwave.consolidation.errors import ModelError
-from slowwave.consolidation.model.command_line import CommandLine
+from slowwave.consolidation.model.model_writer import ModelWriter
+from slowwave.consolidation.model.program_model import ProgramModel
 from slowwave.consolidation.model.usage_limits import UsageLimits
-from slowwave.consolidation.model.writer import ModelWriter
 
 PROGRAMS = ("cli:claude", "cli:codex")
 HIDDEN = "secret-in-the-environment"
@@ -44,7 +44,7 @@ def programs(tmp_path: Path) -> Iterator[StandIns]:
 def writer(
     model: str, limits: UsageLimits | None = None, concurrency: int = 1, timeout_s: float = 30.0
 ) -> ModelWriter:
-    return ModelWriter(CommandLine(model, timeout_s), concurrency, limits)
+    return ModelWriter(ProgramModel(model, timeout_s), concurrency, limits)
 
 
 @pytest.mark.parametrize("model", [*PROGRAMS, "cli:claude/haiku", "cli:codex/gpt-5.5"])
@@ -233,7 +233,7 @@ def test_a_budget_in_usd_cannot_be_kept_with_codex(agent: Agent, programs: Stand
 @pytest.mark.parametrize("model", ["cli:gemini", "cli:", "cli:claude/", "cli:claude/--help"])
 def test_names_of_no_program_are_refused(model: str) -> None:
     with pytest.raises(ModelError, match="not a program that can be asked"):
-        CommandLine(model).open()
+        ProgramModel(model).open()
 
 
 def test_a_missing_program_is_refused_before_anything_is_read(

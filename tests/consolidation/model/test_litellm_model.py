@@ -43,8 +43,8 @@ from model_server import (
 from nights import execute, told
 
 from slowwave.consolidation.errors import ModelError
-from slowwave.consolidation.model.calls import ATTEMPTS, Endpoint
-from slowwave.consolidation.model.writer import ModelWriter, UsageLimits
+from slowwave.consolidation.model.litellm_model import ATTEMPTS, Endpoint
+from slowwave.consolidation.model.model_writer import ModelWriter, UsageLimits
 
 
 @pytest.fixture

@@ -12,8 +12,8 @@ from slowwave.store.model_answers import Answer
 
 from .answer_forms import RequestStyle, response_format
 from .interface import REASONING_FACTOR, Terms, limit_with_reasoning
+from .litellm_client import load_litellm, status_of, why_unreadable
 from .parsing import breaks_off
-from .provider import load_litellm, status_of, why_unreadable
 from .responses import (
     cost_of,
     is_beyond_style,
@@ -121,8 +121,7 @@ class ServedModel:
                 prompt_tokens=prompt_tokens,
                 completion_tokens=answer_tokens,
             )
-        except Exception as error:  # noqa: BLE001 - litellm raises a bare Exception for "no price"
-            del error
+        except Exception:  # noqa: BLE001 - litellm raises a bare Exception for "no price"
             return None
         return float(prompt + answer)
 
@@ -260,8 +259,9 @@ class ServedModel:
 
     def _timeout(self, call: PendingCall) -> float:
         left = call.seconds_left()
-        most = self._timeout_s
-        return most if left is None else max(_SHORTEST_TIMEOUT_S, min(most, left))
+        if left is None:
+            return self._timeout_s
+        return max(_SHORTEST_TIMEOUT_S, min(self._timeout_s, left))
 
     def _cost(self, response: Any, prompt_tokens: int, answer_tokens: int) -> float | None:
         """Return the price of a call in USD; None if litellm does not know it.
@@ -273,8 +273,7 @@ class ServedModel:
             return known
         try:
             return cost_of(self._litellm.completion_cost(completion_response=response))
-        except Exception as error:  # noqa: BLE001 - litellm raises a bare Exception for "no price"
-            del error
+        except Exception:  # noqa: BLE001 - litellm raises a bare Exception for "no price"
             return None
 
     def _message_of(self, error: Exception) -> str:

@@ -5,21 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from slowwave.consolidation.errors import ModelError
 from slowwave.consolidation.runtime.redaction import without_secrets
 from slowwave.consolidation.text.token_count import count_tokens
-from slowwave.consolidation.writing.writer import BuiltInWriter, Writer
 from slowwave.store.model_answers import Answer
 
-from .calls import Endpoint
-from .command_line import PREFIX, CommandLine
 from .interface import Opener, Terms
+from .litellm_model import Endpoint
 from .responses import cost_of, one_line, read_completion
 from .unanswered import CallFailed
 from .usage_limits import PendingCall
-from .writer import ModelWriter
 
 
 class AnswersMessages(Protocol):
@@ -37,28 +34,8 @@ class CompletesMessages(Protocol):
         """Return litellm's response."""
 
 
-# A model in Python: its name, a function, or an object.
+# What a Python program may pass as a model: its name, a function, or an object.
 ModelLike = str | AnswersMessages | CompletesMessages | Opener
-
-
-def opener_of(model: ModelLike, api_base: str | None = None) -> Opener:
-    """Return the way to a model. Raises `ModelError` if it is none.
-
-    model: litellm's name, or that of a program (`cli:claude`); a function; or an object with
-    litellm's `completion`, of which the first model is asked that it names.
-    """
-    if isinstance(model, str):
-        return CommandLine(model) if model.startswith(PREFIX) else Endpoint(model, api_base)
-    if isinstance(model, Endpoint | CommandLine | FunctionModel):
-        return model
-    if isinstance(model, CompletesMessages):
-        return FunctionModel.completing(model)
-    if callable(model):
-        return FunctionModel.calling(model)
-    raise ModelError(
-        f"An object of type {type(model).__name__} is not a model.",
-        "Pass a name, a function of messages and a schema, or an object with `completion`.",
-    )
 
 
 @dataclass(frozen=True)
@@ -141,23 +118,3 @@ def _names_of(served: CompletesMessages) -> Iterable[str]:
     if not isinstance(models, list):
         return ()
     return [each["model_name"] for each in models if isinstance(each, dict)]
-
-
-def chosen_writer(
-    model: ModelLike | None, checker: ModelLike | None, writer: Writer | None = None
-) -> Writer:
-    """Return the writer, or one that asks the model, or else the built-in one.
-
-    checker: who checks the drafts; by default the model, "none" for nobody. Raises `ModelError`.
-    """
-    if model is None and checker is None:
-        return writer or BuiltInWriter()
-    if model is None or writer is not None:
-        raise ModelError("Pass a model, perhaps with a checker, or a writer.")
-    opener = opener_of(model)
-    checked_by: Opener | Literal["same", "none"] = "same"
-    if checker == "none":
-        checked_by = "none"
-    elif checker is not None and checker != model:
-        checked_by = opener_of(checker)
-    return ModelWriter(opener, opener.concurrency, checker=checked_by)

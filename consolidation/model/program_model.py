@@ -27,8 +27,8 @@ from slowwave.consolidation.runtime.redaction import without_secrets
 from slowwave.store.model_answers import Answer
 
 from .interface import Terms, limit_with_reasoning
+from .litellm_client import MAX_ANSWER_BYTES
 from .programs import CONCURRENCY, PROGRAMS, Program, ProgramAnswer
-from .provider import MAX_ANSWER_BYTES
 from .responses import cost_of, one_line, token_count_of
 from .unanswered import CallFailed, LimitReached, ModelRefuses
 from .usage_limits import PendingCall
@@ -45,7 +45,7 @@ _ASSUMED_PRICES = (15e-6, 75e-6)
 
 
 @dataclass(frozen=True)
-class CommandLine:
+class ProgramModel:
     """A model by the name of a program, and perhaps of one of its models. It is its own opener.
 
     It runs the program once for each question. Thread-safe.
@@ -85,7 +85,7 @@ class CommandLine:
             )
         return program, Path(path).absolute(), wanted or None
 
-    def open(self) -> CommandLine:
+    def open(self) -> ProgramModel:
         """Find the program. Raises `ModelError`."""
         _ = self._parts
         return self
