@@ -173,6 +173,6 @@ def clean_database(conn: sqlite3.Connection, path: Path) -> None:
     busy, *_ = conn.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
     if busy:
         raise FileHeld(
-            f"Another program reads {path}, so that erased text may still be in its log.",
+            f"Another program is reading {path}, so erased text may still be in its log.",
             "End that program.",
         )

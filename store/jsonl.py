@@ -25,7 +25,7 @@ from .records import (
 
 def _without_nul(text: str) -> str:
     if "\x00" in text:  # many programs would truncate the text there
-        raise PydanticCustomError("nul", "holds a NUL character")
+        raise PydanticCustomError("nul", "contains a NUL character")
     return text
 
 
@@ -46,7 +46,7 @@ def refuse_unusable_text(text: str) -> None:
     if len(text) > MAX_CHARACTERS:
         raise ValueError(
             f"its text has {len(text):,} characters, but a memory has at most {MAX_CHARACTERS:,}; "
-            "store it as a document, and remember its essence"
+            "store it as a document, and store a summary as the memory"
         )
 
 
@@ -137,7 +137,7 @@ class ImportLine(_Fields):
     def vectors(self) -> dict[str, list[float]]:
         """Return the vectors by model. Raises ValueError if `embedding` or its model is missing."""
         if (self.embedding is None) != (self.embedding_model is None):
-            raise ValueError("embedding and embedding_model require each other")
+            raise ValueError("embedding and embedding_model must be given together")
         more = {item.model: item.vector for item in self.more_embeddings}
         if self.embedding is None or self.embedding_model is None:
             return more

@@ -166,7 +166,7 @@ def _in_its_length(command: _Command, ctx: Any) -> _Command:
         return shown
     for parameter in shown.params:
         if (replacement := replacement_of(parameter)) is not None:
-            parameter.help = f"{parameter.help} Deprecated on the command line: now {replacement}."
+            parameter.help = f"{parameter.help} Deprecated as an option: use {replacement}."
         parameter.hidden = False
     more = ""
     if isinstance(shown, TyperGroup):

@@ -13,5 +13,5 @@ def worker_of(option: str) -> Any:
     """Return what an extension registers for an option. Raises wrong usage if none does."""
     found = dict(registered("options", option))
     if option not in found:
-        raise typer.BadParameter(f"--{option} needs an extension that is not installed.")
+        raise typer.BadParameter(f"--{option} requires an extension that is not installed.")
     return found[option]

@@ -174,12 +174,12 @@ def make_writer(
     """
     for option, name in (("--model", model), ("--checker", checker)):
         if name is not None and not name.strip():
-            raise typer.BadParameter(f"{option} takes the name of a model, not a blank.")
+            raise typer.BadParameter(f"{option} must not be blank.")
     if model is None and recordings is not None and recordings.recording is not None:
         model = recordings.recording.model
     if model == AGENT and (recordings is None or recordings.asks):
         raise typer.BadParameter(
-            f"'{AGENT}' is the name of an agent that answers itself: see 'slowwave dream'."
+            f"'{AGENT}' means an agent that answers the questions itself: see 'slowwave dream'."
         )
     if model is None:
         from slowwave.consolidation.writing.writer import BuiltInWriter

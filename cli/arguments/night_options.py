@@ -86,7 +86,8 @@ class OldPhases:
                 chosen |= {"all" if field.name == "all_phases" else field.name}
         if "limit" in chosen and self.max_active is None:
             raise typer.BadParameter(
-                "--phase limit needs max_active: set it in slowwave.toml, or SLOWWAVE_MAX_ACTIVE."
+                "--phase limit requires max_active: set it in slowwave.toml, or "
+                "SLOWWAVE_MAX_ACTIVE."
             )
         if "all" in chosen:
             chosen = frozenset(PHASES) - (set() if self.max_active else {"limit"})

@@ -22,7 +22,7 @@ def refuse_missing(context: typer.Context, needs: Sequence[tuple[str, Sequence[s
     given = given_in(context)
     for option, needed in needs:
         if is_on_command_line(context, option) and option in given and given.isdisjoint(needed):
-            raise typer.BadParameter(f"{_spelled(option)} needs {_any_of(needed)}.")
+            raise typer.BadParameter(f"{_spelled(option)} requires {_any_of(needed)}.")
 
 
 def without_effect(

@@ -117,7 +117,10 @@ SkipInvalidOption = Annotated[
 ]
 EnabledOption = Annotated[
     bool,
-    setting("--enabled/--no-enabled", help="The kill switch: with false, do nothing."),
+    setting(
+        "--enabled/--no-enabled",
+        help="Kill switch: with --no-enabled or enabled = false, do nothing.",
+    ),
 ]
 OnlyOption = Annotated[
     str,

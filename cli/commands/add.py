@@ -20,9 +20,14 @@ def add(
     tenant: Annotated[
         str, typer.Option(metavar="NAME", help="The tenant to add it to.")
     ] = "default",
-    kind: Annotated[Kind, typer.Option(help="What it is.")] = "fact",
-    layer: Annotated[Layer, typer.Option(help="How established it is.")] = "working",
-    origin: Annotated[Origin, typer.Option(help="Who states it.")] = "agent",
+    kind: Annotated[Kind, typer.Option(help="The kind of memory.")] = "fact",
+    layer: Annotated[
+        Layer,
+        typer.Option(help="How permanent it is: from ephemeral to core (a standing rule)."),
+    ] = "working",
+    origin: Annotated[
+        Origin, typer.Option(help="Who stated it; what a human states is protected.")
+    ] = "agent",
     trust: Annotated[
         float, typer.Option(metavar="0..1", min=0, max=1, help="How reliable it is.")
     ] = 0.5,
@@ -40,10 +45,10 @@ def add(
     *,
     output: OutputOptions,
 ) -> None:
-    """Add one memory; memories that it repeats or contradicts are named.
+    """Add one memory, and report any that it repeats or contradicts.
 
-    Its fields are the options. 'slowwave import' also takes when it was observed and when it
-    expires: docs/reference.md, Import.
+    Its fields are the options. 'slowwave import' also accepts observation and expiry times: see
+    Import in docs/reference.md.
     """
     from slowwave.consolidation.ingest.secrets import kinds_of_secrets
     from slowwave.consolidation.recall.similar import find_similar

@@ -44,11 +44,12 @@ def answer(
     enabled: EnabledOption = True,
     output: OutputOptions,
 ) -> None:
-    """Keep answers to 'slowwave questions', and run the night when no question is open.
+    """Store answers to 'slowwave questions', and run the night once every question is answered.
 
     A line is {"id": ..., "answer": ...}: the id of the question, and the answer as an object or as
-    text. Each is checked at once for its form; the order does not matter. Nothing is applied before
-    all questions are answered, and then only what passes the checks. Undo it as any run.
+    text. The format of each is checked immediately; the order does not matter. Nothing is applied
+    before all questions are answered, and then only what passes the checks. It can be undone like
+    any other run.
     """
     refuse_or_end(context, place, wiki, enabled, output)
     given: dict[str, str] = {}

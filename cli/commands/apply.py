@@ -1,4 +1,4 @@
-"""slowwave apply: carry out the proposals of a plan."""
+"""slowwave apply: apply the proposals of a plan."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def apply(
         Path,
         typer.Argument(
             metavar="PLAN",
-            help="A plan of 'maintain --dry-run --plan-out', without the proposals you reject.",
+            help="A plan of 'maintain --dry-run --plan-out'. First delete what you do not want.",
         ),
     ],
     include_protected: IncludeProtectedOption = False,

@@ -23,7 +23,9 @@ def audit(
     within: Annotated[
         str,
         typer.Option(
-            metavar="TIME", callback=check_duration, help="What expires this soon is reported."
+            metavar="TIME",
+            callback=check_duration,
+            help="Also report memories that expire within this time.",
         ),
     ] = "7d",
     retain: RetainOption = None,
@@ -33,8 +35,8 @@ def audit(
 ) -> None:
     """List what needs cleaning up in the file, each with the command for it. Only reads.
 
-    Memories that give orders, say nothing, are doubtful, unused, expired or near a limit;
-    contradictions and pending proposals. See also 'slowwave check', whether the file is intact.
+    Reports memories that give orders, carry no information, are doubtful, unused, expired or near a
+    limit, contradictions and pending proposals. To verify the file itself, use 'slowwave check'.
     """
     from slowwave.consolidation.reports.audit import AuditOptions
     from slowwave.consolidation.reports.audit import audit as audit_file

@@ -117,7 +117,8 @@ def _named(groups: list[ConflictGroup], prefix: str, place: Place) -> ConflictGr
     if not found:
         raise NotFound(
             f"There is no conflict '{prefix}' in {place.named}.",
-            "'slowwave conflicts FILE' lists them. It has another id once a memory joins it.",
+            "'slowwave conflicts FILE' lists them. A conflict's id changes when a memory is added "
+            "to it.",
         )
     return found[0]
 

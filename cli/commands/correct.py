@@ -61,8 +61,8 @@ def correct(
 ) -> None:
     """Correct, pin, unpin or retract a memory; 'slowwave undo' undoes it.
 
-    What a person states is trusted fully, and no run supersedes it. Memories derived from a wrong
-    one are named, and memories that the new text repeats or contradicts.
+    What a person states is trusted fully, and no run supersedes it. Reports memories derived
+    from a wrong one, and memories that the new text repeats or contradicts.
     """
     if sum((text is not None, pin is not None, retract)) != 1:
         raise typer.BadParameter("Pass --text, --pin, --unpin or --retract: one of them.")

@@ -38,9 +38,10 @@ def dream(
     """Be the model yourself: print a question, read its answer from stdin, until the night is done.
 
     A question is a JSON line; the answer is one line, too: the object that was asked for, or
-    {"id": ..., "answer": ...}. An unreadable answer is asked again, with its fault. Each answer is
-    kept at once: after an end of input, the next call goes on. With --json, the last line is the
-    outcome. In a harness, 'slowwave questions' and 'slowwave answer' do the same in two steps.
+    {"id": ..., "answer": ...}. If an answer cannot be parsed, its question is asked again with the
+    error. Each answer is stored at once: if the input ends early, the next call resumes. With
+    --json, the last line is the outcome. In a harness, 'slowwave questions' and 'slowwave answer'
+    do the same in two steps.
     """
     refuse_or_end(context, place, wiki, enabled, output)
     rounds = Rounds(place, asked, output, wiki)

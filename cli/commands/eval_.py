@@ -59,7 +59,7 @@ def eval_(
     "stale_ids", the memories that contain an outdated value.
     """
     if ask and asking.model is None:
-        raise typer.BadParameter("--ask needs --model.")
+        raise typer.BadParameter("--ask requires --model.")
     from slowwave.consolidation.evaluation.questions import read_questions
     from slowwave.consolidation.evaluation.trial import Trials
     from slowwave.consolidation.options import CycleOptions
@@ -153,7 +153,7 @@ def _table(trials: Trials, trial: Trial) -> Table:
         for results in (trials.before, trial.after)
         for measured in (results.by_text, results.by_lineage)
     ]
-    table = Table("measure", "before", "after", "difference [95 %]", box=box.SIMPLE)
+    table = Table("measure", "before", "after", "difference [95%]", box=box.SIMPLE)
     table.add_column("by lineage: before")
     table.add_column("after")
     for name, label in _LABELS.items():

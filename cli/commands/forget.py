@@ -42,8 +42,8 @@ def forget_(
         per_call(
             "--matching",
             metavar="TEXT",
-            help="Forget each memory that contains this text, in any case and white space, and the "
-            "text itself.",
+            help="Forget each memory that contains this text (ignoring case and white space), and "
+            "erase the text everywhere else, too.",
         ),
     ] = None,
     derived: Annotated[
@@ -57,7 +57,7 @@ def forget_(
         str | None, per_call("--reason", metavar="TEXT", help="Recorded with the date.")
     ] = None,
     rehearse: Annotated[
-        bool, per_call("--dry-run", help="Show what would go, and change nothing.")
+        bool, per_call("--dry-run", help="Show what would be erased, and change nothing.")
     ] = False,
     # Named so that the key `yes` of a config file, for 'undo', does not confirm.
     confirmed: Annotated[bool, per_call("--yes", help="Do not ask for confirmation.")] = False,
@@ -67,7 +67,7 @@ def forget_(
     """Erase a memory, or a text, from everywhere in the file, permanently.
 
     Also erases its duplicates and what it superseded. Asks for confirmation first. Afterwards no
-    byte of the text is in the file or its log; backups are named.
+    byte of the text is in the file or its log. Backups are listed.
     """
     from slowwave.store.erasing import Eraser
     from slowwave.store.forgettable import find_forgettable, refuse_derived

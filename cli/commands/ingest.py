@@ -97,8 +97,8 @@ def ingest(
         typer.Option(
             metavar="N",
             min=1,
-            help="Read the last N messages of a new conversation; of a known one, always all new "
-            "messages.",
+            help="Read the last N messages of a new conversation; for a known one, all new "
+            "messages are always read.",
         ),
     ] = 8,
     whole: Annotated[
@@ -127,13 +127,14 @@ def ingest(
     ] = None,
     min_importance: Annotated[
         int,
-        typer.Option(metavar="1..5", min=1, max=5, help="Skip memories that are less important."),
+        typer.Option(metavar="1..5", min=1, max=5, help="Skip memories below this importance."),
     ] = 2,
     ttl: Annotated[
         list[str] | None,
         typer.Option(
             metavar="KIND=DAYS",
-            help="Days until a memory of a kind expires, or none. Repeatable.",
+            help="KIND=DAYS: days until memories of this kind expire; KIND=none: never. "
+            "Repeatable.",
             show_default=_DAYS,
         ),
     ] = None,
@@ -262,7 +263,7 @@ def _refuse_contradictions(context: typer.Context, has_conversations: bool) -> N
     name, known = context.params["from_format"], [each.name for each in FORMATS]
     if name is not None and name not in known:
         raise typer.BadParameter(
-            f"Unknown conversation format '{name}'. Known formats: {', '.join(known)}."
+            f"Unknown conversation format '{name}'. Available: {', '.join(known)}."
         )
     arguments = ["conversations"] if has_conversations else []
     chosen = [

@@ -33,7 +33,7 @@ def list_(
     ] = 50,
     output: OutputOptions,
 ) -> None:
-    """List memories, the latest first: id, day, layer, file (if of its own) and text."""
+    """List memories, newest first: id, date, layer, text, and the name of a file of its own."""
     from slowwave.store.file import open_reading
     from slowwave.store.memories import list_memories, select_tenants
 

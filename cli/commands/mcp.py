@@ -74,12 +74,12 @@ def mcp(
     within the limits of one run. The server ends when the agent closes the connection.
     """
     if http is None and any(is_on_command_line(context, name) for name in ("host", "token")):
-        raise typer.BadParameter("--host and --token need --http.")
+        raise typer.BadParameter("--host and --token require --http.")
     if asking.model is None and is_on_command_line(context, "max_cost"):
-        raise typer.BadParameter("--max-cost needs --model.")
+        raise typer.BadParameter("--max-cost requires --model.")
     if not allow_writes and is_on_command_line(context, "model"):
         raise typer.BadParameter(
-            "--model needs --allow-writes: only consolidate_run and ingest call it."
+            "--model requires --allow-writes: only consolidate_run and ingest call it."
         )
     _refuse_open_door(http, host, token)
     refuse_foreign(file)

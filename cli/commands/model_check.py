@@ -29,10 +29,10 @@ def model_check(
     *,
     output: OutputOptions,
 ) -> None:
-    """Check that the model can be asked: its key, its name, and the form of its answers.
+    """Check that the model works: its key, name and answer format.
 
-    Asks one question to write and one to check about two memories of its own, and shows the price
-    of a window of a night.
+    Sends one writing and one checking request about two sample memories, and shows what a full
+    window costs.
     """
     if model is None or not model.strip():
         raise typer.BadParameter("Specify the model with --model, or set SLOWWAVE_MODEL.")

@@ -18,10 +18,10 @@ def questions(
     asked: AskedOptions,
     output: OutputOptions,
 ) -> None:
-    """Print what a night would ask now, a JSON line per question. Only reads.
+    """Print the questions a night would ask now, one JSON object per line. Read-only.
 
     An agent answers them with 'slowwave answer'. messages are what a model would be sent, schema is
-    the form of the answer. A checking question has a note: answer it in a context of its own.
+    the format of the answer. A checking question has a note: answer it in a fresh context.
     """
     found = Rounds(place, asked, output).questions()
     output.result({"command": "questions", "file": str(file), **open_questions_as_json(found)})

@@ -192,7 +192,7 @@ def _worth(text: str) -> tuple[str, float]:
         number = -1.0
     if name not in WORTHS or not 0.0 <= number <= 1.0:
         raise typer.BadParameter(
-            f"--worth takes one of {', '.join(WORTHS)}, = and a number from 0 to 1, not '{text}'."
+            f"--worth takes NAME=0..1, where NAME is one of {', '.join(WORTHS)}, not '{text}'."
         )
     return name, number
 

@@ -27,14 +27,15 @@ def _options(hidden: bool) -> dict[str, Any]:
         "--table",
         metavar="TABLE:COLUMN[,...]",
         hidden=hidden,
-        help="The table of FILE with texts of your own, and its columns: TABLE:COLUMN, then "
-        "date=COLUMN, tenant=COLUMN, deleted=COLUMN.",
+        help="Maintain a table of your own SQLite database: TABLE:COLUMN holds the texts; date=, "
+        "tenant= and deleted= name the columns for the date, the tenant and the deletion mark.",
     )
     state_option = typer.Option(
         "--state",
         metavar="PATH",
         hidden=hidden,
-        help="The mirror of another agent's file. Default: next to it.",
+        help="Where to keep slowwave's own data (lineage, undo) about another agent's file. "
+        "Default: next to it.",
     )
     target_option = setting(
         metavar="SIZE",

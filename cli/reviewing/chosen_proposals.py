@@ -109,7 +109,7 @@ def chosen_of(opened: MemoryFile, choice: Choice) -> list[PendingProposal]:
     chosen = choice.of(queue)
     if not chosen:
         raise StoreError(
-            "Nothing of that kind waits for review.", "'slowwave review FILE' lists all."
+            "No proposal of that kind is pending.", "'slowwave review FILE' lists all."
         )
     return chosen
 
@@ -132,11 +132,11 @@ def _match(prefix: str, known: Sequence[str]) -> str:
         return prefix
     if not found or len(prefix) < MIN_PREFIX:
         raise NotFound(
-            f"No proposal '{prefix}' waits for review.",
+            f"No proposal '{prefix}' is pending.",
             f"'slowwave review FILE' lists all; specify at least {MIN_PREFIX} characters of an id.",
         )
     if len(found) > 1:
         raise Ambiguous(
-            f"More than one proposal begins with '{prefix}'.", "Specify more of the id."
+            f"More than one proposal starts with '{prefix}'.", "Specify more of the id."
         )
     return found[0]

@@ -49,16 +49,16 @@ OF_VERDICT = {
 }
 MEANINGS = {
     Code.DONE: "done, or nothing to do",
-    Code.FAILED: "failed; nothing was changed",
+    Code.FAILED: "failed, nothing was changed",
     Code.USAGE: "wrong usage",
     Code.PARTLY: "partly done: some proposals failed, a budget ran out, or the disk failed",
     Code.WORK_TO_DO: "with --dry-run --exit-code: there is something to do",
     Code.UNUSABLE_FILE: "no such file, not a memory file, damaged, or of a newer schema",
     Code.HELD: "another run has locked the file",
     Code.DEFECT: "an internal error of slowwave",
-    Code.OUTPUT: "stdout could not be written; the command itself is done",
-    Code.INTERRUPTED: "interrupted; applied changes are complete",
-    Code.TERMINATED: "terminated; applied changes are complete",
+    Code.OUTPUT: "stdout could not be written, but the command itself is done",
+    Code.INTERRUPTED: "interrupted, applied changes are complete",
+    Code.TERMINATED: "terminated, applied changes are complete",
 }
 
 # Shown at the end of --help-all.

@@ -177,7 +177,7 @@ def _change(before: int, after: int) -> str:
     if not before:
         return ""
     percent = round(100 * (after - before) / before)
-    return f" ({percent:+d} %)" if percent else " (0 %)"
+    return f" ({percent:+d}%)" if percent else " (0%)"
 
 
 def _counts(before: Counts, after: Counts) -> Table:

@@ -81,7 +81,7 @@ def _lines(text: str) -> str:
 
 def _change(before: int, after: int) -> str:
     """Return by how much a number grew or fell."""
-    return f"{round(100 * (after - before) / before):+d} %" if before else ""
+    return f"{round(100 * (after - before) / before):+d}%" if before else ""
 
 
 def _with_differences(proposal: ProposalView) -> dict[str, Any]:

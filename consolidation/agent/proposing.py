@@ -237,4 +237,6 @@ def _fits(proposal_id: str, named: str) -> bool:
 
 
 def _ambiguous(proposal_id: str) -> Ambiguous:
-    return Ambiguous(f"More than one proposal begins with '{proposal_id}'.", "Use more of the id.")
+    return Ambiguous(
+        f"More than one proposal starts with '{proposal_id}'.", "Specify more of the id."
+    )

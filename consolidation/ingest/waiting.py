@@ -235,6 +235,6 @@ def _named(waiting: Sequence[Waiting], which: str, path: Path) -> Sequence[Waiti
     if len(found) > 1 and not of_a_name:
         raise Ambiguous(
             f"More than one waiting part has an id that starts with '{which}'.",
-            "Nothing was dropped. Use more of the id.",
+            "Nothing was dropped. Specify more of the id.",
         )
     return found

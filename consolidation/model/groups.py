@@ -153,7 +153,7 @@ class WindowGroups:
         for pair in combinations(group.ids, 2):
             if pair in self._window.apart:
                 texts = " | ".join(self._source[memory_id].text[:80] for memory_id in pair)
-                raise Unusable(f"a person took these two apart: {texts}")
+                raise Unusable(f"a person separated these two: {texts}")
 
     def _replaceable(self, ids: Collection[str]) -> set[str]:
         """Return the linked memory among these, if there is one: a new text takes its place."""

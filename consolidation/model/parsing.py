@@ -48,8 +48,8 @@ def parse_answer(shape: type[Parsed], text: str) -> Parsed:
             return shape.model_validate(_with_plain_keys(value))
         except ValidationError as error:
             why = why or first_fault(error)
-    why = why or "all: there is none"
-    raise UnreadableAnswer(f"the answer is not the JSON that was asked for ({why})", text)
+    why = why or "it contains no JSON object"
+    raise UnreadableAnswer(f"the answer is not in the requested JSON format ({why})", text)
 
 
 def breaks_off(text: str) -> bool:

@@ -85,7 +85,7 @@ class Corrector:
         """
         wrong = self._find_wrong(ids)
         if all(memory.content == text for memory in wrong):
-            raise StoreError(f"Memory {wrong[0].id} has this text.", "Nothing was changed.")
+            raise StoreError(f"Memory {wrong[0].id} already has this text.", "Nothing was changed.")
         new, leaving = self._new_memory(wrong, text), {memory.id for memory in wrong}
         near = find_similar(self.file, new.tenant, text, timestamp(self.now))
         similar = tuple(each for each in near if each.memory.id not in leaving)

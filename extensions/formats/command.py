@@ -39,7 +39,7 @@ def formats(
             metavar="EVENT",
             allow_from_autoenv=False,
             hidden=True,
-            help="Answer a hook of an agent's harness: session-start or session-end.",
+            help="Run as a hook of an agent's harness: session-start or session-end.",
         ),
     ] = None,
     config: ConfigOption = None,
@@ -48,8 +48,8 @@ def formats(
 ) -> None:
     """List the other agents' files and databases that can be maintained.
 
-    With PATH, recognize the format of a file, or fail with what to try. With --find, list the
-    memories of agents that work in this folder, the nearest first.
+    With PATH, recognize the format of a file, or fail and suggest what to try. With --find, list
+    the memories of agents that work in this folder, the nearest first.
     """
     if hook is not None:
         from .hook import answer_hook

@@ -217,7 +217,7 @@ class Editor:
                 return found, found.entries.index(neighbor) + step
         blocks = [block for block in self._document.blocks if block.tenant == new.tenant]
         if not blocks:
-            raise Unreadable(f"The file has no place for a memory of '{new.tenant}' any longer.")
+            raise Unreadable(f"The file no longer has a section for '{new.tenant}'.")
         titled = [block for block in blocks if image and block.title == image["title"]]
         block = (titled or blocks)[-1]
         if image:

@@ -52,7 +52,8 @@ class Hermes(TextFormat):
         texts = text.split(separator) if text else []
         if any(entry != entry.strip() or not entry for entry in texts):
             raise Unreadable(
-                f"{path} is not as Hermes writes it: an entry is empty or has spaces around it.",
+                f"{path} is not in the format that Hermes writes: an entry is empty or has spaces "
+                "around it.",
                 "Let the agent change an entry, or remove the spaces.",
             )
         entries = [Entry(entry.replace(end, "\n"), entry) for entry in texts]

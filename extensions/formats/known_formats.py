@@ -48,7 +48,7 @@ def format_named(name: str) -> Format:
     points = {point.name: point for point in entry_points(group=GROUP)}
     if name not in points:
         known = ", ".join(own_formats() | points)
-        raise NotFound(f"There is no format '{name}'.", f"Available formats: {known}.")
+        raise NotFound(f"There is no format '{name}'.", f"Available: {known}.")
     kind: type[Format] = points[name].load()
     return kind()
 

@@ -72,7 +72,10 @@ class _Memories(OpenSqlite):
         if known is not None and known["deleted_at"] is None:
             # The package ignores case when it compares texts.
             if _is_ours(known["metadata"]) and known["content"] != new.text:
-                raise Unreadable(f"To its agent this equals '{known['content']}', which it has.")
+                raise Unreadable(
+                    f"The agent would treat this as a duplicate of '{known['content']}', which is "
+                    "already in the file."
+                )
             self._supersede(key, None)
             return key
         vector = self._encode(new.text)
@@ -188,7 +191,7 @@ class _Memories(OpenSqlite):
                 ["default", new.tenant],
             ).fetchall()
         if not alike:
-            raise Unreadable(f"The file has no memory of the type '{new.tenant}' any longer.")
+            raise Unreadable(f"The file no longer has a memory of the type '{new.tenant}'.")
         _, kind, store, created, created_iso = alike[-1]
         tags = dict.fromkeys(tag for row in alike for tag in _tags(row[0]))
         return {

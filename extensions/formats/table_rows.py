@@ -146,7 +146,7 @@ class OpenTable(OpenSqlite):
         near = [record.key for record in self.records if record.tenant == new.tenant]
         models = new.replaces or near
         if not models:
-            raise TooFull(f"{self._path} has no row of {new.tenant} any longer.")
+            raise TooFull(f"{self._path} no longer has a row for {new.tenant}.")
         latest = max(models, key=lambda key: self._rows[key].record.observed_at or "")
         values = self._whole_row(latest)
         older = [self._whole_row(key) for key in new.replaces if key != latest]
@@ -250,7 +250,7 @@ class OpenTable(OpenSqlite):
             )
         except sqlite3.IntegrityError as error:
             raise Unreadable(
-                f"{self._path} does not let {self._named.deleted} become {state}: {error}.",
+                f"{self._path} does not accept {state} as {self._named.deleted}: {error}.",
                 "Specify the value that marks a deleted row: deleted=COLUMN:VALUE.",
             ) from error
 

@@ -81,7 +81,7 @@ def _named(name: str) -> ConversationFormat:
     for format in FORMATS:
         if format.name == name:
             return format
-    raise NotFound(f"Unknown conversation format '{name}'.", f"Known formats: {_NAMES}.")
+    raise NotFound(f"Unknown conversation format '{name}'.", f"Available: {_NAMES}.")
 
 
 def _detect(text: str, name: str) -> ConversationFormat:

@@ -118,7 +118,7 @@ def test_answers_that_cannot_be_used_are_told_with_their_reason(
     ended = give(lines_of({question["id"]: "Sure, here it is!", "gone": NOTHING}))
     assert ended.code == 3
     assert "gone: this id is unknown, or its question is no longer open." in ended.out
-    assert "not the JSON that was asked for" in ended.out
+    assert "not in the requested JSON format" in ended.out
     assert asked(cli, retold) == [question]
     found = give(lines_of({question["id"]: "{}", "gone": NOTHING}), "--json").json
     assert (found["stale"], found["kept"], found["night"]) == (["gone"], [], None)

@@ -104,7 +104,7 @@ def test_the_report_begins_with_memories_and_tokens_before_and_after(
 ) -> None:
     fill(memory_file, told([TWINS[0]] * 4, "twin"))
     each = count_tokens(TWINS[0])
-    said = f"4 -> 1 memories, {4 * each} -> {each} tokens (-75 %)"
+    said = f"4 -> 1 memories, {4 * each} -> {each} tokens (-75%)"
     dry = cli("maintain", memory_file, "--consolidate", "--dry-run").out
     assert dry.splitlines()[0] == f"{memory_file} would change: {said}"
     real = cli("maintain", memory_file, "--consolidate").out

@@ -672,7 +672,7 @@ def test_what_names_nothing_that_waits_ends_with_1(
     waiting: Path, cli: Cli, which: list[str]
 ) -> None:
     ended = cli("review", "approve", waiting, *which)
-    assert (ended.code, "waits for review" in ended.err) == (1, True)
+    assert (ended.code, "is pending" in ended.err) == (1, True)
     cli("review", "decline", waiting, "--all")
     assert "no pending proposals" in cli("review", waiting).out
 

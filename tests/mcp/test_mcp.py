@@ -572,7 +572,7 @@ def test_a_file_that_is_not_there_is_made_only_where_writing_is_allowed(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--host", "127.0.0.1"], "need --http"),
+        (["--host", "127.0.0.1"], "require --http"),
         (["--http", "0", "--host", "0.0.0.0"], "specify --token"),  # noqa: S104 - it is refused
         (["--http", "0", "--token", " "], "is blank"),
         (["--http", "0", "--token", "schlüssel"], "header cannot carry that token"),
@@ -718,10 +718,10 @@ def test_a_model_goes_with_leave_to_write_and_a_budget_with_a_model(
 ) -> None:
     ended = cli("mcp", memory_file, "--model", "openai/scripted")
     assert (ended.code, ended.out) == (2, "")
-    assert "--model needs --allow-writes" in ended.err
+    assert "--model requires --allow-writes" in ended.err
     ended = cli("mcp", memory_file, "--allow-writes", "--max-cost", "1")
     assert ended.code == 2
-    assert "--max-cost needs --model" in ended.err
+    assert "--max-cost requires --model" in ended.err
     # A config file for nights does not keep a server that only reads from starting.
     (memory_file.parent / "slowwave.toml").write_text('model = "openai/scripted"\nmax_calls = 9\n')
     assert in_this_process(hints, memory_file).keys() == READING

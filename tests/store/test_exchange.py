@@ -331,7 +331,7 @@ BAD_LINES: dict[str, tuple[bytes, str]] = {
     "unknown field": (a_line(colour="blue"), "colour: extra inputs are not permitted"),
     "content_hash": (a_line(content_hash="h"), "content_hash: extra"),
     "empty id": (a_line(id=""), "id: string should have"),
-    "NUL in id": (a_line(id="\x00"), "id: holds a NUL character"),
+    "NUL in id": (a_line(id="\x00"), "id: contains a NUL character"),
     "empty tenant": (a_line(tenant=""), "tenant"),
     "bad kind": (a_line(kind="rule"), "kind: input should be 'fact', 'preference'"),
     "trust too high": (a_line(trust=1.01), "trust: input should be less than or equal to 1"),
@@ -347,7 +347,7 @@ BAD_LINES: dict[str, tuple[bytes, str]] = {
     "after all time": (a_line(observed_at="9999-12-31T23:00:00-05:00"), "observed_at: should be"),
     "empty name": (a_line(entities=["Ada", ""]), "entities.1: string should have"),
     "access_count": (a_line(access_count=2**63), "access_count"),
-    "embedding alone": (a_line(embedding=[1.0]), "embedding_model require each other"),
+    "embedding alone": (a_line(embedding=[1.0]), "embedding_model must be given together"),
     "zero embedding": (a_line(embedding=[0, 0], embedding_model="n"), "finite and not zero"),
     "NaN embedding": (
         b'{"content": "x", "embedding": [1, NaN], "embedding_model": "n"}',

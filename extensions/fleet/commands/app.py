@@ -9,6 +9,6 @@ from .report import fleet_report
 
 app = group_of(
     "fleet",
-    "One night for each of many memory files, in folders or buckets.",
+    "Maintain many memory files, in folders or buckets.",
     {"maintain": fleet_maintain, "report": fleet_report},
 )

@@ -71,7 +71,10 @@ _NEEDS: tuple[tuple[str, tuple[str, ...]], ...] = (
 def experience(
     context: typer.Context,
     file: FileArgument,
-    action: Annotated[Action, typer.Argument(help="Add traces, or compress them to lessons.")],
+    action: Annotated[
+        Action,
+        typer.Argument(help="add: store traces; compress: derive lessons from stored traces."),
+    ],
     source: Annotated[
         Path | None,
         typer.Argument(

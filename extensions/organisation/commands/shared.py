@@ -24,7 +24,12 @@ _NAMED = ("publish", "retract", "admit", "dismiss")
 
 def shared(
     file: FileArgument,
-    action: Annotated[Action, typer.Argument(help="What to show or do.")] = "list",
+    action: Annotated[
+        Action,
+        typer.Argument(
+            help="list, log or authors to show; publish, retract, admit or dismiss to change."
+        ),
+    ] = "list",
     name: Annotated[
         str | None,
         typer.Argument(
@@ -81,9 +86,9 @@ def shared(
 ) -> None:
     """Show and change the facts that an organisation shares: the tenant 'shared'.
 
-    Each fact has a name and versions. The log only grows, and 'list --as-of' shows the facts of a
-    day. Only admitted authors may write: humans may change everything, agents new facts, their own,
-    and those of agents of lower seniority.
+    Each fact has a name and versions. The log is append-only; 'list --as-of DAY' shows the facts as
+    of that day. Only admitted authors may write: humans may change any fact; agents may add facts,
+    and change their own and those of agents with lower seniority.
     """
     refuse_foreign(file)
     if tags and action != "publish":

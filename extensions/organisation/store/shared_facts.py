@@ -62,7 +62,7 @@ def publish(
     """
     _refuse_name(name, "a fact")
     if not text.strip() or len(text) > _MAX_FACT:
-        raise StoreError(f"A fact has 1 to {_MAX_FACT:,} characters.", "Nothing was changed.")
+        raise StoreError(f"A fact must have 1 to {_MAX_FACT:,} characters.", "Nothing was changed.")
     with file.transaction():
         entries = read_log(file)
         author = allowed(entries, request.author)
@@ -87,7 +87,9 @@ def retract(file: MemoryFile, request: WriteRequest, name: str) -> SharedEntry:
         author = allowed(entries, request.author)
         last = latest(entries, name, of_a_fact=True)
         if last is None or last.operation == "retract":
-            raise NotFound(f"No fact '{name}' holds.", "'slowwave shared FILE' shows which do.")
+            raise NotFound(
+                f"There is no current fact '{name}'.", "'slowwave shared FILE' lists them."
+            )
         refuse_fact(author, "retract", last)
         entry = _append(file, entries, request, author, "retract", name, last)
         _end_memory(file, last, "archived", None, request.now)

@@ -610,13 +610,13 @@ def test_a_file_that_is_not_a_conversation_is_refused_with_the_reason(
         (("--ttl", "fact"), "--ttl takes KIND=DAYS"),
         (("--ttl", "fact=0"), "--ttl takes 1 to 365000 days"),
         (("--ttl", "rule=3"), "--ttl takes KIND=DAYS"),
-        (("--ask",), "--ask needs --model or --replay"),
+        (("--ask",), "--ask requires --model or --replay"),
         (("--watch", "."), "--watch cannot be combined with conversations"),
         (("--instructions", "@none.txt"), "cannot read none.txt"),
         (("--min-importance", "6"), "less than or equal to 5"),
         (("--tenant", "a", "--tenant=b"), "--tenant only once"),
         (("--tenant", ""), "--tenant takes a name"),
-        (("--from", "foo"), "Known formats: chatgpt"),
+        (("--from", "foo"), "Available: chatgpt"),
     ],
 )
 def test_wrong_usage_is_refused(

@@ -59,7 +59,7 @@ def test_a_bad_answer_is_repaired(agent: Agent, model: str, path: str) -> None:
     assert states(agent.sleep(writer(agent, model, path))) == {"applied": 1}
     question, repair, _ = agent.server.asked
     assert question.repair is None
-    assert "not the JSON that was asked for" in str(repair.repair)
+    assert "not in the requested JSON format" in str(repair.repair)
     assert "no JSON" in repair.messages[2]["content"]
 
 

@@ -591,7 +591,7 @@ def test_what_somebody_took_apart_is_not_joined_again(agent: Agent) -> None:
     execute(agent.path, "UPDATE memories SET status = 'active', superseded_by = NULL")
     agent.server.forget()
     assert by_model(agent.sleep(now=TOMORROW, reconsider=True)) == []
-    assert "a person took these two apart" in faults_of(agent)
+    assert "a person separated these two" in faults_of(agent)
     assert len(active_texts(agent)) == 2
 
 

@@ -317,7 +317,7 @@ def test_the_lock_of_hermes_is_waited_for_and_then_told(
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
-        ("hermes", "one\n§\n two", "not as Hermes writes it"),
+        ("hermes", "one\n§\n two", "not in the format that Hermes writes"),
         ("hermes", "\udcff", "UTF-8"),
     ],
 )
