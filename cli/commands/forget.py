@@ -168,12 +168,12 @@ def _plan(found: Forgettable) -> Iterator[str]:
     if found.over_since is not None and found.text is not None:
         yield (
             "No memory contains this text. What may be left in the free space of the file since "
-            f"{found.over_since[:10]} goes."
+            f"{found.over_since[:10]} will be erased."
         )
     elif found.over_since is not None:
         yield f"It was forgotten on {found.over_since[:10]}."
     elif found.text is not None and not found.memories:
-        yield "No memory contains the text; what runs recorded about it goes."
+        yield "No memory contains the text; what runs recorded about it will be erased."
 
 
 def _show_plan(found: Forgettable, file: Path, output: Output) -> None:

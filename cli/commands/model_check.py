@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from slowwave.cli.arguments.model_options import (
-    ModelOption,
     openers_of,
     refuse_unready_models,
 )
@@ -18,7 +17,12 @@ from slowwave.cli.views.costs import answer_as_text, price_as_text
 
 
 def model_check(
-    model: ModelOption = None,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="The model to check. Required, unless SLOWWAVE_MODEL is set."
+        ),
+    ] = None,
     api_base: Annotated[
         str | None, typer.Option(metavar="URL", help="Base URL of the model's server.")
     ] = None,

@@ -109,8 +109,8 @@ def dense_as_text(dense: Sequence[Dense]) -> list[str]:
         return []
     count = counted(len(dense), "memory", "memories")
     lines = [
-        f"Kept to the letter: {count} of code, data or identifiers. No model is shown one, and "
-        "only what is the same to the letter is merged with it."
+        f"Kept verbatim: {count} of code, data or identifiers. They are sent to no model, and only "
+        "exact duplicates of them are merged."
     ]
     lines += [f"  {clean(memory.memory)}  density {memory.why}" for memory in dense[:_MAX_SHOWN]]
     if len(dense) > _MAX_SHOWN:
@@ -171,6 +171,6 @@ def _read_parts(parts: WaitingPartsResult, file: Path) -> Iterator[str]:
     yield f"{counted(parts.read, *_WERE)} read{calls}{found}."
     if parts.unread:
         yield f"  ! {parts_wait(parts.unread)} on {since(parts.backlog)}: {parts.why}"
-        yield f"  List or throw away what waits: slowwave ingest {named} --waiting"
+        yield f"  List or drop them: slowwave ingest {named} --waiting"
     for run in parts.runs if parts.read else ():
         yield f"Undo it with: slowwave undo {named} {run}"

@@ -150,8 +150,8 @@ class IngestTotals:
         )
 
 
-def reading_what_waits(file: Path, tenant: str) -> str:
-    """Return the command with which a model reads what waits of a tenant."""
+def command_to_read(file: Path, tenant: str) -> str:
+    """Return the command with which a model reads the queued parts of a tenant."""
     option = "" if tenant == "default" else f" --tenant {shlex.quote(tenant)}"
     return f"slowwave ingest {shlex.quote(str(file))}{option} --model NAME"
 
@@ -170,7 +170,7 @@ def as_text(
     lines.append(_summary(outcome, writer, dry_run))
     if outcome.waiting and not any(result.state == "failed" for result in outcome.unread):
         wait = counted(outcome.waiting, "part waits", "parts wait")
-        lines.append(f"{wait} for a model: {reading_what_waits(file, tenant)}")
+        lines.append(f"{wait} for a model: {command_to_read(file, tenant)}")
     has_changes = any(result.state != "rejected" for result in outcome.remembered)
     if outcome.run_id is not None and has_changes:
         lines.append(f"Undo it with: slowwave undo {shlex.quote(str(file))} {outcome.run_id}")
@@ -191,7 +191,7 @@ def _conversation(cut: Cut, unread: Set[str]) -> str:
         parts.append(f"{cut.left} further back left unread (--whole reads them)")
     if cut.commanding:
         places = ", ".join(str(message.place) for message in cut.commanding)
-        parts.append(f"message {places} left out: it gives orders to its reader")
+        parts.append(f"skipped for giving orders to its reader: message {places}")
     parts += [f"message {place} masked: {', '.join(kinds)}" for place, kinds in cut.masked.items()]
     count = counted(len(conversation.messages), "message", "messages")
     return f"{conversation.name} ({conversation.format}): {count}, {', '.join(parts)}."

@@ -91,7 +91,7 @@ def waiting_part(row: WaitingPart) -> Part:
         kept = msgspec.convert(row.content, _KeptPart)
     except msgspec.ValidationError as error:
         raise UnusableFile(
-            f"The file is damaged: the waiting part of {row.conversation} cannot be read: {error}.",
+            f"The file is damaged: the queued part of {row.conversation} cannot be read: {error}.",
             f"It is in waiting_messages, id {row.id}.",
         ) from error
     messages = tuple(message.placed() for message in kept.messages)
@@ -229,12 +229,12 @@ def _named(waiting: Sequence[Waiting], which: str, path: Path) -> Sequence[Waiti
     found = of_a_name or [part for part in waiting if which and part.row.id.startswith(which)]
     if not found:
         raise NotFound(
-            f"No waiting part in {path} matches '{which}'.",
-            "Nothing was dropped. List waiting parts with 'slowwave ingest FILE --waiting'.",
+            f"No queued part in {path} matches '{which}'.",
+            "Nothing was dropped. List queued parts with 'slowwave ingest FILE --waiting'.",
         )
     if len(found) > 1 and not of_a_name:
         raise Ambiguous(
-            f"More than one waiting part has an id that starts with '{which}'.",
+            f"More than one queued part has an id that starts with '{which}'.",
             "Nothing was dropped. Specify more of the id.",
         )
     return found

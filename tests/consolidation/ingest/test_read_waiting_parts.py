@@ -211,7 +211,7 @@ def test_a_damaged_waiting_part_ends_with_10_and_changes_nothing(
     execute(memory_file, f"UPDATE waiting_messages SET content = {damage}")
     before = picture(memory_file, (*EVERY_TABLE, "runs"))
     ended = night()
-    assert (ended.code, "the waiting part of chat.txt cannot be read" in ended.err) == (10, True)
+    assert (ended.code, "the queued part of chat.txt cannot be read" in ended.err) == (10, True)
     assert picture(memory_file, (*EVERY_TABLE, "runs")) == before
 
 

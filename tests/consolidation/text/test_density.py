@@ -149,5 +149,5 @@ def test_a_second_night_tells_the_same_of_them_and_writes_nothing(
     again = cli("maintain", memory_file, "--consolidate", "--json").json
     assert (again["ways"], again["run"]) == (first, None)
     shown = cli("maintain", memory_file, "--consolidate", "--dry-run").out
-    assert f"Kept to the letter: {len(DENSE_TEXTS)} memories" in shown
+    assert f"Kept verbatim: {len(DENSE_TEXTS)} memories" in shown
     assert "density 0.97 of 0.5: structured data 100%" in shown
