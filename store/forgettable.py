@@ -156,5 +156,5 @@ def refuse_derived(found: Forgettable, derived: bool) -> None:
         raise StoreError(
             f"Runs derived memories from it: {ids}.",
             "Nothing was changed. Pass --derived to forget them, too: their other sources become "
-            "active again, and the next night writes from these.",
+            "active again, and the next run writes from these.",
         )

@@ -44,7 +44,7 @@ def answer(
     enabled: EnabledOption = True,
     output: OutputOptions,
 ) -> None:
-    """Store answers to 'slowwave questions', and run the night once every question is answered.
+    """Store answers to 'slowwave questions', and start the run once every question is answered.
 
     A line is {"id": ..., "answer": ...}: the id of the question, and the answer as an object or as
     text. The format of each is checked immediately; the order does not matter. Nothing is applied

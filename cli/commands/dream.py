@@ -35,7 +35,7 @@ def dream(
     enabled: EnabledOption = True,
     output: OutputOptions,
 ) -> None:
-    """Be the model yourself: print a question, read its answer from stdin, until the night is done.
+    """Be the model yourself: print a question, read its answer from stdin, until the run is done.
 
     A question is a JSON line; the answer is one line, too: the object that was asked for, or
     {"id": ..., "answer": ...}. If an answer cannot be parsed, its question is asked again with the

@@ -245,7 +245,7 @@ def _report(
 def _notes(done: Forgotten, found: Forgettable) -> Iterator[str]:
     """Yield what is left to do."""
     if done.released:
-        yield f"Active again, for the next night to write from: {', '.join(done.released)}"
+        yield f"Active again, for the next run to write from: {', '.join(done.released)}"
     if found.staying:
         yield f"Related, and still there: {', '.join(known.id for known in found.staying)}"
     for run in done.runs:

@@ -18,7 +18,7 @@ def questions(
     asked: AskedOptions,
     output: OutputOptions,
 ) -> None:
-    """Print the questions a night would ask now, one JSON object per line. Read-only.
+    """Print the questions a run would ask now, one JSON object per line. Read-only.
 
     An agent answers them with 'slowwave answer'. messages are what a model would be sent, schema is
     the format of the answer. A checking question has a note: answer it in a fresh context.

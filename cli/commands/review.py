@@ -241,7 +241,7 @@ def _next_steps(place: Place, chosen: Sequence[PendingProposal]) -> Iterator[str
         yield clean(f"Decide with: slowwave review {ways} {named} ID{together}")
     if any(waiting.kept.fault for waiting in pending):
         yield (
-            "A damaged proposal can only be declined; the next night withdraws it, and looks at "
+            "A damaged proposal can only be declined; the next run withdraws it, and looks at "
             "its memories again."
         )
 

@@ -194,10 +194,10 @@ def _next_steps(done: _Undone, file: Path) -> Iterator[str]:
     named = shlex.quote(str(file))
     if stale:
         count = counted(stale, "proposal is stale", "proposals are stale")
-        yield f"{count}: other changes prevent it. The next night looks at the memories again."
+        yield f"{count}: other changes prevent it. The next run looks at the memories again."
     if waiting > stale:
-        count = counted(waiting - stale, "proposal waits", "proposals wait")
-        yield f"{count} for review again: slowwave review {named}"
+        count = counted(waiting - stale, "proposal is", "proposals are")
+        yield f"{count} pending again: slowwave review {named}"
     if chosen.messages and not any(DROPPED in run.options for run in chosen.runs):
         yield "The next ingest of these conversations reads them again."
     if any({"taken_up", DROPPED} & run.options.keys() for run in chosen.runs):

@@ -140,7 +140,7 @@ def waiting_parts_as_text(parts: WaitingPartsResult, file: Path) -> list[str]:
         return ["\n".join(map(clean, _read_parts(parts, file)))]
     if not parts.waiting:
         return []
-    then = "a real run" if parts.is_due else "with --model a night"
+    then = "a real run" if parts.is_due else "a run with --model"
     waits = parts_wait(parts.waiting)
     return [f"{waits} for a model {since(parts.backlog)}: {then} reads that first."]
 

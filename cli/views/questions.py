@@ -76,7 +76,7 @@ def left_as_text(left: OpenQuestions, file: Path) -> str:
     """Return how many questions are open, and how to see them; or that none is."""
     named = shlex.quote(str(file))
     if not left.questions:
-        runs = f"'slowwave answer {named}' runs the night with the answers."
+        runs = f"'slowwave answer {named}' starts the run with the answers."
         return clean(f"No question is open. {runs}" if left.answered else "No question is open.")
     count = counted(len(left.questions), "question is", "questions are")
     return clean(

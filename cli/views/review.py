@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from slowwave.store.ledger import Decision
 
 _RECONSIDER = "'slowwave maintain FILE --reconsider' proposes it again."
-_NEXT_NIGHT = "The next night looks at its memories again."
+_NEXT_RUN = "The next run looks at its memories again."
 _UNDO = "'slowwave undo FILE {id}' undoes it."
 # What was decided, and what can be done about it, by the state of the proposal.
 _DECIDED = {
@@ -37,9 +37,9 @@ _DECIDED = {
     "declined": ("was declined", _RECONSIDER),
     "rejected": ("was rejected", _RECONSIDER),
     "undone": ("was undone", _RECONSIDER),
-    "stale": ("was withdrawn", _NEXT_NIGHT),
-    "failed": ("failed", _NEXT_NIGHT),
-    "skipped": ("was skipped", _NEXT_NIGHT),
+    "stale": ("was withdrawn", _NEXT_RUN),
+    "failed": ("failed", _NEXT_RUN),
+    "skipped": ("was skipped", _NEXT_RUN),
 }
 
 
@@ -133,11 +133,11 @@ def exit_code(decided: ReviewResult) -> Code:
 
 
 def earlier_as_text(waiting: int, file: Path) -> list[str]:
-    """Return how many proposals of earlier nights wait for a person; nothing if none does."""
+    """Return how many proposals of earlier runs are pending; nothing if none is."""
     if not waiting:
         return []
-    count = counted(waiting, "proposal of earlier nights waits", "proposals of earlier nights wait")
-    return [clean(f"{count} for review: slowwave review {shlex.quote(str(file))}")]
+    count = counted(waiting, "proposal of earlier runs is", "proposals of earlier runs are")
+    return [clean(f"{count} pending: slowwave review {shlex.quote(str(file))}")]
 
 
 def withdrawn_as_text(outdated: Sequence[PendingProposal], dry_run: bool) -> list[str]:

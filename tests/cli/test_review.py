@@ -374,7 +374,7 @@ def test_an_approval_that_is_taken_back_lets_the_proposal_wait_again(
     assert reviewed_night(cli, waiting, "always", "--json").json["proposals"] == []
     assert cli("review", "approve", waiting, UPDATE).code == 0
     again = cli("undo", waiting, UPDATE)
-    assert f"1 proposal waits for review again: slowwave review {waiting}" in again.err
+    assert f"1 proposal is pending again: slowwave review {waiting}" in again.err
     assert "will not be proposed again" not in again.err
     assert undated(queue(cli, waiting)) == undated(before)
 
@@ -386,7 +386,7 @@ def test_what_is_taken_back_and_cannot_be_applied_again_is_said_to_be_stale(
     execute(waiting, f"UPDATE memories SET status = 'archived' WHERE id = '{merge['survivor']}'")
     ended = cli("undo", waiting, MERGE)
     assert (ended.code, "1 proposal is stale" in ended.err) == (0, True)
-    assert "waits for review again" not in ended.err
+    assert "pending again" not in ended.err
 
 
 def test_what_a_night_applied_by_itself_does_not_wait_once_it_is_taken_back(
@@ -740,7 +740,7 @@ def test_a_night_says_how_many_proposals_of_earlier_nights_wait(waiting: Path, c
     for more in ((), ("--dry-run",)):
         said = cli("maintain", waiting, "--consolidate", *more).out
         assert ": nothing new to do." in said
-        assert f"3 proposals of earlier nights wait for review: slowwave review {waiting}" in said
+        assert f"3 proposals of earlier runs are pending: slowwave review {waiting}" in said
     cli("review", "decline", waiting, SYNTHESIS)
     cli("review", "approve", waiting, UPDATE)
     assert cli("maintain", waiting, "--consolidate", "--json").json["waiting"] == 1
@@ -818,7 +818,7 @@ def test_one_that_is_damaged_blocks_no_other_and_can_be_declined(waiting: Path, 
     assert listed.code == 0
     assert f"update {UPDATE} (stale)" in listed.out
     assert "  ! it cannot be read: it is not a proposal" in listed.out
-    assert "the next night withdraws it, and looks at its memories again" in listed.out
+    assert "the next run withdraws it, and looks at its memories again" in listed.out
     logged = cli("log", waiting, rows(waiting, "SELECT id FROM runs")[0]["id"])
     assert logged.code == 0
     assert "  ! it cannot be read: it is not a proposal" in logged.out
