@@ -19,11 +19,11 @@ from slowwave.cli.views.asked import parts_wait
 from slowwave.cli.views.proposal import LEGEND, join_lines
 from slowwave.cli.views.report_file import STDOUT, refuse_unwritable, write_report
 from slowwave.cli.views.run import (
-    forgotten_as_text,
     headline,
     named_or_last_run,
     run_as_json,
     table_of_runs,
+    what_is_forgotten,
 )
 from slowwave.store.ageing import PHASE, STATUS_AFTER
 from slowwave.store.intake import DROPPED, UNREAD
@@ -125,7 +125,7 @@ def _show_run(place: Place, prefix: str, output: Output) -> None:
     lines: list[str | Text] = [headline(night.run, night.states)]
     lines.append("\n".join(_effects(night.run, len(night.proposals))))
     if forgotten_at is not None:
-        lines.append(forgotten_as_text(forgotten_at))
+        lines.append(what_is_forgotten(forgotten_at))
     for proposal in night.proposals:
         lines += proposal.lines()
     output.show(join_lines(lines))

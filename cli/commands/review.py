@@ -224,10 +224,10 @@ def _show(place: Place, choice: Choice, action: str, output: Output) -> None:
         done = applied.get(waiting.decision.run_id, {}).get(waiting.id)
         lines += view_waiting(waiting, memories, done).lines(verbose=action == "show")
         lines += waiting_details(waiting, memories, done) if action == "show" else ()
-    output.show(join_lines([*lines, "", *_next_steps(place, chosen)]))
+    output.show(join_lines([*lines, "", *_what_can_be_done(place, chosen)]))
 
 
-def _next_steps(place: Place, chosen: Sequence[PendingProposal]) -> Iterator[str]:
+def _what_can_be_done(place: Place, chosen: Sequence[PendingProposal]) -> Iterator[str]:
     """Yield how to decide about the pending proposals, and what was decided about the rest."""
     for waiting in chosen:
         if waiting.decision.state != "pending":

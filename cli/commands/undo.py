@@ -17,7 +17,7 @@ from slowwave.cli.files.places import on_place
 from slowwave.cli.terminal.exits import Code
 from slowwave.cli.terminal.output import Output, clean, sees_questions
 from slowwave.cli.terminal.wording import counted
-from slowwave.cli.views.run import forgotten_as_text
+from slowwave.cli.views.run import what_is_forgotten
 from slowwave.cli.views.wiki import WikiOption, refuse_changes, write_after_change
 from slowwave.store.errors import Ambiguous, NotFound, StoreError
 from slowwave.store.intake import DROPPED
@@ -133,7 +133,7 @@ def undo(
         return
     output.show(clean(f"Undid {_named(chosen)}."))
     notes = [f"A link in {file} is broken now: {name}" for name in place.dead_links() - dead_links]
-    for note in (*_too_full(place), *sorted(notes), *_next_steps(done, file)):
+    for note in (*_too_full(place), *sorted(notes), *_what_follows(done, file)):
         output.note(clean(note))
     raise typer.Exit(pages.report(output, Code.DONE))
 
@@ -186,18 +186,18 @@ def _too_full(place: Place) -> list[str]:
     return [] if note is None else [note]
 
 
-def _next_steps(done: _Undone, file: Path) -> Iterator[str]:
+def _what_follows(done: _Undone, file: Path) -> Iterator[str]:
     """Yield what the next night or ingest does with what was undone."""
     chosen, waiting, stale = done.chosen, len(done.waiting), len(done.stale)
     if chosen.forgotten_at is not None:
-        yield forgotten_as_text(chosen.forgotten_at)
+        yield what_is_forgotten(chosen.forgotten_at)
     named = shlex.quote(str(file))
     if stale:
         count = counted(stale, "proposal is stale", "proposals are stale")
         yield f"{count}: other changes prevent it. The next run looks at the memories again."
     if waiting > stale:
-        count = counted(waiting - stale, "proposal is", "proposals are")
-        yield f"{count} pending again: slowwave review {named}"
+        count = counted(waiting - stale, "proposal waits", "proposals wait")
+        yield f"{count} for review again: slowwave review {named}"
     if chosen.messages and not any(DROPPED in run.options for run in chosen.runs):
         yield "The next ingest of these conversations reads them again."
     if any({"taken_up", DROPPED} & run.options.keys() for run in chosen.runs):
@@ -234,7 +234,7 @@ def _choose(file: MemoryFile, which: str | None, since: str | None) -> Undoable:
     else:
         chosen = find_last_undoable(file) if which is None else find_undoable(file, which)
     if chosen.is_empty:
-        gone = forgotten_as_text(chosen.forgotten_at) if chosen.forgotten_at else ""
+        gone = what_is_forgotten(chosen.forgotten_at) if chosen.forgotten_at else ""
         raise StoreError(f"Run {chosen.run_id} applied nothing: there is nothing to undo.", gone)
     return chosen
 

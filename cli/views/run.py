@@ -97,7 +97,7 @@ def headline(run: Run, states: Mapping[str, int]) -> str:
     return clean(f"Run {run.id}: {', '.join(parts)}.")
 
 
-def forgotten_as_text(at: str) -> str:
+def what_is_forgotten(at: str) -> str:
     """Describe that memories of a run were forgotten. at: when."""
     return f"Memories of it were forgotten on {at[:10]}: what it did to them cannot be undone."
 

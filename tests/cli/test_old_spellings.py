@@ -215,7 +215,7 @@ def test_help_shows_neither_old_commands_nor_old_options_unless_all_is_asked_for
     for option in ("--purge", "--api-base", "--min-new", "SLOWWAVE_MODEL"):
         assert (option in shown, option in whole) == (False, True)
     marked = "".join(whole.replace("│", "").split())
-    assert "Deprecatedonthecommandline:nowmax_timeinslowwave.toml" in marked
+    assert "Deprecatedasanoption:usemax_timeinslowwave.toml" in marked
 
 
 def test_only_maintain_shows_the_options_of_other_agents_files(cli: Cli) -> None:

@@ -374,7 +374,7 @@ def test_an_approval_that_is_taken_back_lets_the_proposal_wait_again(
     assert reviewed_night(cli, waiting, "always", "--json").json["proposals"] == []
     assert cli("review", "approve", waiting, UPDATE).code == 0
     again = cli("undo", waiting, UPDATE)
-    assert f"1 proposal is pending again: slowwave review {waiting}" in again.err
+    assert f"1 proposal waits for review again: slowwave review {waiting}" in again.err
     assert "will not be proposed again" not in again.err
     assert undated(queue(cli, waiting)) == undated(before)
 
@@ -386,7 +386,7 @@ def test_what_is_taken_back_and_cannot_be_applied_again_is_said_to_be_stale(
     execute(waiting, f"UPDATE memories SET status = 'archived' WHERE id = '{merge['survivor']}'")
     ended = cli("undo", waiting, MERGE)
     assert (ended.code, "1 proposal is stale" in ended.err) == (0, True)
-    assert "pending again" not in ended.err
+    assert "waits for review again" not in ended.err
 
 
 def test_what_a_night_applied_by_itself_does_not_wait_once_it_is_taken_back(

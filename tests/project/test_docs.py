@@ -25,7 +25,7 @@ RELIABILITY = ROOT / "docs" / "reliability.md"
 @pytest.mark.parametrize(
     ("promise", "number"),
     [
-        (r"wide \(a cosine of ([\d.]+)\)", WIDE_SIMILARITY),
+        (r"threshold \(a cosine of ([\d.]+)\)", WIDE_SIMILARITY),
         (r"across the cut \(a cosine of\s+([\d.]+) or more\)", 1.0 - NARROW_EPS),
         (r"packed to ([\d,]+) tokens", WINDOW_TOKENS),
         (r"what is new, its (\w+) nearest memories", NEAREST_FOR_A_MODEL),

@@ -107,7 +107,7 @@ def test_a_retracted_fact_holds_no_longer_and_its_log_stays(org: Path, cli: Cli)
         ("retract", 2),
     ]
     assert entries[1]["reason"] == "shut down"
-    assert "No fact" in run("retract", "billing/port", by="coder", code=1)
+    assert "no current fact" in run("retract", "billing/port", by="coder", code=1)
     assert run("publish", "billing/port", MOVED, by="coder")["entry"]["version"] == 3
     assert cli("check", org).code == 0
 
