@@ -28,8 +28,11 @@ from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbed
 from slowwave.store.places import Place
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from rich.table import Table
 
+    from slowwave.consolidation.evaluation.measures import Difference
     from slowwave.consolidation.evaluation.trial import SearchResults, Trial, Trials
 
 
@@ -80,8 +83,10 @@ def eval_(
         signals.open()
         trial = trials.night(options, writer, signals)
         signals.close()
-    output.result({"command": "eval", "file": str(file), **evaluation_as_json(trials, trial)})
-    output.show(_summary(trials, trial), _table(trials, trial), _FOOTNOTE)
+    gains = differences(trials.before.by_text, trial.after.by_text)
+    found = evaluation_as_json(trials, trial, gains)
+    output.result({"command": "eval", "file": str(file), **found})
+    output.show(_summary(trials, trial), _table(trials, trial, gains), _FOOTNOTE)
 
 
 _FOOTNOTE = (
@@ -101,9 +106,11 @@ _LABELS = {
 }
 
 
-def evaluation_as_json(trials: Trials, trial: Trial) -> dict[str, Any]:
+def evaluation_as_json(
+    trials: Trials, trial: Trial, gains: Mapping[str, Difference]
+) -> dict[str, Any]:
     """Return an evaluation for programs, as `eval --json` shows it."""
-    from slowwave.consolidation.evaluation.measures import differences, mean
+    from slowwave.consolidation.evaluation.measures import mean
 
     def side(results: SearchResults) -> dict[str, Any]:
         return {
@@ -112,7 +119,6 @@ def evaluation_as_json(trials: Trials, trial: Trial) -> dict[str, Any]:
             "by_lineage": _rounded(asdict(mean(results.by_lineage))),
         }
 
-    gains = differences(trials.before.by_text, trial.after.by_text)
     return {
         "questions": len(trials.questions),
         "left_out": trials.without_evidence,
@@ -141,13 +147,12 @@ def _summary(trials: Trials, trial: Trial) -> str:
     return text
 
 
-def _table(trials: Trials, trial: Trial) -> Table:
+def _table(trials: Trials, trial: Trial, gains: Mapping[str, Difference]) -> Table:
     from rich import box
     from rich.table import Table
 
-    from slowwave.consolidation.evaluation.measures import differences, mean
+    from slowwave.consolidation.evaluation.measures import mean
 
-    gains = differences(trials.before.by_text, trial.after.by_text)
     columns = [
         mean(measured)
         for results in (trials.before, trial.after)

@@ -14,6 +14,7 @@ from slowwave.cli.arguments.settings import is_on_command_line
 from slowwave.cli.files.places import on_place
 from slowwave.cli.terminal.exits import Code
 from slowwave.cli.terminal.output import Output, clean, harmless_json, writing_to_stdout
+from slowwave.cli.terminal.wording import counted
 from slowwave.store.errors import UnusableFile
 from slowwave.store.places import Place
 
@@ -76,7 +77,8 @@ def export(
         raise typer.Exit(Code.UNUSABLE_FILE) from None
     if corrupt:
         output.error(
-            f"The texts of {corrupt} memories are damaged; the readable part was written.",
+            f"{counted(corrupt, 'memory has', 'memories have')} a damaged text; the readable part "
+            "was written.",
             "'slowwave check FILE' lists them.",
             Code.UNUSABLE_FILE,
         )
@@ -112,9 +114,10 @@ def _salvage(file: Path, everything: bool, output: Output, error: UnusableFile) 
     output.error(
         error.message,
         clean(
-            f"Saved {count.saved} memories, {count.partly} of them incomplete. Not readable: "
-            f"{count.lost} memories, and {count.loose} rows of lineage, vectors and names. Put the "
-            "saved memories into a new file with: slowwave import NEW SAVED.jsonl"
+            f"Saved {counted(count.saved, 'memory', 'memories')}, {count.partly} of them "
+            f"incomplete. Not readable: {counted(count.lost, 'memory', 'memories')}, and "
+            f"{count.loose:,} rows of lineage, vectors and names. Put the saved "
+            "memories into a new file with: slowwave import NEW SAVED.jsonl"
         ),
         Code.UNUSABLE_FILE,
     )

@@ -173,7 +173,7 @@ def _plan(found: Forgettable) -> Iterator[str]:
     elif found.over_since is not None:
         yield f"It was forgotten on {found.over_since[:10]}."
     elif found.text is not None and not found.memories:
-        yield "No memory contains the text; what runs recorded about it goes."
+        yield "No memory contains the text; what runs recorded about it will be erased."
 
 
 def _show_plan(found: Forgettable, file: Path, output: Output) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from slowwave.cli.terminal.output import Output, clean, shortened
 from slowwave.cli.terminal.wording import counted, day_of
-from slowwave.cli.views.ingest import reading_what_waits
+from slowwave.cli.views.ingest import command_to_read
 
 if TYPE_CHECKING:
     from slowwave.consolidation.ingest.waiting import Dropped, Waiting
@@ -33,7 +33,7 @@ def show_waiting(file: Path, tenants: Sequence[str], output: Output) -> None:
         output.show(clean(f"{file}: no conversation is queued."))
         return
     lines = [line for part in waiting for line in _lines(part)]
-    commands = dict.fromkeys(reading_what_waits(file, part.row.tenant) for part in waiting)
+    commands = dict.fromkeys(command_to_read(file, part.row.tenant) for part in waiting)
     lines.append(f"{_queued(len(waiting))}. Read them: {'; '.join(commands)}")
     first = waiting[0].row.id[:_MAX_ID]
     lines.append(f"Drop one: slowwave ingest {shlex.quote(str(file))} --drop {first}")

@@ -123,7 +123,7 @@ def _show_run(place: Place, prefix: str, output: Output) -> None:
     if night.run is None:
         return
     lines: list[str | Text] = [headline(night.run, night.states)]
-    lines.append("\n".join(_what_it_did(night.run, len(night.proposals))))
+    lines.append("\n".join(_effects(night.run, len(night.proposals))))
     if forgotten_at is not None:
         lines.append(what_is_forgotten(forgotten_at))
     for proposal in night.proposals:
@@ -131,7 +131,7 @@ def _show_run(place: Place, prefix: str, output: Output) -> None:
     output.show(join_lines(lines))
 
 
-def _what_it_did(run: Run, proposals: int) -> Iterator[str]:
+def _effects(run: Run, proposals: int) -> Iterator[str]:
     report = run.report or {}
     if run.options.get(OPTION):
         if "purged" in report:
@@ -149,11 +149,11 @@ def _what_it_did(run: Run, proposals: int) -> Iterator[str]:
         named = clean(", ".join(map(str, run.options[DROPPED])))
         yield f"{parts} of conversations queued for a model, dropped: {named}."
     else:
-        yield from _what_it_read(report)
+        yield from _reading_notes(report)
         yield f"{counted(proposals, 'proposal', 'proposals')}. {LEGEND}"
 
 
-def _what_it_read(report: Mapping[str, Any]) -> Iterator[str]:
+def _reading_notes(report: Mapping[str, Any]) -> Iterator[str]:
     if unread := report.get(UNREAD):
         yield clean(f"{parts_queued(len(unread))} for a model: {unread[0]['why']}")
     for reason in report.get("reasons", ()):

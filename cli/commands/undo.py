@@ -248,5 +248,5 @@ def _named(chosen: Undoable) -> str:
     if chosen.aged:
         parts.append(f"what became of {counted(chosen.aged, 'memory', 'memories')}")
     if not parts:
-        parts.append(f"that {counted(chosen.messages, 'message', 'messages')} count as read,")
+        parts.append(f"the reading of {counted(chosen.messages, 'message', 'messages')}")
     return f"{' and '.join(parts)} of {of} {chosen.run_id}"

@@ -24,8 +24,8 @@ from slowwave.cli.views.place import place_as_json, place_as_text
 from slowwave.cli.views.problems import (
     model_failure,
     report_problems,
+    summarize_problems,
     unanswered_windows,
-    what_went_wrong,
 )
 from slowwave.cli.views.report_file import report_of, write_report
 from slowwave.cli.views.wiki import write_after_run
@@ -270,7 +270,7 @@ class Night:
 
     def _report_problems(self, file: Path, outcome: Outcome, writer: Writer, code: int) -> int:
         """Report on stderr what went wrong, and return the exit code."""
-        summary, hint = what_went_wrong(file, outcome)
+        summary, hint = summarize_problems(file, outcome)
         broken_off, recordings = outcome.broken_off, self.recordings
         failure = model_failure(file, outcome, writer, recordings, self.model_check)
         code = report_problems(

@@ -27,7 +27,7 @@ from slowwave.cli.terminal.signals import signals_of_this_command
 from slowwave.cli.views.asked import routes_as_json
 from slowwave.cli.views.outcome import as_json, as_text
 from slowwave.cli.views.place import place_as_json, place_as_text
-from slowwave.cli.views.problems import report_problems, what_went_wrong
+from slowwave.cli.views.problems import report_problems, summarize_problems
 from slowwave.cli.views.questions import given_as_json, given_as_text
 from slowwave.cli.views.wiki import refuse_changes, write_after_change
 from slowwave.consolidation.options import CycleOptions, Review
@@ -168,7 +168,7 @@ class Rounds:
             )
             code = signals_of_this_command().code or OF_VERDICT[outcome.verdict]
             if unwritten is None:
-                summary, hint = what_went_wrong(named, outcome)
+                summary, hint = summarize_problems(named, outcome)
                 code = report_problems(
                     self._output, code, writer, None, outcome.broken_off, summary, hint
                 )

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 
 from slowwave.store.records import UNDATED
 
 from .output import clean, shortened
 
-# How many names of a list are shown.
-MAX_NAMED = 5
 # Enough characters of a text to recognize a memory.
 MAX_SHOWN = 200
 
@@ -18,12 +15,6 @@ MAX_SHOWN = 200
 def counted(count: int, singular: str, plural: str) -> str:
     """Return a number with its noun."""
     return f"{count:,} {singular if count == 1 else plural}"
-
-
-def first_of(names: Sequence[str]) -> str:
-    """Return the first names of a list, and whether there are more."""
-    more = " and others" if len(names) > MAX_NAMED else ""
-    return clean(f"{', '.join(names[:MAX_NAMED])}{more}")
 
 
 def day_of(observed_at: str) -> str:

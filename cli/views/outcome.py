@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slowwave.cli.terminal.output import clean
-from slowwave.cli.terminal.wording import MAX_NAMED, counted, first_of, shortened_for_stdout
+from slowwave.cli.terminal.wording import counted, shortened_for_stdout
 from slowwave.store.records import MAX_CHARACTERS
 
 from .asked import (
@@ -45,7 +45,8 @@ if TYPE_CHECKING:
     from slowwave.consolidation.writing.writer import Writer
     from slowwave.store.memories import Counts
 
-# How many characters of a suspicious memory are shown.
+# How many memories that were left out are named, and how many characters of a suspicious one.
+_MAX_NAMED = 5
 _MAX_CHARACTERS = 100
 
 
@@ -220,14 +221,14 @@ def _left_out(plan: Plan) -> list[str]:
             f"Suspicious: {_memories(count)} tr{'y' if count > 1 else 'ies'} to give orders to "
             "the reader. They stay unchanged, and nothing is derived from them."
         ]
-        for memory in plan.suspicious[:MAX_NAMED]:
+        for memory in plan.suspicious[:_MAX_NAMED]:
             text = shortened_for_stdout(memory.said, _MAX_CHARACTERS)
             lines.append(f"  {text} ({clean(memory.memory)})")
         if count > MAX_NAMED:
             lines.append("  ...; --json lists all of them")
         parts.append("\n".join(lines))
     if plan.too_long:
-        named = first_of([memory.memory for memory in plan.too_long])
+        named = _named([memory.memory for memory in plan.too_long])
         count = len(plan.too_long)
         limit = f"{MAX_CHARACTERS:,} characters"
         parts.append(f"Skipped: {_memories(count)} longer than {limit} ({named}).")
@@ -235,6 +236,11 @@ def _left_out(plan: Plan) -> list[str]:
         count, named = len(plan.damaged), first_of(plan.damaged)
         parts.append(f"Skipped, because their text is damaged: {_memories(count)} ({named}).")
     return [*parts, *dense_as_text(plan.dense)]
+
+
+def _named(ids: Sequence[str]) -> str:
+    more = " and others" if len(ids) > _MAX_NAMED else ""
+    return clean(", ".join(ids[:_MAX_NAMED])) + more
 
 
 def _memories(count: int) -> str:

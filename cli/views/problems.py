@@ -92,7 +92,7 @@ def unanswered_windows(outcome: Outcome) -> list[AskedWindow]:
     return [each for each in outcome.asked if each.state in ("failed", "skipped")]
 
 
-def what_went_wrong(file: Path, outcome: Outcome) -> tuple[str, str]:
+def summarize_problems(file: Path, outcome: Outcome) -> tuple[str, str]:
     """Return in one line what a quiet run does not show, and where to read more."""
     wrong = [result for result in outcome.results if result.state in _WRONG]
     states = [result.state for result in wrong]

@@ -37,9 +37,9 @@ _DECIDED = {
     "declined": ("was declined", _RECONSIDER),
     "rejected": ("was rejected", _RECONSIDER),
     "undone": ("was undone", _RECONSIDER),
-    "stale": ("was withdrawn", _NEXT_NIGHT),
-    "failed": ("failed", _NEXT_NIGHT),
-    "skipped": ("was skipped", _NEXT_NIGHT),
+    "stale": ("was withdrawn", _NEXT_RUN),
+    "failed": ("failed", _NEXT_RUN),
+    "skipped": ("was skipped", _NEXT_RUN),
 }
 
 
