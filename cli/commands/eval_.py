@@ -63,6 +63,7 @@ def eval_(
     """
     if ask and asking.model is None:
         raise typer.BadParameter("--ask requires --model.")
+    from slowwave.consolidation.evaluation.measures import differences
     from slowwave.consolidation.evaluation.questions import read_questions
     from slowwave.consolidation.evaluation.trial import Trials
     from slowwave.consolidation.options import CycleOptions

@@ -150,7 +150,7 @@ class IngestTotals:
         )
 
 
-def reading_what_waits(file: Path, tenant: str) -> str:
+def command_to_read(file: Path, tenant: str) -> str:
     """Return the command that lets a model read a tenant's queued parts."""
     option = "" if tenant == "default" else f" --tenant {shlex.quote(tenant)}"
     return f"slowwave ingest {shlex.quote(str(file))}{option} --model NAME"
@@ -170,7 +170,7 @@ def as_text(
     lines.append(_summary(outcome, writer, dry_run))
     if outcome.waiting and not any(result.state == "failed" for result in outcome.unread):
         queued = counted(outcome.waiting, "part is queued", "parts are queued")
-        lines.append(f"{queued} for a model: {reading_what_waits(file, tenant)}")
+        lines.append(f"{queued} for a model: {command_to_read(file, tenant)}")
     has_changes = any(result.state != "rejected" for result in outcome.remembered)
     if outcome.run_id is not None and has_changes:
         lines.append(f"Undo it with: slowwave undo {shlex.quote(str(file))} {outcome.run_id}")

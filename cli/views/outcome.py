@@ -224,7 +224,7 @@ def _left_out(plan: Plan) -> list[str]:
         for memory in plan.suspicious[:_MAX_NAMED]:
             text = shortened_for_stdout(memory.said, _MAX_CHARACTERS)
             lines.append(f"  {text} ({clean(memory.memory)})")
-        if count > MAX_NAMED:
+        if count > _MAX_NAMED:
             lines.append("  ...; --json lists all of them")
         parts.append("\n".join(lines))
     if plan.too_long:
@@ -233,7 +233,7 @@ def _left_out(plan: Plan) -> list[str]:
         limit = f"{MAX_CHARACTERS:,} characters"
         parts.append(f"Skipped: {_memories(count)} longer than {limit} ({named}).")
     if plan.damaged:
-        count, named = len(plan.damaged), first_of(plan.damaged)
+        count, named = len(plan.damaged), _named(plan.damaged)
         parts.append(f"Skipped, because their text is damaged: {_memories(count)} ({named}).")
     return [*parts, *dense_as_text(plan.dense)]
 

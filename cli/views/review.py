@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from slowwave.store.ledger import Decision
 
 _RECONSIDER = "'slowwave maintain FILE --reconsider' proposes it again."
-_NEXT_NIGHT = "The next run considers its memories again."
+_NEXT_RUN = "The next run considers its memories again."
 _UNDO = "'slowwave undo FILE {id}' undoes it."
 # What was decided, and what can be done about it, by the state of the proposal.
 _DECIDED = {
@@ -133,7 +133,7 @@ def exit_code(decided: ReviewResult) -> Code:
 
 
 def earlier_as_text(waiting: int, file: Path) -> list[str]:
-    """Return how many proposals of earlier runs are pending; nothing if none does."""
+    """Return how many proposals of earlier runs are pending; nothing if none is."""
     if not waiting:
         return []
     count = counted(waiting, "proposal of earlier runs is", "proposals of earlier runs are")
