@@ -9,17 +9,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from msgspec.json import Decoder
-
-from slowwave.consolidation.clustering.clusters import find_clusters, pack
-from slowwave.consolidation.clustering.neighbours import similar_pairs
-from slowwave.consolidation.clustering.stored_graph import sign_of
+from slowwave.consolidation.clustering.clusters import find_clusters, join_near, pack, run_dbscan
+from slowwave.consolidation.clustering.forest import spanning_forest
+from slowwave.consolidation.clustering.neighbours import Neighbours
 from slowwave.consolidation.options import PlanOptions
 from slowwave.consolidation.proposals import Undecided, Window
 from slowwave.consolidation.snapshot.tenant_view import TenantView
-from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.consolidation.thresholds import (
     LARGE_TENANT,
     NARROW_EPS,
@@ -31,7 +28,7 @@ from slowwave.consolidation.thresholds import (
 from slowwave.store.records import Memory, json_text
 
 from .duplicates import may_be_superseded
-from .estimates import TOKENS_A_MEMORY, estimate_window
+from .estimates import TOKENS_A_MEMORY, estimate_question, estimate_window
 
 if TYPE_CHECKING:
     import numpy as np
@@ -41,7 +38,19 @@ if TYPE_CHECKING:
 _MAX_EXAMPLES = 10
 # How many rows are compared with all others at once: 80 MB for 20,000 of them.
 _ROWS_AT_ONCE = 1_000
-_CLUSTERS = Decoder(list[list[int]])
+
+
+class _Parts(NamedTuple):
+    """What a model would be asked about one tenant, in windows."""
+
+    memories: list[Memory]
+    # The spanning forest of their near pairs.
+    forest: Neighbours
+    # The size of each memory, and the rows of each window.
+    sizes: list[int]
+    windows: list[list[int]]
+    # The new memories without neighbours.
+    alone: list[Memory]
 
 
 def plan_windows(view: TenantView, options: PlanOptions, leaving: Collection[str]) -> list[Window]:
@@ -54,55 +63,78 @@ def plan_windows(view: TenantView, options: PlanOptions, leaving: Collection[str
         earlier = [window for window in options.answered if window.tenant == view.tenant]
         parts = _across_cuts(view, memories, earlier)
         return [window_of(view, options, [memories[at] for at in part]) for part in parts]
-    new = [at for at, memory in enumerate(memories) if _is_new(view, options, memory)]
-    if not new or len(memories) < 2:
+    found = _find_parts(view, options, memories)
+    if found is None:
         return []
-    vectors = view.vectors.of(memories)
-    rows = _with_nearest(vectors, new) if 2 * len(new) < len(memories) else range(len(memories))
-    chosen = [memories[row] for row in rows]
-    eps = WIDE_EPS if len(chosen) <= LARGE_TENANT else NARROW_EPS
-    sizes = [_size(memory) for memory in chosen]
-    # Kept, since a night that changed something plans again.
-    signs = [
-        sign_of(memory.content_hash, vector).hex()
-        for memory, vector in zip(chosen, vectors[list(rows)], strict=True)
-    ]
-    found = view.cache.get_or_compute(
-        "clusters",
-        signs,
-        _CLUSTERS,
-        lambda: find_clusters(view.near(chosen, 1.0 - eps), eps, sizes, WINDOW_TOKENS),
-    )
-    fresh = set(new)
-    clusters = [cluster for cluster in found if any(rows[at] in fresh for at in cluster)]
-    windows = pack(clusters, sizes, WINDOW_TOKENS)
-    clustered = {rows[at] for window in windows for at in window}
-    alone = tuple(memories[at].content_hash for at in new if at not in clustered)
+    alone = tuple(memory.content_hash for memory in found.alone)
     return [
-        window_of(view, options, [chosen[at] for at in window], () if number else alone)
-        for number, window in enumerate(windows)
+        window_of(view, options, [found.memories[at] for at in window], () if number else alone)
+        for number, window in enumerate(found.windows)
     ]
 
 
-def undecided_of(view: TenantView, windows: Sequence[Window]) -> Iterator[Undecided]:
+def find_undecided(
+    view: TenantView, options: PlanOptions, leaving: Collection[str]
+) -> Iterator[Undecided]:
     """Yield what each window would ask a model, with its nearest pairs as examples."""
     import numpy as np
 
-    for window in windows:
-        vectors = np.stack([source.vector for source in view.sources(window.memories)])
-        near = similar_pairs(vectors, WIDE_SIMILARITY)
-        ids, similarities = window.memories, near.similarities
+    found = _find_parts(view, options, shown_memories(view, leaving))
+    if found is None:
+        return
+    for rows in map(sorted, found.windows):
+        memories = [found.memories[row] for row in rows]
+        near = found.forest.among(np.array(rows))
+        similarities = near.similarities
         nearest = np.argsort(-near.steps.astype(np.int32), kind="stable")[:_MAX_EXAMPLES]
+        tokens = sum(found.sizes[row] for row in rows) - TOKENS_A_MEMORY * len(rows)
+        has_notes = any(memory.is_note for memory in memories)
         yield Undecided(
-            sources=ids,
-            tenant=window.tenant,
+            sources=tuple(memory.id for memory in memories),
+            tenant=view.tenant,
             similarity=round(float(similarities.mean()), 4) if len(near) else 0.0,
-            tokens=window.tokens,
+            tokens=estimate_question(tokens, len(rows), has_notes).total,
             examples=tuple(
-                (ids[near.left[at]], ids[near.right[at]], round(float(similarities[at]), 4))
+                (
+                    memories[near.left[at]].id,
+                    memories[near.right[at]].id,
+                    round(float(similarities[at]), 4),
+                )
                 for at in nearest.tolist()
             ),
         )
+
+
+def _find_parts(view: TenantView, options: PlanOptions, memories: list[Memory]) -> _Parts | None:
+    """Return the clusters that have a new memory, packed into windows; None if none is new."""
+    new = [at for at, memory in enumerate(memories) if _is_new(view, options, memory)]
+    if not new or len(memories) < 2:
+        return None
+    shows_all = 2 * len(new) >= len(memories)
+    vectors = view.vectors.of(memories)
+    rows = range(len(memories)) if shows_all else _with_nearest(vectors, new)
+    chosen = [memories[row] for row in rows]
+    eps = WIDE_EPS if len(chosen) <= LARGE_TENANT else NARROW_EPS
+    sizes = [view.features(memory).tokens + TOKENS_A_MEMORY for memory in chosen]
+
+    def compare_all() -> Neighbours:
+        return view.near(chosen, 1.0 - eps)
+
+    if shows_all:
+        forest = view.forest.extend(view.signs_of(chosen), vectors, 1.0 - eps, compare_all)
+    else:
+        forest = spanning_forest(compare_all())
+    scan = join_near if shows_all and view.forest.is_grown else run_dbscan
+    fresh = set(new)
+    clusters = [
+        cluster
+        for cluster in find_clusters(forest, eps, sizes, WINDOW_TOKENS, scan)
+        if any(rows[at] in fresh for at in cluster)
+    ]
+    windows = pack(clusters, sizes, WINDOW_TOKENS)
+    clustered = {rows[at] for window in windows for at in window}
+    alone = [memories[at] for at in new if at not in clustered]
+    return _Parts(chosen, forest, sizes, windows, alone)
 
 
 def shown_memories(view: TenantView, leaving: Collection[str]) -> list[Memory]:
@@ -130,10 +162,6 @@ def _is_new(view: TenantView, options: PlanOptions, memory: Memory) -> bool:
     """Whether no model was shown a memory; a derived one is only ever shown with others."""
     asked = (memory.tenant, memory.content_hash) in options.asked
     return view.row(memory.id) is not None and not asked
-
-
-def _size(memory: Memory) -> int:
-    return count_tokens(memory.content) + TOKENS_A_MEMORY
 
 
 def _with_nearest(vectors: NDArray[np.float32], new: Sequence[int]) -> list[int]:
@@ -178,7 +206,7 @@ def _across_cuts(
         bool,
         len(near),
     )
-    sizes = [_size(memory) for memory in memories]
+    sizes = [view.features(memory).tokens + TOKENS_A_MEMORY for memory in memories]
     clusters = find_clusters(near.select(across), NARROW_EPS, sizes, WINDOW_TOKENS)
     # A cluster that had to be cut again may contain a part that was in one window before.
     fresh = [part for part in clusters if not set.intersection(*(seen[row] for row in part))]
