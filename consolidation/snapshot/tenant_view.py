@@ -98,13 +98,11 @@ class TenantView:
 
     def features(self, memory: Memory) -> TextFeatures:
         """Return the features of a memory."""
-        if memory.content_hash not in self._features:
-            self._features[memory.content_hash] = features_of(memory, self.cache)
         return self._features[memory.content_hash]
 
     @cached_property
     def _features(self) -> dict[str, TextFeatures]:
-        return {}
+        return features_of((*self.memories, *self.derived), self.cache)
 
     @cached_property
     def text_of(self) -> NDArray[np.int32]:

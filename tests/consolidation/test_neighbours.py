@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from slowwave.consolidation.clustering import blocks as comparing
 from slowwave.consolidation.clustering import neighbours
-from slowwave.consolidation.clustering.neighbours import STEP, Neighbours, similar_pairs
 from slowwave.consolidation.clustering.clusters import join_near, run_dbscan
 from slowwave.consolidation.clustering.forest import StoredForest, spanning_forest
+from slowwave.consolidation.clustering.neighbours import STEP, Neighbours, similar_pairs
 from slowwave.consolidation.clustering.stored_graph import StoredGraph, sign_of
 from slowwave.consolidation.runtime.threads import in_threads
 
