@@ -59,8 +59,6 @@ class _Group:
     may_leave: bool
     # Whether it may leave for another text, or another one for it.
     is_open: bool
-    # Whether a person separated `memory` from another one.
-    was_separated: bool
 
 
 class _Pair(NamedTuple):
@@ -96,7 +94,6 @@ def _equal_groups(view: TenantView, include_protected: bool) -> list[_Group]:
     Memories that a person separated are in different groups.
     """
     merged = frozenset(edge.derived_id for edge in view.edges if edge.operation == "merge")
-    separated = frozenset(memory_id for memory_id, _ in view.user_separated)
 
     def rank(row: int) -> tuple[bool, float, bool, bool, bool, float, str]:
         """Rank equal memories; the first stays.
@@ -136,8 +133,7 @@ def _equal_groups(view: TenantView, include_protected: bool) -> list[_Group]:
             may_leave = may_be_superseded(view, memory, include_protected)
             # A sentence of a note may hold only below its heading.
             is_open = view.is_fresh(row) and not memory.is_note
-            was_separated = memory.id in separated
-            equal.append(_Group([row], memory, sameness, may_leave, is_open, was_separated))
+            equal.append(_Group([row], memory, sameness, may_leave, is_open))
     return sorted((group for equal in found.values() for group in equal), key=group_rank)
 
 
@@ -293,9 +289,7 @@ def _is_separated(view: TenantView, row: int, member: int) -> bool:
 
 
 def _are_separated(view: TenantView, leaving: _Group, staying: _Group) -> bool:
-    return staying.was_separated and any(
-        _is_separated(view, row, staying.rows[0]) for row in leaving.rows
-    )
+    return any(_is_separated(view, row, staying.rows[0]) for row in leaving.rows)
 
 
 def _merges(

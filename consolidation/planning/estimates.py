@@ -54,14 +54,9 @@ class Estimate:
 def estimate_window(sources: Sequence[Source]) -> Estimate:
     """Estimate a call about memories that are shown together."""
     texts = sum(count_tokens(source.text) for source in sources)
-    return estimate_question(texts, len(sources), any(source.is_note for source in sources))
-
-
-def estimate_question(texts: int, memories: int, has_notes: bool) -> Estimate:
-    """Estimate a call about memories whose texts have so many tokens in all."""
-    shown = texts + TOKENS_A_MEMORY * memories
-    answer = round(ANSWERED_SHARE * texts) + _TOKENS_AN_ID * memories
-    if has_notes:
+    shown = texts + TOKENS_A_MEMORY * len(sources)
+    answer = round(ANSWERED_SHARE * texts) + _TOKENS_AN_ID * len(sources)
+    if any(source.is_note for source in sources):
         shown += TOKENS_OF_NOTES
     return Estimate(TOKENS_OF_WRITING + shown, answer + _TOKENS_AROUND_AN_ANSWER)
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from functools import partial
+from typing import TYPE_CHECKING
 
 from slowwave.consolidation.clustering.clusters import find_clusters, join_near, pack, run_dbscan
 from slowwave.consolidation.clustering.forest import spanning_forest
@@ -17,6 +18,7 @@ from slowwave.consolidation.clustering.neighbours import Neighbours
 from slowwave.consolidation.options import PlanOptions
 from slowwave.consolidation.proposals import Undecided, Window
 from slowwave.consolidation.snapshot.tenant_view import TenantView
+from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.consolidation.thresholds import (
     LARGE_TENANT,
     NARROW_EPS,
@@ -28,7 +30,7 @@ from slowwave.consolidation.thresholds import (
 from slowwave.store.records import Memory, json_text
 
 from .duplicates import may_be_superseded
-from .estimates import TOKENS_A_MEMORY, estimate_question, estimate_window
+from .estimates import TOKENS_A_MEMORY, estimate_window
 
 if TYPE_CHECKING:
     import numpy as np
@@ -38,19 +40,6 @@ if TYPE_CHECKING:
 _MAX_EXAMPLES = 10
 # How many rows are compared with all others at once: 80 MB for 20,000 of them.
 _ROWS_AT_ONCE = 1_000
-
-
-class _Parts(NamedTuple):
-    """What a model would be asked about one tenant, in windows."""
-
-    memories: list[Memory]
-    # The spanning forest of their near pairs.
-    forest: Neighbours
-    # The size of each memory, and the rows of each window.
-    sizes: list[int]
-    windows: list[list[int]]
-    # The new memories without neighbours.
-    alone: list[Memory]
 
 
 def plan_windows(view: TenantView, options: PlanOptions, leaving: Collection[str]) -> list[Window]:
@@ -63,13 +52,10 @@ def plan_windows(view: TenantView, options: PlanOptions, leaving: Collection[str
         earlier = [window for window in options.answered if window.tenant == view.tenant]
         parts = _across_cuts(view, memories, earlier)
         return [window_of(view, options, [memories[at] for at in part]) for part in parts]
-    found = _find_parts(view, options, memories)
-    if found is None:
-        return []
-    alone = tuple(memory.content_hash for memory in found.alone)
+    near_new, alone = _find_near_new(view, options, memories)
     return [
-        window_of(view, options, [found.memories[at] for at in window], () if number else alone)
-        for number, window in enumerate(found.windows)
+        window_of(view, options, shown, () if number else alone)
+        for number, (shown, _) in enumerate(near_new)
     ]
 
 
@@ -79,62 +65,56 @@ def find_undecided(
     """Yield what each window would ask a model, with its nearest pairs as examples."""
     import numpy as np
 
-    found = _find_parts(view, options, shown_memories(view, leaving))
-    if found is None:
-        return
-    for rows in map(sorted, found.windows):
-        memories = [found.memories[row] for row in rows]
-        near = found.forest.among(np.array(rows))
-        similarities = near.similarities
+    for shown, near in _find_near_new(view, options, shown_memories(view, leaving))[0]:
+        ids = tuple(memory.id for memory in shown)
         nearest = np.argsort(-near.steps.astype(np.int32), kind="stable")[:_MAX_EXAMPLES]
-        tokens = sum(found.sizes[row] for row in rows) - TOKENS_A_MEMORY * len(rows)
-        has_notes = any(memory.is_note for memory in memories)
+        similarities = near.similarities
         yield Undecided(
-            sources=tuple(memory.id for memory in memories),
+            sources=ids,
             tenant=view.tenant,
             similarity=round(float(similarities.mean()), 4) if len(near) else 0.0,
-            tokens=estimate_question(tokens, len(rows), has_notes).total,
+            tokens=estimate_window(view.sources(ids)).total,
             examples=tuple(
-                (
-                    memories[near.left[at]].id,
-                    memories[near.right[at]].id,
-                    round(float(similarities[at]), 4),
-                )
+                (ids[near.left[at]], ids[near.right[at]], round(float(similarities[at]), 4))
                 for at in nearest.tolist()
             ),
         )
 
 
-def _find_parts(view: TenantView, options: PlanOptions, memories: list[Memory]) -> _Parts | None:
-    """Return the clusters that have a new memory, packed into windows; None if none is new."""
+def _find_near_new(
+    view: TenantView, options: PlanOptions, memories: list[Memory]
+) -> tuple[list[tuple[list[Memory], Neighbours]], tuple[str, ...]]:
+    """Return what a model is shown: clusters with new memories, packed into windows.
+
+    Each window has its memories and the pairs that join them. Also returns the new texts, by hash,
+    that are in none.
+    """
+    import numpy as np
+
     new = [at for at, memory in enumerate(memories) if _is_new(view, options, memory)]
     if not new or len(memories) < 2:
-        return None
+        return [], ()
     shows_all = 2 * len(new) >= len(memories)
     vectors = view.vectors.of(memories)
     rows = range(len(memories)) if shows_all else _with_nearest(vectors, new)
     chosen = [memories[row] for row in rows]
     eps = WIDE_EPS if len(chosen) <= LARGE_TENANT else NARROW_EPS
-    sizes = [view.features(memory).tokens + TOKENS_A_MEMORY for memory in chosen]
-
-    def compare_all() -> Neighbours:
-        return view.near(chosen, 1.0 - eps)
-
+    sizes = [_size(memory) for memory in chosen]
+    compare_all, scan = partial(view.near, chosen, 1.0 - eps), run_dbscan
     if shows_all:
         forest = view.forest.extend(view.signs_of(chosen), vectors, 1.0 - eps, compare_all)
+        scan = join_near if view.forest.is_grown else run_dbscan
     else:
         forest = spanning_forest(compare_all())
-    scan = join_near if shows_all and view.forest.is_grown else run_dbscan
     fresh = set(new)
-    clusters = [
-        cluster
-        for cluster in find_clusters(forest, eps, sizes, WINDOW_TOKENS, scan)
-        if any(rows[at] in fresh for at in cluster)
-    ]
-    windows = pack(clusters, sizes, WINDOW_TOKENS)
-    clustered = {rows[at] for window in windows for at in window}
-    alone = [memories[at] for at in new if at not in clustered]
-    return _Parts(chosen, forest, sizes, windows, alone)
+    found = find_clusters(forest, eps, sizes, WINDOW_TOKENS, scan)
+    clusters = [cluster for cluster in found if any(rows[at] in fresh for at in cluster)]
+    windows = [sorted(window) for window in pack(clusters, sizes, WINDOW_TOKENS)]
+    fresh -= {rows[at] for window in windows for at in window}
+    alone = tuple(memories[at].content_hash for at in sorted(fresh))
+    return [
+        ([chosen[at] for at in window], forest.among(np.array(window))) for window in windows
+    ], alone
 
 
 def shown_memories(view: TenantView, leaving: Collection[str]) -> list[Memory]:
@@ -162,6 +142,10 @@ def _is_new(view: TenantView, options: PlanOptions, memory: Memory) -> bool:
     """Whether no model was shown a memory; a derived one is only ever shown with others."""
     asked = (memory.tenant, memory.content_hash) in options.asked
     return view.row(memory.id) is not None and not asked
+
+
+def _size(memory: Memory) -> int:
+    return count_tokens(memory.content) + TOKENS_A_MEMORY
 
 
 def _with_nearest(vectors: NDArray[np.float32], new: Sequence[int]) -> list[int]:
@@ -206,7 +190,7 @@ def _across_cuts(
         bool,
         len(near),
     )
-    sizes = [view.features(memory).tokens + TOKENS_A_MEMORY for memory in memories]
+    sizes = [_size(memory) for memory in memories]
     clusters = find_clusters(near.select(across), NARROW_EPS, sizes, WINDOW_TOKENS)
     # A cluster that had to be cut again may contain a part that was in one window before.
     fresh = [part for part in clusters if not set.intersection(*(seen[row] for row in part))]

@@ -14,7 +14,6 @@ from slowwave.consolidation.comparison.rivals import matter_of
 from slowwave.consolidation.facts.reading import read
 from slowwave.consolidation.text.density import Density, density_of
 from slowwave.consolidation.text.injection import commands
-from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.store.records import Memory
 
 from .cache import Cache
@@ -37,8 +36,6 @@ class TextFeatures(Struct, frozen=True, array_like=True):
     form: str
     # A measure of how much it says.
     richness: int
-    # The estimated number of its tokens.
-    tokens: int
     # Whether its meaning depends on the day.
     deictic: bool
     # Whether it is introduced by "User said that" or the like.
@@ -71,7 +68,6 @@ def _features(text: str) -> TextFeatures:
         density=density_of(text),
         form=blake2b(normal_form(text).encode(), digest_size=_FORM_BYTES).hexdigest(),
         richness=richness(text),
-        tokens=count_tokens(text),
         deictic=reading.deictic,
         announced=reading.announced,
         matter=tuple(sorted(matter_of(reading))),
