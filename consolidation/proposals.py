@@ -188,7 +188,7 @@ class Undecided:
 
     sources: tuple[str, ...]
     tenant: str
-    # The mean similarity of the near pairs.
+    # The mean similarity of the pairs that join them.
     similarity: float
     # The estimated tokens of writing and checking.
     tokens: int

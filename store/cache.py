@@ -13,6 +13,8 @@ from .file import MemoryFile
 
 # How many rows to write in one transaction: a row can contain a thousand findings.
 _PORTION = 32
+# The number of the part that is the spanning forest, and not pairs.
+_FOREST = -1
 
 T = TypeVar("T")
 
@@ -49,9 +51,25 @@ def _portions(items: Iterable[T]) -> Iterator[list[T]]:
 def read_parts(file: MemoryFile, tenant: str, basis: str) -> list[bytes]:
     """Return the parts of a tenant's similar pairs in order; none if their basis differs."""
     rows = file.db.conn.execute(
-        "SELECT content, basis FROM neighbours WHERE tenant = ? ORDER BY part", [tenant]
+        "SELECT content, basis FROM neighbours WHERE tenant = ? AND part >= 0 ORDER BY part",
+        [tenant],
     ).fetchall()
     return [row[0] for row in rows] if all(row[1] == basis for row in rows) else []
+
+
+def read_forest(file: MemoryFile, tenant: str, basis: str) -> bytes:
+    """Return the spanning forest of a tenant's texts; b"" if there is none of this basis."""
+    query = "SELECT content FROM neighbours WHERE tenant = ? AND part = ? AND basis = ?"
+    return next((row[0] for row in file.tuples(query, [tenant, _FOREST, basis])), b"")
+
+
+def keep_forest(file: MemoryFile, tenant: str, basis: str, content: bytes) -> None:
+    """Replace the spanning forest of a tenant's texts."""
+    with file.transaction():
+        file.db.conn.execute(
+            "INSERT OR REPLACE INTO neighbours (tenant, part, basis, content) VALUES (?, ?, ?, ?)",
+            [tenant, _FOREST, basis, content],
+        )
 
 
 def keep_parts(

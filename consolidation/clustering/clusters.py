@@ -8,34 +8,41 @@ cluster is shown. Noise of the wide clustering is not shown.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from slowwave.consolidation.thresholds import EPS_STEP
 
-from .neighbours import STEP, Neighbours
+from .forest import components, spanning_forest
+from .neighbours import Neighbours
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+# Returns the label of each row, given pairs and an eps, as `run_dbscan` does.
+Scan = Callable[[Neighbours, float], "NDArray[np.int64]"]
+
 
 def find_clusters(
-    near: Neighbours, eps: float, sizes: Sequence[int], max_size: int
+    near: Neighbours, eps: float, sizes: Sequence[int], max_size: int, scan: Scan | None = None
 ) -> list[list[int]]:
     """Return the clusters of DBSCAN, each cut into parts of at most `max_size`.
 
-    near: at least the pairs of rows within `eps`, a cosine distance. sizes: of each row, shape
-    (n,). Parts of one cluster are consecutive, and rows of a part are sorted. Noise is in no part;
-    a row that is larger than `max_size` is a part of its own.
+    near: at least the pairs of rows within `eps`, a cosine distance, or their spanning forest.
+    sizes: of each row, shape (n,). scan: finds the clusters; DBSCAN by default. Parts of one
+    cluster are consecutive, and rows of a part are sorted. Noise is in no part; a row that is
+    larger than `max_size` is a part of its own.
     """
     import numpy as np
 
     if not len(near):
         return []
     weights = np.asarray(sizes, dtype=np.int64)
-    parts = _cut(near, _run_dbscan(near, eps), weights, max_size, eps - EPS_STEP)
+    scan = scan or run_dbscan
+    forest = spanning_forest(near)
+    parts = _cut(forest, scan(forest, eps), weights, max_size, eps - EPS_STEP, scan)
     return [part.tolist() for part in parts]
 
 
@@ -55,7 +62,7 @@ def pack(parts: Sequence[Sequence[int]], sizes: Sequence[int], max_size: int) ->
     return windows
 
 
-def _run_dbscan(near: Neighbours, eps: float) -> NDArray[np.int64]:
+def run_dbscan(near: Neighbours, eps: float) -> NDArray[np.int64]:
     """Return the label of each row, -1 for noise. Two near texts are a cluster.
 
     Labels are numbered by their first row. DBSCAN only needs to know which pairs are within eps: if
@@ -70,8 +77,31 @@ def _run_dbscan(near: Neighbours, eps: float) -> NDArray[np.int64]:
     return labels
 
 
+def join_near(near: Neighbours, eps: float) -> NDArray[np.int64]:
+    """Return the labels of `run_dbscan`, as a grown forest has them.
+
+    A new text joins the clusters that it is near to (incremental DBSCAN, Ester et al. 1998).
+    Importing scikit-learn takes longer than the rest of a night with few new texts.
+    """
+    import numpy as np
+
+    pairs = near.at_least(1.0 - eps)
+    labels = np.full(near.rows, -1, dtype=np.int64)
+    inside = np.unique(np.r_[pairs.left, pairs.right])
+    _, firsts, numbers = np.unique(
+        components(pairs)[inside], return_index=True, return_inverse=True
+    )
+    labels[inside] = np.argsort(np.argsort(firsts))[numbers]
+    return labels
+
+
 def _cut(
-    near: Neighbours, labels: NDArray[np.int64], sizes: NDArray[np.int64], max_size: int, eps: float
+    near: Neighbours,
+    labels: NDArray[np.int64],
+    sizes: NDArray[np.int64],
+    max_size: int,
+    eps: float,
+    scan: Scan,
 ) -> Iterator[NDArray[np.int64]]:
     """Yield the rows of each label; rows that do not fit together are clustered with `eps`."""
     for rows in _by_label(labels):
@@ -82,8 +112,8 @@ def _cut(
         if eps < EPS_STEP / 2:  # DBSCAN cannot cut it further
             parts = _join_groups(within, within.numbers, sizes[rows], max_size)
         else:
-            parts = _with_nearest(within, _run_dbscan(within, eps))
-        for part in _cut(within, parts, sizes[rows], max_size, eps - EPS_STEP):
+            parts = _with_nearest(within, scan(within, eps))
+        for part in _cut(within, parts, sizes[rows], max_size, eps - EPS_STEP, scan):
             yield rows[part]
 
 
@@ -116,26 +146,17 @@ def _with_nearest(near: Neighbours, labels: NDArray[np.int64]) -> NDArray[np.int
 
 
 def _join_groups(
-    near: Neighbours, firsts: NDArray[np.int64], weights: NDArray[np.int64], max_weight: int
+    forest: Neighbours, firsts: NDArray[np.int64], weights: NDArray[np.int64], max_weight: int
 ) -> NDArray[np.int64]:
-    """Join groups of rows along the minimum spanning tree, up to a weight; return labels.
+    """Join groups of rows along a spanning forest, nearest first, up to a weight; return labels.
 
     firsts: the first row of each row's group. weights: of each group, at the index of its first
     row.
     """
     import numpy as np
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import minimum_spanning_tree
 
-    # The rows of a group count as connected, so that only pairs between groups need to be sorted.
-    rest = np.flatnonzero(firsts != near.numbers)
-    between = near.select(firsts[near.left] != firsts[near.right])
-    ends = np.r_[firsts[rest], between.left], np.r_[rest, between.right]
-    distances = np.r_[np.full(len(rest), STEP / 100, np.float32), between.distances]
-    graph = coo_array((distances, ends), shape=(near.rows, near.rows)).tocsr()
-    tree = minimum_spanning_tree(graph).tocoo()
-    order = np.lexsort((tree.col, tree.row, tree.data))
-
+    between = forest.select(firsts[forest.left] != firsts[forest.right])
+    order = np.lexsort((between.right, between.left, -between.steps.astype(np.int32)))
     group, weight = firsts.tolist(), weights.tolist()
 
     def find(row: int) -> int:
@@ -144,7 +165,7 @@ def _join_groups(
             row = group[row]
         return row
 
-    for start, end in zip(tree.row[order].tolist(), tree.col[order].tolist(), strict=True):
+    for start, end in zip(between.left[order].tolist(), between.right[order].tolist(), strict=True):
         left, right = sorted((find(start), find(end)))
         if left != right and weight[left] + weight[right] <= max_weight:
             group[right] = left

@@ -55,14 +55,6 @@ class Neighbours:
         return cosines
 
     @property
-    def distances(self) -> NDArray[np.float32]:
-        """The cosine distances, shape (pairs,). None is zero, which in a graph means "no edge"."""
-        import numpy as np
-
-        apart: NDArray[np.float32] = np.maximum(1.0 - self.similarities, np.float32(STEP / 10))
-        return apart
-
-    @property
     def numbers(self) -> NDArray[np.intp]:
         """The numbers of all rows, shape (rows,)."""
         import numpy as np

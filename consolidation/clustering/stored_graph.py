@@ -24,7 +24,7 @@ _COUNT_BYTES = 4
 # The maximum number of pairs in a part: some megabytes.
 _PAIRS = 1_000_000
 # The share of new texts above which all are compared: pairs of new texts are computed twice.
-_MAX_NEW = 0.5
+MAX_NEW = 0.5
 # The share of numbers with existing texts below which all texts are renumbered.
 _MIN_EXISTING = 0.5
 
@@ -56,15 +56,15 @@ class StoredGraph:
         """
         import numpy as np
 
-        known = _read(self._parts)
+        known = read_known(self._parts)
         numbers = np.array([known.numbers.get(sign, -1) for sign in signs], dtype=np.int32)
         fresh = np.flatnonzero(numbers < 0)
-        if len(fresh) > _MAX_NEW * len(signs):
+        if len(fresh) > MAX_NEW * len(signs):
             return self._rebuild(
                 signs,
                 compare_all() if compare_all else similar_pairs(vectors, reach, report=self.report),
             )
-        old = _renumbered(known, numbers)
+        old = known.among(numbers)
         new = similar_pairs(vectors, reach, fresh=fresh, report=self.report)
         if len(signs) < _MIN_EXISTING * (len(known.numbers) + len(fresh)):
             return self._rebuild(signs, old.union(new))
@@ -86,40 +86,39 @@ class StoredGraph:
         return neighbours
 
 
-def _renumbered(known: _KnownTexts, numbers: NDArray[np.int32]) -> Neighbours:
-    """Return the known pairs of the texts with these numbers, -1 for new texts."""
-    import numpy as np
-
-    text = np.full(len(known.numbers), -1, dtype=np.int32)
-    there = np.flatnonzero(numbers >= 0)
-    text[numbers[there]] = there
-    pairs = Neighbours(len(text), known.left, known.right, known.steps)
-    return pairs.renumbered(text, len(numbers))
-
-
 @dataclass(frozen=True)
-class _KnownTexts:
+class KnownTexts:
+    """Texts that were compared before: their numbers by sign, and their pairs by numbers."""
+
     numbers: dict[bytes, int]
-    left: NDArray[np.int32]
-    right: NDArray[np.int32]
-    steps: NDArray[np.uint16]
+    pairs: Neighbours
+
+    def among(self, numbers: NDArray[np.int32]) -> Neighbours:
+        """Return the pairs of the texts with these numbers, -1 for new texts."""
+        import numpy as np
+
+        text = np.full(len(self.numbers), -1, dtype=np.int32)
+        there = np.flatnonzero(numbers >= 0)
+        text[numbers[there]] = there
+        return self.pairs.renumbered(text, len(numbers))
 
 
-def _read(parts: Sequence[bytes]) -> _KnownTexts:
+def read_known(parts: Sequence[bytes]) -> KnownTexts:
+    """Return the texts and pairs of parts; none if a part is damaged."""
     import numpy as np
 
-    nothing = np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.uint16)
     try:
         unpacked = [_unpacked(part) for part in parts]
     except (zlib.error, ValueError, TypeError):
         # A damaged graph is computed again: it only saves time.
-        return _KnownTexts({}, *nothing)
+        unpacked = []
     signs = [sign for part_signs, *_ in unpacked for sign in part_signs]
     left, right, steps = (
-        np.concatenate([empty, *(columns[at] for columns in unpacked)])
-        for at, empty in enumerate(nothing, start=1)
+        np.concatenate([np.empty(0, kind), *(columns[at] for columns in unpacked)])
+        for at, kind in enumerate((np.int32, np.int32, np.uint16), start=1)
     )
-    return _KnownTexts({sign: number for number, sign in enumerate(signs)}, left, right, steps)
+    numbers = {sign: number for number, sign in enumerate(signs)}
+    return KnownTexts(numbers, Neighbours(len(signs), left, right, steps))
 
 
 def _as_parts(
@@ -128,12 +127,12 @@ def _as_parts(
     """Return new texts and their pairs as parts, all texts in the first."""
     starts = range(0, max(1, len(pairs)), _PAIRS)
     return tuple(
-        _packed([] if start else signs, pairs, numbers, slice(start, start + _PAIRS))
+        pack_part([] if start else signs, pairs, numbers, slice(start, start + _PAIRS))
         for start in starts
     )
 
 
-def _packed(
+def pack_part(
     signs: Sequence[bytes], pairs: Neighbours, numbers: NDArray[np.int32], part: slice
 ) -> bytes:
     """Return texts and pairs as bytes, with zlib's checksum.

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Sequence
 from operator import attrgetter
 
-from slowwave.consolidation.comparison.rivals import find_rivalry
+from msgspec.json import Decoder
+
+from slowwave.consolidation.comparison.rivals import Rivalry, find_rivalry
 from slowwave.consolidation.facts.reading import read
 from slowwave.consolidation.proposals import Conflict
 from slowwave.consolidation.snapshot.cache import Cache
@@ -16,6 +18,8 @@ from slowwave.store.file import MemoryFile
 from slowwave.store.memories import select_tenants
 from slowwave.store.records import Memory
 from slowwave.store.shown_to_model import Dispute, read_disputes, read_settled
+
+_RIVALRY = Decoder(Rivalry | None)
 
 
 def current_conflicts(file: MemoryFile, chosen: Sequence[str], now: str) -> list[Conflict]:
@@ -48,24 +52,27 @@ def find_conflicts(
     for memory in sorted(memories, key=when):
         by_hash.setdefault(memory.content_hash, memory)
     found: dict[frozenset[str], Conflict] = {}
-    for pair in _alike(by_hash.values(), cache):
-        earlier, later = sorted(pair, key=when)
-        if frozenset((earlier.content_hash, later.content_hash)) in settled:
-            continue
-        rivalry = find_rivalry(read(earlier.content), read(later.content))
-        if rivalry is not None:
+    pairs = [sorted(pair, key=when) for pair in _alike(by_hash.values(), cache)]
+    hashes = [[memory.content_hash for memory in pair] for pair in pairs]
+
+    def compare(places: Sequence[int]) -> list[Rivalry | None]:
+        return [find_rivalry(*(read(memory.content) for memory in pairs[at])) for at in places]
+
+    rivalries = cache.compute_unknown("rivalry", hashes, _RIVALRY, compare)
+    for (earlier, later), texts, rivalry in zip(pairs, hashes, rivalries, strict=True):
+        if rivalry is not None and frozenset(texts) not in settled:
             ids = earlier.id, later.id
             found[frozenset(ids)] = Conflict(ids, earlier.tenant, *rivalry)
     for dispute in disputes:
         if dispute.earlier_hash in by_hash and dispute.later_hash in by_hash:
             earlier, later = by_hash[dispute.earlier_hash], by_hash[dispute.later_hash]
-            ids, texts = (earlier.id, later.id), (earlier.content, later.content)
-            conflict = Conflict(ids, dispute.tenant, "statement", texts, dispute.why)
+            ids, contents = (earlier.id, later.id), (earlier.content, later.content)
+            conflict = Conflict(ids, dispute.tenant, "statement", contents, dispute.why)
             found.setdefault(frozenset(ids), conflict)
     return _shortest_first(found.values(), by_hash.values())
 
 
-def _alike(memories: Iterable[Memory], cache: Cache) -> Iterator[tuple[Memory, Memory]]:
+def _alike(memories: Collection[Memory], cache: Cache) -> Iterator[tuple[Memory, Memory]]:
     """Yield the pairs of which one has all content words of the other and hardly more.
 
     They are found by the rarest word of each, unless too many texts have it, as lines of a log do.
@@ -73,8 +80,9 @@ def _alike(memories: Iterable[Memory], cache: Cache) -> Iterator[tuple[Memory, M
     matter: dict[str, frozenset[str]] = {}
     having: dict[str, list[Memory]] = {}
     readable: list[Memory] = []
+    features_by_hash = features_of(memories, cache)
     for memory in memories:
-        features = features_of(memory, cache)
+        features = features_by_hash[memory.content_hash]
         if features.orders or features.density.is_dense:
             continue
         readable.append(memory)
@@ -83,7 +91,7 @@ def _alike(memories: Iterable[Memory], cache: Cache) -> Iterator[tuple[Memory, M
             having.setdefault(stem, []).append(memory)
     for memory in readable:
         words = matter[memory.id]
-        rarest = min((having[stem] for stem in sorted(words)), key=len, default=[])
+        rarest = min((having[stem] for stem in words), key=len, default=[])
         if len(rarest) > COMMON_WORD:
             continue
         for candidate in rarest:

@@ -57,6 +57,8 @@ class _Group:
     memory: Memory
     sameness: _Sameness
     may_leave: bool
+    # Whether it may leave for another text, or another one for it.
+    is_open: bool
 
 
 class _Pair(NamedTuple):
@@ -129,7 +131,9 @@ def _equal_groups(view: TenantView, include_protected: bool) -> list[_Group]:
                 break
         else:
             may_leave = may_be_superseded(view, memory, include_protected)
-            equal.append(_Group([row], memory, sameness, may_leave))
+            # A sentence of a note may hold only below its heading.
+            is_open = view.is_fresh(row) and not memory.is_note
+            equal.append(_Group([row], memory, sameness, may_leave, is_open))
     return sorted((group for equal in found.values() for group in equal), key=group_rank)
 
 
@@ -209,11 +213,9 @@ def _may_leave(view: TenantView, leaving: _Group, staying: _Group) -> bool:
     """
     return (
         leaving.may_leave
-        and view.is_fresh(leaving.rows[0])
-        and view.is_fresh(staying.rows[0])
+        and leaving.is_open
+        and staying.is_open
         and leaving.memory.trust <= staying.memory.trust
-        # A sentence of a note may hold only below its heading.
-        and not (leaving.memory.is_note or staying.memory.is_note)
         and leaving.sameness.names == staying.sameness.names
         and leaving.sameness.day in ("", staying.sameness.day)
         and not _are_separated(view, leaving, staying)
@@ -249,7 +251,7 @@ def _ask(
             (groups[pairs[at].leaving].rows[0], groups[pairs[at].staying].rows[0]) for at in places
         ]
         left, right = (view.text_of[list(rows)] for rows in zip(*ends, strict=True))
-        order = _by_text(left, right, len(view.rows_of)).tolist()
+        order = _by_text(left, right).tolist()
         texts = [
             (leaving.content, staying.content)
             for leaving, staying in (memories[places[at]] for at in order)
@@ -260,8 +262,8 @@ def _ask(
     return view.cache.compute_unknown(kind, hashes, _IS_SO, find_unknown)
 
 
-def _by_text(left: NDArray[np.int32], right: NDArray[np.int32], count: int) -> NDArray[np.intp]:
-    """Return an order of pairs of `count` texts, shape (pairs,): those of one text are near.
+def _by_text(left: NDArray[np.int32], right: NDArray[np.int32]) -> NDArray[np.intp]:
+    """Return an order of pairs of texts, shape (pairs,): those of one text are near.
 
     Readings of texts are cached for a while; in the order of rows, a large file would have each
     text read again for each of its pairs. The texts are numbered by reverse Cuthill-McKee (1969,
@@ -271,11 +273,13 @@ def _by_text(left: NDArray[np.int32], right: NDArray[np.int32], count: int) -> N
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import reverse_cuthill_mckee
 
-    graph = coo_array((np.ones(len(left), np.int8), (left, right)), shape=(count, count))
+    texts, places = np.unique([left, right], return_inverse=True)
+    count = len(texts)
+    graph = coo_array((np.ones(len(left), np.int8), tuple(places)), shape=(count, count))
     order = reverse_cuthill_mckee((graph + graph.T).tocsr(), symmetric_mode=True)
     number = np.empty(count, dtype=np.int32)
     number[order] = np.arange(count, dtype=np.int32)
-    ends = np.sort(np.stack([number[left], number[right]]), axis=0)
+    ends = np.sort(number[places], axis=0)
     return np.lexsort((ends[1], ends[0]))
 
 

@@ -17,7 +17,7 @@ from slowwave.store.records import Memory
 from .conflicts import find_conflicts
 from .duplicates import find_duplicates
 from .merge_proposals import propose_merges
-from .windows import plan_windows, undecided_of
+from .windows import find_undecided, plan_windows
 
 
 def plan_tenant(view: TenantView, options: PlanOptions) -> Plan:
@@ -30,8 +30,6 @@ def plan_tenant(view: TenantView, options: PlanOptions) -> Plan:
         view, options, merges if "merge" in options.only else ()
     )
     leaving = leaving_later.union(*(proposal.leaving for proposal in proposals))
-    # A model is shown the same, whether or not proposals are pending.
-    windows = plan_windows(view, options, leaving)
     asks = options.model_key is not None
     return Plan(
         tuple(proposals),
@@ -41,8 +39,9 @@ def plan_tenant(view: TenantView, options: PlanOptions) -> Plan:
         tuple(TooLong(long.id, view.tenant, long.characters) for long in view.too_long),
         view.damaged,
         tuple(_dense(view)),
-        () if asks else tuple(undecided_of(view, windows)),
-        tuple(windows) if asks else (),
+        # A model is shown the same, whether or not proposals are pending.
+        () if asks else tuple(find_undecided(view, options, leaving)),
+        tuple(plan_windows(view, options, leaving)) if asks else (),
         tuple(held_back),
     )
 

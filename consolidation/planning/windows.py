@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
-from msgspec.json import Decoder
-
-from slowwave.consolidation.clustering.clusters import find_clusters, pack
-from slowwave.consolidation.clustering.neighbours import similar_pairs
-from slowwave.consolidation.clustering.stored_graph import sign_of
+from slowwave.consolidation.clustering.clusters import find_clusters, join_near, pack, run_dbscan
+from slowwave.consolidation.clustering.forest import spanning_forest
+from slowwave.consolidation.clustering.neighbours import Neighbours
 from slowwave.consolidation.options import PlanOptions
 from slowwave.consolidation.proposals import Undecided, Window
 from slowwave.consolidation.snapshot.tenant_view import TenantView
@@ -41,7 +40,6 @@ if TYPE_CHECKING:
 _MAX_EXAMPLES = 10
 # How many rows are compared with all others at once: 80 MB for 20,000 of them.
 _ROWS_AT_ONCE = 1_000
-_CLUSTERS = Decoder(list[list[int]])
 
 
 def plan_windows(view: TenantView, options: PlanOptions, leaving: Collection[str]) -> list[Window]:
@@ -54,55 +52,69 @@ def plan_windows(view: TenantView, options: PlanOptions, leaving: Collection[str
         earlier = [window for window in options.answered if window.tenant == view.tenant]
         parts = _across_cuts(view, memories, earlier)
         return [window_of(view, options, [memories[at] for at in part]) for part in parts]
-    new = [at for at, memory in enumerate(memories) if _is_new(view, options, memory)]
-    if not new or len(memories) < 2:
-        return []
-    vectors = view.vectors.of(memories)
-    rows = _with_nearest(vectors, new) if 2 * len(new) < len(memories) else range(len(memories))
-    chosen = [memories[row] for row in rows]
-    eps = WIDE_EPS if len(chosen) <= LARGE_TENANT else NARROW_EPS
-    sizes = [_size(memory) for memory in chosen]
-    # Kept, since a night that changed something plans again.
-    signs = [
-        sign_of(memory.content_hash, vector).hex()
-        for memory, vector in zip(chosen, vectors[list(rows)], strict=True)
-    ]
-    found = view.cache.get_or_compute(
-        "clusters",
-        signs,
-        _CLUSTERS,
-        lambda: find_clusters(view.near(chosen, 1.0 - eps), eps, sizes, WINDOW_TOKENS),
-    )
-    fresh = set(new)
-    clusters = [cluster for cluster in found if any(rows[at] in fresh for at in cluster)]
-    windows = pack(clusters, sizes, WINDOW_TOKENS)
-    clustered = {rows[at] for window in windows for at in window}
-    alone = tuple(memories[at].content_hash for at in new if at not in clustered)
+    near_new, alone = _find_near_new(view, options, memories)
     return [
-        window_of(view, options, [chosen[at] for at in window], () if number else alone)
-        for number, window in enumerate(windows)
+        window_of(view, options, shown, () if number else alone)
+        for number, (shown, _) in enumerate(near_new)
     ]
 
 
-def undecided_of(view: TenantView, windows: Sequence[Window]) -> Iterator[Undecided]:
+def find_undecided(
+    view: TenantView, options: PlanOptions, leaving: Collection[str]
+) -> Iterator[Undecided]:
     """Yield what each window would ask a model, with its nearest pairs as examples."""
     import numpy as np
 
-    for window in windows:
-        vectors = np.stack([source.vector for source in view.sources(window.memories)])
-        near = similar_pairs(vectors, WIDE_SIMILARITY)
-        ids, similarities = window.memories, near.similarities
+    for shown, near in _find_near_new(view, options, shown_memories(view, leaving))[0]:
+        ids = tuple(memory.id for memory in shown)
         nearest = np.argsort(-near.steps.astype(np.int32), kind="stable")[:_MAX_EXAMPLES]
+        similarities = near.similarities
         yield Undecided(
             sources=ids,
-            tenant=window.tenant,
+            tenant=view.tenant,
             similarity=round(float(similarities.mean()), 4) if len(near) else 0.0,
-            tokens=window.tokens,
+            tokens=estimate_window(view.sources(ids)).total,
             examples=tuple(
                 (ids[near.left[at]], ids[near.right[at]], round(float(similarities[at]), 4))
                 for at in nearest.tolist()
             ),
         )
+
+
+def _find_near_new(
+    view: TenantView, options: PlanOptions, memories: list[Memory]
+) -> tuple[list[tuple[list[Memory], Neighbours]], tuple[str, ...]]:
+    """Return what a model is shown: clusters with new memories, packed into windows.
+
+    Each window has its memories and the pairs that join them. Also returns the new texts, by hash,
+    that are in none.
+    """
+    import numpy as np
+
+    new = [at for at, memory in enumerate(memories) if _is_new(view, options, memory)]
+    if not new or len(memories) < 2:
+        return [], ()
+    shows_all = 2 * len(new) >= len(memories)
+    vectors = view.vectors.of(memories)
+    rows = range(len(memories)) if shows_all else _with_nearest(vectors, new)
+    chosen = [memories[row] for row in rows]
+    eps = WIDE_EPS if len(chosen) <= LARGE_TENANT else NARROW_EPS
+    sizes = [_size(memory) for memory in chosen]
+    compare_all, scan = partial(view.near, chosen, 1.0 - eps), run_dbscan
+    if shows_all:
+        forest = view.forest.extend(view.signs_of(chosen), vectors, 1.0 - eps, compare_all)
+        scan = join_near if view.forest.is_grown else run_dbscan
+    else:
+        forest = spanning_forest(compare_all())
+    fresh = set(new)
+    found = find_clusters(forest, eps, sizes, WINDOW_TOKENS, scan)
+    clusters = [cluster for cluster in found if any(rows[at] in fresh for at in cluster)]
+    windows = [sorted(window) for window in pack(clusters, sizes, WINDOW_TOKENS)]
+    fresh -= {rows[at] for window in windows for at in window}
+    alone = tuple(memories[at].content_hash for at in sorted(fresh))
+    return [
+        ([chosen[at] for at in window], forest.among(np.array(window))) for window in windows
+    ], alone
 
 
 def shown_memories(view: TenantView, leaving: Collection[str]) -> list[Memory]:

@@ -19,7 +19,7 @@ from slowwave.consolidation.ageing.choosing import choose_excess, choose_expired
 from slowwave.consolidation.ageing.retention import Retention
 from slowwave.consolidation.planning.conflicts import find_conflicts
 from slowwave.consolidation.snapshot.cache import Cache
-from slowwave.consolidation.snapshot.features import features_of
+from slowwave.consolidation.snapshot.features import TextFeatures, features_of
 from slowwave.consolidation.thresholds import TRUST_LOSS
 from slowwave.store.ageing import MemoryAge, read_ages, read_last_said, to_epoch_seconds
 from slowwave.store.cache import read_cached
@@ -132,8 +132,9 @@ def _contents(
     cache = Cache(read_cached(file))
     for tenant in tenants:
         memories = read_active(file, tenant, now)
+        features = features_of(memories, cache)
         for memory in memories:
-            yield from _of_text(memory, cache)
+            yield from _of_text(memory, features[memory.content_hash])
             if distrust.applies(memory.id, memory.trust, memory.generation):
                 why = f"trust {memory.trust:g}"
                 yield Finding("distrusted", tenant, (memory.id,), why)
@@ -144,8 +145,7 @@ def _contents(
             yield Finding("conflict", tenant, conflict.sources, conflict.disagreement)
 
 
-def _of_text(memory: Memory, cache: Cache) -> Iterator[Finding]:
-    features = features_of(memory, cache)
+def _of_text(memory: Memory, features: TextFeatures) -> Iterator[Finding]:
     if features.orders:
         yield Finding("orders", memory.tenant, (memory.id,), features.orders[0])
     elif features.density.is_dense:

@@ -165,6 +165,8 @@ def save_findings(
     if night.dry_run or not night.options.consolidate or outcome.interrupted or outcome.broken_off:
         return outcome
     interruption.end()
+    if not first.graphs and not first.whole:
+        return outcome  # all tenants are idle
     cache = first.cache
     is_short = cache.size <= _SHORT or cache.new >= _MUCH * cache.size
     try:

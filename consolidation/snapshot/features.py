@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from hashlib import blake2b
 
 from msgspec import Struct
@@ -46,11 +47,17 @@ class TextFeatures(Struct, frozen=True, array_like=True):
 _FEATURES = Decoder(TextFeatures)
 
 
-def features_of(memory: Memory, cache: Cache) -> TextFeatures:
-    """Return the features of a memory."""
-    return cache.get_or_compute(
-        "gist", [memory.content_hash], _FEATURES, lambda: _features(memory.content)
+def features_of(memories: Iterable[Memory], cache: Cache) -> dict[str, TextFeatures]:
+    """Return the features of memories, by the hashes of their texts."""
+    texts = {memory.content_hash: memory.content for memory in memories}
+    hashes = list(texts)
+    found = cache.compute_unknown(
+        "gist",
+        [[text_hash] for text_hash in hashes],
+        _FEATURES,
+        lambda places: [_features(texts[hashes[at]]) for at in places],
     )
+    return dict(zip(hashes, found, strict=True))
 
 
 def _features(text: str) -> TextFeatures:

@@ -21,6 +21,7 @@ from slowwave.consolidation.proposals import Plan
 from slowwave.store.cache import (
     forget_cached,
     keep_cached,
+    keep_forest,
     keep_idle_report,
     keep_parts,
     read_idle_report,
@@ -42,8 +43,8 @@ class Findings:
     idle_marks: IdleMarks
     # (tenant, its plan, its change count, when it expires) of idle tenants.
     idle: tuple[tuple[str, Plan, int, str | None], ...]
-    # (tenant, number of parts of its graph that stay, new parts).
-    graphs: tuple[tuple[str, int, tuple[bytes, ...]], ...]
+    # (tenant, number of parts of its graph that stay, new parts, new spanning forest).
+    graphs: tuple[tuple[str, int, tuple[bytes, ...], bytes | None], ...]
     cache: Cache
     # Whether the survey covered the whole file: findings that it did not use are deleted.
     whole: bool
@@ -101,15 +102,19 @@ class IdleMarks:
                 ends += [memory.expires_at for memory in view.too_long]
                 until = min((end for end in ends if end and end > self._now), default=None)
                 idle.append((view.tenant, plan, view.changes, until))
-        graphs = tuple((view.tenant, *view.graph.taken()) for view in snapshot.views)
+        graphs = tuple(
+            (view.tenant, *view.graph.taken(), view.forest.taken()) for view in snapshot.views
+        )
         return Findings(self, tuple(idle), graphs, snapshot.cache, whole)
 
     def save(self, found: Findings) -> None:
         """Keep the graphs and the cache."""
         with open_writing(self._path) as file:
-            for tenant, staying, parts in found.graphs:
+            for tenant, staying, parts, forest in found.graphs:
                 if parts:
                     keep_parts(file, tenant, self._basis, staying, parts)
+                if forest is not None:
+                    keep_forest(file, tenant, self._basis, forest)
             keep_cached(file, found.cache.take_new())
 
     def save_idle_marks(self, found: Findings) -> None:

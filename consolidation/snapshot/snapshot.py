@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from slowwave.consolidation.clustering.forest import StoredForest
 from slowwave.consolidation.clustering.neighbours import STEP
 from slowwave.consolidation.clustering.stored_graph import StoredGraph
 from slowwave.consolidation.options import CycleOptions
@@ -16,7 +17,7 @@ from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.consolidation.thresholds import DUPLICATE_SIMILARITY
 from slowwave.consolidation.vectors.embedder import Embedder
 from slowwave.consolidation.vectors.matrix import TextVectors
-from slowwave.store.cache import count_changes, read_cached, read_parts
+from slowwave.store.cache import count_changes, read_cached, read_forest, read_parts
 from slowwave.store.check import split_corrupt
 from slowwave.store.entities import read_entities, read_scans
 from slowwave.store.file import MemoryFile, open_reading
@@ -103,6 +104,7 @@ def read_snapshot(
 
             too_long = read_too_long(file, tenant, now)
             parts = () if is_full else read_parts(file, tenant, basis_of(model))
+            forest = b"" if is_full else read_forest(file, tenant, basis_of(model))
             view = TenantView(
                 tenant,
                 tuple(observed),
@@ -117,6 +119,7 @@ def read_snapshot(
                 changes=count_changes(file, tenant),
                 cache=cache,
                 graph=StoredGraph(tuple(parts), partial(progress.stage, "comparing")),
+                forest=StoredForest(forest),
             )
             views.append(view)
         return Snapshot(

@@ -8,6 +8,7 @@ from functools import cached_property
 from itertools import chain, product
 from typing import TYPE_CHECKING
 
+from slowwave.consolidation.clustering.forest import StoredForest
 from slowwave.consolidation.clustering.neighbours import Neighbours, similar_pairs
 from slowwave.consolidation.clustering.stored_graph import StoredGraph, sign_of
 from slowwave.consolidation.facts.reading import Reading, read
@@ -59,6 +60,8 @@ class TenantView:
     cache: Cache = field(default_factory=Cache)
     # The near pairs of texts that earlier runs found.
     graph: StoredGraph = field(default_factory=StoredGraph)
+    # The spanning forest of the texts that an earlier run would have shown to a model.
+    forest: StoredForest = field(default_factory=StoredForest)
 
     @cached_property
     def orders(self) -> dict[str, tuple[str, ...]]:
@@ -95,13 +98,11 @@ class TenantView:
 
     def features(self, memory: Memory) -> TextFeatures:
         """Return the features of a memory."""
-        if memory.content_hash not in self._features:
-            self._features[memory.content_hash] = features_of(memory, self.cache)
         return self._features[memory.content_hash]
 
     @cached_property
     def _features(self) -> dict[str, TextFeatures]:
-        return {}
+        return features_of((*self.memories, *self.derived), self.cache)
 
     @cached_property
     def text_of(self) -> NDArray[np.int32]:
@@ -128,7 +129,12 @@ class TenantView:
     @cached_property
     def text_vectors(self) -> NDArray[np.float32]:
         """The vector of each text, float32, shape (texts, d), unit length."""
-        return self.vectors.of([self.memories[rows[0]] for rows in self.rows_of])
+        return self.vectors.of(self._text_memories)
+
+    @property
+    def _text_memories(self) -> list[Memory]:
+        """The first memory of each text."""
+        return [self.memories[rows[0]] for rows in self.rows_of]
 
     @cached_property
     def neighbours(self) -> Neighbours:
@@ -137,7 +143,7 @@ class TenantView:
 
         reach = np.full(len(self.text_vectors), DUPLICATE_SIMILARITY)
         return self.graph.extend(
-            self.text_signs,
+            self.signs_of(self._text_memories),
             self.text_vectors,
             reach,
             lambda: self._wide.at_least(DUPLICATE_SIMILARITY),
@@ -157,7 +163,7 @@ class TenantView:
         """Return the pairs of memories, of different texts, that are at least so similar."""
         import numpy as np
 
-        texts = {self.memories[rows[0]].content_hash: at for at, rows in enumerate(self.rows_of)}
+        texts = {memory.content_hash: at for at, memory in enumerate(self._text_memories)}
         chosen = [texts.get(memory.content_hash, -1) for memory in memories]
         if "_wide" not in vars(self) or similarity < self._width or -1 in chosen:
             return similar_pairs(self.vectors.of(memories), similarity)
@@ -165,11 +171,16 @@ class TenantView:
         numbers[chosen] = np.arange(len(chosen), dtype=np.int32)
         return self._wide.at_least(similarity).renumbered(numbers, len(chosen))
 
+    def signs_of(self, memories: Sequence[Memory]) -> list[bytes]:
+        """Return the identity of each text between nights: a hash of its hash and its vector."""
+        new = [memory for memory in memories if memory.content_hash not in self._signs]
+        for memory, vector in zip(new, self.vectors.of(new), strict=True):
+            self._signs[memory.content_hash] = sign_of(memory.content_hash, vector)
+        return [self._signs[memory.content_hash] for memory in memories]
+
     @cached_property
-    def text_signs(self) -> list[bytes]:
-        """The identity of each text between nights: a hash of its hash and its vector."""
-        hashes = (self.memories[rows[0]].content_hash for rows in self.rows_of)
-        return [sign_of(*text) for text in zip(hashes, self.text_vectors, strict=True)]
+    def _signs(self) -> dict[str, bytes]:
+        return {}
 
     @cached_property
     def derived_from(self) -> dict[str, str]:

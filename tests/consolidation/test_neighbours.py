@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 
 from slowwave.consolidation.clustering import blocks as comparing
 from slowwave.consolidation.clustering import neighbours
+from slowwave.consolidation.clustering.clusters import join_near, run_dbscan
+from slowwave.consolidation.clustering.forest import StoredForest, spanning_forest
 from slowwave.consolidation.clustering.neighbours import STEP, Neighbours, similar_pairs
 from slowwave.consolidation.clustering.stored_graph import StoredGraph, sign_of
 from slowwave.consolidation.runtime.threads import in_threads
@@ -120,12 +122,11 @@ def test_rows_of_a_part_are_numbered_anew() -> None:
     assert pairs_of(similar_pairs(vectors, 0.2).among(chosen)) == true_pairs(vectors[chosen], 0.2)
 
 
-def test_the_graph_is_symmetric_and_no_distance_is_zero() -> None:
+def test_the_graph_is_symmetric() -> None:
     near = similar_pairs(np.repeat(scattered(2, seed=1), 2, axis=0), -1.0)
     graph = near.as_graph(np.float32(0.5)).toarray()
     assert (graph == 0.5).all()
     assert graph.shape == (4, 4)
-    assert (near.distances > 0).all()
 
 
 def test_no_more_is_begun_than_is_asked_for() -> None:
@@ -171,6 +172,60 @@ def test_a_graph_that_grew_night_by_night_is_the_one_that_is_made_at_once(nights
         staying, added = graph.taken()
         parts = [*parts[:staying], *added]
         assert graph.taken()[1] == ()
+
+
+def forest_of(texts: Sequence[int], vectors: Vectors, stored: StoredForest) -> Neighbours:
+    """Let a forest grow to some texts."""
+    chosen = vectors[np.array(texts, dtype=np.intp)]
+    signs = [sign_of(f"text {text}", vectors[text]) for text in texts]
+    return stored.extend(signs, chosen, 0.3, lambda: similar_pairs(chosen, 0.3))
+
+
+@given(st.lists(st.permutations(range(40)), min_size=1, max_size=6), st.data())
+def test_a_forest_that_grew_night_by_night_has_the_clusters_that_dbscan_finds_at_once(
+    orders: Nights, data: st.DataObject
+) -> None:
+    # Coarse vectors have many pairs that are equally near.
+    vectors = np.rint(3 * scattered(40, seed=8, dimensions=4)).astype(np.float32) + 0.25
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    content = b""
+    for order in orders:
+        # Hardly any text comes or goes, or half of them do.
+        texts = order[: data.draw(st.sampled_from([1, 20, 36, 39, 40]))]
+        stored = StoredForest(content)
+        grown = forest_of(texts, vectors, stored)
+        assert pairs_of(grown) == pairs_of(forest_of(texts, vectors, StoredForest()))
+        near = similar_pairs(vectors[np.array(texts)], 0.3)
+        for eps in (0.1, 0.4, 0.7):
+            scanned = run_dbscan(near, eps).tolist()
+            assert join_near(grown, eps).tolist() == scanned
+            assert run_dbscan(spanning_forest(near), eps).tolist() == scanned
+        content = stored.taken() or content
+        assert stored.taken() is None
+
+
+def test_only_what_is_new_or_cut_off_is_compared_with_a_kept_forest() -> None:
+    # Four texts in a chain, and four far from them.
+    angles = np.radians([0, 20, 40, 60, 180, 185, 190, 195])
+    vectors = np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
+    stored = StoredForest()
+    forest_of(range(8), vectors, stored)
+    assert not stored.is_grown
+    content = stored.taken() or b""
+    assert pairs_of(forest_of([0, 2, 3, 4, 5, 6, 7], vectors, grown := StoredForest(content))) == {
+        (0, 1): 7660,
+        (1, 2): 9397,
+        (3, 4): 9962,
+        (4, 5): 9962,
+        (5, 6): 9962,
+    }
+    assert grown.is_grown
+    for damaged in (content[:-9], content[2:], b"\x00" + content[1:], b"x"):
+        again = StoredForest(damaged)
+        assert pairs_of(forest_of(range(8), vectors, again)) == pairs_of(
+            forest_of(range(8), vectors, StoredForest(content))
+        )
+        assert not again.is_grown
 
 
 def compared(texts: Sequence[int], parts: Sequence[bytes]) -> int:

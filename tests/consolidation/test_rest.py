@@ -158,6 +158,9 @@ def test_a_night_after_a_change_plans_what_a_full_pass_plans(
     quick = night(settled, embedder, dry_run=True)
     assert same(quick, night(settled, embedder, dry_run=True, full=True))
     assert quick.plan.proposals
+    assert quick.plan.undecided
+    inputs = NightInputs(settled, CycleOptions(), embedder, BuiltInWriter(), NOW)
+    assert survey.survey_file(inputs).views[0].forest.is_grown
 
 
 @pytest.mark.parametrize(
@@ -339,6 +342,7 @@ def a_history(path: Path, chance: Random, embedder: Embedder) -> None:
         lambda: change("UPDATE memories SET content = ? WHERE id = ?", chance.choice(pool())),
         lambda: change("UPDATE memories SET observed_at = '2026-01-03' WHERE id = ?"),
         lambda: change("UPDATE memories SET pinned = 1 - pinned WHERE id = ?"),
+        lambda: change("UPDATE memories SET status = 'archived' WHERE id = ?"),
         lambda: change("DELETE FROM memories WHERE id = ?"),
         lambda: change("DELETE FROM embeddings WHERE memory_id = ?"),
         lambda: change(
