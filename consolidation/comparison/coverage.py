@@ -47,22 +47,18 @@ class Coverage:
         `EmbedderError` if the packaged model is damaged.
         """
         asked = [_questions(*pair) for pair in pairs]
-        about = list(
-            dict.fromkeys(
-                (question.claim, premise)
+        entailed = self._entailment.entailed(
+            {
+                (question.claim, premise): limit
                 for questions in asked
                 for question in questions or ()
-                for premise in question.limits
-            )
+                for premise, limit in question.limits.items()
+            }
         )
-        likely = dict(zip(about, self._entailment.likelihoods(about), strict=True))
         return [
             questions is not None
             and all(
-                any(
-                    likely[question.claim, premise] >= limit
-                    for premise, limit in question.limits.items()
-                )
+                any((question.claim, premise) in entailed for premise in question.limits)
                 for question in questions
             )
             for questions in asked
