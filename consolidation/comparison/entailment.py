@@ -10,7 +10,6 @@ seven bits, which takes a third of the time.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from functools import cache
 from itertools import chain
@@ -28,36 +27,21 @@ ROUGH = Path(__file__).with_name("entailment_rough.onnx")
 _FACTOR = 8.0
 # Of each sentence, as in training; hardly any is longer.
 MAX_PIECES = 64
-# The maximum number of answers in memory.
-_MAX_KNOWN = 262_144
 
 Pair = tuple[str, str]
 
 
-class Entailment:
-    """The network, loaded for the first question; it answers each question once.
+def entailed(limits: Mapping[Pair, float]) -> set[Pair]:
+    """Return the pairs whose second text says all that the first does.
 
-    The rough copy is asked first, and the exact one about what is close.
+    limits: the likelihood from which on that is so, by pair. Raises `EmbedderError` if the packaged
+    model is damaged.
     """
-
-    def __init__(self) -> None:
-        """Load nothing yet."""
-        self._known: OrderedDict[Pair, float] = OrderedDict()
-
-    def entailed(self, limits: Mapping[Pair, float]) -> set[Pair]:
-        """Return the pairs whose second text says all that the first does.
-
-        limits: the likelihood from which on that is so, by pair. Raises `EmbedderError` if the
-        packaged model is damaged.
-        """
-        new = [pair for pair in limits if pair not in self._known]
-        self._known.update(zip(new, rough_likelihoods_of(new), strict=True))
-        close = [pair for pair in new if _is_close(self._known[pair], limits[pair])]
-        self._known.update(zip(close, likelihoods_of(close), strict=True))
-        found = {pair for pair, limit in limits.items() if self._known[pair] >= limit}
-        while len(self._known) > _MAX_KNOWN:
-            self._known.popitem(last=False)
-        return found
+    pairs = list(limits)
+    likely = dict(zip(pairs, rough_likelihoods_of(pairs), strict=True))
+    close = [pair for pair in pairs if _is_close(likely[pair], limits[pair])]
+    likely.update(zip(close, likelihoods_of(close), strict=True))
+    return {pair for pair in pairs if likely[pair] >= limits[pair]}
 
 
 def _is_close(likelihood: float, limit: float) -> bool:
