@@ -5,11 +5,13 @@
 A graph without weights: for each it says at which byte of model.safetensors it begins, and
 onnxruntime takes it from there. So the packaged weights, whose hash is known, are what computes,
 and this file can be read and made anew by anyone; a test does. It has the same names for the same
-parts as the weights. Attention is onnxruntime's own operator: it does in one what takes ten.
+parts as the weights. Attention and norms are onnxruntime's own operators: that of attention does in
+one what takes ten, that of sums and their norms takes a tenth less time for the whole graph.
 
 The graph of the entailment network (`entailment`, made by train_entailment.py) reads two texts at
 once with the same weights. To each matrix it adds the product of two thin ones, which were trained
-and which it holds (LoRA: Hu et al. 2021).
+and which it holds (LoRA: Hu et al. 2021). A rough copy rounds values to eight bits and weights to
+seven, and takes a third of the time.
 """
 
 from __future__ import annotations
@@ -32,14 +34,20 @@ HEADS = 12
 DIMENSIONS = 384
 EPSILON = 1e-12  # of the layer norms, from the model's config.json
 SHAPE = ["texts", "tokens"]
+# The largest rounded weight. With eight bits, sums overflow on processors without VNNI.
+SEVEN_BITS = 63.0
 
 
 class Graph:
     """Nodes in the order in which they were added, and what they read of the weights."""
 
-    def __init__(self, weights: Path, trained: Trained | None = None) -> None:
-        """Read where in the file each weight lies; take what was trained besides."""
+    def __init__(self, weights: Path, trained: Trained | None = None, rough: bool = False) -> None:
+        """Read where in the file each weight lies; take what was trained besides.
+
+        rough: whether rounded numbers are multiplied.
+        """
         self._trained = trained or {}
+        self._rough = rough
         with weights.open("rb") as stream:
             size = int.from_bytes(stream.read(8), "little")
             self._tensors = json.loads(stream.read(size))
@@ -95,14 +103,47 @@ class Graph:
 
     def dense(self, values: str, part: str) -> str:
         """Multiply with a matrix and add a vector."""
-        product = self.add("MatMul", values, self.matrix(part))
+        matrix = self.matrix(part)
+        if self._rough:
+            rounded, step, zero = self.eight_bits(values)
+            matrix, matrix_step = self.seven_bits(matrix)
+            counted = self.add("MatMulInteger", rounded, matrix, zero)
+            counted = self.add("Cast", counted, to=TensorProto.FLOAT)
+            product = self.add("Mul", counted, self.add("Mul", step, matrix_step))
+        else:
+            product = self.add("MatMul", values, matrix)
         return self.add("Add", product, self.weight(f"{part}.bias"))
 
-    def norm(self, values: str, part: str, output: str = "") -> str:
-        """Bring each token's values to mean 0 and variance 1, then scale and shift them."""
-        scale, shift = self.weight(f"{part}.weight"), self.weight(f"{part}.bias")
+    def attention(self, values: str, matrix: str, bias: str) -> str:
+        """Let each token look at the others."""
+        kind = {"num_heads": HEADS, "domain": "com.microsoft"}
+        if not self._rough:
+            return self.add("Attention", values, matrix, bias, "mask", **kind)
+        rounded, step, zero = self.eight_bits(values)
+        matrix, matrix_step = self.seven_bits(matrix)
+        inputs = rounded, matrix, bias, step, matrix_step, "mask", zero
+        return self.add("QAttention", *inputs, **kind)
+
+    def eight_bits(self, values: str) -> list[str]:
+        """Round values; give these, the step between two of them, and what zero became."""
+        outputs = [f"{one} {len(self.nodes)}" for one in ("rounded", "step", "zero")]
+        self.nodes.append(helper.make_node("DynamicQuantizeLinear", [values], outputs))
+        return outputs
+
+    def seven_bits(self, matrix: str) -> tuple[str, str]:
+        """Round a matrix; give it, and the step between two numbers of each column."""
+        largest = self.add("ReduceMax", self.add("Abs", matrix), self.number(0), keepdims=0)
+        limit = numpy_helper.from_array(np.array([SEVEN_BITS], np.float32), "seven bits")
+        self.constants[limit.name] = limit
+        step = self.add("Div", largest, limit.name)
+        rounded = self.add("Round", self.add("Div", matrix, step))
+        return self.add("Cast", rounded, to=TensorProto.INT8), step
+
+    def norm(self, values: str, more: str, part: str, output: str = "") -> str:
+        """Add up each token's values, bring them to mean 0 and variance 1, scale and shift them."""
+        added = [values, more, self.weight(f"{part}.weight"), self.weight(f"{part}.bias")]
         return self.add(
-            "LayerNormalization", values, scale, shift, output=output, axis=-1, epsilon=EPSILON
+            "SkipLayerNormalization", *added, output=output, epsilon=EPSILON, domain="com.microsoft"
         )
 
 
@@ -112,7 +153,7 @@ def embeddings(graph: Graph, kind: str) -> str:
     length = graph.add("Shape", "ids", start=1, end=2)
     places = graph.weight("embeddings.position_embeddings.weight")
     rest = graph.add("Add", graph.add("Slice", places, graph.number(0), length), kind)
-    return graph.norm(graph.add("Add", words, rest), "embeddings.LayerNorm")
+    return graph.norm(words, rest, "embeddings.LayerNorm")
 
 
 def layer(graph: Graph, values: str, part: str, output: str) -> str:
@@ -120,14 +161,12 @@ def layer(graph: Graph, values: str, part: str, output: str) -> str:
     names = [f"{part}.attention.self.{one}" for one in ("query", "key", "value")]
     matrix = graph.add("Concat", *[graph.matrix(one) for one in names], axis=1)
     bias = graph.add("Concat", *[graph.weight(f"{one}.bias") for one in names], axis=0)
-    seen = graph.add(
-        "Attention", values, matrix, bias, "mask", num_heads=HEADS, domain="com.microsoft"
-    )
+    seen = graph.attention(values, matrix, bias)
     seen = graph.dense(seen, f"{part}.attention.output.dense")
-    values = graph.norm(graph.add("Add", seen, values), f"{part}.attention.output.LayerNorm")
+    values = graph.norm(seen, values, f"{part}.attention.output.LayerNorm")
     wide = graph.add("Gelu", graph.dense(values, f"{part}.intermediate.dense"))
     thought = graph.dense(wide, f"{part}.output.dense")
-    return graph.norm(graph.add("Add", thought, values), f"{part}.output.LayerNorm", output)
+    return graph.norm(thought, values, f"{part}.output.LayerNorm", output)
 
 
 def pooled(graph: Graph, values: str) -> None:
@@ -171,12 +210,12 @@ def made(weights: Path) -> ModelProto:
     return model(graph, "all-MiniLM-L6-v2", {}, outputs)
 
 
-def entailment(weights: Path, trained: Trained) -> ModelProto:
+def entailment(weights: Path, trained: Trained, rough: bool) -> ModelProto:
     """Return the graph that says of two texts how likely the second tells the first.
 
     It reads one behind the other; the tokens of the second are of the second kind.
     """
-    graph = Graph(weights, trained)
+    graph = Graph(weights, trained, rough)
     values = embeddings(graph, graph.add("Gather", graph.trained("kinds.weight"), "kinds"))
     for number in range(LAYERS):
         values = layer(graph, values, f"encoder.layer.{number}", "")

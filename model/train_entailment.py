@@ -34,7 +34,7 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 from torch.nn import functional
 
-from slowwave.consolidation.comparison.entailment import GRAPH, MAX_PIECES
+from slowwave.consolidation.comparison.entailment import GRAPH, MAX_PIECES, ROUGH
 from slowwave.consolidation.vectors.minilm import sound_folder, tokenizer
 
 TEXTS = Path("fixtures/entailment")
@@ -211,8 +211,9 @@ def main() -> None:
     if not chosen.anew:
         network.take(GRAPH)
     for _ in _training(network, pairs, pieces, chosen.minutes * 60, chosen.rate, chance):
-        graph = entailment(MODEL, network.trained())
-        chosen.save.write_bytes(graph.SerializeToString(deterministic=True))
+        for path, rough in ((chosen.save, False), (chosen.save.with_name(ROUGH.name), True)):
+            graph = entailment(MODEL, network.trained(), rough)
+            path.write_bytes(graph.SerializeToString(deterministic=True))
     _report(network, kept_out, pieces, chosen.report)
 
 

@@ -17,7 +17,7 @@ from msgspec.json import decode
 from rich.console import Console
 from rich.table import Table
 
-from slowwave.consolidation.comparison.coverage import Coverage
+from slowwave.consolidation.comparison.coverage import covered
 
 from .rates import rate_of, shown
 
@@ -30,9 +30,9 @@ class Pair(Struct, frozen=True):
     same: bool
     kind: str = field(name="class")
 
-    def is_called_same(self, coverage: Coverage) -> bool:
+    def is_called_same(self) -> bool:
         """Whether one of the two would go, since the other says all that it says."""
-        return any(coverage.covered([(self.a, self.b), (self.b, self.a)]))
+        return any(covered([(self.a, self.b), (self.b, self.a)]))
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -42,8 +42,8 @@ def main(arguments: Sequence[str]) -> int:
         sys.stderr.write("usage: python -m benchmarks.quality.adversarial FILE [--texts]\n")
         return 2
     pairs = [decode(line, type=Pair) for line in Path(files[0]).read_text("utf-8").splitlines()]
-    console, coverage = Console(), Coverage()
-    called = [pair.is_called_same(coverage) for pair in pairs]
+    console = Console()
+    called = [pair.is_called_same() for pair in pairs]
     console.print(_table(pairs, called))
     if "--texts" in arguments:
         for item, same in zip(pairs, called, strict=True):

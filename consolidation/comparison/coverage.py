@@ -17,7 +17,7 @@ from slowwave.consolidation.thresholds import (
     SHARED_WORDS_ANCHORED,
 )
 
-from .entailment import Entailment
+from .entailment import entailed
 from .normal_form import normal_form
 from .vetoes import Veto, find_veto
 
@@ -33,40 +33,29 @@ class _Question(NamedTuple):
     limits: dict[str, float]
 
 
-class Coverage:
-    """Finds which texts say all that others say; loads the network for the first question."""
+def covered(pairs: Sequence[tuple[str, str]]) -> list[bool]:
+    """Return for each pair of texts whether the second says all that the first says.
 
-    def __init__(self) -> None:
-        """Load nothing yet."""
-        self._entailment = Entailment()
-
-    def covered(self, pairs: Sequence[tuple[str, str]]) -> list[bool]:
-        """Return for each pair of texts whether the second says all that the first says.
-
-        The network is asked once, about all pairs that are not decided more cheaply. Raises
-        `EmbedderError` if the packaged model is damaged.
-        """
-        asked = [_questions(*pair) for pair in pairs]
-        about = list(
-            dict.fromkeys(
-                (question.claim, premise)
-                for questions in asked
-                for question in questions or ()
-                for premise in question.limits
-            )
-        )
-        likely = dict(zip(about, self._entailment.likelihoods(about), strict=True))
-        return [
-            questions is not None
-            and all(
-                any(
-                    likely[question.claim, premise] >= limit
-                    for premise, limit in question.limits.items()
-                )
-                for question in questions
-            )
+    The network is asked once, about all pairs that are not decided more cheaply. Raises
+    `EmbedderError` if the packaged model is damaged.
+    """
+    asked = [_questions(*pair) for pair in pairs]
+    found = entailed(
+        {
+            (question.claim, premise): limit
             for questions in asked
-        ]
+            for question in questions or ()
+            for premise, limit in question.limits.items()
+        }
+    )
+    return [
+        questions is not None
+        and all(
+            any((question.claim, premise) in found for premise in question.limits)
+            for question in questions
+        )
+        for questions in asked
+    ]
 
 
 def may_cover(claim: str, premise: str) -> bool:

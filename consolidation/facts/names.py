@@ -41,6 +41,8 @@ def find_names(text: str) -> tuple[Name, ...]:
 
 def _names(text: str) -> Iterator[Name]:
     for match in _WORD.finditer(text):
+        if match.group().islower():
+            continue
         word = _POSSESSIVE.sub("", match.group())
         if not any(map(str.isupper, word)) or word == "I" or word[:2] in ("I'", "I’"):
             continue
@@ -57,12 +59,11 @@ def find_proper_names(text: str, values: Sequence[TextValue]) -> Iterator[Name]:
 
     A word that begins a sentence is a name if it is not in the English dictionary in lower case.
     """
-    taken = frozenset().union(
-        *(range(value.start, value.end) for value in values if value.kind != "unit")
-    )
     for name in find_names(text):
         is_word = not is_content(name.words.lower()) or (name.opens and is_common_word(name.words))
-        if name.start not in taken and not is_word:
+        if not is_word and not any(
+            value.start <= name.start < value.end for value in values if value.kind != "unit"
+        ):
             yield name
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from slowwave.consolidation.comparison.coverage import Coverage
+from slowwave.consolidation.comparison.coverage import covered
 from slowwave.consolidation.comparison.rivals import find_rivalry
 from slowwave.consolidation.facts.reading import Reading, read
 from slowwave.consolidation.progress import Progress
@@ -66,7 +66,6 @@ class KnownMemories:
         self._memories = list(memories)
         # The vectors of the memories, in their order; shape (n, d) each.
         self._vectors = [vectors.of(memories)] if memories else []
-        self._coverage = Coverage()
 
     def near(self, text: str) -> list[str]:
         """Return the texts of the memories near a text, nearest first."""
@@ -81,8 +80,8 @@ class KnownMemories:
         reading = read(new.content)
         day = new.observed_at[:10]
         known = [memory for memory in near if not reading.deictic or memory.observed_at[:10] == day]
-        covered = self._coverage.covered([(new.content, memory.content) for memory in known])
-        for memory, is_covered in zip(known, covered, strict=True):
+        answers = covered([(new.content, memory.content) for memory in known])
+        for memory, is_covered in zip(known, answers, strict=True):
             if is_covered:
                 return Relation(vector, memory)
         rivals = (memory for memory in near if _is_rival(read(memory.content), reading))

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.json import Decoder
 
-from slowwave.consolidation.comparison.coverage import Coverage, first_veto, may_cover
+from slowwave.consolidation.comparison.coverage import covered, first_veto, may_cover
 from slowwave.consolidation.proposals import Refusal
 from slowwave.consolidation.snapshot.tenant_view import TenantView
 from slowwave.consolidation.thresholds import (
@@ -186,7 +186,6 @@ def _find_survivors(
     for pair, passed in zip(allowed, is_open, strict=True):
         if passed:
             candidates.setdefault(pair.leaving, []).append(pair)
-    covered = Coverage().covered
     covering: dict[int, int] = {}
     known: set[_Pair] = set()
     while asked := _nearest_staying(candidates, covering) - known:

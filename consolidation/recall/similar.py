@@ -120,12 +120,12 @@ def _duplicates(memories: Sequence[Memory], text: str) -> Iterator[Similar]:
     """Yield the memories that say all that a text says, or of which it says all."""
     if not memories:
         return
-    from slowwave.consolidation.comparison.coverage import Coverage
+    from slowwave.consolidation.comparison.coverage import covered
 
-    covered = Coverage().covered(
+    answers = covered(
         [pair for each in memories for pair in ((text, each.content), (each.content, text))]
     )
-    for memory, is_known, is_extended in zip(memories, covered[::2], covered[1::2], strict=True):
+    for memory, is_known, is_extended in zip(memories, answers[::2], answers[1::2], strict=True):
         if is_known or is_extended:
             why = "it contains all of this" if is_known else "this contains all of it"
             why = "both say the same" if is_known and is_extended else why

@@ -158,7 +158,7 @@ def _doubts_of_origin(proposal: Proposal) -> Iterator[str]:
 
 
 def _doubts_of_memories(proposal: Proposal, memories: Sequence[Memory]) -> Iterator[str]:
-    from slowwave.consolidation.comparison.coverage import Coverage
+    from slowwave.consolidation.comparison.coverage import covered
 
     for memory in memories:
         if commands(memory.content):
@@ -166,7 +166,7 @@ def _doubts_of_memories(proposal: Proposal, memories: Sequence[Memory]) -> Itera
         if memory.id == proposal.survivor and memory.content != proposal.draft.text:
             yield f"the draft is not the text of memory {memory.id}, which stays"
     leaving = [memory for memory in memories if memory.id in proposal.leaving]
-    covered = Coverage().covered([(memory.content, proposal.draft.text) for memory in leaving])
-    for memory, is_covered in zip(leaving, covered, strict=True):
+    answers = covered([(memory.content, proposal.draft.text) for memory in leaving])
+    for memory, is_covered in zip(leaving, answers, strict=True):
         if not is_covered:
             yield f"memory {memory.id} contains more than the text that would replace it"

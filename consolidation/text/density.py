@@ -104,8 +104,10 @@ def density_of(text: str) -> Density:
     words = [word for word in words if word]
     if not lines or not words:
         return Density(0.0, 0.0, 0.0, 0.0, 0.0)
-    identifiers = [word for word in words if _IDENTIFIER.fullmatch(word)]
-    numbers = [word for word in words if _NUMBER.fullmatch(word)]
+    # Letters alone are neither, unless there are capitals within the word.
+    special = [word for word in words if not (word.isalpha() and word[1:].islower())]
+    identifiers = [word for word in special if _IDENTIFIER.fullmatch(word)]
+    numbers = [word for word in special if _NUMBER.fullmatch(word)]
     code = _code_lines(lines)
     return Density(
         _share(len(code), len(lines)),

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from slowwave.consolidation.comparison.coverage import Coverage
+from slowwave.consolidation.comparison.coverage import covered
 from slowwave.consolidation.comparison.normal_form import normal_form
 from slowwave.consolidation.facts.reading import read
 from slowwave.consolidation.text.density import without_fences
@@ -82,8 +82,8 @@ def repeated_in(statements: Sequence[Statement]) -> list[Repeated]:
     groups = [group for group in equal.values() if any(not each.is_instruction for each in group)]
     groups += [group for group in equal.values() if group not in groups]
     asked = _near(groups)
-    covered = Coverage().covered([(less[0].text, more[0].text) for less, more in asked])
-    for (less, more), is_covered in zip(asked, covered, strict=True):
+    answers = covered([(less[0].text, more[0].text) for less, more in asked])
+    for (less, more), is_covered in zip(asked, answers, strict=True):
         if is_covered and less in groups and more in groups:
             more += less
             groups.remove(less)

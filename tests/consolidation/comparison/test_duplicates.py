@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from nights import execute, fill, night, rows, told
 
-from slowwave.consolidation.comparison.coverage import Coverage, first_veto
+from slowwave.consolidation.comparison.coverage import covered, first_veto
 from slowwave.consolidation.comparison.normal_form import normal_form
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.file import create_file
@@ -20,11 +20,6 @@ from slowwave.store.file import create_file
 PLAIN = "The standup of the data team starts at 9:30 am on 4 March."
 FULLER = "The backup of the wiki runs at 02:30 every night and is stored on helga."
 LESS = "Backups of the wiki run at 02:30 every night."
-
-
-@pytest.fixture(scope="module")
-def coverage() -> Coverage:
-    return Coverage()
 
 
 @pytest.mark.parametrize(
@@ -66,10 +61,8 @@ def test_texts_that_differ_in_more_have_two_forms(first: str, second: str) -> No
     assert normal_form(first) != normal_form(second)
 
 
-def test_what_says_less_is_covered_by_what_says_more_and_not_the_reverse(
-    coverage: Coverage,
-) -> None:
-    assert coverage.covered([(LESS, FULLER), (FULLER, LESS)]) == [True, False]
+def test_what_says_less_is_covered_by_what_says_more_and_not_the_reverse() -> None:
+    assert covered([(LESS, FULLER), (FULLER, LESS)]) == [True, False]
 
 
 def test_a_word_that_replaces_one_is_seen_where_the_text_has_it_elsewhere_too() -> None:
@@ -79,9 +72,9 @@ def test_a_word_that_replaces_one_is_seen_where_the_text_has_it_elsewhere_too() 
     assert veto.why == "invoice against payment"
 
 
-def test_every_sentence_of_a_text_must_be_covered(coverage: Coverage) -> None:
+def test_every_sentence_of_a_text_must_be_covered() -> None:
     more = f"{LESS} Ines has the only key."
-    assert coverage.covered([(more, FULLER), (more, f"{FULLER} Ines has the only key.")]) == [
+    assert covered([(more, FULLER), (more, f"{FULLER} Ines has the only key.")]) == [
         False,
         True,
     ]
@@ -133,7 +126,7 @@ def test_what_differs_in_a_value_a_name_or_a_denial_is_never_covered(
     more = data.draw(st.sampled_from(["", " Nobody has asked why."]))
     claim, premise = frame.format(pair[0]), f"{lead}{frame.format(pair[1])}{more}"
     assert normal_form(claim) != normal_form(premise)
-    assert Coverage().covered([(claim, premise)]) == [False]
+    assert covered([(claim, premise)]) == [False]
 
 
 def test_a_text_of_two_days_that_speaks_of_tomorrow_stays_twice(

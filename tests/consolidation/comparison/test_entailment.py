@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import sys
+from itertools import permutations
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 from places import ROOT
 
-from slowwave.consolidation.comparison.entailment import GRAPH, Entailment
+from slowwave.consolidation.comparison.entailment import GRAPH, ROUGH, entailed, likelihoods_of
+from slowwave.consolidation.thresholds import ENTAILED, ENTAILED_ANCHORED
 
 # Outside of every package: it takes torch, and nothing that is installed needs it.
 MODEL = ROOT / "model"
+UNSEEN = ROOT / "fixtures" / "entailment" / "unseen"
 PAIRS = [
     ("The gate closes at ten.", "At ten the gate is shut."),
     ("The gate closes at ten.", "The gate opens at ten."),
@@ -45,33 +50,43 @@ def test_the_packaged_network_computes_as_the_one_that_was_trained(
     pairs = [training.Pair(claim, premise, True, "") for claim, premise in PAIRS]
     with torch.no_grad():
         likely = network(*training.batch_of(pairs, training.pieces_of(pairs))).exp()
-    assert Entailment().likelihoods(PAIRS) == pytest.approx(likely.tolist(), abs=1e-4)
+    assert likelihoods_of(PAIRS) == pytest.approx(likely.tolist(), abs=1e-4)
 
 
-def test_the_graph_can_be_made_anew_from_what_was_trained(training: Any, network: Any) -> None:
-    graph = training.entailment(training.MODEL, network.trained())
-    assert graph.SerializeToString(deterministic=True) == GRAPH.read_bytes()
+@pytest.mark.parametrize("path", [GRAPH, ROUGH])
+def test_the_graph_can_be_made_anew_from_what_was_trained(
+    training: Any, network: Any, path: Path
+) -> None:
+    graph = training.entailment(training.MODEL, network.trained(), rough=path == ROUGH)
+    assert graph.SerializeToString(deterministic=True) == path.read_bytes()
 
 
 def test_a_sentence_is_told_rather_by_one_that_says_more_than_by_one_that_says_less() -> None:
     plain = "The hallway heater turns itself off when a window is open."
     more = "When a window is open, the heater in the hallway goes off, which saves a lot of gas."
-    kept, lost = Entailment().likelihoods([(plain, more), (more, plain)])
+    kept, lost = likelihoods_of([(plain, more), (more, plain)])
     assert kept > 2 * lost
 
 
 def test_pairs_asked_at_once_or_one_by_one_are_told_alike() -> None:
-    alone = [Entailment().likelihoods([pair])[0] for pair in PAIRS]
-    assert Entailment().likelihoods(PAIRS) == pytest.approx(alone, abs=1e-5)
-    assert Entailment().likelihoods([]) == []
+    alone = [likelihoods_of([pair])[0] for pair in PAIRS]
+    assert likelihoods_of(PAIRS) == pytest.approx(alone, abs=1e-5)
+    assert likelihoods_of([]) == []
 
 
-def test_a_question_that_was_asked_before_has_the_same_answer() -> None:
-    entailment = Entailment()
-    first = entailment.likelihoods(PAIRS)
-    assert entailment.likelihoods([*PAIRS[::-1], *PAIRS]) == [*first[::-1], *first]
+def test_a_rough_answer_counts_only_where_the_network_gives_the_same() -> None:
+    paths = sorted(UNSEEN.glob("*.jsonl"))
+    topics = [json.loads(path.read_text("utf-8").partition("\n")[0]) for path in paths]
+    facts = [fact for topic in topics for fact in topic["facts"][:2]]
+    wordings = [[fact[kind][0] for kind in ("full", "more", "less", "near")] for fact in facts]
+    pairs = [pair for texts in wordings for pair in permutations(texts, 2)]
+    exact = dict(zip(pairs, likelihoods_of(pairs), strict=True))
+    for limit in (ENTAILED, ENTAILED_ANCHORED):
+        expected = {pair for pair in pairs if exact[pair] >= limit}
+        assert 0 < len(expected) < len(pairs)
+        assert entailed(dict.fromkeys(pairs, limit)) == expected
 
 
 def test_a_sentence_of_any_length_has_an_answer() -> None:
-    (likely,) = Entailment().likelihoods([("word " * 500, "another " * 500)])
+    (likely,) = likelihoods_of([("word " * 500, "another " * 500)])
     assert 0 <= likely <= 1

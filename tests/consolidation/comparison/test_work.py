@@ -16,7 +16,7 @@ from texts import sources
 
 from fixtures.night import lines, load
 from slowwave.consolidation.clustering.neighbours import similar_pairs
-from slowwave.consolidation.comparison.entailment import likelihoods_of
+from slowwave.consolidation.comparison.entailment import likelihoods_of, rough_likelihoods_of
 from slowwave.consolidation.comparison.rivals import find_rivalry
 from slowwave.consolidation.comparison.vetoes import find_veto
 from slowwave.consolidation.facts.reading import Reading
@@ -72,8 +72,15 @@ def test_no_pattern_is_made_to_tell_a_pair_of_texts_apart() -> None:
 
 
 # The work of nights on 1,000 memories: it may only fall.
-FIRST = {"texts": 995, "vetoes": 2_660, "questions": 336, "searches": 2, "statements": 1_465}
-SMALL = {"texts": 5, "vetoes": 27, "questions": 4, "searches": 3, "statements": 296}
+FIRST = {
+    "texts": 995,
+    "vetoes": 2_660,
+    "rough": 336,
+    "questions": 336,
+    "searches": 2,
+    "statements": 1_465,
+}
+SMALL = {"texts": 5, "vetoes": 27, "rough": 4, "questions": 4, "searches": 3, "statements": 296}
 IDLE = {"statements": 72}
 
 
@@ -83,6 +90,7 @@ def work_of_a_night(path: Path, embedder: SentenceEmbedder, full: bool = False) 
         lambda: night(path, embedder, full=full),
         texts=_features,
         vetoes=find_veto,
+        rough=rough_likelihoods_of,
         questions=likelihoods_of,
         searches=similar_pairs,
     )
