@@ -6,9 +6,9 @@ import os
 import subprocess
 
 import live_agent
-from places import TESTS
+from places import FORMATS
 
-SCRIPTS = TESTS / "peers"
+SCRIPTS = FORMATS.with_name("peers")
 THINGS = [live_agent.thing(number) for number in range(12)]
 TWICE = [text + end for text in THINGS for end in ("", ".")]
 

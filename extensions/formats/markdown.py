@@ -71,6 +71,12 @@ class Markdown(TextFormat):
             return False
         return any(block.entries for block in self.parse(text, path).blocks)
 
+    def remark(self, path: Path) -> str | None:
+        """Return what a memory is, for a file without any."""
+        where = f" below '## {_GEMINI}'" if path.resolve().name == "GEMINI.md" else ""
+        why = f"{path} has no memories: only plain bullets of one line{where} are memories."
+        return None if self.has_bullets(path) else why
+
     def parse(self, text: str, path: Path) -> Document:
         """Find the bullets."""
         if path.name in _INSTRUCTIONS:

@@ -58,7 +58,7 @@ def due(file: MemoryFile, records: Sequence[Record]) -> Change:
         if memory.id not in links
         and (memory.id in images or (memory.tenant, memory.content) not in texts)
     ]
-    places = _places(file, put, links, retire)
+    places = _places(file, put, retire)
     edited = [
         New(memory, active[memory].tenant, active[memory].content, (key,))
         for memory, key in changed.items()
@@ -107,20 +107,14 @@ def _outdated(file: MemoryFile, retire: Mapping[str, str]) -> frozenset[str]:
 
 
 def _places(
-    file: MemoryFile,
-    put: Sequence[Memory],
-    links: Mapping[str, str],
-    retire: Mapping[str, str],
+    file: MemoryFile, put: Sequence[Memory], retire: Mapping[str, str]
 ) -> dict[str, tuple[str, ...]]:
-    """Return the entries that each text replaces: its sources that are removed."""
-    places: dict[str, tuple[str, ...]] = {}
-    for memory in put:
-        rows = file.db.conn.execute(
-            "SELECT source_id FROM synthesized_from WHERE derived_id = ? ORDER BY 1", [memory.id]
-        )
-        keys = [links[source] for (source,) in rows.fetchall() if source in links]
-        places[memory.id] = tuple(key for key in keys if key in retire)
-    return places
+    """Return the entries that each text replaces: its sources, and what was merged into these."""
+    keys = {memory: key for key, memory in retire.items()}
+    places: dict[str, list[str]] = {memory.id: [] for memory in put}
+    for memory, successor in sorted(_final_successors(file, keys, places).items()):
+        places[successor].append(keys[memory])
+    return {memory: tuple(found) for memory, found in places.items()}
 
 
 def _successors(

@@ -193,6 +193,15 @@ def test_a_broken_memory_jsonl_is_named_as_that(tmp_path: Path, cli: Cli) -> Non
     assert path.read_text("utf-8") == f"{whole}\n[]\n"
 
 
+def test_a_file_without_memories_says_where_they_would_be(tmp_path: Path, cli: Cli) -> None:
+    path = tmp_path / "GEMINI.md"
+    path.write_text("# Style\n\n- Use tabs.\n")
+    command = ("maintain", path, "--format", "markdown", "--dry-run")
+    assert "below '## Gemini Added Memories' are memories" in cli(*command).err
+    path.write_text(f"{path.read_text()}\n## Gemini Added Memories\n\n- Likes tea.\n")
+    assert "Gemini" not in cli(*command).err
+
+
 @pytest.mark.parametrize("name", ["hermes", "markdown"])
 def test_crlf_and_a_byte_order_mark_are_read_as_agents_read_them(name: str, tmp_path: Path) -> None:
     file, spell = _MAKERS[name]

@@ -27,6 +27,14 @@ from slowwave.extensions.formats.known_formats import format_named, recognised
 
 __all__ = ["database", "empty_database", "server"]  # fixtures, asked for by name
 
+Model = tuple[str, ...]
+
+
+def test_the_scripts_that_run_in_the_real_programs_are_where_they_are_looked_for() -> None:
+    assert {"agno_store.py", "hermes.py", "server_memory.mjs"} < {
+        path.name for path in SCRIPTS.iterdir()
+    }
+
 
 class Server:
     """The MCP memory server on a file."""
@@ -199,13 +207,15 @@ def embedding_server(embedder: SentenceEmbedder) -> Iterator[str]:
     with ThreadingHTTPServer(("127.0.0.1", 0), Embedding) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
-        yield f"http://127.0.0.1:{server.server_port}/v1/embeddings"
-        server.shutdown()
-        thread.join()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}/v1/embeddings"
+        finally:
+            server.shutdown()
+            thread.join()
 
 
 def test_mcp_memory_service_finds_a_text_that_was_added_and_goes_on(
-    peers: Path, tmp_path: Path, cli: Cli, embedder: SentenceEmbedder
+    peers: Path, tmp_path: Path, cli: Cli, embedder: SentenceEmbedder, scripted: Model
 ) -> None:
     python, script = peers / "mcp-memory-service", "memory_service.py"
     path = tmp_path / "sqlite_vec.db"
@@ -214,7 +224,7 @@ def test_mcp_memory_service_finds_a_text_that_was_added_and_goes_on(
     with embedding_server(embedder) as url:
         stored = talk(python, script, path, *(("store", text) for text in told), url=url)
         assert all(done for done, _ in stored)
-        run_id = consolidated(cli, "mcp-memory-service", path)
+        run_id = consolidated(cli, "mcp-memory-service", path, *scripted)
         found, orphans = talk(python, script, path, search, ("list_superseded_orphans",), url=url)
         assert orphans == []
         assert found[0] not in told
@@ -231,7 +241,7 @@ def test_mcp_memory_service_finds_a_text_that_was_added_and_goes_on(
             url=url,
         )
         assert (refused, stored_anew, len(found)) == (False, True, 3)
-        consolidated(cli, "mcp-memory-service", path)
+        consolidated(cli, "mcp-memory-service", path, *scripted)
         assert cli("undo", path, run_id).code == 0
         check_search_tables(path)
         found, orphans = talk(python, script, path, search, ("list_superseded_orphans",), url=url)
@@ -275,12 +285,14 @@ def test_langgraph_finds_what_stays_and_goes_on(peers: Path, tmp_path: Path, cli
     assert "d" not in one
 
 
-def test_langgraph_finds_a_text_that_was_added(peers: Path, tmp_path: Path, cli: Cli) -> None:
+def test_langgraph_finds_a_text_that_was_added(
+    peers: Path, tmp_path: Path, cli: Cli, scripted: Model
+) -> None:
     python, script = peers / "langgraph", "langgraph_store.py"
     path = tmp_path / "store.db"
     puts = [("put", "x", str(at), {"content": text}) for at, text in enumerate(of_one_thing())]
     talk(python, script, path, *puts)
-    done = consolidated(cli, "langgraph", path)
+    done = consolidated(cli, "langgraph", path, *scripted)
     (found,) = talk(python, script, path, ("search", "x"))
     (value,) = found.values()
     assert value.keys() == {"content"}
@@ -292,7 +304,7 @@ def test_langgraph_finds_a_text_that_was_added(peers: Path, tmp_path: Path, cli:
 
 
 def test_langgraph_in_postgresql_finds_what_stays_and_its_rows_come_back(
-    peers: Path, database: Database, cli: Cli
+    peers: Path, database: Database, cli: Cli, scripted: Model
 ) -> None:
     python, script = peers / "langgraph", "langgraph_store.py"
     texts = of_one_thing()
@@ -300,7 +312,7 @@ def test_langgraph_in_postgresql_finds_what_stays_and_its_rows_come_back(
     profile = {"name": "Ravi", "likes": ["tea"]}
     talk(python, script, database.url, *puts, ("put", "x", "profile", profile))
     before, tenant = database.store(), database.of("memories.x")
-    ended = cli("maintain", tenant, "--consolidate", "--format", "langgraph", "--json")
+    ended = cli("maintain", tenant, "--format", "langgraph", "--json", *scripted)
     assert ended.code == 0, ended.err
     (found,) = talk(python, script, database.url, ("search", "x"))
     assert found.pop("profile") == profile
@@ -331,7 +343,7 @@ def told_apart(texts: list[str]) -> dict[str, str]:
 
 
 def test_mem0_in_postgresql_finds_what_stays_and_its_rows_come_back(
-    peers: Path, empty_database: Database, cli: Cli, embedder: SentenceEmbedder
+    peers: Path, empty_database: Database, cli: Cli, scripted: Model, embedder: SentenceEmbedder
 ) -> None:
     python, script, url = peers / "mem0", "mem0_store.py", empty_database.url
     texts = told_apart([*of_one_thing(), "The moon is far."])
@@ -342,7 +354,7 @@ def test_mem0_in_postgresql_finds_what_stays_and_its_rows_come_back(
     assert {text["memory"] for text in told} == set(texts.values())
     every = "SELECT id, vector::text, payload::text FROM mem0 ORDER BY 1"
     before, tenant = empty_database.rows(every), empty_database.of("user_id=ann")
-    ended = cli("maintain", tenant, "--consolidate", "--format", "mem0", "--json")
+    ended = cli("maintain", tenant, "--format", "mem0", "--json", *scripted)
     assert ended.code == 0, ended.err
     found, searched = talk(
         python, script, url, ("get_all", ann), ("search", "database pager", asked, ann)
@@ -357,7 +369,7 @@ def test_mem0_in_postgresql_finds_what_stays_and_its_rows_come_back(
     # It goes on: one is changed, one deleted, and a night takes up what is there now.
     (known, *_, gone) = texts
     talk(python, script, url, ("update", known, "Rye is sour.", asked), ("delete", gone))
-    ended = cli("maintain", tenant, "--consolidate", "--json")
+    ended = cli("maintain", tenant, "--json", *scripted)
     assert ended.code == 0, ended.err
     (found,) = talk(python, script, url, ("get_all", ann))
     assert {match["memory"] for match in found} >= {"Rye is sour."}
@@ -365,7 +377,7 @@ def test_mem0_in_postgresql_finds_what_stays_and_its_rows_come_back(
 
 
 def test_agno_in_postgresql_finds_what_stays_and_its_rows_come_back(
-    peers: Path, empty_database: Database, cli: Cli
+    peers: Path, empty_database: Database, cli: Cli, scripted: Model
 ) -> None:
     python, script, url = peers / "agno", "agno_store.py", empty_database.url
     texts = told_apart([*of_one_thing(), "The moon is far."])
@@ -373,7 +385,7 @@ def test_agno_in_postgresql_finds_what_stays_and_its_rows_come_back(
     talk(python, script, url, *calls)
     every = "SELECT to_jsonb(m)::text FROM ai.agno_memories m ORDER BY 1"
     before, tenant = empty_database.rows(every), empty_database.of("ann")
-    ended = cli("maintain", tenant, "--consolidate", "--format", "agno", "--json")
+    ended = cli("maintain", tenant, "--format", "agno", "--json", *scripted)
     assert ended.code == 0, ended.err
     found, topics = talk(python, script, url, ("memories", "ann"), ("topics",))
     (new,) = found.keys() - texts.keys()
@@ -385,7 +397,7 @@ def test_agno_in_postgresql_finds_what_stays_and_its_rows_come_back(
     (known, *_, gone) = texts
     again = ("tell", "ann", known, "Rye is sour.", None)
     talk(python, script, url, again, ("delete", gone))
-    ended = cli("maintain", tenant, "--consolidate", "--json")
+    ended = cli("maintain", tenant, "--json", *scripted)
     assert ended.code == 0, ended.err
     (found,) = talk(python, script, url, ("memories", "ann"))
     assert "Rye is sour." in {text for text, _ in found.values()}

@@ -237,6 +237,10 @@ class OpenClaw(Program):
         where = ("--config", path, "--cwd", self.folder, "--model", "loopback/scripted")
         return [*words, *map(str, where)]
 
+    def command_line(self, command: str) -> Call:
+        # After 10 s it would go on in the background, and its output would be missing here.
+        return Call(self.shell, {"command": command, "yieldMs": 120_000})
+
     def write_answers(self, text: str) -> Call:
         return Call("write", {"path": str(self.answers), "content": text})
 

@@ -13,7 +13,7 @@ from cli_calls import Cli
 from disturbed import assert_kills_leave_all_or_nothing
 from model_nights import served, told_once
 from model_server import Answer, Asked, answering, approval
-from nights import each_adding_something, execute, more_of_it, rows
+from nights import each_adding_something, execute, more_of_it, of_one_thing, rows
 
 from slowwave.extensions.formats.conformance import faults
 from slowwave.extensions.formats.known_formats import format_named
@@ -286,14 +286,15 @@ def test_a_new_row_keeps_what_all_its_sources_share_and_the_latest_date(
 ) -> None:
     path = tmp_path / "my.db"
     execute(path, "CREATE TABLE notes (said TEXT, gone INT, at REAL, kind TEXT, n INT)")
-    for at, text in enumerate(each_adding_something(), 1):
+    # The last one is merged into the first, which then is a source of the new text.
+    for at, text in enumerate((*each_adding_something(), of_one_thing()[0]), 1):
         execute(path, "INSERT INTO notes VALUES (?, 0, ?, 'pager', ?)", text, at * 86400.5, at)
     # Odd times are not dates, and bytes are not a text.
     execute(path, "INSERT INTO notes VALUES ('The bakery opens at seven.', 0, 1e300, '', 0)")
     execute(path, "INSERT INTO notes VALUES (x'ff', 0, 'yesterday', '', 0)")
     consolidated(cli, "table:notes:said,date=at,deleted=gone", path, *scripted)
     (new,) = rows(path, "SELECT kind, n, at, gone FROM notes WHERE rowid < 0")
-    assert new == {"kind": "pager", "n": None, "at": 2 * 86400.5, "gone": 0}
+    assert new == {"kind": "pager", "n": None, "at": 3 * 86400.5, "gone": 0}
 
 
 def test_a_column_of_times_gets_a_time_in_its_unit(tmp_path: Path, cli: Cli) -> None:
