@@ -36,10 +36,12 @@ class Budget:
     is_hard: bool = False
     # The tokens of it that each session of its agent loads.
     tokens: int = 0
+    # The size in bytes that its agent reads completely, where entries have a shorter form.
+    all_bytes: int | None = None
     # How much it should have at most, if the user specified that.
     target: int | None = None
-    # The entries that a run shortened to reach that, or `most`.
-    shortened: tuple[str, ...] = ()
+    # The entries that a run shortened to reach that; None if it did not try.
+    shortened: tuple[str, ...] | None = None
 
     def of(self, text: str) -> int:
         """Return how much of it a text takes."""
@@ -150,10 +152,12 @@ class Place:
         """Set the size that runs should reach, in bytes; return False where none can be set."""
         return False
 
-    def fit(self, run_id: str | None, planned: Sequence[Any] | None = None) -> Budget | None:
-        """Shorten entries until it fits; return how full it is then. Raises `StoreError`.
+    def fit(
+        self, run_id: str | None, apply: Callable[[MemoryFile], None] | None = None
+    ) -> Budget | None:
+        """Shorten entries to the size set; return how full it is then. Raises `StoreError`.
 
-        run_id: the run that this belongs to. planned: a dry run's proposals, to predict it.
+        run_id: the run that this belongs to. apply: in a dry run, applies its plan to a copy.
         """
         return self.budget()
 

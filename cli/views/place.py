@@ -7,7 +7,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from slowwave.cli.terminal.output import clean
+from slowwave.cli.terminal.output import clean, with_file
 from slowwave.cli.terminal.wording import counted, shortened_for_stdout
 
 from .memory import ids_in, read_views
@@ -44,7 +44,7 @@ def place_as_json(
             "after": after.used,
             "tokens_after": after.tokens,
             "tokens_saved": before.tokens - after.tokens,
-            "shortened": after.shortened,
+            "shortened": after.shortened or (),
         }
     return found
 
@@ -124,10 +124,17 @@ def _budget(before: Budget | None, after: Budget | None, dry_run: bool) -> Itera
     if after.shortened:
         entries = counted(len(after.shortened), "entry", "entries")
         lines.append(f"  {entries} shortened, without loss ({_named(after.shortened)}).")
-    if (excess := after.used - (after.target or after.most)) > 0:
-        lines.append(f"  ! {excess:,} too many: in this run, nothing else can go without loss.")
+    if after.target is not None and (excess := after.used - after.target) > 0:
+        why = "in this run, nothing else can go without loss"
+        if after.shortened is None:
+            why = "only a complete run without --review always shortens entries"
+        lines.append(f"  ! {excess:,} too many: {why}.")
     if after.used > after.most:
         lines.append(f"  ! It does not read the last {after.used - after.most:,}.")
+        if after.target is None and after.all_bytes is not None:
+            command = f"slowwave maintain FILE --target {after.all_bytes // 1000}KB --dry-run"
+            hint = f"  Preview which entries can be shortened without loss: {command}"
+            lines.append(with_file(hint))
     saved = before.tokens - after.tokens
     fewer = f", {abs(saved):,} {'fewer' if saved > 0 else 'more'} than before" if saved else ""
     then = "After this plan, each" if dry_run and saved else "Each"

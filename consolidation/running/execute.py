@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
@@ -25,11 +26,12 @@ from slowwave.consolidation.writing.answer_store import AnswerStore
 from slowwave.consolidation.writing.writer import Job, Writer
 from slowwave.store.errors import StoreError
 from slowwave.store.file import MemoryFile, open_reading
+from slowwave.store.records import new_id
 from slowwave.store.shown_to_model import Dispute, keep_asked, keep_disputes
 from slowwave.store.vectors import to_blob
 
 from .apply import apply_in_batches, apply_proposal, record
-from .run_in_file import NightInputs, RunInFile
+from .run_in_file import NightInputs, RunInFile, RunRecord
 
 if TYPE_CHECKING:
     from slowwave.consolidation.snapshot.tenant_view import TenantView
@@ -72,6 +74,18 @@ def execute_plan(
         why = getattr(error, "message", type(error).__name__)
         run.end("failed", survey.plan.digest, {"why": why})
         raise
+
+
+def apply_planned(
+    results: Sequence[Result], embedder: Embedder, now: datetime, file: MemoryFile
+) -> None:
+    """Apply what a dry run would not queue for review to a copy of its file, as the night does."""
+    run = RunRecord(new_id(), now)
+    planned = [result for result in results if result.state == "planned" and not result.place]
+    run.begin(file, {})
+    with file.transaction():
+        for result in _embed(embedder, planned):
+            apply_proposal(file, run, result, {})
 
 
 class Execution:
