@@ -1,7 +1,8 @@
 """A command that is killed before or after the n-th statement that it sends to PostgreSQL.
 
 python killing_statements.py N COMMAND...: each statement and each commit counts twice, before and
-after it. Prints the count of those there were if it was not killed.
+after it, except for those of threads, which renew a lease while the command lasts. Prints the count
+of those there were if it was not killed.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable
+from threading import current_thread, main_thread
 from typing import Any
 
 import psycopg
@@ -21,6 +23,8 @@ count = 0
 
 def passed() -> None:
     global count
+    if current_thread() is not main_thread():
+        return
     count += 1
     if count == int(sys.argv[1]):
         os.kill(os.getpid(), signal.SIGKILL)
