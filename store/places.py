@@ -152,18 +152,12 @@ class Place:
         """Set the size that runs should reach, in bytes; return False where none can be set."""
         return False
 
-    def fit(
-        self, run_id: str | None, apply: Callable[[MemoryFile], None] | None = None
-    ) -> Budget | None:
+    def fit(self, run_id: str | None, planned: Sequence[Any] | None = None) -> Budget | None:
         """Shorten entries to the size set; return how full it is then. Raises `StoreError`.
 
-        run_id: the run that this belongs to. apply: in a dry run, applies its plan to a copy.
+        run_id: the run that this belongs to. planned: the results of a dry run, to predict it.
         """
         return self.budget()
-
-    def too_full(self) -> str | None:
-        """Return a sentence if it holds more than its agent loads."""
-        return None
 
     def untouched(self) -> Sequence[Untouched]:
         """Return which memories a run leaves unchanged because of what they are."""

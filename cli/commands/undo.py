@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -134,7 +132,7 @@ def undo(
         return
     output.show(clean(f"Undid {_named(chosen)}."))
     notes = [f"A link in {file} is broken now: {name}" for name in place.dead_links() - dead_links]
-    for note in (*_too_full(place), *sorted(notes), *_what_follows(done, file)):
+    for note in (*_too_full(place), *sorted(notes), *_what_follows(done)):
         output.note(clean(note))
     raise typer.Exit(pages.tell(output, Code.DONE))
 
@@ -183,28 +181,30 @@ def _show_restored(memory: Memory, place: Place, rehearse: bool, output: Output)
 
 
 def _too_full(place: Place) -> list[str]:
-    note = place.too_full()
-    return [] if note is None else [note]
+    budget = place.budget()
+    if budget is None or budget.used <= budget.most:
+        return []
+    now = f"{place.named} has {budget.used:,} {budget.unit} now"
+    return [f"{now}, and its agent reads {budget.most:,}: it does not see the rest."]
 
 
-def _what_follows(done: _Undone, file: Path) -> Iterator[str]:
+def _what_follows(done: _Undone) -> Iterator[str]:
     """Yield what the next night or ingest does with what was undone."""
     chosen, waiting, stale = done.chosen, len(done.waiting), len(done.stale)
     if chosen.forgotten_at is not None:
         yield what_is_forgotten(chosen.forgotten_at)
-    named = shlex.quote(str(file))
     if stale:
         count = counted(stale, "proposal is stale", "proposals are stale")
         yield f"{count}: other changes prevent it. The next night looks at the memories again."
     if waiting > stale:
         count = counted(waiting - stale, "proposal waits", "proposals wait")
-        yield f"{count} for review again: slowwave review {named}"
+        yield f"{count} for review again: slowwave review FILE"
     if chosen.messages and not any(DROPPED in run.options for run in chosen.runs):
         yield "The next ingest of these conversations reads them again."
     if any({"taken_up", DROPPED} & run.options.keys() for run in chosen.runs):
         yield (
             "Parts of conversations are queued for a model again. To drop them instead: "
-            f"slowwave ingest {named} --drop PART"
+            "slowwave ingest FILE --drop PART"
         )
     if any("experience" in run.options for run in chosen.runs):
         yield "What was learned is not made again of the same traces."
@@ -214,12 +214,12 @@ def _what_follows(done: _Undone, file: Path) -> Iterator[str]:
         by = f" by {', '.join(done.models)}" if done.models else ""
         yield (
             f"{they} will not be proposed again{by}, unless you run: "
-            f"slowwave maintain {named} --reconsider"
+            "slowwave maintain FILE --reconsider"
         )
     if chosen.aged:
         yield (
             "The next run with the same rules takes them out again, except memories that are "
-            f"pinned or restored: slowwave undo {named} MEMORY"
+            "pinned or restored: slowwave undo FILE MEMORY"
         )
 
 

@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from slowwave.consolidation.running.outcome import Outcome
     from slowwave.consolidation.vectors.embedder import Embedder
     from slowwave.consolidation.writing.writer import Writer
-    from slowwave.store.file import MemoryFile
     from slowwave.store.places import Budget, Place
 
 # The exit code of several files is the last of these that any of them ended with.
@@ -142,8 +141,6 @@ class Night:
         return code, found
 
     def _maintain(self, place: Place, writer: Writer) -> tuple[int, dict[str, Any]]:
-        from slowwave.consolidation.running.execute import apply_planned
-
         signals, budget = signals_of_this_command(), place.budget()
         if (remark := place.remark()) is not None:
             self.output.note(clean(remark))
@@ -156,8 +153,7 @@ class Night:
             outcome = self._consolidate(place, memory_file, writer)
             unwritten: StoreError | None = None
             if self.dry_run:
-                apply = partial(apply_planned, outcome.results, self.embedder, datetime.now(UTC))
-                after = _fit(place, outcome, self.options, apply)
+                after = _fit(place, outcome, self.options, dry_run=True)
             else:
                 outcome, unwritten, after = write_back(place, memory_file, outcome, self.options)
             if self.plan_out is not None:
@@ -312,16 +308,14 @@ def write_back(
 
 
 def _fit(
-    place: Place,
-    outcome: Outcome,
-    options: CycleOptions,
-    apply: Callable[[MemoryFile], None] | None = None,
+    place: Place, outcome: Outcome, options: CycleOptions, dry_run: bool = False
 ) -> Budget | None:
     """Have a place fit after a night that was complete, unless all proposals are reviewed."""
     is_complete = options.consolidate and not (outcome.interrupted or outcome.broken_off)
     if not is_complete or options.review == "always":
         return place.budget()
-    return place.fit(outcome.run_id, apply)
+    planned = [each for each in outcome.results if each.state == "planned" and not each.place]
+    return place.fit(outcome.run_id, planned if dry_run else None)
 
 
 def _count_pending(memory_file: Path) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
@@ -26,12 +25,11 @@ from slowwave.consolidation.writing.answer_store import AnswerStore
 from slowwave.consolidation.writing.writer import Job, Writer
 from slowwave.store.errors import StoreError
 from slowwave.store.file import MemoryFile, open_reading
-from slowwave.store.records import new_id
 from slowwave.store.shown_to_model import Dispute, keep_asked, keep_disputes
 from slowwave.store.vectors import to_blob
 
 from .apply import apply_in_batches, apply_proposal, record
-from .run_in_file import NightInputs, RunInFile, RunRecord
+from .run_in_file import NightInputs, RunInFile
 
 if TYPE_CHECKING:
     from slowwave.consolidation.snapshot.tenant_view import TenantView
@@ -69,18 +67,6 @@ def execute_plan(
     if survey.purgeable is not None and survey.purgeable.ids and not night.dry_run:
         run.preflight.check_and_back_up()
     return Execution(night, run, survey.views).execute(survey.plan, interruption, plan_again)
-
-
-def apply_planned(
-    results: Sequence[Result], embedder: Embedder, now: datetime, file: MemoryFile
-) -> None:
-    """Apply what a dry run would not queue for review to a copy of its file, as the night does."""
-    run = RunRecord(new_id(), now)
-    planned = [result for result in results if result.state == "planned" and not result.place]
-    run.begin(file, {})
-    with file.transaction():
-        for result in _embed(embedder, planned):
-            apply_proposal(file, run, result, {})
 
 
 class Execution:

@@ -80,7 +80,6 @@ class Preflight:
         self._now = now
         self._checked = False
         self._ready = False
-        self._migrated = False
         # The backup, once it was made.
         self.backup: Path | None = None
 
@@ -104,14 +103,15 @@ class Preflight:
         self._ready = True
 
     def end(self, changed: bool) -> None:
-        """Remove the oldest backups, or the new one if nothing changed. Raises `StoreError`.
+        """Remove the oldest backups, or the new one if no memory changed; only the first call does.
 
-        changed: whether the run changed a memory.
+        Raises `StoreError`.
         """
-        if self.backup is None or self._keep_backups is None:
+        keep, self._keep_backups = self._keep_backups, None
+        if self.backup is None or keep is None:
             return
-        if changed or self._migrated:
-            remove_oldest(self._path, self.backup, self._keep_backups)
+        if changed:
+            remove_oldest(self._path, self.backup, keep)
         else:
             remove_file(self.backup)
             self.backup = None
@@ -121,7 +121,7 @@ class Preflight:
         if needs_migration(self._path):
             self.check_and_back_up()
             migrate_file(self._path)
-            self._migrated = True
+            self.end(changed=True)
 
     def as_option(self) -> dict[str, Any]:
         """Return the backup's name for the record of a run; {} if there is none."""

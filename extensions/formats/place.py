@@ -143,33 +143,21 @@ class MirroredPlace(Place):
         budget = self.budget()
         return budget is not None and budget.all_bytes is not None
 
-    def fit(
-        self, run_id: str | None, apply: Callable[[MemoryFile], None] | None = None
-    ) -> Budget | None:
+    def fit(self, run_id: str | None, planned: Sequence[Any] | None = None) -> Budget | None:
         """Shorten entries until it fits; return how full it is then, or would be after a plan."""
         if self.budget() is None:
             return None
         now = datetime.now(UTC)
-        if apply is None:
+        if planned is None:
             budget = self.mirror.fit(run_id, now)
             if budget is not None and budget.shortened:
                 self.write_back()
             return budget
         # A plan that does not fit changes nothing.
         with suppress(Unreadable), self.mirror.picture(now) as copy:
-            changed(copy.state, apply)
+            copy.apply(planned, now)
             return copy.fit(None, now)
         return self.budget()
-
-    def too_full(self) -> str | None:
-        """Return a sentence if it contains more than its agent reads."""
-        budget = self.budget()
-        if budget is None or budget.used <= budget.most:
-            return None
-        return (
-            f"{self.named} has {budget.used:,} {budget.unit} now, and its agent reads "
-            f"{budget.most:,}: it does not see the rest."
-        )
 
     def untouched(self) -> Sequence[Untouched]:
         """Return which memories a run leaves unchanged because of what they are."""

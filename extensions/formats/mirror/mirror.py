@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
 from slowwave.extensions.formats.base import (
     CannotComeBack,
@@ -22,6 +23,7 @@ from slowwave.store.file import maintenance_lock, new_file, open_any_version, op
 from slowwave.store.opening import open_database
 from slowwave.store.places import Budget
 from slowwave.store.purge import read_forgotten
+from slowwave.store.records import new_id
 from slowwave.store.undo.obstacles import Obstacle
 
 from .links import format_of, keep_format
@@ -33,6 +35,9 @@ from .push import (
     link_existing_texts,
     undo_latest,
 )
+
+if TYPE_CHECKING:
+    from slowwave.consolidation.proposals import Result
 
 _SUFFIX = ".slowwave.db"
 # How often a change is tried while the agent writes.
@@ -185,6 +190,21 @@ class Mirror:
             ):
                 link_existing_texts(file, opened.records)
         return stale
+
+    def apply(self, planned: Sequence[Result], now: datetime) -> None:
+        """Apply the plan of a dry run to this copy, as the night does."""
+        from slowwave.consolidation.running.apply import apply_proposal
+        from slowwave.consolidation.running.run_in_file import RunRecord
+
+        run, model = RunRecord(new_id(), now), self.format.model
+        with open_writing(self.state) as file:
+            run.begin(file, {})
+            with file.transaction():
+                for result in planned:
+                    proposal, vector = result.proposal, None
+                    if model is not None and not proposal.keeps_text:
+                        vector = model.name, model.vector(proposal.draft.text)
+                    apply_proposal(file, run, replace(result, vector=vector), {})
 
     def fit(self, run_id: str | None, now: datetime) -> Budget | None:
         """Have `settle` shorten entries until the other file fits; return how full it is then.
