@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slowwave.cli.terminal.output import clean, with_file
-from slowwave.cli.terminal.wording import counted, shortened_for_stdout
+from slowwave.cli.terminal.wording import counted, named, shortened_for_stdout
 
 from .memory import ids_in, read_views
 
@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from slowwave.consolidation.proposals import Result
     from slowwave.store.places import Budget, Place, Repeated, Untouched
 
-# How many files of a kind, and how many repeated statements, are shown.
-_MAX_NAMED = 5
+# How many repeated statements are shown.
 _MAX_REPEATED = 10
 _MAX_CHARACTERS = 100
 
@@ -90,15 +89,10 @@ def _untouched(untouched: Iterable[Untouched], has_model: bool) -> Iterator[str]
     lines = []
     for kind in untouched:
         if not (kind.is_for_model and has_model):
-            count, named = len(kind.names), _named(kind.names)
-            lines.append(clean(f"  {count:,} {kind.why} ({named}). {kind.hint}"))
+            names = f"{len(kind.names):,} {kind.why} ({named(kind.names)})"
+            lines.append(clean(f"  {names}. {kind.hint}"))
     if lines:
         yield "\n".join(["Left unchanged:", *lines])
-
-
-def _named(names: Sequence[str]) -> str:
-    more = " and others" if len(names) > _MAX_NAMED else ""
-    return clean(", ".join(names[:_MAX_NAMED]) + more)
 
 
 def _repeated(repeated: Sequence[Repeated]) -> Iterator[str]:
@@ -123,7 +117,7 @@ def _budget(before: Budget | None, after: Budget | None, dry_run: bool) -> Itera
     lines = [f"Its agent loads at most {after.most:,} {after.unit}{aim}: it {used}."]
     if after.shortened:
         entries = counted(len(after.shortened), "entry", "entries")
-        lines.append(f"  {entries} shortened, without loss ({_named(after.shortened)}).")
+        lines.append(f"  {entries} shortened, without loss ({named(after.shortened)}).")
     if after.target is not None and (excess := after.used - after.target) > 0:
         why = "in this run, nothing else can go without loss"
         if after.shortened is None:
