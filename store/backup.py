@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
+from .connection import BACKUP
 from .errors import StoreError
 from .file import migrate_file, open_any_version
 from .opening import open_database
@@ -21,7 +22,6 @@ from .validate import is_memory_file
 
 # Suffixes of the memory file's name; an unfinished backup has the last one.
 _STAMP = "%Y%m%dT%H%M%SZ"
-_PATTERN = r"\.backup-([0-9]{8}T[0-9]{6}Z)(?:-([0-9]+))?"
 _UNFINISHED = ".backup-unfinished"
 
 _HINT = "Nothing was changed. Fix that, or run without --backup."
@@ -30,8 +30,8 @@ _HINT = "Nothing was changed. Fix that, or run without --backup."
 Fingerprint = tuple[dict[str, int], str]
 
 
-def back_up(path: Path, now: datetime, keep: int) -> Path:
-    """Make a verified backup next to the file itself, and remove the oldest beyond `keep`.
+def back_up(path: Path, now: datetime) -> Path:
+    """Make a verified backup next to the file itself.
 
     The caller holds the maintenance lock; agents can read and write meanwhile. Raises `StoreError`
     without leaving a partial backup.
@@ -49,7 +49,6 @@ def back_up(path: Path, now: datetime, keep: int) -> Path:
         except BaseException:
             remove_file(unfinished)
             raise
-        _remove_oldest(real, done, keep)
     except OSError as error:
         raise StoreError(f"Cannot back up {path}: {error.strerror}.", _HINT) from error
     return done
@@ -61,7 +60,7 @@ def list_backups(path: Path) -> list[Path]:
     found = [
         (match[1], int(match[2] or 1), backup)
         for backup in real.parent.iterdir()
-        if (match := re.fullmatch(re.escape(real.name) + _PATTERN, backup.name))
+        if (match := re.fullmatch(re.escape(real.name) + BACKUP, backup.name))
         and not backup.is_symlink()
         and is_memory_file(backup)
     ]
@@ -133,8 +132,9 @@ def _free_name(real: Path, now: datetime) -> Path:
     return free
 
 
-def _remove_oldest(real: Path, done: Path, keep: int) -> None:
+def remove_oldest(path: Path, done: Path, keep: int) -> None:
+    """Remove the oldest backups beyond `keep`. done: the new one. Raises `StoreError`."""
     # Never the new backup, even if the clock was set back.
-    older = [backup for backup in list_backups(real) if backup != done]
+    older = [backup for backup in list_backups(path) if backup != done]
     for backup in older[: max(0, len(older) + 1 - keep)]:
         remove_file(backup)

@@ -22,6 +22,8 @@ SHARED = "shared knowledge: "
 if TYPE_CHECKING:
     from sqlite_utils import Database
 
+# What the name of a backup ends with: when it was made, and its number in that second.
+BACKUP = r"\.backup-([0-9]{8}T[0-9]{6}Z)(?:-([0-9]+))?"
 # How long to wait for another connection's transaction, in milliseconds.
 BUSY_TIMEOUT_MS = 10_000
 # How long to wait inside SQLite at a time, where Ctrl-C is not handled.
@@ -56,12 +58,14 @@ def connect(path: Path, mode: Literal["ro", "rw"]) -> Iterator[Database]:
 
 
 def is_immutable(path: Path) -> bool:
-    """Whether the folder of a file is read-only and the file has no write-ahead log.
+    """Whether a file without a write-ahead log is a backup, or in a read-only folder.
 
     Readers need a log next to the file, unless they open the file as immutable:
     https://www.sqlite.org/wal.html#read_only_databases.
     """
-    return not os.access(path.absolute().parent, os.W_OK) and not Path(f"{path}-wal").exists()
+    is_backup = re.search(f"{BACKUP}$", path.name) is not None
+    is_sealed = is_backup or not os.access(path.absolute().parent, os.W_OK)
+    return is_sealed and not Path(f"{path}-wal").exists()
 
 
 def _make_log_writable(path: Path) -> None:

@@ -36,10 +36,12 @@ class Budget:
     is_hard: bool = False
     # The tokens of it that each session of its agent loads.
     tokens: int = 0
+    # The size in bytes that its agent reads completely, where entries have a shorter form.
+    all_bytes: int | None = None
     # How much it should have at most, if the user specified that.
     target: int | None = None
-    # The entries that a run shortened to reach that, or `most`.
-    shortened: tuple[str, ...] = ()
+    # The entries that a run shortened to reach that; None if it did not try.
+    shortened: tuple[str, ...] | None = None
 
     def of(self, text: str) -> int:
         """Return how much of it a text takes."""
@@ -151,15 +153,11 @@ class Place:
         return False
 
     def fit(self, run_id: str | None, planned: Sequence[Any] | None = None) -> Budget | None:
-        """Shorten entries until it fits; return how full it is then. Raises `StoreError`.
+        """Shorten entries to the size set; return how full it is then. Raises `StoreError`.
 
-        run_id: the run that this belongs to. planned: a dry run's proposals, to predict it.
+        run_id: the run that this belongs to. planned: the results of a dry run, to predict it.
         """
         return self.budget()
-
-    def too_full(self) -> str | None:
-        """Return a sentence if it contains more than its agent loads."""
-        return None
 
     def untouched(self) -> Sequence[Untouched]:
         """Return which memories a run leaves unchanged because of what they are."""

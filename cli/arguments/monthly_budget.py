@@ -53,13 +53,18 @@ def check_budget(value: str | None) -> str | None:
 def month_so_far(path: Path, usd: float, now: datetime) -> MonthlyBudget:
     """Return the budget of the month of `now`, with what the runs of the file have spent."""
     from slowwave.store.file import open_any_version
+
+    with open_any_version(path) as file:
+        return MonthlyBudget(usd, spent_in_month(file, now))
+
+
+def spent_in_month(file: MemoryFile, now: datetime) -> float:
+    """Return what the runs of the month of `now` have cost in USD."""
     from slowwave.store.ledger import read_runs
     from slowwave.store.records import timestamp
 
     month = timestamp(now)[:7]
-    with open_any_version(path) as file:
-        runs = [run for run in read_runs(file) if run.started_at[:7] == month]
-        return MonthlyBudget(usd, sum(_cost_of(run, file) for run in runs))
+    return sum(_cost_of(run, file) for run in read_runs(file) if run.started_at[:7] == month)
 
 
 def _cost_of(run: Run, file: MemoryFile) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
@@ -56,8 +55,8 @@ def list_conflicts(
         text = conflicts_as_text(found, memory_file) if found else clean(f"{file}: no conflicts.")
         output.show(text)
     if found:
-        settle = f"slowwave conflicts resolve {shlex.quote(str(file))} ID"
-        output.note(clean(f"Settle one with: {settle} --keep MEMORY, or --both if both are right"))
+        settle = "slowwave conflicts resolve FILE ID --keep MEMORY, or --both if both are right"
+        output.note(f"Settle one with: {settle}")
 
 
 @on_place

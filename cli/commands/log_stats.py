@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from slowwave.cli.arguments.monthly_budget import spent_in_month
 from slowwave.cli.arguments.options import TenantsOption, per_call
 from slowwave.cli.terminal.output import Output, clean
 from slowwave.cli.terminal.wording import counted
 from slowwave.cli.views.asked import parts_queued, since
+from slowwave.cli.views.costs import usd_of
 from slowwave.cli.views.ingest import IngestTotals
 from slowwave.cli.views.metrics import Metrics
 from slowwave.cli.views.run import table_of_runs
@@ -69,6 +71,7 @@ def show_stats(place: Place, options: StatsOptions, output: Output) -> None:
         states = count_states(opened)
         backlog = read_backlog(opened, tenant)
         waiting = len(read_pending(opened))
+        spent = spent_in_month(opened, datetime.now(UTC))
         runs = [
             run
             for run in read_runs(opened)
@@ -91,6 +94,7 @@ def show_stats(place: Place, options: StatsOptions, output: Output) -> None:
             "conversations_waiting": backlog.parts,
             "conversations_waiting_since": backlog.since,
             "ingests": ingests.as_json(),
+            "month_usd": spent,
             "runs": [_run(run, states.get(run.id, {})) for run in runs],
         }
     )
@@ -101,6 +105,8 @@ def show_stats(place: Place, options: StatsOptions, output: Output) -> None:
         output.show(f"{parts_queued(backlog.parts)} for a model {since(backlog)}.")
     if ingests.runs:
         output.show(ingests.as_text())
+    if spent:
+        output.show(f"Models have cost {usd_of(spent)} this month, for all tenants.")
     if by_status:
         output.show("", _by_status(by_status))
     if runs:

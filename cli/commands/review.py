@@ -162,8 +162,7 @@ def decline(
     output.show(f"Declined {counted(len(declined), 'proposal', 'proposals')}.")
     they = "It" if len(declined) == 1 else "They"
     output.note(
-        f"{they} will not be proposed again, unless you run: slowwave maintain "
-        f"{shlex.quote(str(place.named))} --reconsider"
+        f"{they} will not be proposed again, unless you run: slowwave maintain FILE --reconsider"
     )
     raise typer.Exit(pages.report(output, Code.DONE))
 
@@ -224,21 +223,20 @@ def _show(place: Place, choice: Choice, action: str, output: Output) -> None:
         done = applied.get(waiting.decision.run_id, {}).get(waiting.id)
         lines += view_waiting(waiting, memories, done).lines(verbose=action == "show")
         lines += waiting_details(waiting, memories, done) if action == "show" else ()
-    output.show(join_lines([*lines, "", *_what_can_be_done(place, chosen)]))
+    output.show(join_lines([*lines, "", *_what_can_be_done(chosen)]))
 
 
-def _what_can_be_done(place: Place, chosen: Sequence[PendingProposal]) -> Iterator[str]:
+def _what_can_be_done(chosen: Sequence[PendingProposal]) -> Iterator[str]:
     """Yield how to decide about the pending proposals, and what was decided about the rest."""
     for waiting in chosen:
         if waiting.decision.state != "pending":
             yield clean(with_file(" ".join(describe_decision(waiting.decision))))
     pending = [waiting for waiting in chosen if waiting.decision.state == "pending"]
     if pending:
-        named = shlex.quote(str(place.named))
         is_stale = all(waiting.stale for waiting in pending)
         ways = "decline" if is_stale else "approve|decline|edit"
-        together = "" if is_stale else f", or apply all: slowwave review approve {named} --all"
-        yield clean(f"Decide with: slowwave review {ways} {named} ID{together}")
+        together = "" if is_stale else ", or apply all: slowwave review approve FILE --all"
+        yield with_file(f"Decide with: slowwave review {ways} FILE ID{together}")
     if any(waiting.kept.fault for waiting in pending):
         yield (
             "A damaged proposal can only be declined; the next run withdraws it, and considers "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from datetime import UTC, datetime
 from typing import Annotated
 
@@ -35,7 +34,6 @@ def rules(
     with place.reading() as memory_file:
         now = timestamp(datetime.now(UTC))
         found, suspicious = read_core_rules(memory_file, tuple(tenant or ()), now)
-    named = shlex.quote(str(file))
     output.result(
         {
             "command": "rules",
@@ -49,14 +47,14 @@ def rules(
     else:
         note = (
             f"{file} contains no rules: no active memory is of layer core. A run with a model "
-            f"derives them from what recurs: slowwave maintain {named} --model NAME."
+            "derives them from what recurs: slowwave maintain FILE --model NAME."
         )
         if place.is_memory_file:
-            note += f" To add one yourself: slowwave add {named} TEXT --layer core"
+            note += " To add one yourself: slowwave add FILE TEXT --layer core"
         output.note(clean(note))
     if suspicious:
         count = counted(len(suspicious), "memory", "memories")
         ids = ", ".join(memory.id for memory in suspicious)
         output.note(
-            clean(f"Left out: {count} with orders to the reader ({ids}): slowwave audit {named}")
+            clean(f"Left out: {count} with orders to the reader ({ids}): slowwave audit FILE")
         )

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -133,7 +131,7 @@ def undo(
         return
     output.show(clean(f"Undid {_named(chosen)}."))
     notes = [f"A link in {file} is broken now: {name}" for name in place.dead_links() - dead_links]
-    for note in (*_too_full(place), *sorted(notes), *_what_follows(done, file)):
+    for note in (*_too_full(place), *sorted(notes), *_what_follows(done)):
         output.note(clean(note))
     raise typer.Exit(pages.report(output, Code.DONE))
 
@@ -182,28 +180,30 @@ def _show_restored(memory: Memory, place: Place, rehearse: bool, output: Output)
 
 
 def _too_full(place: Place) -> list[str]:
-    note = place.too_full()
-    return [] if note is None else [note]
+    budget = place.budget()
+    if budget is None or budget.used <= budget.most:
+        return []
+    now = f"{place.named} has {budget.used:,} {budget.unit} now"
+    return [f"{now}, and its agent reads {budget.most:,}: it does not see the rest."]
 
 
-def _what_follows(done: _Undone, file: Path) -> Iterator[str]:
+def _what_follows(done: _Undone) -> Iterator[str]:
     """Yield what the next run or ingest does with what was undone."""
     chosen, waiting, stale = done.chosen, len(done.waiting), len(done.stale)
     if chosen.forgotten_at is not None:
         yield what_is_forgotten(chosen.forgotten_at)
-    named = shlex.quote(str(file))
     if stale:
         count = counted(stale, "proposal is stale", "proposals are stale")
         yield f"{count}: other changes prevent it. The next run considers the memories again."
     if waiting > stale:
         count = counted(waiting - stale, "proposal is", "proposals are")
-        yield f"{count} pending again: slowwave review {named}"
+        yield f"{count} pending again: slowwave review FILE"
     if chosen.messages and not any(DROPPED in run.options for run in chosen.runs):
         yield "The next ingest of these conversations reads them again."
     if any({"taken_up", DROPPED} & run.options.keys() for run in chosen.runs):
         yield (
             "Parts of conversations are queued for a model again. To drop them instead: "
-            f"slowwave ingest {named} --drop PART"
+            "slowwave ingest FILE --drop PART"
         )
     if any("experience" in run.options for run in chosen.runs):
         yield "The same traces are not compressed again."
@@ -213,12 +213,12 @@ def _what_follows(done: _Undone, file: Path) -> Iterator[str]:
         by = f" by {', '.join(done.models)}" if done.models else ""
         yield (
             f"{they} will not be proposed again{by}, unless you run: "
-            f"slowwave maintain {named} --reconsider"
+            "slowwave maintain FILE --reconsider"
         )
     if chosen.aged:
         yield (
             "The next run with the same rules archives or expires them again, except memories "
-            f"that are pinned or restored: slowwave undo {named} MEMORY"
+            "that are pinned or restored: slowwave undo FILE MEMORY"
         )
 
 

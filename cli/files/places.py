@@ -41,7 +41,7 @@ def _options(hidden: bool) -> dict[str, Any]:
     target_option = setting(
         metavar="SIZE",
         help="What each session loads of another agent's FILE should have at most this size, as in "
-        "17KB: entries are shortened without loss. Default: what its agent loads.",
+        "17KB: entries are shortened without loss. Default: none is shortened.",
     )
     shown_once = {} if hidden else {"target": Annotated[str | None, target_option]}
     return shown_once | {

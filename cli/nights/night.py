@@ -320,7 +320,7 @@ def _fit(
     is_complete = options.consolidate and not (outcome.interrupted or outcome.broken_off)
     if not is_complete or options.review == "always":
         return place.budget()
-    planned = [result.proposal for result in outcome.results if result.state == "planned"]
+    planned = [each for each in outcome.results if each.state == "planned" and not each.place]
     return place.fit(outcome.run_id, planned if dry_run else None)
 
 

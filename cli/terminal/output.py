@@ -136,7 +136,7 @@ _FILE = re.compile(r"(?<=\bslowwave )((?:[a-z-]+ )+)FILE\b")
 def with_file(text: str) -> str:
     """Return a text whose commands name the file of the running command in place of FILE."""
     file = NAMED_FILE.get()
-    return text if file is None else _FILE.sub(lambda verb: verb[1] + quote(str(file)), text)
+    return text if file is None else _FILE.sub(lambda verb: verb[1] + quote(clean(str(file))), text)
 
 
 # Returns where in the config file of the running command the value is that a message names.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 
 from slowwave.store.records import UNDATED
 
@@ -10,11 +11,18 @@ from .output import clean, shortened
 
 # Enough characters of a text to recognize a memory.
 MAX_SHOWN = 200
+_MAX_NAMED = 5
 
 
 def counted(count: int, singular: str, plural: str) -> str:
     """Return a number with its noun."""
     return f"{count:,} {singular if count == 1 else plural}"
+
+
+def named(names: Sequence[str]) -> str:
+    """Return the first of some names on one line, and whether there are others."""
+    more = " and others" if len(names) > _MAX_NAMED else ""
+    return clean(", ".join(names[:_MAX_NAMED]) + more)
 
 
 def day_of(observed_at: str) -> str:

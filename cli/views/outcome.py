@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slowwave.cli.terminal.output import clean
-from slowwave.cli.terminal.wording import counted, shortened_for_stdout
+from slowwave.cli.terminal.wording import counted, named, shortened_for_stdout
 from slowwave.store.records import MAX_CHARACTERS
 
 from .asked import (
@@ -45,8 +45,8 @@ if TYPE_CHECKING:
     from slowwave.consolidation.writing.writer import Writer
     from slowwave.store.memories import Counts
 
-# How many memories that were left out are named, and how many characters of a suspicious one.
-_MAX_NAMED = 5
+# How many suspicious memories are shown, and how many characters of each.
+_MAX_SUSPICIOUS = 5
 _MAX_CHARACTERS = 100
 
 
@@ -221,26 +221,20 @@ def _left_out(plan: Plan) -> list[str]:
             f"Suspicious: {_memories(count)} tr{'y' if count > 1 else 'ies'} to give orders to "
             "the reader. They stay unchanged, and nothing is derived from them."
         ]
-        for memory in plan.suspicious[:_MAX_NAMED]:
+        for memory in plan.suspicious[:_MAX_SUSPICIOUS]:
             text = shortened_for_stdout(memory.said, _MAX_CHARACTERS)
             lines.append(f"  {text} ({clean(memory.memory)})")
-        if count > _MAX_NAMED:
+        if count > _MAX_SUSPICIOUS:
             lines.append("  ...; --json lists all of them")
         parts.append("\n".join(lines))
     if plan.too_long:
-        named = _named([memory.memory for memory in plan.too_long])
-        count = len(plan.too_long)
+        count, ids = len(plan.too_long), named([memory.memory for memory in plan.too_long])
         limit = f"{MAX_CHARACTERS:,} characters"
-        parts.append(f"Skipped: {_memories(count)} longer than {limit} ({named}).")
+        parts.append(f"Skipped: {_memories(count)} longer than {limit} ({ids}).")
     if plan.damaged:
-        count, named = len(plan.damaged), _named(plan.damaged)
-        parts.append(f"Skipped, because their text is damaged: {_memories(count)} ({named}).")
+        count, ids = len(plan.damaged), named(plan.damaged)
+        parts.append(f"Skipped, because their text is damaged: {_memories(count)} ({ids}).")
     return [*parts, *dense_as_text(plan.dense)]
-
-
-def _named(ids: Sequence[str]) -> str:
-    more = " and others" if len(ids) > _MAX_NAMED else ""
-    return clean(", ".join(ids[:_MAX_NAMED])) + more
 
 
 def _memories(count: int) -> str:
@@ -252,7 +246,7 @@ def _ending(outcome: Outcome, file: Path, dry_run: bool) -> str:
     if dry_run:
         planned = _counted(states) or "nothing planned without a model"
         return clean(f"{planned}. This was a dry run: {file} was only read.")
-    named, usage = shlex.quote(str(file)), outcome.usage
+    path, usage = shlex.quote(str(file)), outcome.usage
     pending: Counter[str] = Counter(
         result.proposal.operation for result in outcome.results if result.state == "pending"
     )
@@ -266,11 +260,11 @@ def _ending(outcome: Outcome, file: Path, dry_run: bool) -> str:
             f"{counted(tokens, 'token', 'tokens')}, cost {cost}."
         ]
     if states["applied"]:
-        ended += [f"Undo it with: slowwave undo {named} {outcome.run_id}"]
+        ended += [f"Undo it with: slowwave undo {path} {outcome.run_id}"]
     lines = [" ".join(ended)] if ended else []
     if pending:
         waits = f"{pending.total():,} pending: {_counted(pending)}"
-        lines.append(f"{waits}. Decide with: slowwave review {named}")
+        lines.append(f"{waits}. Decide with: slowwave review {path}")
     return "\n".join(map(clean, lines))
 
 

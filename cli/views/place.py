@@ -7,8 +7,8 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from slowwave.cli.terminal.output import clean
-from slowwave.cli.terminal.wording import counted, shortened_for_stdout
+from slowwave.cli.terminal.output import clean, with_file
+from slowwave.cli.terminal.wording import counted, named, shortened_for_stdout
 
 from .memory import ids_in, read_views
 
@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from slowwave.consolidation.proposals import Result
     from slowwave.store.places import Budget, Place, Repeated, Untouched
 
-# How many files of a kind, and how many repeated statements, are shown.
-_MAX_NAMED = 5
+# How many repeated statements are shown.
 _MAX_REPEATED = 10
 _MAX_CHARACTERS = 100
 
@@ -44,7 +43,7 @@ def place_as_json(
             "after": after.used,
             "tokens_after": after.tokens,
             "tokens_saved": before.tokens - after.tokens,
-            "shortened": after.shortened,
+            "shortened": after.shortened or (),
         }
     return found
 
@@ -90,15 +89,10 @@ def _untouched(untouched: Iterable[Untouched], has_model: bool) -> Iterator[str]
     lines = []
     for kind in untouched:
         if not (kind.is_for_model and has_model):
-            count, named = len(kind.names), _named(kind.names)
-            lines.append(clean(f"  {count:,} {kind.why} ({named}). {kind.hint}"))
+            names = f"{len(kind.names):,} {kind.why} ({named(kind.names)})"
+            lines.append(clean(f"  {names}. {kind.hint}"))
     if lines:
         yield "\n".join(["Left unchanged:", *lines])
-
-
-def _named(names: Sequence[str]) -> str:
-    more = " and others" if len(names) > _MAX_NAMED else ""
-    return clean(", ".join(names[:_MAX_NAMED]) + more)
 
 
 def _repeated(repeated: Sequence[Repeated]) -> Iterator[str]:
@@ -123,11 +117,18 @@ def _budget(before: Budget | None, after: Budget | None, dry_run: bool) -> Itera
     lines = [f"Its agent loads at most {after.most:,} {after.unit}{aim}: it {used}."]
     if after.shortened:
         entries = counted(len(after.shortened), "entry", "entries")
-        lines.append(f"  {entries} shortened, without loss ({_named(after.shortened)}).")
-    if (excess := after.used - (after.target or after.most)) > 0:
-        lines.append(f"  ! {excess:,} too many: in this run, nothing else can go without loss.")
+        lines.append(f"  {entries} shortened, without loss ({named(after.shortened)}).")
+    if after.target is not None and (excess := after.used - after.target) > 0:
+        why = "in this run, nothing else can go without loss"
+        if after.shortened is None:
+            why = "only a complete run without --review always shortens entries"
+        lines.append(f"  ! {excess:,} too many: {why}.")
     if after.used > after.most:
         lines.append(f"  ! It does not read the last {after.used - after.most:,}.")
+        if after.target is None and after.all_bytes is not None:
+            command = f"slowwave maintain FILE --target {after.all_bytes // 1000}KB --dry-run"
+            hint = f"  Preview which entries can be shortened without loss: {command}"
+            lines.append(with_file(hint))
     saved = before.tokens - after.tokens
     fewer = f", {abs(saved):,} {'fewer' if saved > 0 else 'more'} than before" if saved else ""
     then = "After this plan, each" if dry_run and saved else "Each"

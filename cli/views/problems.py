@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from typing import TYPE_CHECKING
 
 from slowwave.cli.terminal.exits import Code
@@ -115,6 +114,6 @@ def summarize_problems(file: Path, outcome: Outcome) -> tuple[str, str]:
     ]
     why = next(filter(None, whys), "")
     first = f", first: {why.rstrip('.')}." if why else "."
-    more = f"See: slowwave log {shlex.quote(str(file))} {outcome.run_id}" if outcome.run_id else ""
+    more = f"See: slowwave log FILE {outcome.run_id}" if outcome.run_id else ""
     counts = ", ".join(text for is_present, text in problems if is_present)
     return clean(f"{file}: {counts}{first}"), clean(more)

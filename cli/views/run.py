@@ -122,6 +122,8 @@ def outcome_now(outcome: str, states: Mapping[str, int]) -> str:
 def with_reason(run: Run, states: Mapping[str, int]) -> str:
     """Return how a run ended, and why if it did not do everything."""
     why = (run.report or {}).get("why")
+    if run.outcome == "interrupted" and run.finished_at is None:
+        why = "it was killed, or could not record its end"
     outcome = outcome_now(run.outcome, states)
     return f"{outcome}: {why.rstrip('.')}" if isinstance(why, str) else outcome
 

@@ -184,6 +184,8 @@ class _Sources:
     def has_name(self, name: Name, text: str) -> bool:
         if self._vocabulary.has(name.words):
             return True
+        if not any(map(str.islower, text.split())):  # names alone are in no language
+            text = " ".join(self._texts)
         if name.opens:
             return not languages.is_english(text) or is_common_word(name.words)
         return name.words.istitle() and not languages.is_english(text) and languages.is_german(text)
@@ -209,11 +211,9 @@ class _Sources:
         return re.search(whole, self._low) is not None
 
     def _has_parts(self, value: TextValue) -> bool:
-        if value.kind == "date" and "/" in value.words:
-            return all(
-                self._known.has(part) for part in find_values(value.words.replace("/", " and "))
-            )
-        return False
+        if value.kind != "date" or "/" not in value.words:
+            return False
+        return all(map(self._known.has, find_values(value.words.replace("/", " and "))))
 
     def _has_day(self, value: TextValue, text: str) -> bool:
         if value.kind in ("date", "month", "number"):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Any
 
 from slowwave.consolidation.runtime.threads import run_in_thread
 
-from .litellm_model import Endpoint
+from .litellm_model import Endpoint, key_variable
 
 _PRICES = "model_prices_and_context_window_backup.json"
 _PROVIDERS = "provider_endpoints_support_backup.json"
@@ -26,7 +25,8 @@ def refuse_unready(endpoint: Endpoint) -> None:
     litellm is only imported if its tables and the environment leave a doubt. Raises `ModelError`.
     """
     provider = _provider_of(endpoint.model)
-    if provider is None or not (endpoint.api_base or _has_key(provider)):
+    has_key = bool(os.environ.get(key_variable(provider or ""), "").strip())
+    if provider is None or not (endpoint.api_base or has_key):
         # In a thread, since an import that is interrupted breaks later ones.
         run_in_thread(endpoint.open)
 
@@ -58,12 +58,6 @@ def _entry_of(model: str) -> dict[str, Any]:
     if entry is None and table.get(rest, {}).get("litellm_provider") == prefix:
         entry = table[rest]
     return entry if isinstance(entry, dict) else {}
-
-
-def _has_key(provider: str) -> bool:
-    """Whether the variable that most providers' keys have is set."""
-    name = re.sub(r"\W", "_", provider).upper()
-    return bool(os.environ.get(f"{name}_API_KEY", "").strip())
 
 
 @cache

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -68,7 +69,7 @@ class Endpoint:
         """
         litellm = load_litellm()
         try:
-            litellm.get_llm_provider(self.model, api_base=self.api_base)
+            _, provider, *_ = litellm.get_llm_provider(self.model, api_base=self.api_base)
         except litellm.exceptions.BadRequestError as error:
             raise ModelError(
                 f"litellm does not know the model '{self.model}'.",
@@ -78,12 +79,19 @@ class Endpoint:
         missing = [] if found["keys_in_environment"] else found["missing_keys"]
         # Addresses have defaults, and clouds authorize in other ways than by a key.
         missing = [name for name in missing if "API_KEY" in name]
+        why = f"No API key is set for the model '{self.model}'."
+        # litellm takes a blank key for one.
+        if not os.environ.get(name := key_variable(provider), "-").strip():
+            missing, why = [name], f"The variable {name} is empty."
         if missing and self.api_base is None:
-            raise ModelError(
-                f"No API key is set for the model '{self.model}'.", f"Set {' or '.join(missing)}."
-            )
+            raise ModelError(why, f"Set {' or '.join(missing)}.")
         # A local server needs no key, but the client must send one.
         return ServedModel(self, litellm, "none" if missing else None)
+
+
+def key_variable(provider: str) -> str:
+    """Return the variable that most providers' keys have."""
+    return re.sub(r"\W", "_", provider).upper() + "_API_KEY"
 
 
 class ServedModel:

@@ -64,15 +64,10 @@ def execute_plan(
     interruption: Interruption,
     plan_again: PlanAgain,
 ) -> ExecutionResult:
-    """Execute a plan; an error that no result can report ends the run as failed."""
+    """Execute a plan, after a backup if it deletes memories."""
     if survey.purgeable is not None and survey.purgeable.ids and not night.dry_run:
         run.preflight.check_and_back_up()
-    try:
-        return Execution(night, run, survey.views).execute(survey.plan, interruption, plan_again)
-    except Exception as error:
-        why = getattr(error, "message", type(error).__name__)
-        run.end("failed", survey.plan.digest, {"why": why})
-        raise
+    return Execution(night, run, survey.views).execute(survey.plan, interruption, plan_again)
 
 
 class Execution:

@@ -266,7 +266,7 @@ def _run_in_batches(
             failure = error
         done = journaled_memories(file, run.run_id)
         if failure is not None and not done:
-            run.end(file, "failed", {})
+            run.end(file, "failed", {"why": failure.message})
             raise failure
         after = count_memories(file, tenants, count_tokens)
         kept_report = {"before": asdict(before), "after": asdict(after), **report(done)}

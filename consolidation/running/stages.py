@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from slowwave.consolidation.ageing.choosing import LayerScores, LeavingMemory
-from slowwave.consolidation.errors import ConsolidationError
+from slowwave.consolidation.errors import ConsolidationError, ModelError
 from slowwave.consolidation.proposals import Plan, Usage, Window
 from slowwave.consolidation.running.savings import expected_counts
 from slowwave.consolidation.runtime.interruption import InterruptedEarly, Interruption, OutOfTime
@@ -240,8 +240,12 @@ class Stages:
         )
 
     def save_findings(self, outcome: Outcome, found: Findings) -> Outcome:
-        """Save the findings for the next night."""
-        return save_findings(self._night, found, outcome, self._preflight, self._interruption)
+        """Save the findings for the next night, and decide which backups stay."""
+        night = self._night
+        outcome = save_findings(night, found, outcome, self._preflight, self._interruption)
+        with suppress(StoreError):
+            self._preflight.end(outcome.changed_memories)
+        return replace(outcome, backup=self._preflight.backup)
 
     def _new_run(self) -> RunInFile:
         night, shown = self._night, self._night.options.shown
@@ -266,7 +270,7 @@ class Stages:
 
     @contextmanager
     def _guarded(self) -> Iterator[None]:
-        """End the run if the block is interrupted, and report what was written before an error.
+        """End the run if the block raises, and report what was written before an error.
 
         Raises `InterruptedEarly`, and `EndedEarly` instead of an error after earlier writes.
         """
@@ -282,10 +286,15 @@ class Stages:
                 if self._has_earlier:
                     early.hint = " ".join(filter(None, (early.hint, _EARLIER_HINT)))
                 raise early from None
-        except (StoreError, ConsolidationError) as error:
-            if not self._has_earlier:
-                raise
+        except Exception as error:
             self._interruption.close()
+            with suppress(StoreError):
+                if isinstance(error, (StoreError, ModelError)) and not self._has_earlier:
+                    self._preflight.end(changed=False)
+                why = getattr(error, "message", type(error).__name__)
+                self._run.end("failed", None, {"why": why})
+            if not (self._has_earlier and isinstance(error, (StoreError, ConsolidationError))):
+                raise
             raise EndedEarly(self._so_far(error)) from error
 
     def _so_far(self, error: StoreError | ConsolidationError | None = None) -> Outcome:

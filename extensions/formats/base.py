@@ -148,7 +148,7 @@ class OpenFile(ABC):
         return None
 
     def to_shorten(self) -> dict[str, str]:
-        """Return the entries to shorten, so that the file fits after what was prepared.
+        """Return the entries to shorten, so that the file reaches `target` after what was prepared.
 
         They are texts by key, in order. Such an entry is removed and put again with the same text.
         """
@@ -180,8 +180,7 @@ class Format(ABC):
     is_only_read: bool = False
     # Whether a new text may need a vector.
     may_need_vectors: ClassVar[bool] = False
-    # Whether entries have a shorter form, and the size to reach by it; None for the agent's limit.
-    can_be_shortened: ClassVar[bool] = False
+    # The bytes to reach where entries have a shorter form; None if none is shortened.
     target: int | None = None
     # Computes vectors, if the caller has lent it; only some formats need it.
     model: LentModel | None = None

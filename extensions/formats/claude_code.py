@@ -70,7 +70,6 @@ class ClaudeCode(Format):
     about = "Claude Code's memory folder (~/.claude/projects/.../memory)"
     holds = "a file with front matter; different types are never merged, and type user stays"
     is_dated = True
-    can_be_shortened = True
 
     def recognises(self, path: Path) -> bool:
         """Whether it is a folder with such a file."""
@@ -180,6 +179,8 @@ class _OpenFolder(OpenFile):
 
     def to_shorten(self) -> dict[str, str]:
         """Return what the index says of the files whose lines can be shortened, by key."""
+        if self._format.target is None:
+            return {}
         changed = self._new.keys() | {file.name for file in self._gone}
         files = {
             name: file

@@ -49,19 +49,19 @@ def budgets(index: str, target: int | None = None) -> tuple[Budget, Budget]:
     loaded = "".join(lines[:_MAX_LINES]).encode()[:_MAX_BYTES].decode(errors="ignore")
     tokens = count_tokens(loaded)
     return (
-        Budget(len(lines), _MAX_LINES, "lines", tokens=tokens),
-        Budget(len(size), _MAX_BYTES, "bytes", tokens=tokens, target=target),
+        Budget(len(lines), _MAX_LINES, "lines", tokens=tokens, all_bytes=_MAX_BYTES),
+        Budget(len(size), _MAX_BYTES, "bytes", tokens=tokens, all_bytes=_MAX_BYTES, target=target),
     )
 
 
 def lines_to_shorten(
-    lines: Sequence[str], files: Mapping[str, File], target: int | None
+    lines: Sequence[str], files: Mapping[str, File], target: int
 ) -> Iterator[File]:
     """Yield the files whose lines must be shortened for an index to fit, as far as that helps.
 
     A file that is listed twice comes before others, and what was written long ago before the rest.
     """
-    excess = len("".join(lines).encode()) - min(target or _MAX_BYTES, _MAX_BYTES)
+    excess = len("".join(lines).encode()) - min(target, _MAX_BYTES)
     own: dict[str, list[str]] = {}
     for line in lines:
         own.setdefault(listed_name(line) or "", []).append(line)

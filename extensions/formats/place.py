@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -18,6 +18,8 @@ from slowwave.store.connection import translate_errors
 from slowwave.store.errors import StoreError, UnusableFile
 from slowwave.store.opening import is_database
 from slowwave.store.places import Address, Budget, Place, PlaceKind, Repeated, Untouched, changed
+
+from .base import Unreadable
 
 if TYPE_CHECKING:
     from slowwave.store.erasing import Eraser
@@ -138,30 +140,24 @@ class MirroredPlace(Place):
     def aim(self, target: int) -> bool:
         """Set the size that runs should reach, if its entries have a shorter form."""
         self.mirror.format.target = target
-        return self.mirror.format.can_be_shortened
+        budget = self.budget()
+        return budget is not None and budget.all_bytes is not None
 
     def fit(self, run_id: str | None, planned: Sequence[Any] | None = None) -> Budget | None:
         """Shorten entries until it fits; return how full it is then, or would be after a plan."""
         if self.budget() is None:
             return None
-        if planned is not None:
-            with self.mirror.picture(datetime.now(UTC)) as copy:
-                return copy.budget_after(planned, datetime.now(UTC))
-        shortened = self.mirror.shorten(run_id, datetime.now(UTC))
-        if shortened:
-            self.write_back()
-        budget = self.budget()
-        return None if budget is None else replace(budget, shortened=shortened)
-
-    def too_full(self) -> str | None:
-        """Return a sentence if it contains more than its agent reads."""
-        budget = self.budget()
-        if budget is None or budget.used <= budget.most:
-            return None
-        return (
-            f"{self.named} has {budget.used:,} {budget.unit} now, and its agent reads "
-            f"{budget.most:,}: it does not see the rest."
-        )
+        now = datetime.now(UTC)
+        if planned is None:
+            budget = self.mirror.fit(run_id, now)
+            if budget is not None and budget.shortened:
+                self.write_back()
+            return budget
+        # A plan that does not fit changes nothing.
+        with suppress(Unreadable), self.mirror.picture(now) as copy:
+            copy.apply(planned, now)
+            return copy.fit(None, now)
+        return self.budget()
 
     def untouched(self) -> Sequence[Untouched]:
         """Return which memories a run leaves unchanged because of what they are."""

@@ -76,12 +76,25 @@ def transaction(conn: Connection, writes: bool) -> Iterator[None]:
     try:
         # Rows that row security hides would count as deleted: the database refuses instead.
         conn.execute("SET LOCAL row_security = off")
-        conn.execute(f"SET LOCAL lock_timeout = '{_LOCK_S}s'")
-        conn.execute(f"SET LOCAL statement_timeout = '{STATEMENT_S}s'")
+        _limit(conn)
         yield
     finally:
         if not conn.closed and not conn.broken:
             conn.rollback()
+
+
+@contextmanager
+def short_transaction(conn: Connection) -> Iterator[None]:
+    """Begin a transaction that is committed, and that waits for nothing for long."""
+    with conn.transaction():
+        _limit(conn)
+        yield
+
+
+def _limit(conn: Connection) -> None:
+    """Limit the statements of a transaction; a pooler may lend the session to others."""
+    conn.execute(f"SET LOCAL lock_timeout = '{_LOCK_S}s'")
+    conn.execute(f"SET LOCAL statement_timeout = '{STATEMENT_S}s'")
 
 
 def _explain(error: Error, url: DatabaseUrl) -> StoreError:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from slowwave.store.errors import FileHeld, StoreError
 
-from .connection import connected
+from .connection import connected, short_transaction
 from .mirror_table import TABLE, make_table
 from .url import DatabaseUrl
 
@@ -74,7 +74,7 @@ class Lease:
 
     def _take(self, conn: Connection) -> None:
         row = [self._source, self._url.tenant]
-        with conn.transaction():
+        with short_transaction(conn):
             conn.execute(
                 f"INSERT INTO {TABLE} (source, tenant) VALUES (%s, %s) ON CONFLICT DO NOTHING", row
             )
@@ -97,14 +97,14 @@ class Lease:
         while not ended.wait(LEASE_S * _RENEWED_AFTER):
             # If this fails until the lease has expired, the final write is refused only if another
             # run has leased the tenant by then.
-            with suppress(StoreError), connected(self._url) as conn:
+            with suppress(StoreError), connected(self._url) as conn, short_transaction(conn):
                 conn.execute(
                     f"UPDATE {TABLE} SET leased_until = {_THEN} WHERE {_OURS}",
                     [LEASE_S, *self._ours],
                 )
 
     def _release(self) -> None:
-        with connected(self._url) as conn, conn.transaction():
+        with connected(self._url) as conn, short_transaction(conn):
             # A tenant without a mirror leaves no row.
             conn.execute(f"DELETE FROM {TABLE} WHERE {_OURS} AND mirror IS NULL", self._ours)
             conn.execute(

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from slowwave.store.errors import UnusableFile
 
+from .connection import short_transaction
 from .table import columns_of, full_name
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def make_table(conn: Connection) -> None:
     """Create the table if it does not exist, and migrate an older one."""
     if "source" in columns_of(conn, TABLE):
         return
-    with conn.transaction():
+    with short_transaction(conn):
         conn.execute("SELECT pg_advisory_xact_lock(%s)", [_MAKING])
         # Unless another program has done so since.
         if not (columns := columns_of(conn, TABLE)):

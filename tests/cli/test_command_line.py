@@ -323,6 +323,12 @@ def test_what_was_taken_back_of_a_run_is_told_wherever_the_run_is(filled: Path, 
     assert states == {"applied", "undone"}
 
 
+def test_the_log_says_what_is_known_of_a_run_without_an_end(filled: Path, cli: Cli) -> None:
+    run = cli("maintain", filled, "--json").json["run"]
+    execute(filled, "UPDATE runs SET outcome = 'running', finished_at = NULL, report = NULL")
+    assert "interrupted: it was killed, or could not record its end" in cli("log", filled, run).out
+
+
 def test_an_undo_is_rehearsed_while_another_run_holds_the_file(filled: Path, cli: Cli) -> None:
     run = cli("maintain", filled, "--consolidate", "--json").json["run"]
     before = rows(filled, "SELECT * FROM memories")

@@ -139,6 +139,8 @@ def test_a_night_counts_and_a_killed_one_with_the_answers_that_it_kept(
     spent = ended.json["model"]["cost_usd"]
     assert (ended.code, ended.err, spent > 0) == (0, "", True)
     assert month_so_far(priced.path, 2.0, now).spent == pytest.approx(spent)
+    assert cli("log", priced.path, "--stats", "--json").json["month_usd"] == pytest.approx(spent)
+    assert "this month" in cli("log", priced.path, "--stats").out
     execute(priced.path, "UPDATE runs SET report = NULL, outcome = 'interrupted'")
     assert month_so_far(priced.path, 2.0, now).spent == pytest.approx(spent)
 

@@ -17,13 +17,13 @@ from slowwave.extensions.formats.base import (
     Format,
     OpenFile,
     TooFull,
-    Unreadable,
 )
 from slowwave.store.errors import ChangedSince, StoreError, UnusableFile
 from slowwave.store.file import maintenance_lock, new_file, open_any_version, open_writing
 from slowwave.store.opening import open_database
 from slowwave.store.places import Budget
 from slowwave.store.purge import read_forgotten
+from slowwave.store.records import new_id
 from slowwave.store.undo.obstacles import Obstacle
 
 from .links import format_of, keep_format
@@ -37,7 +37,7 @@ from .push import (
 )
 
 if TYPE_CHECKING:
-    from slowwave.consolidation.proposals import Proposal
+    from slowwave.consolidation.proposals import Result
 
 _SUFFIX = ".slowwave.db"
 # How often a change is tried while the agent writes.
@@ -191,41 +191,36 @@ class Mirror:
                 link_existing_texts(file, opened.records)
         return stale
 
-    def shorten(self, run_id: str | None, now: datetime) -> tuple[str, ...]:
-        """Have `settle` shorten entries until the other file fits, and return their names.
+    def apply(self, planned: Sequence[Result], now: datetime) -> None:
+        """Apply the plan of a dry run to this copy, as the night does."""
+        from slowwave.consolidation.running.apply import apply_proposal
+        from slowwave.consolidation.running.run_in_file import RunRecord
+
+        run, model = RunRecord(new_id(), now), self.format.model
+        with open_writing(self.state) as file:
+            run.begin(file, {})
+            with file.transaction():
+                for result in planned:
+                    proposal, vector = result.proposal, None
+                    if model is not None and not proposal.keeps_text:
+                        vector = model.name, model.vector(proposal.draft.text)
+                    apply_proposal(file, run, replace(result, vector=vector), {})
+
+    def fit(self, run_id: str | None, now: datetime) -> Budget | None:
+        """Have `settle` shorten entries until the other file fits; return how full it is then.
 
         run_id: as for `renew`. Raises `StoreError`.
         """
         from .successors import renew
 
-        if not self.format.can_be_shortened:
-            return ()
-        with (
-            maintenance_lock(self.state),
-            self.format.opened(self.path, writes=False) as opened,
-            open_writing(self.state) as file,
-        ):
-            opened.prepare(due(file, opened.records))
-            keys = renew(file, opened.to_shorten(), run_id, now)
-        return tuple(key.split(" ")[0] for key in keys)
-
-    def budget_after(self, planned: Sequence[Proposal], now: datetime) -> Budget | None:
-        """Apply a plan to this copy, and return how full the other file would be.
-
-        If the plan does not fit, that is how full it is.
-        """
-        from .successors import rehearse
-
-        with open_writing(self.state) as file:
-            rehearse(file, planned, now)
-        with self.format.opened(self.path, writes=False) as opened:
-            try:
-                shortened = self.shorten(None, now)
-                with open_writing(self.state) as file:
-                    opened.prepare(due(file, opened.records))
-            except Unreadable:
-                return self.format.budget(self.path)
-            budget = opened.budget()
+        with maintenance_lock(self.state), open_writing(self.state) as file:
+            with self.format.opened(self.path, writes=False) as opened:
+                opened.prepare(due(file, opened.records))
+                keys = renew(file, opened.to_shorten(), run_id, now)
+            with self.format.opened(self.path, writes=False) as opened:
+                opened.prepare(due(file, opened.records))
+                budget = opened.budget()
+        shortened = tuple(key.split(" ")[0] for key in keys)
         return None if budget is None else replace(budget, shortened=shortened)
 
     def _compute_vectors(self) -> None:

@@ -1,13 +1,13 @@
-"""Put memories into a mirror in the place of others, journaled as proposals of a run."""
+"""Have entries of another agent's file written again, journaled as proposals of a run."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 
-from slowwave.consolidation.proposals import Proposal, Usage
+from slowwave.consolidation.proposals import Usage
 from slowwave.consolidation.running.run_in_file import RunRecord, run_report
 from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.store.entities import keep_entities, keep_scans, read_memory_entities
@@ -67,7 +67,9 @@ def _changeable(file: MemoryFile, keys: Mapping[str, str]) -> dict[str, Memory]:
 
 def _renew(changes: ProposalChanges, memory: Memory, reason: str) -> None:
     file, new, run_id = changes.file, replace(memory, id=new_id()), changes.run_id
-    _supersede(changes, new, [memory])
+    changes.add_memory(new)
+    changes.add_lineage(new.id, [memory], "update")
+    changes.supersede([memory], new.id)
     # What the next run would compute again.
     for model, of, blob in read_memory_vectors(file, memory.id):
         keep_vectors(file, model, [(new.id, of, blob)], run_id)
@@ -76,27 +78,3 @@ def _renew(changes: ProposalChanges, memory: Memory, reason: str) -> None:
     keep_scans(file, [(new.id, memory.content_hash)], run_id)
     about = run_id, changes.proposal, "update", memory.tenant, (memory.id,), None, new.id
     keep_decision(file, Decision(*about, "applied", memory.content, reason, None, {}, changes.now))
-
-
-def rehearse(file: MemoryFile, planned: Sequence[Proposal], now: datetime) -> None:
-    """Apply a plan to a copy of a mirror, as far as the other file depends on it."""
-    run = RunRecord(new_id(), now)
-    run.begin(file, {})
-    memories = {memory.id: memory for memory in read_memories(file)}
-    with file.transaction():
-        for at, each in enumerate(planned):
-            changes = ProposalChanges(file, run.run_id, str(at), timestamp(now))
-            leaving = [memories[memory_id] for memory_id in each.leaving]
-            kept, text = memories.get(each.survivor or ""), each.draft.text
-            if kept is not None and kept.content == text:
-                changes.supersede(leaving, kept.id)
-                continue
-            like = kept or memories[each.sources[0]]
-            new = replace(like, id=new_id(), content=text, content_hash=content_hash(text))
-            _supersede(changes, new, leaving if kept is None else [*leaving, kept])
-
-
-def _supersede(changes: ProposalChanges, new: Memory, leaving: Sequence[Memory]) -> None:
-    changes.add_memory(new)
-    changes.add_lineage(new.id, leaving, "update")
-    changes.supersede(leaving, new.id)

@@ -64,6 +64,15 @@ def test_a_value_that_no_source_has_is_a_fault_with_a_sentence_about_it() -> Non
     assert fault.why == '"9090" (number) is in none of the cited memories'
 
 
+def test_a_name_alone_is_read_in_the_language_of_its_sources() -> None:
+    assert faults_of("Zelda Quorn", "Marta keeps the key of the vault.") == [
+        ("Zelda", "name"),
+        ("Quorn", "name"),
+    ]
+    assert faults_of("Keys.", "Marta keeps the key of the vault.") == []
+    assert faults_of("Kaffeepause.", "Wir trinken um vier einen Kaffee im Büro.") == []
+
+
 def test_a_value_of_a_source_that_the_text_lacks_is_a_hint() -> None:
     notes = [Note("Port 8080, limit 20 MB.", "m7")]
     assert find_missing("Port 8080.", notes) == [Hint("m7", "20 MB", "number")]

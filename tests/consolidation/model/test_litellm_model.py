@@ -542,6 +542,15 @@ def test_a_model_that_cannot_be_asked_is_reported_before_any_memory_changes(
     assert capfd.readouterr().out == ""
 
 
+def test_a_blank_key_is_not_one(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MISTRAL_API_KEY", " ")
+    with pytest.raises(ModelError, match="The variable MISTRAL_API_KEY is empty"):
+        ModelWriter(Endpoint("mistral/mistral-large")).make_ready()
+    agent.remember(a_fact())
+    assert states(agent.sleep(agent.writer("mistral/scripted"))) == {"applied": 1}
+    assert agent.server.asked[0].headers["authorization"] == "Bearer none"
+
+
 @pytest.mark.parametrize("model", ["ollama/llama3", "bedrock/some-model"])
 def test_a_model_that_needs_no_key_is_not_refused_without_one(model: str) -> None:
     ready = ModelWriter(Endpoint(model))

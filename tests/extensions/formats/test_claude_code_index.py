@@ -122,24 +122,29 @@ def test_what_only_the_index_says_stays_and_is_named_although_the_size_is_not_re
     assert "1 that MEMORY.md lists and that do not exist (gone.md)" in ended.out
 
 
-def test_without_a_target_only_an_index_that_no_session_loads_whole_is_shortened(
+def test_without_a_target_no_line_is_shortened_and_the_report_has_the_command(
     folder: Path, cli: Cli
 ) -> None:
-    before = content(folder)["MEMORY.md"]
-    assert maintained(cli, folder, "--only", "synthesize")["budget"]["shortened"] == []
-    assert content(folder)["MEMORY.md"] == before
     for at in range(120):
         text = SAID.replace("payment", f"payment of tenant {at}")
         write(folder, f"tenant-{at}.md", 8, text)
         with (folder / "MEMORY.md").open("a") as file:
             file.write(f"\n- [Tenant {at}](tenant-{at}.md) — {text}")
-    assert len(content(folder)["MEMORY.md"]) > 25_000
-    maintained(cli, folder, "--review", "always")
-    assert len(content(folder)["MEMORY.md"]) > 25_000
-    maintained(cli, folder, "--only", "synthesize")
+    options = ("--format", "claude-code", "--only", "synthesize")
+    before = content(folder)["MEMORY.md"]
+    assert len(before) > 25_000
+    report = cli("maintain", folder, *options).out
+    assert content(folder)["MEMORY.md"] == before
+    assert f"slowwave maintain {folder} --target 25KB --dry-run" in report
+    assert "without loss (" not in report
+    waiting = cli("maintain", folder, *options, "--target", "25KB", "--review", "always").out
+    assert "only a complete run without --review always shortens entries" in waiting
+    assert "nothing else" not in waiting
+    assert content(folder)["MEMORY.md"] == before
+    assert cli("maintain", folder, *options, "--target", "25KB").code == 0
     assert 24_800 < len(content(folder)["MEMORY.md"]) <= 25_000
     assert cli("undo", folder).code == 0
-    assert len(content(folder)["MEMORY.md"]) > 25_000
+    assert content(folder)["MEMORY.md"] == before
 
 
 @pytest.mark.parametrize(
@@ -162,6 +167,13 @@ LINES = st.sampled_from(
 )
 
 
+def fitted(mirror: Mirror) -> tuple[str, ...] | None:
+    """Return the entries that are shortened."""
+    budget = mirror.fit(None, NOW)
+    assert budget is not None
+    return budget.shortened
+
+
 @given(st.lists(LINES, min_size=1, max_size=12), st.sampled_from(["\n", "\r\n"]), st.booleans())
 def test_whatever_is_listed_however_often_comes_back_byte_for_byte(
     lines: list[str], end: str, is_ended: bool
@@ -180,14 +192,14 @@ def test_whatever_is_listed_however_often_comes_back_byte_for_byte(
         mirror = Mirror(folder, format, Path(name) / "state.db")
         mirror.make()
         mirror.settle(NOW)
-        shortened = mirror.shorten(None, NOW)
+        shortened = fitted(mirror)
         mirror.settle(NOW)
         after = content(folder)
         assert (after != before) == bool(shortened)
         assert {name for name in after if after[name] != before[name]} <= {"MEMORY.md"}
         rest = after["MEMORY.md"].decode()
         assert all(line in rest for line in lines if MORE in line or "Title" not in line)
-        assert mirror.shorten(None, NOW) == ()
+        assert fitted(mirror) == ()
         with open_writing(mirror.state) as file:
             (run,) = file.db.conn.execute("SELECT max(id) FROM runs").fetchone()
             if shortened:

@@ -197,6 +197,20 @@ def test_a_model_is_told_about_notes_only_where_it_is_shown_one(folder: Path, cl
     assert user["content"].endswith("</memories>")
 
 
+@pytest.mark.parametrize("review", ["never", "risky"])
+def test_a_dry_run_with_a_model_gives_the_size_of_the_index_after_the_night(
+    folder: Path, cli: Cli, review: str
+) -> None:
+    command = ("maintain", folder, "--format", "claude-code", "--json", "--review", review)
+    with served(answering(joining(JOINED), approval)) as options:
+        planned = cli(*command, *options, "--dry-run", "--ask", "--target", "300").json["budget"]
+        budget = cli(*command, *options, "--target", "300").json["budget"]
+    # A model's own text is queued for review.
+    assert (folder / "database-tests.md").exists() == (review == "risky")
+    assert planned["after"] == budget["used"]
+    assert planned["tokens_after"] == budget["tokens"]
+
+
 def test_a_file_that_is_linked_since_the_last_run_stays(folder: Path, cli: Cli) -> None:
     assert cli("maintain", folder, "--format", "claude-code").code == 0
     (folder / "readme.md").write_text("See [[no-mocks]] and [[database-tests]].\n")

@@ -1,8 +1,8 @@
 """A command that is killed before or after the n-th statement that it sends to PostgreSQL.
 
 python killing_statements.py N COMMAND...: each statement and each commit counts twice, before and
-after it, but not those that renew the lease from time to time. Prints the count of those there were
-if it was not killed.
+after it, except for those of threads, which renew a lease while the command lasts. Prints the count
+of those there were if it was not killed.
 """
 
 from __future__ import annotations

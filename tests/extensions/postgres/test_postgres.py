@@ -344,6 +344,19 @@ def test_a_statement_that_does_not_end_is_ended(
         conn.execute("SELECT pg_sleep(20)")
 
 
+def test_a_lease_does_not_wait_for_a_program_that_keeps_the_tables_of_mirrors(
+    filled: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("slowwave.extensions.postgres.connection._LOCK_S", 1)
+    lease = Lease(DatabaseUrl.parse(filled.of(RAVI)), PostgresStore())
+    with lease.held():
+        pass
+    with closing(psycopg.connect(filled.url)) as other:
+        other.execute("LOCK TABLE slowwave_mirrors IN EXCLUSIVE MODE")
+        with pytest.raises(FileHeld, match="is locked by another program"), lease.held():
+            pass
+
+
 LEASED = "UPDATE slowwave_mirrors SET lease_owner = 'another', leased_until = now() + %s::interval"
 
 
