@@ -86,6 +86,9 @@ def survey_file(
         cache,
         gone,
     )
+    if snapshot.views and options.consolidate and (options.ask or not night.dry_run):
+        # Takes seconds beside the planning; an error is raised again where a model is needed.
+        start_in_thread(night.writer.make_ready)
     compute_missing(snapshot, night.embedder, keeper, night.progress)
     chosen = replace(_plan_options(night), answered=tuple(answered))
     if not options.reconsider:
