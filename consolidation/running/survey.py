@@ -28,6 +28,7 @@ from slowwave.store.purge import Purgeable, find_purgeable
 from slowwave.store.records import timestamp
 
 from .outcome import Outcome
+from .room import refuse_without_room
 from .run_in_file import NightInputs, Preflight
 
 if TYPE_CHECKING:
@@ -74,6 +75,8 @@ def survey_file(
     options = night.options
     marks = idle_marks(night)
     idle = _find_idle(night, marks, leaving)
+    if cache is None:
+        refuse_without_room(night.path, options.tenants, idle)
     gone = frozenset(memory.id for memory in leaving)
     snapshot = read_snapshot(
         night.path,
@@ -87,7 +90,7 @@ def survey_file(
         gone,
     )
     if snapshot.views and options.consolidate and (options.ask or not night.dry_run):
-        # Takes seconds beside the planning; an error is raised again where a model is needed.
+        # Takes seconds, in parallel with planning; errors are raised again where it is asked.
         start_in_thread(night.writer.make_ready)
     compute_missing(snapshot, night.embedder, keeper, night.progress)
     chosen = replace(_plan_options(night), answered=tuple(answered))
