@@ -9,9 +9,10 @@ from slowwave.store.errors import StoreError
 from slowwave.store.file import open_any_version
 from slowwave.store.memories import count_active
 
-# Bytes that a run needs for each active memory of a tenant: 100,000 needed 2.4 GB before sentences
-# were compared by word vectors, and 10,000 a third more since (docs/performance.md).
-BYTES_OF_A_MEMORY = 28_000
+# Bytes that a run needs, and those for each active memory of a tenant: nights on 10,000 and 100,000
+# took 1.0 and 1.7 GB (docs/performance.md), and texts that are more alike take more.
+BYTES_OF_A_RUN = 1_000_000_000
+BYTES_OF_A_MEMORY = 10_000
 # Memories that fit wherever the model itself fits.
 MEMORIES_WITH_ROOM = 20_000
 _MEMINFO = Path("/proc/meminfo")
@@ -54,7 +55,7 @@ def refuse_too_many(tenant: str, memories: int, room: int) -> None:
 
     room: free memory in bytes.
     """
-    need = memories * BYTES_OF_A_MEMORY
+    need = BYTES_OF_A_RUN + memories * BYTES_OF_A_MEMORY
     if need > room:
         raise StoreError(
             f"The tenant '{tenant}' has {memories:,} active memories: a run needs about "
