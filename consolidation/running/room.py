@@ -10,9 +10,9 @@ from slowwave.store.file import open_any_version
 from slowwave.store.memories import count_active
 
 # Bytes that a run needs, and those for each active memory of a tenant: nights on 10,000 and 100,000
-# took 1.0 and 1.7 GB (docs/performance.md), and texts that are more alike take more.
+# took 1.0 and 2.0 GB (docs/performance.md), and texts that are more alike take more.
 BYTES_OF_A_RUN = 1_000_000_000
-BYTES_OF_A_MEMORY = 10_000
+BYTES_OF_A_MEMORY = 12_000
 # Memories that fit wherever the model itself fits.
 MEMORIES_WITH_ROOM = 20_000
 _MEMINFO = Path("/proc/meminfo")
