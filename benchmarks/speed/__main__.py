@@ -80,13 +80,13 @@ def large(folder: Path, rounds: int) -> Iterator[str]:
         ("list", file),
         ("show", file, _first_id(folder)),
         ("log", file, "--stats"),
-        ("add", file, "The wiki is backed up at 02:30."),
         ("recall", file, "When is the wiki backed up?"),
     )
     for command in commands:
         yield _took([slowwave(*command) for _ in range(rounds)])
     found = step("recall", file)
     yield f"{1_000 * found['median']:.0f} ms, at most {1_000 * found['slowest']:.0f} ms"
+    yield _took([slowwave("add", file, f"Rack {at} is full.") for at in range(rounds)])
 
 
 def model(folder: Path, rounds: int) -> Iterator[str]:

@@ -47,7 +47,7 @@ def step(name: str, path: Path, value: object = "") -> Json:
 
 def slowwave(*arguments: str | Path, **variables: str) -> Json:
     """Run a command of slowwave with environment variables; return what its process took."""
-    command = [sys.executable, "-m", "slowwave.cli", *map(str, arguments), "--quiet"]
+    command = [sys.executable, "-m", "slowwave.cli", *arguments]
     return run(command, variables)[1]
 
 
