@@ -5,11 +5,11 @@
 # make test-formats    other agents' own programs on files that slowwave wrote; needs node, 1 GB
 # make test-agents     Claude Code and OpenClaw with a scripted model, and Codex; needs npm, 1.6 GB
 # make test-fleet      a fleet on Ray, with a worker of its killed; installs it, 300 MB
-# make bench           measure time and memory of every stage, up to 100,000 memories; half an hour
-# make bench-peers     the same vectors through scikit-learn and other consolidators, by turns
-# make bench-million   neighbors of 200,000 and 1,000,000 vectors
+# make bench           print the table of docs/performance.md; a quarter of an hour
+# make bench-peers     the same file through other consolidators, by turns; DREAM=dream.py
+# make bench-million   cluster 1,000,000 vectors; needs 6 GB
 # make bench-fleet     200 files' nights serially, by processes, shards and Ray, and in a bucket
-# make bench-recall    what is found before and after a night, and how fast in 100,000 memories
+# make bench-recall    what is found before and after a night
 # make bench-year      365 nights with all phases, some 30 new memories a day; a quarter of an hour
 # make bench-quality   measure how good the decisions are
 # make trial-model     a night with a real, very small model on this machine; MEMORIES=200 of them
@@ -127,10 +127,10 @@ bench: setup
 	$(BIN)/python -m benchmarks.speed
 
 bench-peers: setup
-	$(BIN)/python -m benchmarks.speed.peers
+	$(BIN)/python -m benchmarks.speed.peers $(if $(DREAM),--dream '$(DREAM)')
 
 bench-million: setup
-	$(BIN)/python -m benchmarks.speed.million
+	$(BIN)/python -m benchmarks.speed --only million
 
 bench-quality: setup
 	$(BIN)/python -m benchmarks.quality --data '$(DATA)'
@@ -140,7 +140,6 @@ bench-fleet: setup $(FLEET)/ready
 
 bench-recall: setup
 	$(BIN)/python -m benchmarks.recall --data '$(DATA)'
-	$(BIN)/python -m benchmarks.speed.recalls
 
 # An environment of its own: nothing of it is needed for anything else. The server is built here, in
 # ten minutes or so with a C++ compiler; of the package of the weights only the one file is read.

@@ -27,9 +27,10 @@ class ScriptedModel:
         """Wait until it runs."""
         self._stdin, self._stdout = stdin, stdout
         self.base: str = self._told()
-        # From the first question to the last answer, and the most requests at one time.
-        self.seconds = 0.0
-        self.most = 0
+        # When each question came and was answered, on the clock of time.monotonic.
+        self.moments: list[tuple[float, float]] = []
+        # The share of the second question to write that is the beginning of the first.
+        self.cacheable = 0.0
 
     def taken(self) -> Taken:
         """Return what was asked so far."""
@@ -40,8 +41,7 @@ class ScriptedModel:
     def end(self) -> None:
         """Have it end, and keep what it saw."""
         self._stdin.close()
-        first, last, self.most = self._told()
-        self.seconds = last - first
+        self.moments, self.cacheable = self._told()
 
     def _told(self) -> Any:
         return json.loads(self._stdout.readline())

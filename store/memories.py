@@ -274,14 +274,11 @@ def tenants(file: MemoryFile) -> list[str]:
     return found
 
 
-def largest_tenant(file: MemoryFile) -> tuple[str, int]:
-    """Return the tenant with the most active memories, and their number; ("", 0) if none."""
-    rows = file.tuples(
-        "SELECT tenant, count(*) AS n FROM memories WHERE status = 'active' GROUP BY tenant "
-        "ORDER BY n DESC, tenant LIMIT 1"
+def count_active(file: MemoryFile) -> dict[str, int]:
+    """Count the active memories of each tenant."""
+    return dict(
+        file.tuples("SELECT tenant, count(*) FROM memories WHERE status = 'active' GROUP BY 1")
     )
-    tenant, count = next(rows, ("", 0))
-    return tenant, count
 
 
 def select_tenants(file: MemoryFile, chosen: Sequence[str]) -> list[str]:

@@ -19,6 +19,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import takewhile
 from typing import Any, NamedTuple
@@ -375,6 +376,7 @@ def _are_alike(first: Shown, second: Shown) -> bool:
     )
 
 
+@cache
 def _stems(text: str) -> frozenset[str]:
     """Return the words of a text, each cut short, and its values, which are not."""
     values = {value.lower() for value in _values(text)}
@@ -382,13 +384,14 @@ def _stems(text: str) -> frozenset[str]:
     return frozenset(word if word in values else word[:5] for word in words)
 
 
-def _values(text: str) -> set[str]:
+@cache
+def _values(text: str) -> frozenset[str]:
     """Return the words with a digit or a capital that begins no sentence."""
-    return {
+    return frozenset(
         word
         for number, word in enumerate(_WORD.findall(text))
         if any(letter.isdigit() for letter in word) or (number and word.lower() != word)
-    }
+    )
 
 
 class ModelServer:
@@ -525,16 +528,16 @@ def _serve_slowly(seconds: float, most_requests: int) -> None:
     """Answer honestly after some seconds, until stdin is closed.
 
     Tells where it is, a line of JSON; for each line of stdin how many requests there were, and the
-    tokens of questions and of answers; and in the end the first moment, the last one, and the most
-    requests at one time.
+    tokens of questions and of answers; and in the end when each request came and was answered, and
+    the share of the second question to write that a cache of prefixes could serve.
     """
-    moments: list[float] = []
+    moments: list[tuple[float, float]] = []
 
     def respond(asked: Asked) -> Reply:
         began = time.monotonic()
         reply = oracle(asked)
         time.sleep(max(0.0, began + seconds - time.monotonic()))
-        moments.extend([began, time.monotonic()])
+        moments.append((began, time.monotonic()))
         return reply
 
     count("")  # what counts is loaded before anybody asks
@@ -543,7 +546,18 @@ def _serve_slowly(seconds: float, most_requests: int) -> None:
         for _ in sys.stdin:
             questions, answers = zip(*server.taken, strict=True) if server.taken else ((), ())
             _tell([len(server.asked), sum(questions), sum(answers)])
-        _tell([min(moments, default=0.0), max(moments, default=0.0), server.peak])
+        _tell([moments, _cacheable([asked for asked in server.asked if asked.kind == "write"])])
+
+
+def _cacheable(writing: Sequence[Asked]) -> float:
+    """Return the share of the second question's tokens with which the first one begins, too."""
+    if len(writing) < 2:
+        return 0.0
+    first, second = (
+        "".join(message["content"] for message in asked.messages) for asked in writing[:2]
+    )
+    same = takewhile(lambda pair: pair[0] == pair[1], zip(first, second, strict=False))
+    return count(first[: len(list(same))]) / count(second)
 
 
 def _tell(value: object) -> None:

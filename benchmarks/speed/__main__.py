@@ -1,102 +1,198 @@
-"""How fast slowwave is and how much memory it takes: tables on stdout, figures as JSON in build/.
+"""How fast slowwave is and how much memory it takes: prints the table of docs/performance.md.
 
-    python -m benchmarks.speed [--sizes 1000,10000,50000,100000] [--rounds N]
+    python -m benchmarks.speed [--only PART,...] [--rounds N]
 
-Each step runs in a process of its own, on memories that data.py makes. With several rounds each
-figure is the median.
+Each command runs in a process of its own, on memories that data.py makes. Figures are medians of
+the rounds, except for nights on 100,000 memories, nights with a model and the set-up.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import shutil
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-
-from rich.console import Console
+from statistics import median
 
 from benchmarks.quality.bench import ROOT, Json
+from benchmarks.scripted_model import scripted_model
 
-from .processes import slowwave, step
-from .report import introduction, tables
+from .machine import BUILD, about, run, slowwave, step
+from .report import DEFAULT, page
 
-OUTPUT = ROOT / "build" / "bench.json"
-SIZES = "1000,10000,50000,100000"
-# The tables have more columns than a narrow terminal, or a pipe, has room for.
-_WIDTH = 130
+# How long the scripted model takes to answer, and how many questions it may be asked.
+_ANSWER_S = 2.0
+_MAX_REQUESTS = 10_000
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure each size, and write what is known after each."""
+def main() -> None:
+    """Measure, and print the table."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.speed", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("--sizes", default=SIZES, help="numbers of memories")
-    parser.add_argument("--rounds", type=int, default=1, help="how often each size is measured")
-    parser.add_argument("--output", type=Path, default=OUTPUT, help="the JSON to write")
-    parser.add_argument("--show", action="store_true", help="only the tables of the last run")
-    chosen = parser.parse_args(arguments)
-    console = Console(width=_WIDTH)
-    if chosen.show and not chosen.output.exists():
-        parser.error(f"there are no figures yet in {chosen.output}: run it without --show")
-    if chosen.show:
-        results = json.loads(chosen.output.read_text("utf-8"))
-    else:
-        results = _measured(chosen, console)
-    console.print(introduction(results), highlight=False)
-    console.print(*tables(results))
-    console.print(f"the figures are in {chosen.output}", soft_wrap=True)
-
-
-def _measured(chosen: argparse.Namespace, console: Console) -> Json:
-    results: Json = {"environment": step("about", Path()), "sizes": {}, "rounds": chosen.rounds}
-    chosen.output.parent.mkdir(parents=True, exist_ok=True)
-    for size in map(int, chosen.sizes.split(",")):
-        folder = chosen.output.parent / "speed" / f"{size}"
-        rounds = results["sizes"].setdefault(str(size), [])
-        made = step("make", folder, size)
+    parser.add_argument("--only", default=",".join(DEFAULT), help="some of the parts")
+    parser.add_argument("--rounds", type=int, default=3, help="how often most is measured")
+    chosen = parser.parse_args()
+    machine = about()
+    measured: dict[str, list[str]] = {}
+    for part in chosen.only.split(","):
+        began = time.monotonic()
+        folder = BUILD / part
+        shutil.rmtree(folder, ignore_errors=True)
         try:
-            for number in range(chosen.rounds):
-                _say(f"{size:,} memories, round {number + 1} of {chosen.rounds}")
-                rounds.append(measure(folder, made["later"]))
-                chosen.output.write_text(json.dumps(results, indent=1) + "\n", "utf-8")
-        finally:
-            shutil.rmtree(folder)
-    results["environment"]["load at the end"] = step("about", Path())["load"]
-    chosen.output.write_text(json.dumps(results, indent=1) + "\n", "utf-8")
-    return results
+            for figure in PARTS[part](folder, chosen.rounds):
+                measured.setdefault(part, []).append(figure)
+                sys.stderr.write(f"{part}: {figure}\n")
+        except RuntimeError as error:
+            sys.stderr.write(f"{error}\n")
+        shutil.rmtree(folder, ignore_errors=True)
+        sys.stderr.write(f"{part}: measured in {time.monotonic() - began:.0f} s\n")
+    sys.stdout.write(f"{page(machine, measured)}\n")
 
 
-def measure(folder: Path, later: int) -> Json:
-    """Go once through the life of a file: import, nights, undo; and give what each took."""
-    file, fresh, full = (folder / f"{name}.db" for name in ("memory", "fresh", "full"))
-    for left in folder.glob("*.db*"):
-        left.unlink()
-    found: Json = {"new memories": later}
-    found["import"] = slowwave("import", file, folder / "memories.jsonl")
-    found["vectors"] = step("vectors", file, "memories")
-    found["neighbours"] = step("neighbours", file, "memories")
-    found["first night"] = step("night", file)
-    step("copied", file, fresh.name)
-    found["second night"] = step("night", file)
-    step("copied", file, full.name)
-    if found["first night"]["example"] is not None:
-        found["lineage"] = slowwave(
-            "show", "--lineage", fresh, found["first night"]["example"], "--json"
-        )
-        found["undo"] = slowwave("undo", fresh, found["first night"]["run"])
-    for item in (file, full):
-        slowwave("import", item, folder / "later.jsonl")
-        step("vectors", item, "later")
-    found["night with new ones"] = step("night", file)
-    found["the same, full"] = step("night", full, "full")
-    return found
+def small(folder: Path, rounds: int) -> Iterator[str]:
+    """Yield the figures of nights on 10,000 memories, and of dry runs beside DBSCAN."""
+    file = _filled(folder, 10_000)
+    yield from _nights(file, rounds)
+    yield _by_turns(
+        rounds,
+        lambda: slowwave("maintain", file, "--dry-run"),
+        lambda: step("DBSCAN", folder),
+        lambda ours, theirs: f"{ours / theirs:.1f} ({ours:.1f} s and {theirs:.1f} s)",
+    )
+    few = _filled(folder / "few", 1_000)
+    imports = "import sklearn.cluster; sklearn.cluster.DBSCAN"
+    yield _by_turns(
+        rounds,
+        lambda: slowwave("maintain", few, "--dry-run"),
+        lambda: run([sys.executable, "-c", imports])[1],
+        lambda ours, theirs: f"{ours - theirs:.1f} s ({ours:.1f} s and {theirs:.1f} s)",
+    )
 
 
-def _say(text: str) -> None:
-    sys.stderr.write(f"{time.strftime('%H:%M:%S')} {text}\n")
+def large(folder: Path, rounds: int) -> Iterator[str]:
+    """Yield the figures of nights on 100,000 memories, and of commands on their file."""
+    yield from _nights(_filled(folder, 100_000), 1)
+    file = folder / "night-0.db"
+    commands: Sequence[Sequence[str | Path]] = (
+        ("--version",),
+        ("list", file),
+        ("show", file, _first_id(folder)),
+        ("log", file, "--stats"),
+        ("recall", file, "When is the wiki backed up?"),
+    )
+    for command in commands:
+        yield _took([slowwave(*command) for _ in range(rounds)])
+    found = step("recall", file)
+    yield f"{1_000 * found['median']:.0f} ms, at most {1_000 * found['slowest']:.0f} ms"
+    yield _took([slowwave("add", file, f"Rack {at} is full.") for at in range(rounds)])
+
+
+def model(folder: Path, rounds: int) -> Iterator[str]:
+    """Yield the figures of a night on 10,000 memories with a scripted model."""
+    file = _filled(folder, 10_000)
+    embedded = step("embed", folder, 1_000)
+    yield (
+        f"{embedded['a processor second']:.0f} a second, {embedded['a second']:.0f} by wall clock"
+    )
+    with scripted_model(_ANSWER_S, _MAX_REQUESTS) as asked:
+        asking = ("--model", "openai/scripted", "--api-base", asked.base)
+        night = slowwave("maintain", file, *asking, OPENAI_API_KEY="none")
+    idle = night["seconds"] - _covered(asked.moments)
+    calls = sum(ended - began for began, ended in asked.moments)
+    yield (
+        f"{100 * idle / night['seconds']:.0f} % of {night['seconds']:.0f} s; "
+        f"{len(asked.moments)} answers, {calls / _covered(asked.moments):.1f} at a time"
+    )
+    yield f"{min(began for began, _ in asked.moments) - night['began']:.1f} s"
+    yield f"{100 * asked.cacheable:.0f} %"
+
+
+def setup(folder: Path, rounds: int) -> Iterator[str]:
+    """Yield what the demo takes in a new clone, with the downloads."""
+    run(["git", "clone", "--quiet", ROOT, folder])
+    yield _took([run(["make", "--directory", folder, f"PYTHON={sys.executable}", "demo"])[1]])
+
+
+def million(folder: Path, rounds: int) -> Iterator[str]:
+    """Yield the figures of clustering 1,000,000 vectors."""
+    path = folder / "vectors.npy"
+    step("make vectors", path, 1_000_000)
+    clustered = step("cluster", path)
+    pairs, found = clustered["pairs"], 100 * clustered["found"]
+    yield f"{_took([clustered])}; {pairs:,} pairs, {found:.2f} % of all"
+
+
+PARTS: Mapping[str, Callable[[Path, int], Iterator[str]]] = {
+    "small": small,
+    "large": large,
+    "model": model,
+    "setup": setup,
+    "million": million,
+}
+
+
+def _filled(folder: Path, count: int) -> Path:
+    """Return a file with that number of memories and their vectors."""
+    step("make", folder, count)
+    file = folder / "memory.db"
+    slowwave("import", file, folder / "memories.jsonl")
+    step("vectors", file, "memories")
+    return file
+
+
+def _nights(file: Path, rounds: int) -> Iterator[str]:
+    """Yield the figures of a first night, of the next one, and of one with new memories.
+
+    Each round is on a copy of the file, `night-0.db` and so on.
+    """
+    first, second, third = [], [], []
+    for number in range(rounds):
+        night = file.with_name(f"night-{number}.db")
+        shutil.copyfile(file, night)
+        first.append(slowwave("maintain", night))
+        second.append(slowwave("maintain", night))
+        slowwave("import", night, file.with_name("later.jsonl"))
+        step("vectors", night, "later")
+        third.append(slowwave("maintain", night))
+    yield _took(first)
+    for later in (second, third):
+        share = _median(later, "processor") / _median(first, "processor")
+        yield f"{100 * share:.1f} %: {_took(later)}"
+
+
+def _by_turns(
+    rounds: int,
+    ours: Callable[[], Json],
+    theirs: Callable[[], Json],
+    written: Callable[[float, float], str],
+) -> str:
+    pairs = [(ours(), theirs()) for _ in range(rounds)]
+    return written(*(_median(side, "processor") for side in zip(*pairs, strict=True)))
+
+
+def _took(rounds: Sequence[Json]) -> str:
+    processor, seconds = (_median(rounds, key) for key in ("processor", "seconds"))
+    peak = max(figures["peak"] for figures in rounds) / 2**30
+    return f"{processor:.2f} s, {seconds:.2f} s of wall clock, {peak:.2f} GB"
+
+
+def _median(rounds: Sequence[Json], key: str) -> float:
+    return float(median(figures[key] for figures in rounds))
+
+
+def _covered(moments: Sequence[tuple[float, float]]) -> float:
+    """Return the seconds in which at least one answer was awaited."""
+    covered, end = 0.0, 0.0
+    for began, ended in sorted(moments):
+        covered += max(0.0, ended - max(began, end))
+        end = max(end, ended)
+    return covered
+
+
+def _first_id(folder: Path) -> str:
+    return (folder / "memories.ids.json").read_text("utf-8").split('"')[1]
 
 
 if __name__ == "__main__":

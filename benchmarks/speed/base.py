@@ -10,12 +10,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.quality.bench import ROOT
 from benchmarks.quality.vectors import KeptVectors
 from fixtures.night import FLAVOURS, Told, load
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 
-BUILD = ROOT / "build" / "speed"
+from .machine import BUILD
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,9 @@
-"""One call of one peer's clustering: run by peers.py in that peer's own environment.
+"""One peer on one file, from the import to a result: run by peers.py in that peer's environment.
 
-    python calls_of_peers.py PEER FOLDER SIMILARITY
+    python calls_of_peers.py PEER MEMORIES.jsonl
 
-Stands alone: there is nothing of slowwave in those environments, and of others nothing in
-slowwave's. Imports, reading and what a peer wants its memories wrapped in come before the clock.
+Stands alone: there is nothing of slowwave in those environments, nor of peers in slowwave's. Each
+function takes the file and a folder of its own, and returns what came of it.
 """
 
 from __future__ import annotations
@@ -12,127 +12,95 @@ import asyncio
 import importlib
 import json
 import os
-import resource
+import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-_STATUS, _RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
-Call = Callable[[], int]
-
-
-def slowwave(vectors: Any, texts: list[str], similarity: float) -> Call:
-    """Neighbours and DBSCAN, as a night has them."""
-    neighbours = importlib.import_module("slowwave.consolidation.clustering.neighbours")
-    clusters = importlib.import_module("slowwave.consolidation.clustering.clusters")
-    importlib.import_module("scipy.sparse")
-    importlib.import_module("sklearn.cluster")
-
-    def call() -> int:
-        near = neighbours.similar_pairs(vectors, similarity)
-        sizes = [1] * len(vectors)
-        return len(clusters.find_clusters(near, 1.0 - similarity, sizes, len(vectors)))
-
-    return call
+def slowwave(path: Path, folder: Path) -> str:
+    """Import the file, and run a night without a model."""
+    command = [sys.executable, "-m", "slowwave.cli"]
+    memory_file = str(folder / "memory.db")
+    for words in (["import", memory_file, str(path)], ["maintain", memory_file]):
+        done = subprocess.run([*command, *words, "--json"], stdout=subprocess.PIPE, check=True)  # noqa: S603 - our own
+    return f"{json.loads(done.stdout)['after']['active']:,} memories left"
 
 
-def dbscan(vectors: Any, texts: list[str], similarity: float) -> Call:
-    """Run scikit-learn's DBSCAN as everybody calls it."""
+def dream(path: Path, folder: Path) -> str:
+    """Consolidate a list in Markdown; vectors are not used."""
+    notes = folder / "MEMORY.md"
+    notes.write_text("".join(f"- {text}\n" for text in _read(path)[0]), "utf-8")
+    command = [sys.executable, os.environ["DREAM"], str(notes), "--apply", "--quiet"]
+    done = subprocess.run(command, capture_output=True, text=True)  # noqa: S603 - as the user asks
+    if done.returncode:
+        return done.stderr.strip()
+    left = sum(line.startswith("- ") for line in notes.read_text("utf-8").splitlines())
+    return f"{left:,} memories left"
+
+
+def dbscan(path: Path, folder: Path) -> str:
+    """Run scikit-learn's DBSCAN as everybody calls it, from a cosine of 0.60 on."""
     cluster = importlib.import_module("sklearn.cluster")
-    scan = cluster.DBSCAN(eps=1 - similarity, min_samples=2, metric="cosine")
-    return lambda: int(scan.fit_predict(vectors).max()) + 1
+    scan = cluster.DBSCAN(eps=0.4, min_samples=2, metric="cosine")
+    return f"{scan.fit_predict(_read(path)[1]).max() + 1:,} clusters"
 
 
-def hdbscan(vectors: Any, texts: list[str], similarity: float) -> Call:
-    """Run scikit-learn's HDBSCAN; it takes no similarity."""
-    cluster = importlib.import_module("sklearn.cluster")
-    scan = cluster.HDBSCAN(min_cluster_size=2, metric="cosine", copy=True)
-    return lambda: int(scan.fit_predict(vectors).max()) + 1
+def semhash(path: Path, folder: Path) -> str:
+    """Deduplicate at its own threshold."""
+    texts, vectors = _read(path)
+    hashed = importlib.import_module("semhash").SemHash.from_embeddings(vectors, texts, model=None)
+    return f"{len(hashed.self_deduplicate().selected):,} memories left"
 
 
-def mcp_memory_service(vectors: Any, texts: list[str], similarity: float) -> Call:
-    """Run its SemanticClusteringEngine with the settings that it comes with."""
+def mcp_memory_service(path: Path, folder: Path) -> str:
+    """Cluster and compress with the settings that it comes with."""
     package = "mcp_memory_service"
     base = importlib.import_module(f"{package}.consolidation.base")
     clustering = importlib.import_module(f"{package}.consolidation.clustering")
+    compression = importlib.import_module(f"{package}.consolidation.compression")
     models = importlib.import_module(f"{package}.models.memory")
     memories = [
         models.Memory(content=text, content_hash=str(row), embedding=vector.tolist())
-        for row, (text, vector) in enumerate(zip(texts, vectors, strict=True))
+        for row, (text, vector) in enumerate(zip(*_read(path), strict=True))
     ]
-    engine = clustering.SemanticClusteringEngine(base.ConsolidationConfig())
-    return lambda: len(asyncio.run(engine.process(memories)))
+    config = base.ConsolidationConfig()
+    clusters = asyncio.run(clustering.SemanticClusteringEngine(config).process(memories))
+    compressed = compression.SemanticCompressionEngine(config).process(clusters, memories)
+    return f"{len(asyncio.run(compressed)):,} summaries"
 
 
-def consolidation_memory(vectors: Any, texts: list[str], similarity: float) -> Call:
-    """Run what its engine does between reading vectors and writing topics."""
+def consolidation_memory(path: Path, folder: Path) -> str:
+    """Run what its engine does between reading vectors and asking a model."""
     engine = importlib.import_module("consolidation_memory.consolidation.engine")
+    texts, vectors = _read(path)
     episodes = [{"id": str(row), "content": text} for row, text in enumerate(texts)]
-
-    def call() -> int:
-        _, distances = engine._build_scope_isolated_similarity(episodes, vectors)
-        return len(engine._build_clusters_from_distance(episodes, distances)[1])
-
-    return call
+    _, distances = engine._build_scope_isolated_similarity(episodes, vectors)
+    return f"{len(engine._build_clusters_from_distance(episodes, distances)[1]):,} clusters"
 
 
-PEERS: dict[str, Callable[[Any, list[str], float], Call]] = {
+PEERS: dict[str, Callable[[Path, Path], str]] = {
     "slowwave": slowwave,
+    "dream": dream,
     "DBSCAN": dbscan,
-    "HDBSCAN": hdbscan,
+    "semhash": semhash,
     "mcp-memory-service": mcp_memory_service,
     "consolidation-memory": consolidation_memory,
 }
 
 
-def main(peer: str, folder: Path, similarity: float) -> None:
-    """Write the figures of one call to stdout as JSON."""
+def _read(path: Path) -> tuple[list[str], Any]:
     numpy = importlib.import_module("numpy")
-    vectors = numpy.load(folder / "memories.npy")
-    lines = (folder / "memories.jsonl").read_text("utf-8").splitlines()
-    texts = [json.loads(line)["content"] for line in lines]
-    call = PEERS[peer](vectors, texts, similarity)
-    # What a library prepares at its first product is no part of any peer's work.
-    _ = vectors[:256] @ vectors[:256].T
-    loaded = _now()
-    if _RESET.exists():
-        _RESET.write_text("5")
-    began = time.perf_counter(), time.process_time()
-    found = call()
-    figures = {
-        "seconds": time.perf_counter() - began[0],
-        "processor": time.process_time() - began[1],
-        "clusters": found,
-        "peak": _most(),
-        "above": _most() - loaded,
-    }
-    sys.stdout.write("\n" + json.dumps(figures))
-
-
-def _now() -> int:
-    """Return the bytes that are taken now."""
-    return _status("VmRSS") or _most()
-
-
-def _most() -> int:
-    """Return the most bytes that were taken."""
-    unit = 1 if sys.platform == "darwin" else 1024
-    return _status("VmHWM") or resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
-
-
-def _status(name: str) -> int:
-    if not _STATUS.exists():
-        return 0
-    lines = _STATUS.read_text("ascii").splitlines()
-    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith(name)), 0)
+    lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    vectors = numpy.array([line["embedding"] for line in lines], dtype=numpy.float32)
+    return [line["content"] for line in lines], vectors
 
 
 if __name__ == "__main__":
     # Peers keep settings and databases in the home folder: give them one that nobody misses.
     with tempfile.TemporaryDirectory() as home:
         os.environ |= {"HOME": home, "XDG_DATA_HOME": home, "XDG_CONFIG_HOME": home}
-        main(sys.argv[1], Path(sys.argv[2]), float(sys.argv[3]))
+        # Peers write what they like: the result is the last line.
+        sys.stdout.write("\n" + PEERS[sys.argv[1]](Path(sys.argv[2]), Path(home)))

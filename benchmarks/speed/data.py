@@ -17,7 +17,7 @@ them a copy, each copy being another stretch of an agent's life:
 - A little noise, so that no similarity comes twice.
 
 The four numbers were chosen so that similarities are distributed as in LoCoMo and LongMemEval,
-and clusters grow as in 20,000 real sentences; `python -m benchmarks.speed.likeness` compares.
+and clusters grow as in 20,000 real sentences.
 The same bytes every time.
 """
 

@@ -1,72 +1,82 @@
-"""What it runs on, and how much memory a process takes."""
+"""What a benchmark runs on, and what a process of its own took."""
 
 from __future__ import annotations
 
+import json
 import os
 import platform
-import resource
+import subprocess
 import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 
-from benchmarks.quality.bench import Json
+from benchmarks.quality.bench import ROOT, Json
 from benchmarks.quality.environment import commit
 
-_PACKAGES = ("slowwave", "numpy", "scipy", "scikit-learn", "sqlite-utils")
-_STATUS, _RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
+BUILD = ROOT / "build" / "speed"
+_PACKAGES = ("numpy", "scipy", "scikit-learn", "onnxruntime")
 
 
-def about() -> Json:
-    """Return what a run of the benchmark runs on, and how busy that is."""
-    import sqlite3
-
-    import numpy  # noqa: F401 - loads the library that is asked about
-    from threadpoolctl import threadpool_info
-
-    return {
-        "processor": _processor(),
-        "cores": cores(),
-        "memory": f"{os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') / 2**30:.0f} GiB",
-        "matrix product": [
-            f"{item['internal_api']} {item['version']}, {item.get('architecture', 'unknown')}, "
-            f"{item['num_threads']} threads"
-            for item in threadpool_info()
-            if item["user_api"] == "blas"
-        ],
-        "load": " ".join(f"{item:.1f}" for item in os.getloadavg()),
-        "platform": platform.platform(),
-        "python": platform.python_version(),
-        "sqlite": sqlite3.sqlite_version,
-        "packages": {name: version(name) for name in _PACKAGES},
-        "commit": commit(),
-    }
+def about() -> str:
+    """Return a sentence about commit, processor, versions and load."""
+    packages = ", ".join(f"{name} {version(name)}" for name in _PACKAGES)
+    load = " ".join(f"{number:.1f}" for number in os.getloadavg())
+    day = time.strftime("%Y-%m-%d")
+    return (
+        f"Commit {commit()}, {day}, {os.cpu_count()} cores of {_processor()}, "
+        f"{memory() / 2**30:.0f} GiB, Python {platform.python_version()}, {packages}; "
+        f"load before: {load}."
+    )
 
 
-def cores() -> int:
-    """Return how many cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+def memory() -> int:
+    """Return the bytes of memory of the machine."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
-def peak() -> int:
-    """Return the most bytes that this process held, since `forget_peak` where that works."""
-    try:
-        lines = _STATUS.read_text("ascii").splitlines()
-        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))
-    except (OSError, StopIteration):
-        return in_bytes(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+def step(name: str, path: Path, value: object = "") -> Json:
+    """Do a step of the benchmark (steps.py); return its figures, and those of its process."""
+    command = [sys.executable, "-m", "benchmarks.speed.steps", name, str(path), str(value)]
+    output, figures = run(command)
+    found: Json = json.loads(output)
+    return figures | found
 
 
-def in_bytes(most: int) -> int:
-    """Return the bytes of what the system tells in its own unit."""
-    return most if sys.platform == "darwin" else most * 1024
+def slowwave(*arguments: str | Path, **variables: str) -> Json:
+    """Run a command of slowwave with environment variables; return what its process took."""
+    command = [sys.executable, "-m", "slowwave.cli", *arguments]
+    return run(command, variables)[1]
 
 
-def forget_peak() -> None:
-    """Let the peak begin anew from what is taken now: on Linux only, else it goes on."""
-    if _RESET.exists():
-        _RESET.write_text("5")
+def run(command: Sequence[object], variables: Mapping[str, str] | None = None) -> tuple[str, Json]:
+    """Return what a command wrote to stdout, and when it began, its seconds and its peak in bytes.
+
+    Raises `RuntimeError` with what it wrote to stderr if it failed. What starts the process must
+    itself be small: the system counts that as the new one's until it begins.
+    """
+    words = list(map(str, command))
+    with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
+        began = time.monotonic()
+        process = subprocess.Popen(  # noqa: S603 - our own commands
+            words, cwd=ROOT, stdout=output, stderr=errors, env={**os.environ, **(variables or {})}
+        )
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        seconds = time.monotonic() - began
+        for stream in (output, errors):
+            stream.seek(0)
+        if process.returncode != 0:
+            raise RuntimeError(f"{' '.join(words)} failed:\n{errors.read().decode()}")
+        figures = {
+            "began": began,
+            "seconds": seconds,
+            "processor": used.ru_utime + used.ru_stime,
+            "peak": used.ru_maxrss * (1 if sys.platform == "darwin" else 1024),
+        }
+        return output.read().decode(), figures
 
 
 def _processor() -> str:

@@ -1,167 +1,173 @@
 """One step of the benchmark, in a process of its own: `python -m benchmarks.speed.steps`.
 
-Its figures go to stdout as JSON. What is measured is what a night does: `run_cycle` over a memory
-file, with the real embedder and the built-in writer.
+Its figures go to stdout as JSON.
 """
 
 from __future__ import annotations
 
 import json
-import shutil
 import sys
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from statistics import median
 
-from benchmarks.quality.bench import Json
+import numpy as np
+from numpy.typing import NDArray
 
-from .clock import Clock
-from .machine import about
+from benchmarks.quality.bench import ROOT, Json
 
-# Later than anything that the memories speak of.
-NOW = datetime(2026, 6, 1, 3, 0, tzinfo=UTC)
 # The share of new memories that a later night meets: 500 on 100,000.
 NEW_SHARE = 0.005
-
-# What a night is made of; what none of these does is "all else".
-STAGES = {
-    "reading": "slowwave.consolidation.snapshot.snapshot:read_snapshot",
-    "names": "slowwave.consolidation.snapshot.snapshot:compute_missing",
-    "neighbours": "slowwave.consolidation.clustering.neighbours:similar_pairs",
-    "texts": "slowwave.consolidation.snapshot.features:features_of",
-    "vetoes": "slowwave.consolidation.comparison.vetoes:find_veto",
-    "network": "slowwave.consolidation.comparison.entailment:likelihoods_of",
-    "conflicts": "slowwave.consolidation.planning.conflicts:find_conflicts",
-    "planning": "slowwave.consolidation.planning.plan:plan_tenant",
-    "applying": "slowwave.consolidation.running.execute:execute_plan",
-    "findings": "slowwave.consolidation.running.survey:save_findings",
-}
-# Gives one vector after the other.
-VECTORS = "slowwave.store.vectors:read_vectors"
+# Rows whose true neighbours are all looked up, to see how many of them were found.
+_ASKED = 2_000
 
 
-def make(folder: Path, count: int) -> Json:
+def make(folder: Path, count: str) -> Json:
     """Write memories to import, and the later ones, with the vectors of both."""
-    import numpy as np
-
     from .data import make_memories
 
-    later = max(1, round(NEW_SHARE * count))
-    made = make_memories(count + later)
+    size = int(count)
+    made = make_memories(size + max(1, round(NEW_SHARE * size)))
     folder.mkdir(parents=True, exist_ok=True)
-    for name, part in (("memories", slice(count)), ("later", slice(count, None))):
+    for name, part in (("memories", slice(size)), ("later", slice(size, None))):
         (folder / f"{name}.jsonl").write_text("\n".join(made.lines[part]) + "\n", "utf-8")
         (folder / f"{name}.ids.json").write_text(json.dumps(made.ids[part]), "utf-8")
         np.save(folder / f"{name}.npy", made.vectors[part])
-    return {"model": made.model, "later": later}
+    return {}
+
+
+def with_vectors(folder: Path, target: str) -> Json:
+    """Write the memories of a folder as one file in which each has its vector."""
+    from slowwave.consolidation.vectors.embedder import SentenceEmbedder
+
+    made = np.load(folder / "memories.npy").round(6)
+    lines = (folder / "memories.jsonl").read_text("utf-8").splitlines()
+    with Path(target).open("w", encoding="utf-8") as file:
+        for line, vector in zip(lines, made.tolist(), strict=True):
+            own = {"embedding_model": SentenceEmbedder().name, "embedding": vector}
+            file.write(json.dumps(json.loads(line) | own) + "\n")
+    return {}
+
+
+def embed(folder: Path, count: str) -> Json:
+    """Embed some memories of a folder."""
+    from slowwave.consolidation.vectors.embedder import SentenceEmbedder
+
+    texts = _texts(folder / "memories.jsonl")[: int(count)]
+    embedder = SentenceEmbedder()
+    embedder.encode(texts[:10])  # loads the model
+    began = time.perf_counter(), time.process_time()
+    embedder.encode(texts)
+    seconds, processor = time.perf_counter() - began[0], time.process_time() - began[1]
+    return {"a second": len(texts) / seconds, "a processor second": len(texts) / processor}
 
 
 def vectors(file: Path, name: str) -> Json:
     """Keep the vectors of what was imported, as a night keeps what it embedded."""
-    import numpy as np
-
     from slowwave.consolidation.vectors.embedder import SentenceEmbedder
     from slowwave.store.file import open_writing
     from slowwave.store.vectors import keep_vectors, to_blob
 
     ids = json.loads((file.parent / f"{name}.ids.json").read_text("utf-8"))
     made = np.load(file.parent / f"{name}.npy", mmap_mode="r")
-    clock = Clock()
     with open_writing(file) as opened, opened.transaction():
         hashes = {row["id"]: row["content_hash"] for row in opened.rows(_HASHES)}
         rows = (
-            (item, hashes[item], to_blob(vector)) for item, vector in zip(ids, made, strict=True)
+            (memory_id, hashes[memory_id], to_blob(vector))
+            for memory_id, vector in zip(ids, made, strict=True)
         )
         keep_vectors(opened, SentenceEmbedder().name, rows, run_id=None)
-    return clock.total()
+    return {}
 
 
 _HASHES = "SELECT id, content_hash FROM memories"
 
 
-def night(file: Path, kind: str) -> Json:
-    """Run a night; `full`: one that looks at everything again."""
-    from slowwave.consolidation.cycle import run_cycle
-    from slowwave.consolidation.options import CycleOptions
-    from slowwave.consolidation.vectors.embedder import SentenceEmbedder
-    from slowwave.consolidation.writing.writer import BuiltInWriter
-
-    from .embedder import MadeEmbedder
-
-    embedder = MadeEmbedder(SentenceEmbedder(), file.parent, ("memories", "later"))
-    options = CycleOptions(full=True) if kind == "full" else CycleOptions()
-    clock = Clock()
-    for stage, place in STAGES.items():
-        clock.watch(stage, place)
-    clock.count("vectors read", VECTORS)
-    outcome = run_cycle(file, options, embedder, BuiltInWriter(), NOW)
-    figures = clock.total()
-    states = [result.state for result in outcome.results]
-    derived = (result.derived for result in outcome.results)
-    return figures | {
-        "run": outcome.run_id,
-        "proposals": len(states),
-        "applied": states.count("applied"),
-        "rejected": states.count("rejected"),
-        "example": next((item for item in derived if item is not None), None),
-        "file": file.stat().st_size,
-    }
-
-
-def neighbours(file: Path, name: str) -> Json:
-    """Search the neighbors among vectors in memory, and see how fast the bare product is."""
-    import numpy as np
+def dbscan(folder: Path, _: str) -> Json:
+    """Run scikit-learn's DBSCAN over the vectors of a folder, as everybody calls it."""
+    from sklearn.cluster import DBSCAN
 
     from slowwave.consolidation.thresholds import DUPLICATE_SIMILARITY
 
-    from .product import neighbour_stage
+    scan = DBSCAN(eps=1 - DUPLICATE_SIMILARITY, min_samples=2, metric="cosine")
+    return {"clusters": int(scan.fit_predict(np.load(folder / "memories.npy")).max()) + 1}
 
-    return neighbour_stage(np.load(file.parent / f"{name}.npy"), DUPLICATE_SIMILARITY)[0]
+
+def recall(file: Path, _: str) -> Json:
+    """Search a file for the questions of fixtures/recall, each embedded before."""
+    from slowwave.consolidation.recall.index import RecallIndex, read_recallable_of
+    from slowwave.consolidation.recall.search import SearchQuery, search
+    from slowwave.consolidation.vectors.embedder import SentenceEmbedder
+    from slowwave.store.records import timestamp
+
+    embedder, now = SentenceEmbedder(), timestamp(datetime.now(UTC))
+    texts = _texts(ROOT / "fixtures" / "recall" / "questions-assistant.jsonl", "question")[:50]
+    known = _Known(embedder.name, dict(zip(texts, embedder.encode(texts), strict=True)))
+    index = RecallIndex(read_recallable_of(file, (), embedder.name), known)
+    search(index, SearchQuery(texts[0]), now)  # what is only computed once is there
+    taken = []
+    for text in texts:
+        began = time.process_time()
+        search(index, SearchQuery(text), now)
+        taken.append(time.process_time() - began)
+    return {"median": median(taken), "slowest": max(taken)}
 
 
-def make_file(path: Path, count: int) -> Json:
+class _Known:
+    """An embedder that knows its texts already."""
+
+    def __init__(self, name: str, vectors: dict[str, NDArray[np.float32]]) -> None:
+        self.name = name
+        self._vectors = vectors
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return the known vectors."""
+        return np.stack([self._vectors[text] for text in texts])
+
+
+def make_file(path: Path, count: str) -> Json:
     """Write vectors alone."""
     from .data import make_vectors
 
-    clock = Clock()
-    make_vectors(path, count)
-    return clock.total()
-
-
-def mapped(path: Path) -> Json:
-    """Search the neighbors among vectors that stay in their file, and group them."""
-    import numpy as np
-
-    from slowwave.consolidation.thresholds import DUPLICATE_SIMILARITY
-
-    from .product import both_stages
-
-    return both_stages(np.load(path, mmap_mode="r"), DUPLICATE_SIMILARITY)
-
-
-def copied(file: Path, name: str) -> Json:
-    """Copy a memory file that nobody has open."""
-    shutil.copyfile(file, file.with_name(name))
+    make_vectors(path, int(count))
     return {}
 
 
+def cluster(path: Path, _: str) -> Json:
+    """Find the neighbours among vectors that stay in their file, and cluster them."""
+    from slowwave.consolidation.clustering.clusters import find_clusters
+    from slowwave.consolidation.clustering.neighbours import similar_pairs
+    from slowwave.consolidation.thresholds import DUPLICATE_SIMILARITY
+
+    made = np.load(path, mmap_mode="r")
+    near = similar_pairs(made, DUPLICATE_SIMILARITY)
+    count = len(made)
+    groups = find_clusters(near, 1.0 - DUPLICATE_SIMILARITY, [1] * count, count)
+    asked = np.sort(np.random.default_rng(3).choice(count, min(count, _ASKED), replace=False))
+    true = similar_pairs(made, DUPLICATE_SIMILARITY, fresh=asked)
+    keys, wanted = (pairs.left.astype(np.int64) * count + pairs.right for pairs in (near, true))
+    found = float(np.isin(wanted, keys).mean())
+    return {"pairs": len(near), "clusters": len(groups), "found": found}
+
+
+def _texts(path: Path, key: str = "content") -> list[str]:
+    return [json.loads(line)[key] for line in path.read_text("utf-8").splitlines()]
+
+
 STEPS: dict[str, Callable[[Path, str], Json]] = {
-    "about": lambda file, name: about(),
-    "make": lambda folder, count: make(folder, int(count)),
+    "make": make,
+    "with vectors": with_vectors,
+    "embed": embed,
     "vectors": vectors,
-    "night": night,
-    "neighbours": neighbours,
-    "copied": copied,
-    "make vectors": lambda path, count: make_file(path, int(count)),
-    "mapped": lambda path, _: mapped(path),
+    "DBSCAN": dbscan,
+    "recall": recall,
+    "make vectors": make_file,
+    "cluster": cluster,
 }
 
 
-def main(arguments: list[str]) -> None:
-    """Do one step: its name, a file or folder, and what it needs besides."""
-    step, path, value = arguments
-    sys.stdout.write(json.dumps(STEPS[step](Path(path), value)))
-
-
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    name, path, value = sys.argv[1:]
+    sys.stdout.write(json.dumps(STEPS[name](Path(path), value)))

@@ -29,6 +29,7 @@ from slowwave.store.records import timestamp
 
 from .night_inputs import NightInputs
 from .outcome import Outcome
+from .room import refuse_without_room
 from .run_in_file import Preflight
 
 if TYPE_CHECKING:
@@ -75,6 +76,8 @@ def survey_file(
     options = night.options
     marks = idle_marks(night)
     idle = _find_idle(night, marks, leaving)
+    if cache is None:
+        refuse_without_room(night.path, options.tenants, idle)
     gone = frozenset(memory.id for memory in leaving)
     snapshot = read_snapshot(
         night.path,
@@ -87,6 +90,9 @@ def survey_file(
         cache,
         gone,
     )
+    if snapshot.views and options.consolidate and (options.ask or not night.dry_run):
+        # Takes seconds, in parallel with planning; errors are raised again where it is asked.
+        start_in_thread(night.writer.make_ready)
     compute_missing(snapshot, night.embedder, keeper, night.progress)
     chosen = replace(options.of_plan(night.writer.key), answered=tuple(answered))
     if not options.reconsider:

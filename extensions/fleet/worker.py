@@ -19,6 +19,7 @@ from slowwave.consolidation.model.model_writer import ModelWriter
 from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.running.night_inputs import NightInputs
 from slowwave.consolidation.running.outcome import Outcome
+from slowwave.consolidation.running.room import refuse_without_room
 from slowwave.consolidation.running.survey import idle_marks
 from slowwave.consolidation.runtime.interruption import Interruption
 from slowwave.consolidation.runtime.redaction import without_secrets
@@ -35,7 +36,6 @@ from slowwave.store.validate import is_foreign_file
 
 from .fleet_job import FleetJob, Item, Prepare
 from .receipt_from_file import receipt_of
-from .room import refuse_what_has_no_room
 
 
 def begin_worker(job: FleetJob, prepare: Prepare) -> Worker:
@@ -110,7 +110,7 @@ class Worker:
         outcome: Outcome | None = None
         try:
             refuse_shared_log(path)
-            refuse_what_has_no_room(path, self._job.workers)
+            refuse_without_room(path, workers=self._job.workers)
         except StoreError as error:
             refusal = f"{error.message} {error.hint}".strip()
             return Receipt(item.key, "refused", refusal, last_run=item.last_run)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import shutil
 import subprocess
@@ -13,12 +12,13 @@ import night as fixture
 import pytest
 from model_server import ModelServer, answering, groups, verdict
 from places import ROOT
+from readme import block
 
 from benchmarks.quality import model
 from benchmarks.quality.bench import QUALITY
-from benchmarks.speed.clock import REST, Clock
-from benchmarks.speed.processes import run
-from benchmarks.speed.steps import STAGES, VECTORS
+from benchmarks.speed.__main__ import PARTS
+from benchmarks.speed.machine import run
+from benchmarks.speed.report import DEFAULT, ROWS, page
 
 
 @pytest.mark.usefixtures("long_only")
@@ -57,22 +57,13 @@ def test_a_fleets_nights_are_compared_and_what_is_done_is_not_done_again(
     assert second.stdout == first.stdout
 
 
-@pytest.mark.parametrize("place", [*STAGES.values(), VECTORS])
-def test_every_stage_that_the_clock_watches_is_there(place: str) -> None:
-    module, name = place.split(":")
-    assert callable(getattr(importlib.import_module(module), name))
-
-
-def test_a_stage_is_not_counted_for_the_one_around_it() -> None:
-    clock = Clock()
-    with clock.stage("outer"), clock.stage("inner"):
-        sum(range(1_000_000))
-    figures = clock.total()
-    assert set(figures["stages"]) == {REST, "outer", "inner"}
-    parts = [value["processor"] for value in figures["stages"].values()]
-    assert figures["processor"] == pytest.approx(sum(parts))
-    inner, outer = (figures["stages"][name]["processor"] for name in ("inner", "outer"))
-    assert inner > outer
+def test_the_page_about_speed_has_the_table_that_the_benchmark_prints() -> None:
+    assert PARTS.keys() == ROWS.keys()
+    shown = block((ROOT / "docs" / "performance.md").read_text("utf-8"), "bench").splitlines()
+    printed = page("", {part: ["?"] * len(ROWS[part]) for part in DEFAULT}).splitlines()
+    assert [line.split(" | ")[:2] for line in shown if line.startswith("| ")] == [
+        line.split(" | ")[:2] for line in printed if line.startswith("| ")
+    ]
 
 
 def test_a_step_that_fails_says_why() -> None:

@@ -44,7 +44,6 @@ from slowwave.consolidation.model.usage_limits import Portion, UsageLimits
 from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.consolidation.writing.writer import BuiltInWriter
-from slowwave.extensions.fleet import room
 from slowwave.extensions.fleet.budget_owners import OwnerInFile, OwnerInMemory
 from slowwave.extensions.fleet.commands.worker import utc_now, writer_of
 from slowwave.extensions.fleet.fleet_job import FleetJob, Item
@@ -53,7 +52,6 @@ from slowwave.extensions.fleet.store.disk import file_system_of, is_of_a_network
 from slowwave.extensions.fleet.store.receipt import Known, Receipt
 from slowwave.extensions.fleet.store.sources import source_of
 from slowwave.extensions.fleet.worker import Worker
-from slowwave.store.errors import StoreError
 from slowwave.store.file import create_file, maintenance_lock
 
 Rounds = Callable[[int, int], int]
@@ -567,15 +565,6 @@ def test_a_log_on_a_network_file_system_is_known_by_its_mount() -> None:
         *(False, True, True, True)
     ]
     assert not is_of_a_network("fuse.fuse-overlayfs")
-
-
-def test_a_tenant_without_room_is_refused_with_what_it_takes_and_how_to_split_it() -> None:
-    with pytest.raises(StoreError, match=r"10,000,000 active memories.* 280\.0 GB") as refused:
-        room.refuse_too_many("everyone", 10_000_000, 16_000_000_000)
-    assert "Split it into tenants by user" in refused.value.hint
-    room.refuse_too_many("one", 100_000, 16_000_000_000)
-    free = room.free_memory()
-    assert free is None or free > 0
 
 
 # ---- the report ----

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Container, Sequence
 from pathlib import Path
 
 from slowwave.store.errors import StoreError
 from slowwave.store.file import open_any_version
-from slowwave.store.memories import largest_tenant
+from slowwave.store.memories import count_active
 
-# Bytes that a run needs for each active memory of a tenant: 100,000 needed 2.4 GB before sentences
-# were compared by word vectors, and 10,000 a third more since (docs/performance.md).
-BYTES_OF_A_MEMORY = 28_000
+# Bytes that a run needs, and those for each active memory of a tenant: nights on 10,000 and 100,000
+# took 1.0 and 2.0 GB (docs/performance.md), and texts that are more alike take more.
+BYTES_OF_A_RUN = 1_000_000_000
+BYTES_OF_A_MEMORY = 12_000
 # Memories that fit wherever the model itself fits.
 MEMORIES_WITH_ROOM = 20_000
 _MEMINFO = Path("/proc/meminfo")
@@ -26,22 +28,26 @@ _LIMITS = (
 _SMALL_FILE = 20_000_000
 
 
-def refuse_what_has_no_room(path: Path, workers: int) -> None:
+def refuse_without_room(
+    path: Path, chosen: Sequence[str] = (), idle: Container[str] = (), workers: int = 1
+) -> None:
     """Refuse a file of which one tenant would not fit into memory. Raises `StoreError`.
 
-    workers: how many share this machine.
+    chosen: the tenants of the run, all if empty. idle: those that are not read. workers: how many
+    share this machine.
     """
     try:
         if path.stat().st_size < _SMALL_FILE:
             return
         with open_any_version(path) as file:
-            tenant, memories = largest_tenant(file)
+            counts = count_active(file)
     except (OSError, StoreError):
-        return  # the night says what is wrong with it
+        return  # the run reports what is wrong with it
+    read = [tenant for tenant in counts if tenant in (chosen or counts) and tenant not in idle]
+    largest = max(read, key=lambda tenant: counts[tenant], default="")
     free = free_memory()
-    if free is None or memories <= MEMORIES_WITH_ROOM:
-        return
-    refuse_too_many(tenant, memories, free // workers)
+    if largest and free is not None and counts[largest] > MEMORIES_WITH_ROOM:
+        refuse_too_many(largest, counts[largest], free // workers)
 
 
 def refuse_too_many(tenant: str, memories: int, room: int) -> None:
@@ -49,12 +55,13 @@ def refuse_too_many(tenant: str, memories: int, room: int) -> None:
 
     room: free memory in bytes.
     """
-    need = memories * BYTES_OF_A_MEMORY
+    need = BYTES_OF_A_RUN + memories * BYTES_OF_A_MEMORY
     if need > room:
         raise StoreError(
             f"The tenant '{tenant}' has {memories:,} active memories: a run requires about "
             f"{need / 1e9:.1f} GB, and {room / 1e9:.1f} GB are free.",
-            "Split it into tenants by user, session or subject, or provide more memory.",
+            "Split it into tenants (UPDATE memories SET tenant = ... WHERE session = ...), or "
+            "provide more memory.",
         )
 
 

@@ -1,0 +1,41 @@
+"""A tenant that does not fit into memory is refused before it is read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from slowwave.consolidation.running.room import (
+    MEMORIES_WITH_ROOM,
+    free_memory,
+    refuse_too_many,
+    refuse_without_room,
+)
+from slowwave.store.errors import StoreError
+from slowwave.store.file import open_writing
+
+
+def test_a_tenant_without_room_is_refused_with_what_it_takes_and_how_to_split_it() -> None:
+    with pytest.raises(StoreError, match=r"10,000,000 active memories.* GB are free") as refused:
+        refuse_too_many("everyone", 10_000_000, 16_000_000_000)
+    assert "Split it into tenants" in refused.value.hint
+    refuse_too_many("one", 100_000, 16_000_000_000)
+    free = free_memory()
+    assert free is None or free > 0
+
+
+def test_only_tenants_that_are_read_need_room(memory_file: Path) -> None:
+    with open_writing(memory_file) as file, file.transaction():
+        file.db.conn.execute(
+            "INSERT INTO memories (content, tenant) WITH RECURSIVE n(i) AS "
+            "(SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i <= ?) "
+            "SELECT i || hex(zeroblob(500)), 'large' FROM n",
+            [MEMORIES_WITH_ROOM],
+        )
+    # Shared with so many that nothing is left.
+    crowd = 10**9
+    with pytest.raises(StoreError, match="The tenant 'large' has 20,001 active memories"):
+        refuse_without_room(memory_file, workers=crowd)
+    refuse_without_room(memory_file, chosen=["default"], workers=crowd)
+    refuse_without_room(memory_file, idle={"large"}, workers=crowd)
