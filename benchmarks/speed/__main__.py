@@ -102,11 +102,11 @@ def model(folder: Path, rounds: int) -> Iterator[str]:
     idle = night["seconds"] - _covered(asked.moments)
     calls = sum(ended - began for began, ended in asked.moments)
     yield (
-        f"{100 * idle / night['seconds']:.0f} % of {night['seconds']:.0f} s; "
+        f"{100 * idle / night['seconds']:.0f}% of {night['seconds']:.0f} s; "
         f"{len(asked.moments)} answers, {calls / _covered(asked.moments):.1f} at a time"
     )
     yield f"{min(began for began, _ in asked.moments) - night['began']:.1f} s"
-    yield f"{100 * asked.cacheable:.0f} %"
+    yield f"{100 * asked.cacheable:.0f}%"
 
 
 def setup(folder: Path, rounds: int) -> Iterator[str]:
@@ -121,7 +121,7 @@ def million(folder: Path, rounds: int) -> Iterator[str]:
     step("make vectors", path, 1_000_000)
     clustered = step("cluster", path)
     pairs, found = clustered["pairs"], 100 * clustered["found"]
-    yield f"{_took([clustered])}; {pairs:,} pairs, {found:.2f} % of all"
+    yield f"{_took([clustered])}; {pairs:,} pairs, {found:.2f}% of all"
 
 
 PARTS: Mapping[str, Callable[[Path, int], Iterator[str]]] = {
@@ -159,7 +159,7 @@ def _nights(file: Path, rounds: int) -> Iterator[str]:
     yield _took(first)
     for later in (second, third):
         share = _median(later, "processor") / _median(first, "processor")
-        yield f"{100 * share:.1f} %: {_took(later)}"
+        yield f"{100 * share:.1f}%: {_took(later)}"
 
 
 def _by_turns(

@@ -7,15 +7,15 @@ from collections.abc import Mapping, Sequence
 ROWS: Mapping[str, Mapping[str, str]] = {
     "small": {
         "first night, 10,000 memories": "12 s",
-        "the next night, nothing new": "1 % of the first",
-        "a night with 50 new memories": "5 % of the first",
+        "the next night, nothing new": "1% of the first",
+        "a night with 50 new memories": "5% of the first",
         "a dry run of 10,000, in times of scikit-learn's `DBSCAN`": "1.0",
         "a dry run of 1,000, beyond importing `DBSCAN`": "1 s",
     },
     "large": {
         "first night, 100,000 memories": "60 s of wall clock, 2 GB",
-        "the next night of 100,000, nothing new": "1 % of the first",
-        "a night with 500 new memories": "5 % of the first",
+        "the next night of 100,000, nothing new": "1% of the first",
+        "a night with 500 new memories": "5% of the first",
         "`slowwave --version`": "0.2 s",
         "`list` of 100,000": "0.5 s",
         "`show` of 100,000": "0.5 s",
@@ -26,12 +26,12 @@ ROWS: Mapping[str, Mapping[str, str]] = {
     },
     "model": {
         "texts embedded": "",
-        "a night with a model: time in which no answer is awaited": "10 %",
+        "a night with a model: time in which no answer is awaited": "10%",
         "the same: the first question": "3 s after the start",
-        "the same: the share of a later question that a prefix cache serves": "60 %",
+        "the same: the share of a later question that a prefix cache serves": "60%",
     },
     "setup": {"`make demo` in a new clone": "90 s"},
-    "million": {"1,000,000 vectors: neighbours and clusters": "6 GB"},
+    "million": {"1,000,000 vectors: neighbors and clusters": "6 GB"},
 }
 
 

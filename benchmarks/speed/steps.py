@@ -20,7 +20,7 @@ from benchmarks.quality.bench import ROOT, Json
 
 # The share of new memories that a later night meets: 500 on 100,000.
 NEW_SHARE = 0.005
-# Rows whose true neighbours are all looked up, to see how many of them were found.
+# Rows whose true neighbors are all looked up, to see how many of them were found.
 _ASKED = 2_000
 
 
@@ -136,9 +136,9 @@ def make_file(path: Path, count: str) -> Json:
 
 
 def cluster(path: Path, _: str) -> Json:
-    """Find the neighbours among vectors that stay in their file, and cluster them."""
+    """Find the neighbors among vectors that stay in their file, and cluster them."""
     from slowwave.consolidation.clustering.clusters import find_clusters
-    from slowwave.consolidation.clustering.neighbours import similar_pairs
+    from slowwave.consolidation.clustering.neighbors import similar_pairs
     from slowwave.consolidation.thresholds import DUPLICATE_SIMILARITY
 
     made = np.load(path, mmap_mode="r")

@@ -16,12 +16,15 @@ BYTES_OF_A_MEMORY = 12_000
 # Memories that fit wherever the model itself fits.
 MEMORIES_WITH_ROOM = 20_000
 _MEMINFO = Path("/proc/meminfo")
-# What a container may use, and does; version 2 of control groups, then version 1.
-_LIMITS = (
-    (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory.current")),
+# What a container may use and does, and the part of that which is only a cache of files; version 2
+# of control groups, then version 1.
+_GROUPS = (
+    (Path("/sys/fs/cgroup"), "memory.max", "memory.current", "inactive_file"),
     (
-        Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"),
-        Path("/sys/fs/cgroup/memory/memory.usage_in_bytes"),
+        Path("/sys/fs/cgroup/memory"),
+        "memory.limit_in_bytes",
+        "memory.usage_in_bytes",
+        "total_inactive_file",
     ),
 )
 # Bytes; the tenants of a smaller file always fit, so it is not opened.
@@ -67,7 +70,11 @@ def refuse_too_many(tenant: str, memories: int, room: int) -> None:
 
 def free_memory() -> int | None:
     """Return the free memory in bytes, of the container if there is one; None if unknown."""
-    found = [free for free in (_of_the_machine(), *map(_of_a_group, _LIMITS)) if free is not None]
+    found = [
+        free
+        for free in (_of_the_machine(), *(free_in_group(*group) for group in _GROUPS))
+        if free is not None
+    ]
     return min(found, default=None)
 
 
@@ -80,9 +87,15 @@ def _of_the_machine() -> int | None:
     return next((int(size) * 1024 for size in found), None)
 
 
-def _of_a_group(paths: tuple[Path, Path]) -> int | None:
+def free_in_group(folder: Path, most: str, used: str, cached: str) -> int | None:
+    """Return the free memory of a control group in bytes; None if it has no limit.
+
+    most, used: its files of the limit and of the use. cached: the part of the use that goes when
+    memory is needed, as named in memory.stat.
+    """
     try:
-        limit, used = (int(path.read_text()) for path in paths)
-    except (OSError, ValueError):
+        limit, current = (int((folder / name).read_text()) for name in (most, used))
+        stat = dict(line.split() for line in (folder / "memory.stat").read_text().splitlines())
+        return max(0, limit - current + int(stat[cached]))
+    except (OSError, ValueError, KeyError):
         return None  # no container, or one without a limit
-    return max(0, limit - used)

@@ -8,6 +8,7 @@ import pytest
 
 from slowwave.consolidation.running.room import (
     MEMORIES_WITH_ROOM,
+    free_in_group,
     free_memory,
     refuse_too_many,
     refuse_without_room,
@@ -39,3 +40,13 @@ def test_only_tenants_that_are_read_need_room(memory_file: Path) -> None:
         refuse_without_room(memory_file, workers=crowd)
     refuse_without_room(memory_file, chosen=["default"], workers=crowd)
     refuse_without_room(memory_file, idle={"large"}, workers=crowd)
+
+
+def test_what_a_container_only_caches_of_files_is_free(tmp_path: Path) -> None:
+    names = ("memory.max", "memory.current", "inactive_file")
+    (tmp_path / "memory.current").write_text("950\n")
+    (tmp_path / "memory.stat").write_text("anon 150\ninactive_file 800\n")
+    (tmp_path / "memory.max").write_text("1000\n")
+    assert free_in_group(tmp_path, *names) == 850
+    (tmp_path / "memory.max").write_text("max\n")
+    assert free_in_group(tmp_path, *names) is None
