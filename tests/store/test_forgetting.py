@@ -222,7 +222,7 @@ def test_what_a_reader_keeps_in_the_log_is_erased_by_a_repetition(path: Path, cl
         reader.execute("SELECT count(*) FROM memories").fetchone()
         done = cli("forget", path, DUPLICATE, "--yes", "--json")
         assert (done.code, done.json["clean"]) == (3, False)
-        assert "reads" in done.err
+        assert "is reading" in done.err
     assert cli("forget", path, DUPLICATE, "--yes").code == 0
     assert not left_of(path, gone)
 
