@@ -138,7 +138,7 @@ def make_file(path: Path, count: str) -> Json:
 def cluster(path: Path, _: str) -> Json:
     """Find the neighbors among vectors that stay in their file, and cluster them."""
     from slowwave.consolidation.clustering.clusters import find_clusters
-    from slowwave.consolidation.clustering.neighbors import similar_pairs
+    from slowwave.consolidation.clustering.neighbours import similar_pairs
     from slowwave.consolidation.thresholds import DUPLICATE_SIMILARITY
 
     made = np.load(path, mmap_mode="r")

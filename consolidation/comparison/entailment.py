@@ -4,8 +4,7 @@ It is the packaged embedding model with low-rank additions to its matrices (LoRA
 which reads a claim and a premise together. For each piece of the claim it returns how likely it is
 that the premise does not say it; for each piece of the premise, how likely it is that it limits or
 negates the claim. A claim is entailed if none of that is so (a noisy-or).
-`python model/train_entailment.py` trains it and makes `entailment.onnx`, and a copy with weights of
-seven bits, which takes a third of the time.
+`python model/train_entailment.py` trains it, and makes a copy with weights of seven bits: `ROUGH`.
 """
 
 from __future__ import annotations

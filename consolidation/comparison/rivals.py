@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from slowwave.consolidation.facts.reading import Reading, outside
+from slowwave.consolidation.facts.reading import VERBATIM, Reading, outside
 from slowwave.consolidation.facts.values import TextValue
 from slowwave.consolidation.text.tokens import stems_of
 from slowwave.consolidation.thresholds import RIVAL_MATTER
 
-from .vetoes import NAMING, is_reordered, parts_of
+from .vetoes import is_reordered, parts_of
 
 # The maximum number of function words of a negation: "we do not".
 _MAX_FUNCTION_WORDS = 3
@@ -80,6 +80,6 @@ def _of_values(left: dict[str, TextValue], right: dict[str, TextValue]) -> Rival
     if not len(left) == len(right) == 1:
         return None
     (value,), (rival,) = left.values(), right.values()
-    if value.measures.isdisjoint(rival.measures) or value.kind in NAMING:
+    if value.measures.isdisjoint(rival.measures) or value.kind in VERBATIM:
         return None
     return Rivalry(value.kind, (value.words, rival.words), "they say the same but for this")

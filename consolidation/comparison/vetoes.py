@@ -13,12 +13,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from slowwave.consolidation.facts.literals import has_literal
-from slowwave.consolidation.facts.reading import Reading
+from slowwave.consolidation.facts.reading import VERBATIM, Reading
 from slowwave.consolidation.text.tokens import is_content, stem
 from slowwave.consolidation.thresholds import MIN_WORDS
 
-# Kinds of values that name the subject of a text, which may name more than one.
-NAMING = frozenset({"path", "identifier", "url"})
 # A phrase that moves has three new neighborhoods, two words that change places have four.
 _MAX_BREAKS = 3
 
@@ -47,7 +45,7 @@ def _vetoes(claim: Reading, premise: Reading) -> Iterator[Veto]:
     rivals = [
         value.words
         for value in premise.values
-        if value.kind not in NAMING
+        if value.kind not in VERBATIM
         and not claim.measured.isdisjoint(value.measures)
         and not claim.known.allows(value)
     ]

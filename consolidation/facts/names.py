@@ -59,11 +59,10 @@ def find_proper_names(text: str, values: Sequence[TextValue]) -> Iterator[Name]:
 
     A word that begins a sentence is a name if it is not in the English dictionary in lower case.
     """
+    taken = [value for value in values if value.kind != "unit"]
     for name in find_names(text):
         is_word = not is_content(name.words.lower()) or (name.opens and is_common_word(name.words))
-        if not is_word and not any(
-            value.start <= name.start < value.end for value in values if value.kind != "unit"
-        ):
+        if not is_word and not any(value.start <= name.start < value.end for value in taken):
             yield name
 
 

@@ -33,8 +33,8 @@ _SIGN = re.compile(
     r"\[.?\]|->|<-|[<>=]=?|!=|!(?=\w)|(?<=\w)-(?=[\s.,;]|$)|&&?|\|\|?|[+*^~#@\\]|\$(?!\d)|(?<=\s)/(?=\s)|"
     r"(?<=\s)-(?=\s)|[^\w\s\x00-\x7f°€£\u2010-\u201f\u2026]|[\u00bc-\u00be\u00b2\u00b3\u00b9]"
 )
-# Kinds of values that are meant verbatim.
-_SPELLED = frozenset({"identifier", "path", "url"})
+# Kinds of values that are meant verbatim: they name the subject of a text, which may name several.
+VERBATIM = frozenset({"identifier", "path", "url"})
 # "ABC-12" and "abc-12" are one ticket.
 _NUMBERED = re.compile(r"[^\W\d_]+-\d+")
 _MEASURES = frozenset({"number", "time", "date", "rate"})
@@ -158,7 +158,7 @@ class Reading:
             if token.starts_sentence and (word.istitle() or (word.isupper() and not is_acronym)):
                 forms.add(word.lower())
         for value in self.values:
-            if value.kind in _SPELLED:
+            if value.kind in VERBATIM:
                 found.setdefault(value.words.lower(), set()).add(value.words)
         return {word: frozenset(forms) for word, forms in found.items()}
 

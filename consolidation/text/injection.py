@@ -83,12 +83,10 @@ def hashes(text: str) -> NDArray[np.intp]:
         *_grams(letters.astype(np.uint64), _LETTERS),
         *_grams(np.array(words, dtype=np.uint64), _WORDS),
     ]
-    found = (np.concatenate(grams) * _SPREAD >> np.uint64(64 - _BITS)).astype(np.uint16)
+    found = np.concatenate(grams) * _SPREAD >> np.uint64(64 - _BITS)
     # Faster than `np.unique`: a stable sort of small numbers is a radix sort.
-    found.sort(kind="stable")
-    is_first = np.ones(len(found), dtype=bool)
-    np.not_equal(found[1:], found[:-1], out=is_first[1:])
-    return found[is_first].astype(np.intp)
+    found = np.sort(found.astype(np.uint16), kind="stable")
+    return np.append(found[:1], found[1:][found[1:] != found[:-1]]).astype(np.intp)
 
 
 def _grams(parts: NDArray[np.uint64], sizes: tuple[int, ...]) -> Iterator[NDArray[np.uint64]]:

@@ -76,7 +76,7 @@ FIRST = {
     "texts": 995,
     "vetoes": 2_660,
     "rough": 336,
-    "questions": 117,
+    "questions": 140,
     "searches": 2,
     "statements": 1_465,
 }
