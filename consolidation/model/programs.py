@@ -27,7 +27,7 @@ CONCURRENCY = 2
 # What a program prints if every other call would end in the same way: no login, no such model, or
 # nothing left of a plan.
 _REFUSAL = re.compile(
-    rf"{REFUSAL_WORDS}|not logged in|log ?in again|/login|codex login|"
+    rf"{REFUSAL_WORDS}|incorrect api key|not logged in|log ?in again|/login|codex login|"
     r"401 unauthorized|403 forbidden|usage limit|hit your .{0,20}limit|limit reached|"
     r"selected model|model.{0,80}(does not exist|not exist|not supported|not found)|"
     r"unknown option|unexpected argument|unknown feature",

@@ -22,7 +22,7 @@ REFUSAL_STATUSES = (401, 402, 403, 404)
 # The same, in the words of providers that send another status: a pattern.
 REFUSAL_WORDS = (
     r"insufficient_quota|credit balance|not a valid model|invalid model|model_not_found|"
-    r"api key not valid|invalid api key|incorrect api key"
+    r"api key not valid|invalid api key"
 )
 _REFUSAL = re.compile(REFUSAL_WORDS, re.IGNORECASE)
 # Refusals of the question, which another request style cannot fix. litellm knows some.

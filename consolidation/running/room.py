@@ -62,7 +62,7 @@ def refuse_too_many(tenant: str, memories: int, room: int) -> None:
     if need > room:
         raise StoreError(
             f"The tenant '{tenant}' has {memories:,} active memories: a run requires about "
-            f"{need / 1e9:.1f} GB, and {room / 1e9:.1f} GB are free.",
+            f"{need / 10**9:.1f} GB, and {room / 10**9:.1f} GB are free.",
             "Split it into tenants (UPDATE memories SET tenant = ... WHERE session = ...), or "
             "provide more memory.",
         )

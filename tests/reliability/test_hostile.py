@@ -414,7 +414,7 @@ def test_ten_megabytes_are_left_out_and_named(
         assert outcome.plan.too_long[0].characters == size
         assert [result.proposal.operation for result in outcome.results] == ["merge"]
     ended = cli("maintain", memory_file, "--consolidate", "--dry-run")
-    assert f"more than {MAX_CHARACTERS:,} characters (long-00, long-01, long-02)" in ended.out
+    assert f"longer than {MAX_CHARACTERS:,} characters (long-00, long-01, long-02)" in ended.out
     for command in (("show", "--lineage", "long-00"), ("conflicts",), ("check",), ("export",)):
         assert cli(command[0], memory_file, *command[1:]).code == 0
     left = rows(memory_file, "SELECT content FROM memories WHERE id LIKE 'long-%' ORDER BY id")
