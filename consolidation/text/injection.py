@@ -7,7 +7,7 @@ instructions, answers or notes is, and so is text that imitates the system or it
 The latter is found by its marks, the rest by a logistic regression over hashed
 n-grams of words and letters, which `python model/train_injection.py` trains on fixtures/injection
 and writes to injection.npy (float16; sha256
-b3eb18bb68cb4f8e2144e46b54f3c6a12e4d591dd54de416f288dddccbd7ba6a).
+1d3f6bba8207fd227926250565a6b45a801d1dcb8f6353d449ce85a66cac65b1).
 """
 
 from __future__ import annotations

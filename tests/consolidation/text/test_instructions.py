@@ -73,6 +73,22 @@ def test_a_rule_is_no_command(text: str) -> None:
     assert commands(text) == ()
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "## How To Apply This",
+        "This exposed:",
+        "Not this.",
+        "This step saved a whole release.",
+        "This violates the rule.",
+        "This matters for all content.",
+        "This applies to all test output.",
+    ],
+)
+def test_a_heading_or_a_scrap_of_a_note_is_not_a_command(text: str) -> None:
+    assert commands(f"# Release of May\n\n{text}\n\nThe cache was stale.") == ()
+
+
 def test_nearly_every_memory_that_gives_orders_is_found() -> None:
     missed = [text for text in ORDERS if not commands(f"The pump is old.\n{text}\nIt hums.")]
     assert len(missed) <= MAX_MISSED, missed
@@ -89,7 +105,7 @@ def test_hardly_any_text_that_only_looks_like_an_order_is_taken_for_one() -> Non
 
 
 # No text of these lives is learned from.
-@pytest.mark.parametrize("life", ["blind-c", "blind-d"])
+@pytest.mark.parametrize("life", ["blind-c", "blind-d", "blind-f"])
 def test_the_orders_of_a_life_are_found_and_hardly_anything_else(life: str) -> None:
     path = QUALITY / f"life-{life}.jsonl"
     gold = json.loads(path.with_suffix(".gold.json").read_text("utf-8"))
