@@ -99,10 +99,9 @@ class IngestRun:
         # A part that failed is queued: that is partly done, and reported by each run.
         verdict = "partial" if outcome.verdict == "failed" else outcome.verdict
         code: int = signals_of_this_command().code or OF_VERDICT[verdict]
-        failed = sum(part.state != "planned" for part in outcome.unread)
         summary = (
-            f"{self.file}: conversation parts queued for a model: {failed}, unreadable answers: "
-            f"{len(outcome.of('raw'))}."
+            f"{self.file}: conversation parts queued for a model: {len(outcome.failed)}, "
+            f"unreadable answers: {len(outcome.of('raw'))}."
         )
         broken_off = outcome.broken_off
         code = report_problems(self.output, code, writer, self.recordings, broken_off, summary)

@@ -247,6 +247,9 @@ def _named(chosen: Undoable) -> str:
         parts.append(counted(len(chosen.applied), "proposal", "proposals"))
     if chosen.aged:
         parts.append(f"what became of {counted(chosen.aged, 'memory', 'memories')}")
-    if not parts:
+    if not parts and chosen.messages:
         parts.append(f"the reading of {counted(chosen.messages, 'message', 'messages')}")
+    elif not parts:
+        queued = counted(chosen.parts, "conversation part", "conversation parts")
+        parts.append(f"the queuing of {queued}")
     return f"{' and '.join(parts)} of {of} {chosen.run_id}"

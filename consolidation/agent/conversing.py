@@ -154,8 +154,9 @@ class ConversingMemory(TenantFile):
 
         conversation: all messages so far, each with a `role` and a `content`, or the text of a
         file that the command reads. options: such as `IngestOptions(whole=True)`, for this tenant.
-        model, checker, writer: as of `consolidate`; without any, sentences of certain forms become
-        memories. Raises `StoreError` and `ConsolidationError` if nothing was changed.
+        model, checker, writer: as of `consolidate`; without any, the messages are queued, and the
+        next night with a model reads them. Raises `StoreError` and `ConsolidationError` if nothing
+        was changed.
         """
         if isinstance(conversation, str):
             found = read_conversations(conversation.encode(errors="replace"), name)

@@ -68,20 +68,6 @@ def stems_of(word: str) -> tuple[str, ...]:
     return tuple(stem(part) for part in parts if is_content(part))
 
 
-def is_past_form(token: Token) -> bool:
-    """Whether a word is a past tense or participle by its form: "signed", "bought"."""
-    word = token.lower
-    return lemma(word) != word and not word.endswith(("s", "ing", "er", "est"))
-
-
-def is_verb(word: str) -> bool:
-    """Whether a word, in its base form, may be a verb: English has a form of it in "-ing"."""
-    import simplemma
-
-    doing = f"{word.removesuffix('e')}ing", f"{word}ing", f"{word}{word[-1]}ing"
-    return any(simplemma.is_known(form, "en") for form in doing)
-
-
 @lru_cache(maxsize=65_536)
 def lemma(word: str) -> str:
     """Return the base form of an English word, in lower case: of "was" it is "be"."""
