@@ -68,22 +68,14 @@ class IngestRun:
             self._report(outcome, writer)
 
     def _run(self, conversations: Sequence[Conversation], writer: Writer) -> IngestOutcome:
-        from slowwave.consolidation.ingest.ingest import ingest as run_ingest
+        from slowwave.consolidation.ingest.ingest import IngestInputs, ingest
 
         signals = signals_of_this_command()
         signals.open()
         with shown_progress(self.output.quiet) as progress:
-            outcome = run_ingest(
-                self.file,
-                conversations,
-                self.options,
-                self.embedder,
-                writer,
-                datetime.now(UTC),
-                self.dry_run,
-                progress,
-                signals,
-            )
+            now = datetime.now(UTC)
+            more = self.options, self.embedder, writer, now, progress
+            outcome = ingest(IngestInputs(self.file, conversations, *more), self.dry_run, signals)
         signals.close()
         return outcome
 

@@ -156,17 +156,12 @@ def command_to_read(file: Path, tenant: str) -> str:
     return f"slowwave ingest {shlex.quote(str(file))}{option} --model NAME"
 
 
-def _how_to_read(file: Path, tenant: str) -> str:
-    """Return what lets a model or an agent read a tenant's queued parts."""
-    agent = f"slowwave questions {shlex.quote(str(file))}"
-    return f"{command_to_read(file, tenant)}, or let an agent answer: {agent}"
-
-
 def as_text(
     outcome: IngestOutcome, file: Path, tenant: str, dry_run: bool, writer: Writer
 ) -> list[str]:
     """Return an outcome for people, line by line."""
     unread = {chain for result in outcome.unread for chain in result.part.chains}
+    named = shlex.quote(str(file))
     lines = [_conversation(cut, unread) for cut in outcome.cuts]
     if outcome.taken_up:
         lines.append(f"Read {counted(outcome.taken_up, 'queued part', 'queued parts')}.")
@@ -179,11 +174,14 @@ def as_text(
         lines.append(_summary(outcome, writer, dry_run))
     if outcome.waiting and not any(result.state == "failed" for result in outcome.unread):
         queued = counted(outcome.waiting, "part is queued", "parts are queued")
-        lines.append(f"{queued} for a model: {_how_to_read(file, tenant)}")
+        lines.append(
+            f"{queued} for a model: {command_to_read(file, tenant)}, or let an agent answer: "
+            f"slowwave questions {named}"
+        )
     has_changes = any(result.state != "rejected" for result in outcome.remembered)
     has_changes |= any(part.state == "queued" for part in outcome.unread)
     if outcome.run_id is not None and has_changes:
-        lines.append(f"Undo it with: slowwave undo {shlex.quote(str(file))} {outcome.run_id}")
+        lines.append(f"Undo it with: slowwave undo {named} {outcome.run_id}")
     if dry_run:
         lines.append("Dry run: nothing was written.")
     return list(map(clean, lines))

@@ -40,35 +40,6 @@ from .reading import Asker, estimate_tokens, read_parts
 from .secrets import mask_answer, mask_secrets
 from .waiting import read_parts_to_read
 
-_NO_MODEL = "no model was specified"
-
-
-def ingest(
-    path: Path,
-    conversations: Sequence[Conversation],
-    options: IngestOptions,
-    embedder: Embedder,
-    writer: Writer,
-    now: datetime,
-    dry_run: bool = False,
-    progress: Progress | None = None,
-    interruption: Interruption | None = None,
-) -> IngestOutcome:
-    """Take memories from conversations; a dry run only returns what would be done.
-
-    Parts that wait in the file are read first. Without a model, what is new is queued with them.
-    Raises `StoreError`, `EmbedderError` or `ModelError` if nothing was changed.
-    """
-    inputs = IngestInputs(
-        path, conversations, options, embedder, writer, now, progress or Progress()
-    )
-    if dry_run:
-        return preview(inputs)
-    with maintenance_lock(path):
-        preflight = Preflight(path, None, now)
-        preflight.migrate()
-        return ingest_while_locked(inputs, preflight, interruption or Interruption())
-
 
 @dataclass(frozen=True)
 class IngestInputs:
@@ -90,6 +61,22 @@ class IngestInputs:
     def count(self, file: MemoryFile) -> Counts:
         """Count the memories."""
         return count_memories(file, self.options.counted or [self.options.tenant], count_tokens)
+
+
+def ingest(
+    inputs: IngestInputs, dry_run: bool = False, interruption: Interruption | None = None
+) -> IngestOutcome:
+    """Take memories from conversations; a dry run only returns what would be done.
+
+    Parts that wait in the file are read first. Without a model, what is new is queued with them.
+    Raises `StoreError`, `EmbedderError` or `ModelError` if nothing was changed.
+    """
+    if dry_run:
+        return preview(inputs)
+    with maintenance_lock(inputs.path):
+        preflight = Preflight(inputs.path, None, inputs.now)
+        preflight.migrate()
+        return ingest_while_locked(inputs, preflight, interruption or Interruption())
 
 
 @dataclass(frozen=True)
@@ -184,7 +171,8 @@ def _read_all(
     with run.writing() as file:
         found: Iterator[PartRead]
         if inputs.model is None:
-            found = (PartRead(part, "queued", why=_NO_MODEL) for part in intake.parts)
+            why = "no model was specified"
+            found = (PartRead(part, "queued", why=why) for part in intake.parts)
         else:
             answers = AnswerStore(file, inputs.now, mask_answer)
             found = read_parts(intake.parts, inputs.model, intake.known, answers)
