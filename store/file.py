@@ -71,16 +71,13 @@ class MemoryFile:
             retry_while_busy(partial(self.db.conn.execute, "BEGIN IMMEDIATE"))
             try:
                 yield
-                self._refuse_moved()
+                if self.identity is not None and identity_of(self.path) != self.identity:
+                    raise file_replaced_error(self.path)
                 retry_while_busy(partial(self.db.conn.execute, "COMMIT"))
             except BaseException:
                 if self.db.conn.in_transaction:
                     self.db.conn.execute("ROLLBACK")
                 raise
-
-    def _refuse_moved(self) -> None:
-        if self.identity is not None and identity_of(self.path) != self.identity:
-            raise file_replaced_error(self.path)
 
 
 def create_file(path: Path) -> None:

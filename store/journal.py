@@ -77,12 +77,11 @@ class Journal:
         )
 
 
-def journaled_memories(file: MemoryFile, run_id: str) -> frozenset[str]:
-    """Return the ids of the memories that a run changed or deleted."""
+def journaled_ids(file: MemoryFile, run_id: str, table: str = "memories") -> frozenset[str]:
+    """Return the ids of the rows that a run inserted, changed or deleted."""
     ids = file.column(
-        f"SELECT {json_field('row_key', 'id')} FROM journal "
-        "WHERE run_id = ? AND table_name = 'memories'",
-        [run_id],
+        f"SELECT {json_field('row_key', 'id')} FROM journal WHERE run_id = ? AND table_name = ?",
+        [run_id, table],
     )
     return frozenset(ids)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -73,6 +74,15 @@ def remembering(*memories: dict[str, object]) -> Any:
         return says(approval(asked)) if asked.drafts else oracle(asked)
 
     return responder
+
+
+def repeating(asked: Asked) -> Reply:
+    """State each new message of a user verbatim."""
+    if asked.drafts:
+        return says(approval(asked))
+    lines = (line for line in asked._lines("conversation") if not line.startswith("earlier"))
+    said = (json.loads(line[line.index("{") :]) for line in lines)
+    return batch(*(stated(each["user"], each["user"]) for each in said if "user" in each))
 
 
 def let_wait(cli: Cli, path: Path, *conversations: Path, options: tuple[object, ...] = ()) -> None:

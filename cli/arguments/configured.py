@@ -149,10 +149,6 @@ def _help_for(ctx: Any) -> list[str]:
     return ["--help"]
 
 
-def _no_type(ctx: object) -> str:
-    return ""
-
-
 def _in_its_length(command: _Command, ctx: Any) -> _Command:
     """Return a command as its help shows it: in short, or with everything."""
     shown: _Command = copy(command)
@@ -160,7 +156,7 @@ def _in_its_length(command: _Command, ctx: Any) -> _Command:
     parameter: Any  # help would show the type <bool> of a flag, and <list[Path]> of FILE
     for parameter in (*shown.params, shown.get_help_option(ctx)):
         if isinstance(parameter, TyperArgument) or getattr(parameter, "is_flag", False):
-            parameter.display_type_rich = _no_type
+            parameter.display_type_rich = lambda ctx: ""
     if not ctx.meta.get(_SHOWS_ALL):
         ctx.auto_envvar_prefix = None  # help would name every variable
         return shown

@@ -104,7 +104,8 @@ def _read(context: typer.Context, path: Path) -> None:
     for name, value in values.items():
         # A value that no command takes is wrong in each of them, and not only where it counts.
         options = [option for option in settable if option.name == name]
-        if not any(_fits(value, option) for option in options):
+        given = value if isinstance(value, list) else [value]
+        if not any(all(type(each) in _type_of(option)[1] for each in given) for option in options):
             _to_default(value, options[0], path)
     context.default_map = {
         option.name: _to_default(values[option.name], option, path)
@@ -142,12 +143,6 @@ def _unknown_keys(unknown: list[str], keys: list[str]) -> str:
     named = [f"{key} ({' or '.join(near[key])}?)" if near[key] else key for key in unknown]
     sentence = f"it has unknown keys: {', '.join(named)}."
     return sentence if all(near.values()) else f"{sentence} Known keys: {', '.join(keys)}."
-
-
-def _fits(value: Any, option: TyperOption) -> bool:
-    """Whether a value, or each of a list, has the type of an option."""
-    _, types = _type_of(option)
-    return all(type(each) in types for each in (value if isinstance(value, list) else [value]))
 
 
 def _type_of(option: TyperOption) -> tuple[str, tuple[type, ...]]:

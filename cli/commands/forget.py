@@ -20,7 +20,6 @@ from slowwave.store.file import open_reading
 from slowwave.store.places import Place
 
 if TYPE_CHECKING:
-    from slowwave.store.erasing import Eraser
     from slowwave.store.file import MemoryFile
     from slowwave.store.forgettable import Forgettable, KnownText
     from slowwave.store.forgetting import Forgotten
@@ -106,7 +105,9 @@ def forget_(
         return None if found.over_since is not None else forget(opened, found, now, reason)
 
     done = place.change(do)
-    left = _left_of(done, place, eraser)
+    # Columns and lines that still have the text, which may have been forgotten before.
+    own = () if done is None else done.left
+    left = (*own, *place.lines_with(eraser if done is None else done.eraser))
     unclean = _clean(place, is_finished=not left)
     raise typer.Exit(_report(done, shown, left, file, output, unclean))
 
@@ -119,13 +120,6 @@ def _also_in_lines(error: NotFound, lines: Sequence[str]) -> StoreError:
         f"No memory contains this text, but {', '.join(lines)}.",
         "Nothing was changed. Slowwave does not change such a line: erase it yourself.",
     )
-
-
-def _left_of(done: Forgotten | None, place: Place, eraser: Eraser) -> tuple[str, ...]:
-    """Return the columns and lines that still have the text. eraser: of a text forgotten before."""
-    if done is None:
-        return place.lines_with(eraser)
-    return *done.left, *place.lines_with(done.eraser)
 
 
 def _clean(place: Place, is_finished: bool) -> StoreError | None:

@@ -47,7 +47,7 @@ from .ingest_waiting import show_waiting
 
 _DAYS = ", ".join(f"{kind}={days}" for kind, days in DEFAULT_DAYS.items())
 _NEEDS = (("ask", ASKING), ("ask", ("dry_run",)))
-_NO_EFFECT_WITHOUT = {"max_cost": ASKING, "instructions": ASKING, "interval": ("watch",)}
+_NO_EFFECT_WITHOUT = {"max_cost": ASKING, "interval": ("watch",)}
 _OVERRULED_BY = {"lookback": ("whole", "distill"), "whole": ("distill",)}
 
 
@@ -59,7 +59,7 @@ def ingest(
         typer.Argument(
             metavar="CONVERSATION",
             help="Exports, session logs, messages as JSON, text with speakers; - for stdin. "
-            "Without any, reads the parts queued in FILE for a model.",
+            "Without any, a model reads the parts queued in FILE.",
             readable=False,
         ),
     ] = None,
@@ -181,9 +181,9 @@ def ingest(
 ) -> None:
     """Extract memories from conversations; no message is read twice.
 
-    With a model, each memory must be supported by the messages it quotes, and a second reading must
-    agree. Without one, sentences that state facts, preferences or instructions become memories.
-    Parts that a model could not read are queued in FILE.
+    Each memory must be supported by the messages it quotes, and a second reading must agree.
+    Without a model, or where it fails, messages are queued in FILE: the next run with a model reads
+    them, or an agent that answers `slowwave questions FILE`.
     """
     _refuse_databases(file, conversations or ())
     refuse_foreign(file)

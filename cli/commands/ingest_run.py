@@ -68,22 +68,14 @@ class IngestRun:
             self._report(outcome, writer)
 
     def _run(self, conversations: Sequence[Conversation], writer: Writer) -> IngestOutcome:
-        from slowwave.consolidation.ingest.ingest import ingest as run_ingest
+        from slowwave.consolidation.ingest.ingest import IngestInputs, ingest
 
         signals = signals_of_this_command()
         signals.open()
         with shown_progress(self.output.quiet) as progress:
-            outcome = run_ingest(
-                self.file,
-                conversations,
-                self.options,
-                self.embedder,
-                writer,
-                datetime.now(UTC),
-                self.dry_run,
-                progress,
-                signals,
-            )
+            now = datetime.now(UTC)
+            more = self.options, self.embedder, writer, now, progress
+            outcome = ingest(IngestInputs(self.file, conversations, *more), self.dry_run, signals)
         signals.close()
         return outcome
 
@@ -99,10 +91,9 @@ class IngestRun:
         # A part that failed is queued: that is partly done, and reported by each run.
         verdict = "partial" if outcome.verdict == "failed" else outcome.verdict
         code: int = signals_of_this_command().code or OF_VERDICT[verdict]
-        failed = sum(part.state != "planned" for part in outcome.unread)
         summary = (
-            f"{self.file}: conversation parts queued for a model: {failed}, unreadable answers: "
-            f"{len(outcome.of('raw'))}."
+            f"{self.file}: conversation parts queued for a model: {len(outcome.failed)}, "
+            f"unreadable answers: {len(outcome.of('raw'))}."
         )
         broken_off = outcome.broken_off
         code = report_problems(self.output, code, writer, self.recordings, broken_off, summary)

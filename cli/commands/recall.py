@@ -25,8 +25,7 @@ from slowwave.cli.files.places import on_place
 from slowwave.cli.terminal.output import Output, clean
 from slowwave.cli.terminal.progress_bars import shown_progress
 from slowwave.cli.terminal.wording import counted, day_of, shortened_for_stdout, time_of
-from slowwave.cli.views.hit import findings_as_json
-from slowwave.cli.views.memory import memory_as_json
+from slowwave.cli.views.memory import findings_as_json, memory_as_json
 from slowwave.consolidation.thresholds import MIN_RELEVANCE, WORTHS
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbedder
 from slowwave.store.places import Place

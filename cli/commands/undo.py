@@ -99,8 +99,11 @@ def undo(
             place.reading() as memory_file,
             open_reading(memory_file) as opened,
         ):
+            chosen = _choose(opened, which, since_run)
             is_named = last or which is not None or since_run is not None
-            _ask_first(_choose(opened, which, since_run), is_named)
+            # Before much is undone, or a run that nobody has named.
+            if not is_named or len(chosen.applied) + chosen.aged > _MAX_UNASKED:
+                typer.confirm(f"Undo {_named(chosen)}?", abort=True, err=True)
     dead_links = place.dead_links()
 
     def do(opened: MemoryFile) -> _Undone | Memory:
@@ -222,12 +225,6 @@ def _what_follows(done: _Undone) -> Iterator[str]:
         )
 
 
-def _ask_first(chosen: Undoable, is_named: bool) -> None:
-    """Ask a person before much is undone, or a run that they have not named."""
-    if not is_named or len(chosen.applied) + chosen.aged > _MAX_UNASKED:
-        typer.confirm(f"Undo {_named(chosen)}?", abort=True, err=True)
-
-
 def _choose(file: MemoryFile, which: str | None, since: str | None) -> Undoable:
     if since is not None:
         chosen = find_undoable_since(file, since)
@@ -248,5 +245,7 @@ def _named(chosen: Undoable) -> str:
     if chosen.aged:
         parts.append(f"what became of {counted(chosen.aged, 'memory', 'memories')}")
     if not parts:
-        parts.append(f"the reading of {counted(chosen.messages, 'message', 'messages')}")
+        read = counted(chosen.messages, "message", "messages")
+        queued = counted(chosen.parts, "conversation part", "conversation parts")
+        parts.append(f"the reading of {read}" if chosen.messages else f"the queuing of {queued}")
     return f"{' and '.join(parts)} of {of} {chosen.run_id}"

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, Field
 
 from slowwave.cli.terminal.wording import time_of
-from slowwave.cli.views.hit import findings_as_json
+from slowwave.cli.views.memory import findings_as_json
 from slowwave.cli.views.proposal import (
     ProposalView,
     decision_as_json,

@@ -123,11 +123,6 @@ def _spelled(error: UnicodeError) -> tuple[str, int]:
     return _json_escape(error.object[error.start : error.end]), error.end
 
 
-def _no_place(message: str) -> str | None:
-    """Return no place: no config file was read."""
-    return None
-
-
 # The file that the running command was given; None if it takes none.
 NAMED_FILE: ContextVar[Path | None] = ContextVar("named_file", default=None)
 _FILE = re.compile(r"(?<=\bslowwave )((?:[a-z-]+ )+)FILE\b")
@@ -140,7 +135,9 @@ def with_file(text: str) -> str:
 
 
 # Returns where in the config file of the running command the value is that a message names.
-PLACE_OF: ContextVar[Callable[[str], str | None]] = ContextVar("place_of", default=_no_place)
+PLACE_OF: ContextVar[Callable[[str], str | None]] = ContextVar(
+    "place_of", default=lambda message: None
+)
 
 
 @dataclass(frozen=True)

@@ -140,6 +140,10 @@ def undecided_as_json(undecided: Sequence[Undecided]) -> dict[str, Any]:
     from slowwave.consolidation.planning.estimates import FOLLOW_UPS, split_estimate
 
     sizes = [split_estimate(group.tokens, len(group.sources)) for group in undecided]
+    pairs = sorted(
+        (pair for group in undecided for pair in group.examples),
+        key=lambda pair: (-pair[2], pair),
+    )
     read, written = sum(size.prompt for size in sizes), sum(size.answer for size in sizes)
     return {
         "groups": len(undecided),
@@ -149,7 +153,7 @@ def undecided_as_json(undecided: Sequence[Undecided]) -> dict[str, Any]:
         "tokens": round(FOLLOW_UPS * read) + round(FOLLOW_UPS * written),
         "likeliest": [
             {"sources": [left, right], "similarity": similarity}
-            for left, right, similarity in _nearest_pairs(undecided)
+            for left, right, similarity in pairs[:MAX_SHOWN]
         ],
     }
 
@@ -169,11 +173,6 @@ def undecided_as_text(undecided: Sequence[Undecided], path: Path) -> str:
         ids = sort_by_time(pair["sources"], memories)
         lines += [f"    {dated(memories.get(memory_id))}" for memory_id in ids]
     return "\n".join(lines)
-
-
-def _nearest_pairs(undecided: Sequence[Undecided]) -> list[tuple[str, str, float]]:
-    pairs = [pair for group in undecided for pair in group.examples]
-    return sorted(pairs, key=lambda pair: (-pair[2], pair))[:MAX_SHOWN]
 
 
 def apart_as_text(apart: Sequence[Refusal], path: Path) -> str:

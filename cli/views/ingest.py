@@ -161,19 +161,27 @@ def as_text(
 ) -> list[str]:
     """Return an outcome for people, line by line."""
     unread = {chain for result in outcome.unread for chain in result.part.chains}
+    named = shlex.quote(str(file))
     lines = [_conversation(cut, unread) for cut in outcome.cuts]
     if outcome.taken_up:
         lines.append(f"Read {counted(outcome.taken_up, 'queued part', 'queued parts')}.")
     for result in outcome.remembered:
         lines += _memory(result)
-    lines += _unread(outcome)
-    lines.append(_summary(outcome, writer, dry_run))
+    lines += _unread(outcome, writer)
+    if not (outcome.cuts or outcome.taken_up or outcome.unread or outcome.waiting):
+        lines.append("There is no conversation to read, and none is queued for a model.")
+    elif writer.model is not None:
+        lines.append(_summary(outcome, writer, dry_run))
     if outcome.waiting and not any(result.state == "failed" for result in outcome.unread):
         queued = counted(outcome.waiting, "part is queued", "parts are queued")
-        lines.append(f"{queued} for a model: {command_to_read(file, tenant)}")
+        lines.append(
+            f"{queued} for a model: {command_to_read(file, tenant)}, or let an agent answer: "
+            f"slowwave questions {named}"
+        )
     has_changes = any(result.state != "rejected" for result in outcome.remembered)
+    has_changes |= any(part.state == "queued" for part in outcome.unread)
     if outcome.run_id is not None and has_changes:
-        lines.append(f"Undo it with: slowwave undo {shlex.quote(str(file))} {outcome.run_id}")
+        lines.append(f"Undo it with: slowwave undo {named} {outcome.run_id}")
     if dry_run:
         lines.append("Dry run: nothing was written.")
     return list(map(clean, lines))
@@ -212,26 +220,25 @@ def _memory(result: IngestResult) -> Iterator[str]:
         yield f"    {shortened(message_as_text(message), _MAX_TEXT)}"
 
 
-def _unread(outcome: IngestOutcome) -> Iterator[str]:
+def _unread(outcome: IngestOutcome, writer: Writer) -> Iterator[str]:
+    planned = "the model would be asked, some {:,} tokens (--ask asks it)"
+    if writer.model is None:
+        planned = "would be queued for a model, some {:,} tokens"
     for unread in outcome.unread:
         places = f"{unread.part.new[0].place} to {unread.part.new[-1].place}"
         what = f"{unread.part.conversation}, messages {places}"
         if unread.state == "planned":
-            tokens = f"some {unread.tokens:,} tokens"
-            yield f"? {what}: the model would be asked, {tokens} (--ask asks it)"
-        else:
+            yield f"? {what}: {planned.format(unread.tokens)}"
+        elif unread.state != "queued":
             yield f"? {what}: could not be read, and is queued in the file: {unread.why}"
 
 
 def _summary(outcome: IngestOutcome, writer: Writer, dry_run: bool) -> str:
-    if not (outcome.cuts or outcome.taken_up or outcome.unread or outcome.waiting):
-        return "There is no conversation to read, and none is queued for a model."
     would_be = "would be " if dry_run else ""
     counts = [
         f"{len(found)} {would_be if state == 'stored' else ''}{what}"
         for state, (_, what) in STATES.items()
         if (found := outcome.of(state)) or state == "stored"
     ]
-    by = f"by {writer.model}" if writer.model else "by rules, without a model"
     calls = f", {counted(outcome.usage.calls, 'call', 'calls')}" if outcome.usage.calls else ""
-    return f"{', '.join(counts)}; read {by}{calls}."
+    return f"{', '.join(counts)}; read by {writer.model}{calls}."

@@ -17,6 +17,7 @@ from slowwave.store.lineage import read_source_texts
 from slowwave.store.memories import read_memories
 
 if TYPE_CHECKING:
+    from slowwave.consolidation.recall.search import Hit
     from slowwave.store.records import Claim, Memory
 
 PURGED = " (purged)"
@@ -50,6 +51,27 @@ class MemoryView:
 def memory_as_json(memory: Memory) -> dict[str, Any]:
     """Return all fields of a memory."""
     return asdict(memory) | {"observed_at": time_of(memory.observed_at)}
+
+
+def findings_as_json(hit: Hit) -> dict[str, Any]:
+    """Return what the search found out about a memory."""
+    newer, contradicts = map(_named, (hit.later, hit.contradicts))
+    return {
+        "relevance": round(hit.relevance, 4),
+        "sources": list(hit.sources),
+        "shared": hit.is_shared,
+        "newer": newer,
+        "later": newer and newer["id"],
+        "contradicts": contradicts,
+        # Read by scripts; nothing is guessed any longer.
+        "perhaps_later": None,
+    }
+
+
+def _named(memory: Memory | None) -> dict[str, str | None] | None:
+    if memory is None:
+        return None
+    return {"id": memory.id, "content": memory.content, "observed_at": time_of(memory.observed_at)}
 
 
 def view_memories(memories: Iterable[Memory]) -> dict[str, MemoryView]:

@@ -217,9 +217,10 @@ def _left_out(plan: Plan) -> list[str]:
     parts = []
     if plan.suspicious:
         count = len(plan.suspicious)
+        tries = counted(count, "memory tries", "memories try")
         lines = [
-            f"Suspicious: {_memories(count)} tr{'y' if count > 1 else 'ies'} to give orders to "
-            "the reader. They stay unchanged, and nothing is derived from them."
+            f"Suspicious: {tries} to give orders to the reader. They stay unchanged, and nothing "
+            "is derived from them."
         ]
         for memory in plan.suspicious[:_MAX_SUSPICIOUS]:
             text = shortened_for_stdout(memory.said, _MAX_CHARACTERS)
@@ -228,17 +229,14 @@ def _left_out(plan: Plan) -> list[str]:
             lines.append("  ...; --json lists all of them")
         parts.append("\n".join(lines))
     if plan.too_long:
-        count, ids = len(plan.too_long), named([memory.memory for memory in plan.too_long])
-        limit = f"{MAX_CHARACTERS:,} characters"
-        parts.append(f"Skipped: {_memories(count)} longer than {limit} ({ids}).")
+        long = counted(len(plan.too_long), "memory", "memories")
+        ids = named([memory.memory for memory in plan.too_long])
+        parts.append(f"Skipped: {long} longer than {MAX_CHARACTERS:,} characters ({ids}).")
     if plan.damaged:
-        count, ids = len(plan.damaged), named(plan.damaged)
-        parts.append(f"Skipped, because their text is damaged: {_memories(count)} ({ids}).")
+        damaged = counted(len(plan.damaged), "memory", "memories")
+        ids = named(plan.damaged)
+        parts.append(f"Skipped, because their text is damaged: {damaged} ({ids}).")
     return [*parts, *dense_as_text(plan.dense)]
-
-
-def _memories(count: int) -> str:
-    return counted(count, "memory", "memories")
 
 
 def _ending(outcome: Outcome, file: Path, dry_run: bool) -> str:

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from .memory import AgentMemory as AgentMemory
-from .reading import Trace as Trace
+from .memory import Trace as Trace
 
 
 def open_memory(path: Path | str, tenant: str = "default") -> AgentMemory:

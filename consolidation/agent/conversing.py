@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Self
 
-from slowwave.consolidation.ingest.ingest import ingest
+from slowwave.consolidation.ingest.ingest import IngestInputs, ingest
 from slowwave.consolidation.ingest.ingest_outcome import IngestOutcome
 from slowwave.consolidation.ingest.options import IngestOptions
 from slowwave.consolidation.ingest.secrets import mask_known, mask_name
@@ -154,8 +154,9 @@ class ConversingMemory(TenantFile):
 
         conversation: all messages so far, each with a `role` and a `content`, or the text of a
         file that the command reads. options: such as `IngestOptions(whole=True)`, for this tenant.
-        model, checker, writer: as of `consolidate`; without any, sentences of certain forms become
-        memories. Raises `StoreError` and `ConsolidationError` if nothing was changed.
+        model, checker, writer: as of `consolidate`; without any, the messages are queued, and the
+        next night with a model reads them. Raises `StoreError` and `ConsolidationError` if nothing
+        was changed.
         """
         if isinstance(conversation, str):
             found = read_conversations(conversation.encode(errors="replace"), name)
@@ -198,15 +199,10 @@ class ConversingMemory(TenantFile):
         progress: Progress | None = None,
     ) -> IngestOutcome:
         """Read conversations, or else what waits. Raises as `ingest`."""
-        shown = {
-            "tenant": [self._tenant],
-            "embedder": self._embedder.name,
-            "model": writer.model,
-        }
-        options, now = replace(options, shown=shown), self._clock()
-        return ingest(
-            self._path, conversations, options, self._embedder, writer, now, dry_run, progress
-        )
+        embedder, more = self._embedder, (writer, self._clock(), progress or Progress())
+        shown = {"tenant": [self._tenant], "embedder": embedder.name, "model": writer.model}
+        chosen = replace(options, shown=shown)
+        return ingest(IngestInputs(self._path, conversations, chosen, embedder, *more), dry_run)
 
     def _of_tenant(self, options: IngestOptions | None) -> IngestOptions:
         return replace(options or IngestOptions(), tenant=self._tenant)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
@@ -23,6 +23,7 @@ from slowwave.consolidation.proposals import Result
 from slowwave.consolidation.running.approval import ReviewResult, apply_approved, record_declined
 from slowwave.consolidation.running.outcome import Outcome
 from slowwave.consolidation.running.review_queue import PendingProposal, load_proposals, read_queue
+from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.consolidation.vectors.embedder import CachingEmbedder, Embedder, SentenceEmbedder
 from slowwave.consolidation.writing.writer import AGENT, BuiltInWriter, Writer
 from slowwave.store.errors import InvalidLine
@@ -30,18 +31,65 @@ from slowwave.store.exchange import memory_from_text
 from slowwave.store.feedback import Feedback, judge, must_be_undone, undo_derived
 from slowwave.store.file import create_file, open_reading, open_writing
 from slowwave.store.intake import count_waiting
-from slowwave.store.ledger import decide_pending
-from slowwave.store.memories import add_memories, find_id, tenants
-from slowwave.store.records import timestamp
+from slowwave.store.ledger import (
+    Decision,
+    Run,
+    decide_pending,
+    read_decisions,
+    read_last_run,
+)
+from slowwave.store.lineage import (
+    Ancestor,
+    Derivation,
+    Lineage,
+    find_memory_or_source,
+    read_claims,
+    read_derivations,
+    trace_derived,
+    trace_sources,
+)
+from slowwave.store.memories import (
+    Counts,
+    add_memories,
+    count_by_status,
+    count_memories,
+    find_id,
+    tenants,
+)
+from slowwave.store.records import Claim, Memory, timestamp
 from slowwave.store.shared_tenant import refuse_unpublished
 from slowwave.store.undo.undoable import find_undoable
 
 from .conversing import ConversingMemory
 from .correcting import Correcting
 from .proposing import OwnProposal, Proposer, SecondReading, find_pending, find_planned, not_planned
-from .reading import Stats, Trace, read_stats, read_trace
 from .recalling import RecallingMemory
 from .rounds import AgentRound, GivenAnswers, OpenQuestions
+
+
+@dataclass(frozen=True)
+class Trace:
+    """The lineage of a memory, in both directions."""
+
+    # An `Ancestor` if the memory was deleted.
+    memory: Memory | Ancestor
+    # Its claims, as of the last run that changed it.
+    claims: tuple[Claim, ...]
+    derivations: tuple[Derivation, ...]
+    sources: Lineage
+    derived: Lineage
+
+
+@dataclass(frozen=True)
+class Stats:
+    """Counts of memories, and the last run."""
+
+    # Counts of active memories.
+    active: Counts
+    # The number of memories by status and layer.
+    by_status: Mapping[str, Mapping[str, int]]
+    # The last run of these memories, with its decisions about them; None before the first.
+    last: tuple[Run, tuple[Decision, ...]] | None
 
 
 class AgentMemory(RecallingMemory, ConversingMemory, Correcting):
@@ -236,7 +284,14 @@ class AgentMemory(RecallingMemory, ConversingMemory, Correcting):
         Raises `StoreError`.
         """
         with open_reading(self._path) as file:
-            return read_trace(file, memory_id, self._tenant)
+            found = find_memory_or_source(file, memory_id, self._tenant)
+            return Trace(
+                found,
+                tuple(read_claims(file, found.id)),
+                tuple(read_derivations(file, found.id)),
+                trace_sources(file, found.id),
+                trace_derived(file, found.id),
+            )
 
     def undo(self, which: str) -> list[str]:
         """Undo a run or a proposal, and return the ids of its proposals.
@@ -251,7 +306,12 @@ class AgentMemory(RecallingMemory, ConversingMemory, Correcting):
     def stats(self) -> Stats:
         """Return counts and the last run. Raises `StoreError`."""
         with open_reading(self._path) as file:
-            return read_stats(file, self._tenant)
+            run = read_last_run(file, self._tenant)
+            decided = read_decisions(file, run.id) if run else ()
+            mine = tuple(decision for decision in decided if decision.tenant == self._tenant)
+            counts = count_memories(file, [self._tenant], count_tokens)
+            by_status = count_by_status(file, [self._tenant])
+            return Stats(counts, by_status, (run, mine) if run else None)
 
     def _run(
         self,

@@ -142,7 +142,9 @@ class AgentRound:
                 kept |= writer.used.keys()
                 break
             left, writer = self._look(answers)
-        known = self._known(answers.keys() - kept - writer.faults.keys())
+        with open_any_version(self.path) as file:
+            left_over = answers.keys() - kept - writer.faults.keys()
+            known = {key for key in left_over if read_answer(file, key) is not None}
         stale = answers.keys() - kept - known - writer.faults.keys()
         outcome, read = None, None
         is_complete = not left.questions and bool(kept or known or not answers)
@@ -150,7 +152,8 @@ class AgentRound:
             read = self._read_conversations()
             left = self.questions()
         if is_complete and not left.questions and (read is None or not read.interrupted):
-            outcome = self._night()
+            with self._locking():
+                outcome = self._run(self.path, AgentWriter(), dry_run=False)
             if not outcome.interrupted:
                 left = self.questions()
         kept_ids, known_ids, stale_ids = (
@@ -193,10 +196,6 @@ class AgentRound:
         more = self.now, self.progress or Progress()
         return NightInputs(self.path, self.options, self.embedder, writer, *more)
 
-    def _night(self) -> Outcome:
-        with self._locking():
-            return self._run(self.path, AgentWriter(), dry_run=False)
-
     @contextmanager
     def _locking(self) -> Iterator[None]:
         """Let a block be interrupted, and report the lock of another run as what it means here."""
@@ -227,11 +226,6 @@ class AgentRound:
                         return False
                 write_answers(file, rows, timestamp(self.now))
         return True
-
-    def _known(self, ids: set[str]) -> set[str]:
-        """Return the questions that the file has an answer to."""
-        with open_any_version(self.path) as file:
-            return {key for key in ids if read_answer(file, key) is not None}
 
 
 def _with_whole_ids(

@@ -24,7 +24,7 @@ from slowwave.store.file import open_any_version, open_reading
 from slowwave.store.lineage import read_source_texts
 from slowwave.store.memories import select_tenants
 from slowwave.store.memory_filter import Filter
-from slowwave.store.records import Memory, timestamp
+from slowwave.store.records import timestamp
 
 from .measures import LOOKED_AT, MANY, MeasuredHit, Measures, measure
 from .questions import RecallQuestion
@@ -155,7 +155,10 @@ class Trials:
             by_lineage.append(self._measured(question, found, must_keep_facts=False))
             hits.append(found[: self._kept_hits])
             self._progress.stage("searching", len(hits), len(self.questions))
-        return SearchResults(len(_active(index, now)), hits, by_text, by_lineage)
+        active = sum(
+            memory.status == "active" and not memory.expired(now) for memory in index.memories
+        )
+        return SearchResults(active, hits, by_text, by_lineage)
 
     def _measured(
         self, question: RecallQuestion, found: Sequence[Hit], must_keep_facts: bool
@@ -187,12 +190,6 @@ def is_stale(hit: Hit, question: RecallQuestion) -> bool:
     covered = {hit.memory.id, *hit.sources}
     is_outdated = not covered.isdisjoint(question.stale_ids)
     return is_outdated and hit.rival is None and covered.isdisjoint(question.evidence_ids)
-
-
-def _active(index: RecallIndex, now: str) -> list[Memory]:
-    return [
-        memory for memory in index.memories if memory.status == "active" and not memory.expired(now)
-    ]
 
 
 def keeps_facts(source: str, text: str) -> bool:

@@ -20,12 +20,7 @@ _SHORT = 3
 
 def is_english(text: str) -> bool:
     """Whether a text is English."""
-    return _is_written_in("en", text)
-
-
-def is_german(text: str) -> bool:
-    """Whether a text is German."""
-    return _is_written_in("de", text)
+    return is_written_in("en", text)
 
 
 def has_weekday(text: str, weekday: int) -> bool:
@@ -51,7 +46,7 @@ def in_digits(text: str) -> Iterator[str]:
             yield read
 
 
-def _is_written_in(language: str, text: str) -> bool:
+def is_written_in(language: str, text: str) -> bool:
     """Whether the dictionary of a language has enough of a text's words, apart from names."""
     import simplemma
 

@@ -188,7 +188,8 @@ class _Sources:
             text = " ".join(self._texts)
         if name.opens:
             return not languages.is_english(text) or is_common_word(name.words)
-        return name.words.istitle() and not languages.is_english(text) and languages.is_german(text)
+        is_foreign = name.words.istitle() and not languages.is_english(text)
+        return is_foreign and languages.is_written_in("de", text)
 
     def has_value(self, value: TextValue, text: str) -> bool:
         return (
@@ -224,7 +225,8 @@ class _Sources:
             adjacent = [
                 dated
                 for dated in find_values(text)
-                if dated.kind == "date" and _is_adjacent(dated, value)
+                if dated.kind == "date"
+                and min(abs(dated.start - value.end), abs(value.start - dated.end)) <= 3
             ]
             days = {f"weekday {day.weekday()}" for day in self._spoken}
             days |= {
@@ -291,7 +293,3 @@ class _Sources:
         foreign = (text for text in self._texts if not languages.is_english(text))
         readings = (read for text in foreign for read in languages.in_digits(text))
         return KnownValues(value for read in readings for value in find_values(read))
-
-
-def _is_adjacent(left: TextValue, right: TextValue) -> bool:
-    return -3 <= left.start - right.end <= 3 or -3 <= right.start - left.end <= 3

@@ -49,7 +49,9 @@ def _names(text: str) -> Iterator[Name]:
         if len(word) <= _ABBREVIATED and re.match(r"\. ?\d", text[match.end() : match.end() + 3]):
             continue
         before = text[max(0, match.start() - _NEAR) : match.start()]
-        inner = any(map(str.isupper, word[1:])) and not _is_capitalised(word)
+        parts = re.split(r"[-'\u2019.&]", word)
+        is_capitalized = all(part[1:].islower() for part in parts if len(part) > 1)
+        inner = any(map(str.isupper, word[1:])) and not is_capitalized
         opens = bool(_BEGINS.search(before)) and not _TITLE.search(before) and not inner
         yield Name(word, match.start(), opens)
 
@@ -64,10 +66,6 @@ def find_proper_names(text: str, values: Sequence[TextValue]) -> Iterator[Name]:
         is_word = not is_content(name.words.lower()) or (name.opens and is_common_word(name.words))
         if not is_word and not any(value.start <= name.start < value.end for value in taken):
             yield name
-
-
-def _is_capitalised(word: str) -> bool:
-    return all(part[1:].islower() for part in re.split(r"[-'\u2019.&]", word) if len(part) > 1)
 
 
 class Vocabulary:

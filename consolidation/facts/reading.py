@@ -186,11 +186,8 @@ class Reading:
     def _clause_behind(self, index: int) -> tuple[Token, ...]:
         """Return the words after one, unless a mark follows it: "No, trains run"."""
         behind = self.tokens[index + 1 :]
-        mark = behind and self._between(self.tokens[index], behind[0]).strip()
-        return () if mark else behind
-
-    def _between(self, before: Token, after: Token) -> str:
-        return self.said[before.end : after.start].strip("\"'`“”() ")
+        between = behind and self.said[self.tokens[index].end : behind[0].start]
+        return () if between and between.strip("\"'`“”() ").strip() else behind
 
     @cached_property
     def sentences(self) -> tuple[str, ...]:

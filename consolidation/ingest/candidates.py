@@ -70,8 +70,8 @@ class PartRead:
     """A part of a conversation, and what to remember of it."""
 
     part: Part
-    # An unread part waits in the file; `planned`: in a dry run, a model would be asked.
-    state: Literal["read", "failed", "skipped", "planned"] = "read"
+    # An unread part waits in the file; `queued`: without a model. `planned`: in a dry run.
+    state: Literal["read", "failed", "skipped", "queued", "planned"] = "read"
     candidates: tuple[Candidate, ...] = ()
     # Why the model chose them; empty if it does not say.
     reasoning: str = ""

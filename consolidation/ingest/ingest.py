@@ -7,7 +7,7 @@ one short transaction, and no lock that agents wait for is held during a model c
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -41,33 +41,6 @@ from .secrets import mask_answer, mask_secrets
 from .waiting import read_parts_to_read
 
 
-def ingest(
-    path: Path,
-    conversations: Sequence[Conversation],
-    options: IngestOptions,
-    embedder: Embedder,
-    writer: Writer,
-    now: datetime,
-    dry_run: bool = False,
-    progress: Progress | None = None,
-    interruption: Interruption | None = None,
-) -> IngestOutcome:
-    """Take memories from conversations; a dry run only returns what would be done.
-
-    Waiting parts in the file are read first, if there is a model or there are no conversations.
-    Raises `StoreError`, `EmbedderError` or `ModelError` if nothing was changed.
-    """
-    inputs = IngestInputs(
-        path, conversations, options, embedder, writer, now, progress or Progress()
-    )
-    if dry_run:
-        return preview(inputs)
-    with maintenance_lock(path):
-        preflight = Preflight(path, None, now)
-        preflight.migrate()
-        return ingest_while_locked(inputs, preflight, interruption or Interruption())
-
-
 @dataclass(frozen=True)
 class IngestInputs:
     """The inputs of an ingest."""
@@ -90,6 +63,22 @@ class IngestInputs:
         return count_memories(file, self.options.counted or [self.options.tenant], count_tokens)
 
 
+def ingest(
+    inputs: IngestInputs, dry_run: bool = False, interruption: Interruption | None = None
+) -> IngestOutcome:
+    """Take memories from conversations; a dry run only returns what would be done.
+
+    Parts that wait in the file are read first. Without a model, what is new is queued with them.
+    Raises `StoreError`, `EmbedderError` or `ModelError` if nothing was changed.
+    """
+    if dry_run:
+        return preview(inputs)
+    with maintenance_lock(inputs.path):
+        preflight = Preflight(inputs.path, None, inputs.now)
+        preflight.migrate()
+        return ingest_while_locked(inputs, preflight, interruption or Interruption())
+
+
 @dataclass(frozen=True)
 class _Intake:
     """The parts to read, the known memories, and the outcome before the first part."""
@@ -104,11 +93,12 @@ def preview(inputs: IngestInputs) -> IngestOutcome:
     """Return the outcome to expect; a model is only asked with the option `ask`."""
     model = inputs.model
     with open_reading(inputs.path) as file:
-        intake = _prepare(file, inputs)
+        intake = _prepare(file, inputs, compares=True)
         outcome = intake.outcome
-        if model is not None and not inputs.options.ask:
+        if model is None or not inputs.options.ask:
+            is_checked = model is None or model.checker is not None
             for part in intake.parts:
-                tokens = estimate_tokens(part, model, intake.known)
+                tokens = estimate_tokens(part, intake.known, is_checked)
                 outcome.unread.append(PartRead(part, "planned", tokens=tokens))
             return outcome
         answers = AnswerStore(file, None, mask_answer)
@@ -131,7 +121,7 @@ def ingest_while_locked(
     """
     began = time.monotonic()
     with open_reading(inputs.path) as file:
-        intake = _prepare(file, inputs)
+        intake = _prepare(file, inputs, compares=inputs.model is not None)
     outcome = intake.outcome
     if not intake.parts:
         return outcome
@@ -174,13 +164,18 @@ def ingest_while_locked(
 def _read_all(
     inputs: IngestInputs, intake: _Intake, run: RunInFile, last: list[IngestResult]
 ) -> None:
-    """Read the parts, and write the results of each in one transaction."""
+    """Read or queue the parts, and write the results of each in one transaction."""
     outcome, run_id = intake.outcome, run.record.run_id
     if intake.known.computed:
         run.keep_vectors(intake.known.computed)
     with run.writing() as file:
-        answers = AnswerStore(file, inputs.now, mask_answer)
-        found = read_parts(intake.parts, inputs.model, intake.known, answers)
+        found: Iterator[PartRead]
+        if inputs.model is None:
+            why = "no model was specified"
+            found = (PartRead(part, "queued", why=why) for part in intake.parts)
+        else:
+            answers = AnswerStore(file, inputs.now, mask_answer)
+            found = read_parts(intake.parts, inputs.model, intake.known, answers)
         for number, read in enumerate(found, start=1):
             outcome.add_reading(read)
             if read.state == "read":
@@ -196,17 +191,18 @@ def _read_all(
             inputs.progress.stage("reading", number, len(intake.parts))
 
 
-def _prepare(file: MemoryFile, inputs: IngestInputs) -> _Intake:
-    """Read the known memories, and cut the unread messages into parts."""
+def _prepare(file: MemoryFile, inputs: IngestInputs, compares: bool) -> _Intake:
+    """Cut the unread messages into parts. compares: read the memories to compare them with."""
     options, embedder = inputs.options, inputs.embedder
     tenant, now = options.tenant, timestamp(inputs.now)
-    reads_waiting = inputs.model is not None or not inputs.conversations
     # An agent's answers take time: they would never fit a conversation that goes on meanwhile.
     quiet_at = inputs.now if isinstance(inputs.writer, AgentWriter) else None
-    parts = (
-        read_parts_to_read(file, tenant, options.conversation, quiet_at) if reads_waiting else []
-    )
+    parts = read_parts_to_read(file, tenant, options.conversation, quiet_at)
     taken = {chain for part in parts for chain in part.chains}
+    queued, waiting = set[str](), 0
+    if inputs.model is None:
+        queued, waiting = {part.waiting_id for part in parts}, _count_waiting(file, tenant)
+        parts = []
     cuts: list[Cut] = []
     for number, conversation in enumerate(inputs.conversations):
         masked: dict[int, tuple[str, ...]] = {}
@@ -214,18 +210,19 @@ def _prepare(file: MemoryFile, inputs: IngestInputs) -> _Intake:
         if not options.allow_secrets:
             conversation, masked = mask_secrets(conversation)
         read = read_chains(file, tenant, chains_of(conversation.messages)) | taken
-        cuts.append(cut(conversation, read, options, number, masked=masked))
+        found = cut(conversation, read, options, number, masked=masked)
+        new = tuple(part for part in found.parts if part.waiting_id not in queued)
+        cuts.append(replace(found, parts=new))
         parts += cuts[-1].parts
         # Messages that conversations share are read once.
         taken |= {chain for part in cuts[-1].parts for chain in part.chains}
     known = KnownMemories(
-        read_active(file, tenant, now) if parts else [],
-        list(read_vectors(file, embedder.name, tenant)) if parts else [],
+        read_active(file, tenant, now) if parts and compares else [],
+        list(read_vectors(file, embedder.name, tenant)) if parts and compares else [],
         embedder,
         inputs.progress,
     )
     before = inputs.count(file)
-    waiting = 0 if reads_waiting else _count_waiting(file, tenant)
     return _Intake(
         tuple(parts),
         known,

@@ -66,6 +66,11 @@ class IngestOutcome:
         """Return the results with this state."""
         return [result for result in self.remembered if result.state == state]
 
+    @property
+    def failed(self) -> list[PartRead]:
+        """The parts that a model was to read, and did not."""
+        return [read for read in self.unread if read.state in ("failed", "skipped")]
+
     def add_reading(self, read: PartRead) -> None:
         """Add what a part cost, and why its memories were chosen."""
         self.usage += read.usage
@@ -101,8 +106,7 @@ class IngestOutcome:
         """How the ingest ended; failed if it only read waiting parts, and read none."""
         if self.interrupted:
             return "interrupted"
-        failed = [read for read in self.unread if read.state != "planned"]
         is_new = any(cut.parts for cut in self.cuts)
-        if failed and not (is_new or self.taken_up or self.broken_off):
+        if self.failed and not (is_new or self.taken_up or self.broken_off):
             return "failed"
-        return "partial" if failed or self.broken_off or self.of("raw") else "done"
+        return "partial" if self.failed or self.broken_off or self.of("raw") else "done"

@@ -69,6 +69,8 @@ class KnownMemories:
 
     def near(self, text: str) -> list[str]:
         """Return the texts of the memories near a text, nearest first."""
+        if not self._memories:
+            return []
         vector = self._embedder.encode([text])[0]
         near = self._nearest(vector, WIDE_SIMILARITY, _MAX_SHOWN)
         return [memory.content for memory in near]

@@ -21,9 +21,6 @@ if TYPE_CHECKING:
     from .ingest import IngestInputs
     from .ingest_outcome import IngestOutcome
 
-# The names of the writers that read conversations.
-_READERS = ("model", "agent")
-
 
 def ask_about_waiting_parts(night: NightInputs) -> int:
     """Ask the writer about the waiting parts of a night's tenants, and return their number.
@@ -50,7 +47,7 @@ def read_waiting_parts(
     chosen = night.options.tenants
     with open_reading(night.path) as file:
         waiting = count_waiting(file, chosen)
-        if night.writer.name not in _READERS or not waiting:
+        if night.writer.model is None or not waiting:
             return WaitingPartsResult(read_backlog(file, chosen))
         known = set(tenants(file)).intersection(chosen)
         counted = select_consolidated_tenants(file, sorted(known)) if known or not chosen else []

@@ -1,4 +1,4 @@
-"""Read the parts of conversations, with a model or by rules, in order.
+"""Read the parts of conversations with a model, in order.
 
 A model is asked what to remember of a part, and whether the messages support it. The user's
 instructions come first, then the prompt: both are the same in every call, so that providers can
@@ -13,10 +13,10 @@ from dataclasses import replace
 from itertools import islice
 
 from slowwave.consolidation.model.agent_writer import AgentWriter
-from slowwave.consolidation.model.answer_forms import MEMORIES, MemoriesAnswer
+from slowwave.consolidation.model.answer_forms import MEMORIES
 from slowwave.consolidation.model.model_writer import ModelWriter
 from slowwave.consolidation.model.objections import check_drafts
-from slowwave.consolidation.model.prompts import fenced, json_line, prompt
+from slowwave.consolidation.model.prompts import Messages, fenced, json_line, prompt
 from slowwave.consolidation.model.question import Bill, Dialogue, Question, ask
 from slowwave.consolidation.model.unanswered import Unanswered, UnreadableAnswer
 from slowwave.consolidation.planning.estimates import Estimate, estimate_check
@@ -25,7 +25,6 @@ from slowwave.consolidation.writing.answer_store import AnswerStore
 from slowwave.store.conversations.messages import replace_half_pairs
 
 from .candidates import PartRead, check_stated, within_limits
-from .extractive import read_part
 from .known import KnownMemories
 from .parts import Part, PlacedMessage
 
@@ -40,33 +39,28 @@ _TOKENS_AROUND = 300
 
 
 def read_parts(
-    parts: Sequence[Part], model: Asker | None, known: KnownMemories, answers: AnswerStore
+    parts: Sequence[Part], model: Asker, known: KnownMemories, answers: AnswerStore
 ) -> Iterator[PartRead]:
     """Yield what to remember of the parts, in order. Raises `ModelError`.
 
-    model: None reads by rules. known: the memories that a model is shown with a part.
+    known: the memories that a model is shown with a part.
     """
-    read: Iterator[PartRead]
-    if model is None:
-        read = map(read_part, parts)
-    else:
-        batches = model.ask((_dialogue(part, model, known) for part in parts), answers)
-        read = _in_order(parts, (result for batch in batches for result in batch))
+    batches = model.ask((_dialogue(part, model, known) for part in parts), answers)
+    read = _in_order(parts, (result for batch in batches for result in batch))
     yield from _distilled(read, parts)
 
 
-def estimate_tokens(part: Part, model: Asker, known: KnownMemories) -> int:
+def estimate_tokens(part: Part, known: KnownMemories, is_checked: bool) -> int:
     """Estimate the tokens of the question about a part, and of its check."""
-    question = _question(part, model, known)
-    if model.checker is None:
-        return question.estimate.total
+    messages, estimate = _asked(part, known)
+    if not is_checked:
+        return estimate.total
     drafts = min(part.options.max_facts, len(part.new))
-    shown = question.messages[-1]["content"]
-    return question.estimate.total + estimate_check(shown, drafts).total
+    return estimate.total + estimate_check(messages[-1]["content"], drafts).total
 
 
-def _question(part: Part, model: Asker, known: KnownMemories) -> Question[MemoriesAnswer]:
-    """Return the question what to remember of a part."""
+def _asked(part: Part, known: KnownMemories) -> tuple[Messages, Estimate]:
+    """Return the messages that ask what to remember of a part, and their estimate."""
     limit = part.options.max_facts
     shown = [f"At most {limit} memories."]
     about = " ".join(message.message.text for message in part.new)[:_ABOUT]
@@ -81,7 +75,7 @@ def _question(part: Part, model: Asker, known: KnownMemories) -> Question[Memori
     ]
     tokens = _TOKENS_AROUND + sum(count_tokens(message["content"]) for message in messages)
     answer = _TOKENS_PER_MEMORY * min(limit, max(1, len(part.messages)))
-    return Question(model.models.writer, MEMORIES, messages, Estimate(tokens, answer))
+    return messages, Estimate(tokens, answer)
 
 
 def _line(placed: PlacedMessage) -> str:
@@ -98,7 +92,8 @@ def _dialogue(part: Part, model: Asker, known: KnownMemories) -> Dialogue[PartRe
     """
     bill = Bill()
     try:
-        answer = yield from ask(_question(part, model, known), bill)
+        question = Question(model.models.writer, MEMORIES, *_asked(part, known))
+        answer = yield from ask(question, bill)
     except UnreadableAnswer as error:
         why = f"the model's answer cannot be read: {error}"
         yield PartRead(part, raw=replace_half_pairs(error.text), why=why, usage=bill.total)

@@ -100,7 +100,9 @@ def keep(
     if not options.allow_secrets:
         safe, kinds = mask_secrets(conversation, secrets)
         conversation = replace(conversation, messages=safe.messages)
-    ids = _ids_to_keep(messages, options, secrets)
+    ids = [str(each["id"]) for each in messages if each.get("id") is not None]
+    if not options.allow_secrets:  # masked, two could be the same
+        ids = [key for key in ids if mask_name(key, secrets) == key]
     with open_writing(path) as file, file.transaction():
         rows = _rows(file, options.tenant, name)
         known = {key for row in rows for key in row.content["ids"]}
@@ -122,14 +124,6 @@ def keep(
             write_part(file, row)
         turns = _count_turns(file, options.tenant, _rows(file, options.tenant, name))
     return Kept(found, turns_before, turns)
-
-
-def _ids_to_keep(
-    messages: Sequence[Mapping[str, Any]], options: IngestOptions, secrets: Mapping[str, str]
-) -> list[str]:
-    """Return the ids of messages, without those with a secret: masked, two could be the same."""
-    ids = [str(each["id"]) for each in messages if each.get("id") is not None]
-    return [key for key in ids if options.allow_secrets or mask_name(key, secrets) == key]
 
 
 def close(path: Path, name: str, tenant: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -130,7 +130,11 @@ def read_parts_to_read(
         together = part.conversation if part.options.distill else row.id
         number = numbers.setdefault(together, -1 - len(numbers))
         read = frozenset() if part.options.again else read_chains(file, tenant, part.chains)
-        parts.append(replace(part, messages=tuple(_without(part, read)), number=number))
+        messages = (
+            replace(message, is_new=message.is_new and message.chain not in read)
+            for message in part.messages
+        )
+        parts.append(replace(part, messages=tuple(messages), number=number))
     return [part for part in parts if part.new]
 
 
@@ -141,12 +145,6 @@ def grows(row: WaitingPart, now: datetime) -> bool:
     times = (placed.message.said_at for placed in waiting_part(row).messages)
     last = max(filter(None, times), default=row.queued_at)
     return datetime.fromisoformat(last) > now - _QUIET
-
-
-def _without(part: Part, read: Set[str]) -> Iterator[PlacedMessage]:
-    """Yield the messages of a part, with those that were read as context."""
-    for message in part.messages:
-        yield replace(message, is_new=message.is_new and message.chain not in read)
 
 
 @dataclass(frozen=True)

@@ -92,7 +92,10 @@ class WindowGroups:
         willing = self._window.may_leave.difference(staying)
         operation, survivor = self._outcome(group, willing)
         if survivor is None:
-            willing = willing.union(self._replaceable(set(group.ids).difference(staying)))
+            rest = set(group.ids).difference(staying)
+            linked = {memory_id for memory_id in rest if self._source[memory_id].is_linked}
+            # A new text takes the place of a linked memory.
+            willing = willing.union(linked if len(linked) == 1 else ())
         leaving = tuple(
             sorted(
                 memory_id
@@ -154,11 +157,6 @@ class WindowGroups:
             if pair in self._window.apart:
                 texts = " | ".join(self._source[memory_id].text[:80] for memory_id in pair)
                 raise Unusable(f"a person separated these two: {texts}")
-
-    def _replaceable(self, ids: Collection[str]) -> set[str]:
-        """Return the linked memory among these, if there is one: a new text takes its place."""
-        linked = {memory_id for memory_id in ids if self._source[memory_id].is_linked}
-        return linked if len(linked) == 1 else set()
 
     def _may_be_shortened(self, group: Group) -> bool:
         """Whether a group of one memory is a note to shorten, which is done once."""

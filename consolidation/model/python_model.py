@@ -18,12 +18,8 @@ from .responses import cost_of, one_line, read_completion
 from .unanswered import CallFailed
 from .usage_limits import PendingCall
 
-
-class AnswersMessages(Protocol):
-    """A function that answers messages with JSON of a schema. It may be slow, and may raise."""
-
-    def __call__(self, messages: list[dict[str, str]], schema: dict[str, Any], /) -> str:
-        """Return the answer. messages: each with `role` and `content`."""
+# Answers messages, each with `role` and `content`, with JSON of a schema. May be slow, and raise.
+AnswersMessages = Callable[[list[dict[str, str]], dict[str, Any]], str]
 
 
 @runtime_checkable

@@ -63,10 +63,6 @@ class Portion(NamedTuple):
             *(0 if part is None or less is None else part - less for part, less in pairs)
         )
 
-    def where_positive(self) -> Portion:
-        """Return it with zero for each negative part."""
-        return Portion(*(max(0, part or 0) for part in self))
-
 
 class BudgetOwner(Protocol):
     """Grants portions of one budget to several runs, in any process.
@@ -295,7 +291,7 @@ class UsageMeter:
 
     def _reached(self, needed: Portion, estimate: Estimate) -> str | None:
         """Return which limit would be exceeded, after asking the owner for what is lacking."""
-        lacking = needed.minus(self._granted).where_positive()
+        lacking = Portion(*(max(0, part or 0) for part in needed.minus(self._granted)))
         if self._owner is not None and any(lacking):
             self._granted = self._granted.plus(self._owner.take(lacking))
         granted, limits = self._granted, self._limits

@@ -7,12 +7,9 @@ memories that are not part of anything yet.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
-
 from slowwave.consolidation.options import PlanOptions
-from slowwave.consolidation.proposals import Conflict, Dense, Plan, Suspicion, TooLong
+from slowwave.consolidation.proposals import Dense, Plan, Suspicion, TooLong
 from slowwave.consolidation.snapshot.tenant_view import TenantView
-from slowwave.store.records import Memory
 
 from .conflicts import find_conflicts
 from .duplicates import find_duplicates
@@ -31,39 +28,26 @@ def plan_tenant(view: TenantView, options: PlanOptions) -> Plan:
     )
     leaving = leaving_later.union(*(proposal.leaving for proposal in proposals))
     asks = options.model_key is not None
+    active = [memory for memory in (*view.memories, *view.derived) if memory.status == "active"]
+    staying = [memory for memory in active if memory.id not in leaving]
+    dense = [memory for memory in active if memory.id in view.dense]
     return Plan(
         tuple(proposals),
         tuple(refused),
-        tuple(_conflicts(view, leaving)),
-        tuple(_suspicious(view)),
+        tuple(find_conflicts(staying, (), view.settled, view.cache)),
+        tuple(
+            Suspicion(memory.id, view.tenant, view.orders[memory.id][0])
+            for memory in active
+            if memory.id in view.orders
+        ),
         tuple(TooLong(long.id, view.tenant, long.characters) for long in view.too_long),
         view.damaged,
-        tuple(_dense(view)),
+        tuple(
+            Dense(memory.id, view.tenant, density.score, density.why)
+            for memory, density in ((memory, view.features(memory).density) for memory in dense)
+        ),
         # A model is shown the same, whether or not proposals are pending.
         () if asks else tuple(find_undecided(view, options, leaving)),
         tuple(plan_windows(view, options, leaving)) if asks else (),
         tuple(held_back),
     )
-
-
-def _active(view: TenantView) -> Iterator[Memory]:
-    return (memory for memory in (*view.memories, *view.derived) if memory.status == "active")
-
-
-def _conflicts(view: TenantView, leaving: Collection[str]) -> list[Conflict]:
-    """Return the conflicts among the memories that are active after the duplicates have left."""
-    staying = [memory for memory in _active(view) if memory.id not in leaving]
-    return find_conflicts(staying, (), view.settled, view.cache)
-
-
-def _suspicious(view: TenantView) -> Iterator[Suspicion]:
-    for memory in _active(view):
-        if memory.id in view.orders:
-            yield Suspicion(memory.id, memory.tenant, view.orders[memory.id][0])
-
-
-def _dense(view: TenantView) -> Iterator[Dense]:
-    for memory in _active(view):
-        if memory.id in view.dense:
-            density = view.features(memory).density
-            yield Dense(memory.id, memory.tenant, density.score, density.why)

@@ -91,7 +91,13 @@ def _find_near_new(
     """
     import numpy as np
 
-    new = [at for at, memory in enumerate(memories) if _is_new(view, options, memory)]
+    # What no model was shown; a derived memory is only ever shown with others.
+    new = [
+        at
+        for at, memory in enumerate(memories)
+        if view.row(memory.id) is not None
+        and (memory.tenant, memory.content_hash) not in options.asked
+    ]
     if not new or len(memories) < 2:
         return [], ()
     shows_all = 2 * len(new) >= len(memories)
@@ -136,12 +142,6 @@ def _when(memory: Memory) -> tuple[str, bool, str]:
     """Return what orders a window: the same in every run, unlike the id of a derived memory."""
     derived = memory.generation > 0
     return memory.observed_at, derived, memory.content_hash if derived else memory.id
-
-
-def _is_new(view: TenantView, options: PlanOptions, memory: Memory) -> bool:
-    """Whether no model was shown a memory; a derived one is only ever shown with others."""
-    asked = (memory.tenant, memory.content_hash) in options.asked
-    return view.row(memory.id) is not None and not asked
 
 
 def _size(memory: Memory) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from types import MappingProxyType
 from typing import Any, Literal
 
@@ -107,11 +108,10 @@ class Corrector:
         if not pinned:
             self._refuse_protected([memory])
         columns = {"pinned": int(pinned), "updated_at": timestamp(self.now)}
-
-        def write(changes: ProposalChanges) -> None:
-            changes.update_memory(memory.id, columns)
-
-        return self._apply(way, [memory], write, memory=replace(memory, pinned=pinned))
+        changed = replace(memory, pinned=pinned)
+        return self._apply(
+            way, [memory], lambda changes: changes.update_memory(memory.id, columns), memory=changed
+        )
 
     def retract(self, memory_id: str) -> Correction:
         """Archive a memory, because it is wrong and nothing replaces it."""
@@ -128,10 +128,7 @@ class Corrector:
         """Supersede the rivals of a memory by it: memories that contradict it."""
         kept = self._find([kept_id, *rivals])[0]
         wrong = [memory for memory in self._find_wrong(rivals) if memory.id != kept.id]
-
-        def write(changes: ProposalChanges) -> None:
-            self._supersede(changes, kept, wrong)
-
+        write = partial(self._supersede, successor=kept, wrong=wrong)
         return self._apply("keep", [kept, *wrong], write, memory=kept, left=wrong)
 
     def allow(self, pairs: Sequence[tuple[str, str]]) -> Correction:

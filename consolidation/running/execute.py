@@ -35,8 +35,6 @@ from .run_in_file import RunInFile
 if TYPE_CHECKING:
     from slowwave.consolidation.snapshot.tenant_view import TenantView
 
-    from .survey import Survey
-
 # Returns a new plan and its tenants, after windows were answered.
 PlanAgain = Callable[["Sequence[Window]"], tuple[Plan, "Sequence[TenantView]"]]
 _WAITS = "waits for review"
@@ -55,19 +53,6 @@ class ExecutionResult:
     broken_off: StoreError | None = None
     # The proposals that a real run would apply without review; only in a dry run.
     applicable: tuple[Proposal, ...] = ()
-
-
-def execute_plan(
-    night: NightInputs,
-    run: RunInFile,
-    survey: Survey,
-    interruption: Interruption,
-    plan_again: PlanAgain,
-) -> ExecutionResult:
-    """Execute a plan, after a backup if it deletes memories."""
-    if survey.purgeable is not None and survey.purgeable.ids and not night.dry_run:
-        run.preflight.check_and_back_up()
-    return Execution(night, run, survey.views).execute(survey.plan, interruption, plan_again)
 
 
 class Execution:
@@ -230,7 +215,17 @@ class Execution:
             with file.transaction():
                 hashes = (*window.content_hashes, *window.alone)
                 keep_asked(file, window.tenant, hashes, key, run_id)
-                keep_disputes(file, _disputes(asked), run_id)
+                hash_of = dict(zip(window.memories, window.content_hashes, strict=True))
+                disputes = [
+                    Dispute(
+                        window.tenant,
+                        hash_of[conflict.sources[0]],
+                        hash_of[conflict.sources[1]],
+                        conflict.why,
+                    )
+                    for conflict in asked.conflicts
+                ]
+                keep_disputes(file, disputes, run_id)
 
     def _find_applied(self) -> None:
         """Add what was applied but, because of the interruption, is not among the results."""
@@ -309,15 +304,3 @@ def _risks(result: Result, views: Sequence[TenantView]) -> Iterator[str]:
         yield "a model wrote it"
     if proposal.by_model and result.why:
         yield result.why
-
-
-def _disputes(asked: AskedWindow) -> list[Dispute]:
-    """Return the conflicts that a model named, by the hashes of their memories."""
-    window = asked.window
-    hash_of = dict(zip(window.memories, window.content_hashes, strict=True))
-    return [
-        Dispute(
-            window.tenant, hash_of[conflict.sources[0]], hash_of[conflict.sources[1]], conflict.why
-        )
-        for conflict in asked.conflicts
-    ]

@@ -24,7 +24,7 @@ from slowwave.store import ageing
 from slowwave.store.ageing import PHASE, STATUS_AFTER, MemoryAge, Phase, retire_memories
 from slowwave.store.errors import FileHeld, StoreError
 from slowwave.store.file import MemoryFile, open_reading, open_writing
-from slowwave.store.journal import journaled_memories
+from slowwave.store.journal import journaled_ids
 from slowwave.store.memories import (
     Counts,
     count_memories,
@@ -264,7 +264,7 @@ def _run_in_batches(
             interrupted = True
         except StoreError as error:
             failure = error
-        done = journaled_memories(file, run.run_id)
+        done = journaled_ids(file, run.run_id)
         if failure is not None and not done:
             run.end(file, "failed", {"why": failure.message})
             raise failure

@@ -19,7 +19,7 @@ from slowwave.store.intake import read_backlog
 from slowwave.store.memories import Counts
 from slowwave.store.records import timestamp
 
-from .execute import ExecutionResult, execute_plan
+from .execute import Execution, ExecutionResult
 from .night_inputs import NightInputs
 from .outcome import Outcome, WaitingPartsResult
 from .phases import (
@@ -140,7 +140,7 @@ class Stages:
             return survey_file(night, keeper, leaving=self._leaving)
 
     def execute(self, survey: Survey) -> ExecutionResult:
-        """Execute the plan."""
+        """Execute the plan, after a backup if memories will be purged."""
         night, run, cache = self._night, self._run, survey.found.cache
 
         def plan_again(answered: Sequence[Window]) -> tuple[Plan, Sequence[TenantView]]:
@@ -148,7 +148,10 @@ class Stages:
             return again.plan, again.views
 
         with self._guarded():
-            return execute_plan(night, run, survey, self._interruption, plan_again)
+            if survey.purgeable is not None and survey.purgeable.ids and not night.dry_run:
+                self._preflight.check_and_back_up()
+            execution = Execution(night, run, survey.views)
+            return execution.execute(survey.plan, self._interruption, plan_again)
 
     def close_run(self, survey: Survey, executed: ExecutionResult) -> Outcome:
         """Count the memories, and record how the run ended."""

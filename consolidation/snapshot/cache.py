@@ -161,7 +161,8 @@ class _Findings(Generic[T]):
         going: list[bytes] = []
         staying: set[str] = set()
         for place, keys in self._packs.items():
-            if place in joined or not self._all_used(keys) or not staying.isdisjoint(keys):
+            all_used = bool(keys) and self.used.issuperset(keys)
+            if place in joined or not all_used or not staying.isdisjoint(keys):
                 going.append(place)
             else:
                 staying.update(keys)
@@ -169,9 +170,6 @@ class _Findings(Generic[T]):
         wanted = self.used - staying
         added = list(self._packed(key for key in loose if key in wanted))
         return added, [place for place in going if place not in self._packs]
-
-    def _all_used(self, keys: Sequence[str]) -> bool:
-        return bool(keys) and self.used.issuperset(keys)
 
     def _packed(self, keys: Iterable[str]) -> Iterator[tuple[bytes, str]]:
         waiting = iter(keys)

@@ -45,13 +45,10 @@ _EMPHASIS = re.compile(r"(?<![\w*])\*\*(?=[^\s*])([^*\n]+)(?<!\s)\*\*(?![\w*])")
 
 def without_announcements(text: str) -> str:
     """Return a text without introductions of its statements and marks of layout."""
-    text = _EMPHASIS.sub(r"\1", _BULLET.sub("", text)) if _marked(text) else text
+    if any(mark in text for mark in "-*•#"):
+        text = _EMPHASIS.sub(r"\1", _BULLET.sub("", text))
     while True:
         plain = _ANNOUNCED.sub("", _TOLD_OF_ONESELF.sub(r"\1", text))
         if plain == text or not plain.strip():
             return text
         text = plain
-
-
-def _marked(text: str) -> bool:
-    return any(mark in text for mark in "-*•#")

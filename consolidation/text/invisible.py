@@ -65,7 +65,8 @@ def find_invisible(text: str, sources: Sequence[str] = ()) -> str | None:
     for at, letter in enumerate(text):
         if (is_hidden(letter) and at not in flags) or at in not_spelled:
             return f"<U+{ord(letter):04X}>"
-        if _SPELLS.match(letter) and not any(_around(text, at) in source for source in sources):
+        around = text[max(0, at - 1) : at + 2]
+        if _SPELLS.match(letter) and not any(around in source for source in sources):
             return f"<U+{ord(letter):04X}>"
     return None
 
@@ -85,7 +86,3 @@ def _is_drawn(letter: str) -> bool:
     if not letter or letter.isascii() or letter.isspace() or _SPELLS.match(letter):
         return False
     return not is_hidden(letter)
-
-
-def _around(text: str, at: int) -> str:
-    return text[max(0, at - 1) : at + 2]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from functools import lru_cache
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, NamedTuple
-
-from slowwave.consolidation.runtime.stop_words import stop_words
 
 _WORD = re.compile(r"[^\W\d_]\w*(?:['’-]\w+)*|\d[\w.,:-]*\w|\d|[.!?;:](?=[\s\"')\]”]|$)|\n")
 # As a name, not an article; all other forms are in lower case.
@@ -24,8 +25,6 @@ class Token(NamedTuple):
     bare: str
     starts_sentence: bool
     start: int
-    # Whether it starts with a capital letter.
-    capitalised: bool
 
     @property
     def end(self) -> int:
@@ -46,7 +45,7 @@ def tokenise(text: str) -> list[Token]:
         bare = _POSSESSIVE.sub("", lower) if "'" in lower else lower
         if word == LETTER_A and not fresh:  # "plan A"
             lower = bare = word
-        tokens.append(Token(word, lower, bare, fresh, match.start(), word[0].isupper()))
+        tokens.append(Token(word, lower, bare, fresh, match.start()))
         fresh = False
     return tokens
 
@@ -68,20 +67,6 @@ def stems_of(word: str) -> tuple[str, ...]:
     return tuple(stem(part) for part in parts if is_content(part))
 
 
-def is_past_form(token: Token) -> bool:
-    """Whether a word is a past tense or participle by its form: "signed", "bought"."""
-    word = token.lower
-    return lemma(word) != word and not word.endswith(("s", "ing", "er", "est"))
-
-
-def is_verb(word: str) -> bool:
-    """Whether a word, in its base form, may be a verb: English has a form of it in "-ing"."""
-    import simplemma
-
-    doing = f"{word.removesuffix('e')}ing", f"{word}ing", f"{word}{word[-1]}ing"
-    return any(simplemma.is_known(form, "en") for form in doing)
-
-
 @lru_cache(maxsize=65_536)
 def lemma(word: str) -> str:
     """Return the base form of an English word, in lower case: of "was" it is "be"."""
@@ -96,6 +81,20 @@ def _stemmer() -> Any:
     import snowballstemmer
 
     return snowballstemmer.stemmer("english")
+
+
+@lru_cache(maxsize=1)
+def stop_words() -> frozenset[str]:
+    """Return scikit-learn's English stop words from its file: importing it takes over a second."""
+    package: Any = find_spec("sklearn")
+    path = Path(package.origin).with_name("feature_extraction") / "_stop_words.py"
+    if path.is_file():
+        nodes = ast.walk(ast.parse(path.read_text("utf-8")))
+        return frozenset(*(ast.literal_eval(node) for node in nodes if isinstance(node, ast.List)))
+    # It is a private file: another version may not have it.
+    from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
+
+    return frozenset(ENGLISH_STOP_WORDS)
 
 
 @lru_cache(maxsize=65_536)

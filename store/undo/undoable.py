@@ -8,7 +8,7 @@ from slowwave.store.ageing import PHASE
 from slowwave.store.errors import Ambiguous, NotFound, StoreError
 from slowwave.store.file import MemoryFile
 from slowwave.store.intake import count_newly_read
-from slowwave.store.journal import changed_tenants, journaled_memories
+from slowwave.store.journal import changed_tenants, journaled_ids
 from slowwave.store.journal_form import FORGOTTEN
 from slowwave.store.ledger import (
     Decision,
@@ -40,13 +40,15 @@ class Undoable:
     aged: int = 0
     # How many messages of conversations they marked as read.
     messages: int = 0
+    # How many parts of conversations they queued, read or dropped.
+    parts: int = 0
     # When memories of theirs were last forgotten, which no undo restores; None if none were.
     forgotten_at: str | None = None
 
     @property
     def is_empty(self) -> bool:
         """Whether there is nothing to undo."""
-        return not (self.applied or self.aged or self.messages)
+        return not (self.applied or self.aged or self.messages or self.parts)
 
     @property
     def run_id(self) -> str:
@@ -121,10 +123,11 @@ def find_undoable_since(file: MemoryFile, which: str) -> Undoable:
 def _of_runs(file: MemoryFile, runs: list[Run]) -> Undoable:
     decisions = (decision for run in runs for decision in read_decisions(file, run.id))
     applied = tuple(decision for decision in decisions if decision.state == "applied")
-    aged = sum(len(journaled_memories(file, run.id)) for run in runs if PHASE in run.options)
+    aged = sum(len(journaled_ids(file, run.id)) for run in runs if PHASE in run.options)
     messages = sum(count_newly_read(file, run.id) for run in runs)
+    parts = sum(len(journaled_ids(file, run.id, "waiting_messages")) for run in runs)
     forgotten = max(filter(None, (forgotten_since(file, run.id) for run in runs)), default=None)
-    return Undoable(tuple(reversed(runs)), None, applied, aged, messages, forgotten)
+    return Undoable(tuple(reversed(runs)), None, applied, aged, messages, parts, forgotten)
 
 
 def _hint(which: str) -> str:

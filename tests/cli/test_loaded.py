@@ -13,7 +13,7 @@ import pytest
 from nights import fill, night, of_one_thing, rows, told
 from places import ROOT
 
-from slowwave.consolidation.runtime.stop_words import stop_words
+from slowwave.consolidation.text.tokens import stop_words
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 
 _INSTALLED = packages_distributions().keys() - {"slowwave"}

@@ -15,7 +15,9 @@ import pytest
 from builders import NOW, a_memory, a_run, copy_of, put
 from cli_calls import Cli
 from commands import configure, setting
+from conversations import asking, repeating
 from model_nights import Agent, a_fact
+from model_server import ModelServer
 from nights import execute, fill, night, of_one_thing, picture, rows, states, told
 from places import KILLING
 
@@ -550,8 +552,10 @@ def test_a_run_with_too_few_new_memories_does_nothing_and_reports_the_numbers(
 
 
 def test_ingested_memories_are_new_until_a_night_has_read_them(
-    memory_file: Path, tmp_path: Path, cli: Cli
+    memory_file: Path, tmp_path: Path, cli: Cli, server: ModelServer
 ) -> None:
+    server.responder = repeating
+
     def new(limit: int) -> int | None:
         """Run a night; return the number of new memories if they are too few."""
         minimum = setting("min_new", str(limit))
@@ -559,12 +563,12 @@ def test_ingested_memories_are_new_until_a_night_has_read_them(
 
     chat = tmp_path / "chat.txt"
     chat.write_text("User: I own a red Brompton.\nAssistant: ok\nUser: My locker is 417.\n")
-    assert cli("ingest", memory_file, chat).code == 0
+    assert cli("ingest", memory_file, chat, *asking(server)).code == 0
     assert [new(3), new(2), new(1)] == [2, None, 0]
     # The same if the night writes something.
     fill(memory_file, ["Ada repairs the mill.", "Ada repairs the mill"])
     chat.write_text("User: I teach Spanish in Graz.\nAssistant: ok\n")
-    assert cli("ingest", memory_file, chat).code == 0
+    assert cli("ingest", memory_file, chat, *asking(server)).code == 0
     assert [new(3), new(1)] == [None, 0]
 
 

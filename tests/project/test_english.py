@@ -16,7 +16,7 @@ from places import ROOT
 EXCEPTIONS = {
     *("cli/views/ingest.py", "consolidation/ingest/ingest_outcome.py"),
     *("consolidation/ingest/memory_writer.py", "consolidation/proposals.py"),
-    *("consolidation/facts/languages.py", "consolidation/ingest/extractive.py"),
+    "consolidation/facts/languages.py",
     *("extensions/formats/mirror/tables.py", "extensions/organisation/store/log_script.py"),
     *("consolidation/text/announcing.py", "store/schema.py"),
 }

@@ -15,8 +15,10 @@ import pytest
 from agents_files import killed
 from builders import NOW, a_memory, put, whole
 from cli_calls import Cli
+from conversations import asking, repeating
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from model_server import ModelServer
 from nights import age_runs, execute, night, rows, states
 from places import FIXTURES
 
@@ -308,14 +310,17 @@ def test_a_tenant_forgets_only_its_own(memory_file: Path) -> None:
     assert states(memory_file) == {"of-bob": "active"}
 
 
-def test_messages_behind_a_forgotten_memory_are_erased(memory_file: Path, cli: Cli) -> None:
+def test_messages_behind_a_forgotten_memory_are_erased(
+    memory_file: Path, cli: Cli, server: ModelServer
+) -> None:
+    server.responder = repeating
     conversation = memory_file.with_name("talk.jsonl")
     lines = [
         {"role": "user", "content": "My sister Ana lives in Porto, and I never eat walnuts."},
         {"role": "assistant", "content": "Noted."},
     ]
     conversation.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
-    assert cli("ingest", memory_file, conversation).code == 0
+    assert cli("ingest", memory_file, conversation, *asking(server)).code == 0
     conversation.unlink()
     assert b"Porto" in bytes_of(memory_file)
     assert cli("forget", memory_file, "--matching", "Porto", "--yes").code == 0

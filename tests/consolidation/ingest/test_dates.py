@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 from cli_calls import Cli
-from conversations import contents
+from conversations import contents, repeating
+from model_server import ModelServer
 from nights import rows
 
 from slowwave.store.conversations.messages import parse_time
@@ -24,6 +25,11 @@ def write(path: Path, *texts: str, **fields: Any) -> Path:
 def days(path: Path) -> list[str]:
     sql = "SELECT observed_at FROM memories ORDER BY rowid"
     return [row["observed_at"][:10] for row in rows(path, sql)]
+
+
+def count_queued(path: Path) -> int:
+    (row,) = rows(path, "SELECT count(*) AS n FROM waiting_messages, json_each(content, '$.said')")
+    return int(row["n"])
 
 
 @pytest.mark.parametrize(
@@ -49,41 +55,41 @@ def test_what_is_not_a_time_dates_nothing(value: object) -> None:
 
 
 def test_messages_without_a_time_have_that_of_the_option_or_of_their_file(
-    memory_file: Path, tmp_path: Path, cli: Cli
+    memory_file: Path, tmp_path: Path, ask: Cli, server: ModelServer
 ) -> None:
+    server.responder = repeating
     for name, text, options in (
         ("file", "I prefer rye bread.", ()),
         ("option", "I prefer oat milk.", ("--date", "2026-01-20")),
     ):
         talk = write(tmp_path / f"{name}.jsonl", text)
         os.utime(talk, (1_772_359_200, 1_772_359_200))
-        assert cli("ingest", memory_file, talk, *options).code == 0
+        assert ask(talk, *options).code == 0
     talk = write(tmp_path / "own.jsonl", "I prefer plum jam.", timestamp="2025-12-24T10:00:00Z")
-    assert cli("ingest", memory_file, talk, "--date", "2026-01-20").code == 0
+    assert ask(talk, "--date", "2026-01-20").code == 0
     assert days(memory_file) == ["2026-03-01", "2026-01-20", "2025-12-24"]
 
 
 def test_only_a_known_day_is_written_in_front_of_a_text(
-    memory_file: Path, tmp_path: Path, cli: Cli
+    memory_file: Path, tmp_path: Path, ask: Cli, server: ModelServer
 ) -> None:
+    server.responder = repeating
     text = "My sister has been on leave since yesterday in Bergen."
     talk = write(tmp_path / "talk.jsonl", text)
-    cli("ingest", memory_file, talk)
-    cli("ingest", memory_file, talk, "--date", "2026-01-20", "--again")
-    assert contents(memory_file) == [
-        f"User said: {text}",
-        f"[2026-01-20] User said: {text}",
-    ]
+    ask(talk)
+    ask(talk, "--date", "2026-01-20", "--again")
+    assert contents(memory_file) == [text, f"[2026-01-20] {text}"]
 
 
 def test_a_correction_without_a_time_is_later_than_what_it_corrects_whatever_its_file_says(
-    memory_file: Path, tmp_path: Path, cli: Cli
+    memory_file: Path, tmp_path: Path, ask: Cli, server: ModelServer
 ) -> None:
+    server.responder = repeating
     first = write(tmp_path / "1.jsonl", "Our build server is called otto, it runs Fedora 41.")
     second = write(tmp_path / "2.jsonl", "Our build server is called otto, it runs Fedora 43 now.")
     os.utime(second, (1_700_000_000, 1_700_000_000))
     for path in (first, second):
-        ended = cli("ingest", memory_file, path, "--json")
+        ended = ask(path)
     (memory,) = ended.json["memories"]
     assert len(memory["corrects"]) == 1
     older, newer = rows(memory_file, "SELECT observed_at FROM memories ORDER BY rowid")
@@ -98,14 +104,14 @@ def test_invalid_lines_are_refused_or_skipped_counted_and_named(
     invalid = '{"role": "user", "content": {"pin": "secret-4711"}}'
     talk.write_text("\n".join([good[0], '{"role": "us', invalid, good[1]]))
     assert cli("ingest", memory_file, talk).code == 1
-    assert contents(memory_file) == []
+    assert count_queued(memory_file) == 0
     ended = cli("ingest", memory_file, talk, "--skip-invalid", "--json")
     assert ended.code == 0
     assert [line["line"] for line in ended.json["skipped"]] == [2, 3]
     assert "Skipped line 3 of talk.jsonl: it has an object" in ended.err
     assert "secret-4711" not in ended.err + ended.out
-    assert len(contents(memory_file)) == 2
+    assert count_queued(memory_file) == 2
     plain = tmp_path / "talk.txt"
     plain.write_text('Marta: {"a": 1}\nJonas: I prefer plum jam.\nMarta: ok\nJonas: fine\n')
     ended = cli("ingest", memory_file, plain, "--skip-invalid", "--json")
-    assert (ended.json["skipped"], len(contents(memory_file))) == ([], 3)
+    assert (ended.json["skipped"], count_queued(memory_file)) == ([], 6)

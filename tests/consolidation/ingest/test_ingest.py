@@ -14,7 +14,18 @@ from typing import Any
 import pytest
 from cli_calls import Cli, Ended
 from commands import setting
-from conversations import CHAT, COFFEE, EVERY_TABLE, LYON, OTHER, asking, batch, contents, stated
+from conversations import (
+    CHAT,
+    COFFEE,
+    EVERY_TABLE,
+    LYON,
+    OTHER,
+    asking,
+    batch,
+    contents,
+    repeating,
+    stated,
+)
 from metrics import metrics
 from model_server import (
     Asked,
@@ -67,66 +78,80 @@ TYPICAL = (
 )
 
 
-def test_each_fixture_gives_two_to_five_memories_of_what_people_say_and_none_twice(
+def test_without_a_model_what_people_say_is_queued_once_until_an_undo(
     memory_file: Path, ingest: Cli, cli: Cli
 ) -> None:
-    for name in TYPICAL:
-        ended = ingest(CONVERSATIONS / name, "--whole")
-        assert (ended.code, ended.err) == (0, ""), name
-        stored = [memory for memory in ended.json["memories"] if memory["state"] == "stored"]
-        for conversation in ended.json["conversations"]:
-            own = [item for item in stored if item["conversation"] == conversation["name"]]
-            assert 2 <= len(own) <= 5, conversation
-        for memory in stored:
-            (message,) = memory["messages"]
-            words = message["content"].lower().replace("\n", " ")
-            # Each quote is in the message, and is what the memory says.
-            assert all(quote.lower() in words for quote in message["quotes"]), memory
-            assert all(quote[1:].rstrip(".") in memory["content"] for quote in message["quotes"])
-    assert len(contents(memory_file)) == len(set(contents(memory_file)))
+    paths = [CONVERSATIONS / name for name in TYPICAL]
+    empty = picture(memory_file, EVERY_TABLE)
+    planned = ingest(*paths, "--whole", "--dry-run")
+    assert picture(memory_file, (*EVERY_TABLE, "runs")) == empty | {"runs": []}
+    ended = ingest(*paths, "--whole")
+    assert (ended.code, ended.err, ended.json["memories"]) == (0, "", [])
+    parts = ended.json["unread"]
+    named = [(part["conversation"], part["messages"]) for part in parts]
+    assert {part["state"] for part in parts} == {"queued"}
+    assert [(part["conversation"], part["messages"]) for part in planned.json["unread"]] == named
+    assert all(part["estimated_tokens"] > 500 for part in planned.json["unread"])
+    assert {name for name, _ in named} == {each["name"] for each in ended.json["conversations"]}
     # Said by tools, and in a branch that the user left.
-    omitted = ("hunter2", "1234", "poem")
-    assert not any(word in content for content in contents(memory_file) for word in omitted)
-    small_talk = ingest(CONVERSATIONS / "smalltalk.txt")
-    assert (small_talk.code, small_talk.json["memories"]) == (0, [])
-    assert cli("check", memory_file).code == 0
-
-
-def test_the_same_conversation_adds_nothing_even_under_another_name(
-    memory_file: Path, chat: Path, ingest: Cli
-) -> None:
-    assert ingest(chat).code == 0
+    queued = str(rows(memory_file, "SELECT content FROM waiting_messages"))
+    assert not any(word in queued for word in ("hunter2", "1234", "poem"))
     before = picture(memory_file, (*EVERY_TABLE, "runs"))
-    again = ingest(chat.rename(chat.with_name("again.txt")))
-    assert (again.code, again.json["memories"], again.json["run"]) == (0, [], None)
-    assert picture(memory_file, (*EVERY_TABLE, "runs")) == before
+    for options in ((), ("--again",)):
+        assert ingest(*paths, "--whole", *options).json["run"] is None
+        assert picture(memory_file, (*EVERY_TABLE, "runs")) == before
+    shown = cli("ingest", memory_file).out
+    assert shown.startswith(f"{len(parts)} parts are queued for a model: slowwave ingest")
+    assert f"slowwave questions {memory_file}" in shown
+    undone = cli("undo", memory_file, ended.json["run"])
+    assert (undone.code, f"the queuing of {len(parts)} conversation parts" in undone.out) == (
+        0,
+        True,
+    )
+    assert picture(memory_file, EVERY_TABLE) == empty
+
+
+def test_a_queued_conversation_is_read_as_the_options_of_its_ingest_say(
+    memory_file: Path, chat: Path, ingest: Cli, ask: Cli, server: ModelServer
+) -> None:
+    options = ("--instructions", "Remember coffee above all.", "--source", "kitchen")
+    ingest(chat, *options)
+    server.responder = remembering(LYON)
+    # The conversation itself is read with what is queued of it, under any name.
+    read = ask(chat.rename(chat.with_name("again.txt")))
+    assert (states(read), read.json["taken_up"]) == ([("stored", LYON["content"])], 1)
+    assert server.asked[0].messages[0]["content"].startswith("Remember coffee above all.")
+    assert rows(memory_file, "SELECT source FROM memories") == [{"source": "kitchen"}]
+    assert ingest(chat.with_name("again.txt")).json["run"] is None
 
 
 def test_a_message_that_is_read_again_changes_nothing(
-    memory_file: Path, chat: Path, ingest: Cli
+    memory_file: Path, chat: Path, ask: Cli, server: ModelServer
 ) -> None:
-    ingest(chat)
+    server.responder = remembering(LYON, COFFEE)
+    ask(chat)
     before = picture(memory_file, EVERY_TABLE)
-    planned = ingest(chat, "--again", "--dry-run")
-    again = ingest(chat, "--again")
+    planned = ask(chat, "--again", "--dry-run", "--ask")
+    again = ask(chat, "--again")
     assert {state for state, _ in states(again)} == {"told"}
     assert states(planned) == states(again)
     assert picture(memory_file, EVERY_TABLE) == before
 
 
 def test_of_a_conversation_that_grew_all_new_messages_are_read_and_older_ones_with_whole(
-    memory_file: Path, chat: Path, ingest: Cli, cli: Cli
+    memory_file: Path, chat: Path, ask: Cli, cli: Cli, server: ModelServer
 ) -> None:
-    first = cli("ingest", memory_file, chat, "--lookback", 2)
+    server.responder = repeating
+    first = cli("ingest", memory_file, chat, "--lookback", 2, *asking(server)[:-1])
     assert "2 earlier ones not read (--whole reads them)" in first.out
     more = (f"User: My locker at the pool has number {n}00.\nAssistant: ok\n" for n in range(1, 8))
     chat.write_text(CHAT + "".join(more))
-    grown = ingest(chat, "--lookback", 2)
+    grown = ask(chat, "--lookback", 2)
     (conversation,) = grown.json["conversations"]
     assert (conversation["known"], conversation["left_unread"]) == (2, 2)
     assert len(grown.json["memories"]) == 7
-    lyon = "User said: I live in Lyon and my sister Ana visits every June."
-    assert states(ingest(chat, "--whole")) == [("stored", lyon)]
+    lyon = "I live in Lyon and my sister Ana visits every June."
+    assert states(ask(chat, "--whole")) == [("stored", lyon)]
 
 
 def test_a_model_sees_the_users_instructions_first_then_near_memories_and_both_sides(
@@ -299,17 +324,13 @@ def test_an_answer_that_is_unreadable_twice_is_archived_whole_and_the_second_may
 
 @pytest.mark.parametrize("reply", [refuses(401), says("")], ids=["refuses", "says nothing"])
 def test_if_the_model_fails_the_conversation_waits_for_the_next_ingest(
-    reply: Reply, chat: Path, ingest: Cli, ask: Cli, server: ModelServer
+    reply: Reply, chat: Path, ask: Cli, server: ModelServer
 ) -> None:
     server.responder = lambda asked: reply
     failed = ask(chat)
     assert (failed.code, failed.json["memories"], failed.json["waiting"]) == (3, [], 1)
     assert [part["state"] for part in failed.json["unread"]] == ["failed"]
     chat.unlink()
-    # An ingest of another conversation reads no waiting parts without a model.
-    other = chat.with_name("other.txt")
-    other.write_text(OTHER)
-    assert ingest(other).json["waiting"] == 1
     server.responder = remembering(LYON)
     taken = ask()
     assert (taken.code, taken.json["taken_up"], taken.json["waiting"]) == (0, 1, 0)
@@ -367,10 +388,11 @@ def test_a_correction_is_stored_and_names_the_corrected_memory(
     ],
 )
 def test_the_opposite_in_nearly_the_same_words_is_not_known_already(
-    memory_file: Path, tmp_path: Path, ingest: Cli, first: str, second: str
+    memory_file: Path, tmp_path: Path, ask: Cli, server: ModelServer, first: str, second: str
 ) -> None:
+    server.responder = repeating
     for text in (first, second):
-        (memory,) = ingest(talk(tmp_path, text), "--from", "openai", "--whole").json["memories"]
+        (memory,) = ask(talk(tmp_path, text), "--from", "openai", "--whole").json["memories"]
         assert memory["state"] == "stored"
     assert memory["corrects"] == [rows(memory_file, "SELECT id FROM memories")[0]["id"]]
 
@@ -401,12 +423,13 @@ def test_what_a_model_calls_passing_expires_as_context_does(
 
 
 def test_a_fact_of_two_conversations_is_stored_once(
-    memory_file: Path, tmp_path: Path, ingest: Cli
+    memory_file: Path, tmp_path: Path, ask: Cli, server: ModelServer
 ) -> None:
+    server.responder = remembering(COFFEE)
     paths = [tmp_path / f"{number}.txt" for number in (1, 2)]
     for path in paths:
         path.write_text(f"User: hello {path}\nAssistant: hi\nUser: I prefer dark roast coffee.\n")
-    assert [state for state, _ in states(ingest(*paths))] == ["stored", "told"]
+    assert [state for state, _ in states(ask(*paths))] == ["stored", "told"]
     assert len(contents(memory_file)) == 1
 
 
@@ -430,9 +453,10 @@ def test_an_undo_restores_the_file_to_the_bit_and_keeps_the_answers(
 
 
 def test_a_single_memory_of_an_ingest_can_be_undone(
-    memory_file: Path, chat: Path, ingest: Cli, cli: Cli
+    memory_file: Path, chat: Path, ask: Cli, cli: Cli, server: ModelServer
 ) -> None:
-    first, *rest = ingest(chat).json["memories"]
+    server.responder = remembering(LYON, COFFEE)
+    first, *rest = ask(chat).json["memories"]
     assert cli("undo", memory_file, first["proposal"]).code == 0
     assert contents(memory_file) == [memory["content"] for memory in rest]
 
@@ -452,17 +476,6 @@ def test_the_undo_of_a_run_whose_parts_were_read_since_names_the_reading_run(
     assert (refused.code, f"Run {second} did that" in refused.err) == (1, True)
     assert [cli("undo", memory_file, run).code for run in (second, first)] == [0, 0]
     assert not any(picture(memory_file, [table])[table] for table in EVERY_TABLE)
-
-
-def test_a_dry_run_changes_nothing_and_tells_what_the_run_does(
-    memory_file: Path, chat: Path, ingest: Cli
-) -> None:
-    before = memory_file.read_bytes()
-    planned = ingest(chat, "--dry-run")
-    assert memory_file.read_bytes() == before
-    done = ingest(chat)
-    assert states(planned) == states(done)
-    assert planned.json["after"] == done.json["after"]
 
 
 def test_a_dry_run_estimates_the_question_and_asks_a_model_only_with_ask(
@@ -488,14 +501,6 @@ def test_answers_are_recorded_and_replayed_without_a_model(
     assert len(server.asked) == 2
 
 
-def test_a_distilled_session_gives_its_three_most_important_memories(ingest: Cli) -> None:
-    ended = ingest(CONVERSATIONS / "claude-code-webshop.jsonl", "--distill")
-    found = ended.json["memories"]
-    assert [match["importance"] for match in found if match["state"] == "stored"] == [4, 3, 4]
-    why = {match["why"] for match in found if match["state"] == "rejected"}
-    assert why == {"at most 3 are kept at a time"}
-
-
 def test_a_message_that_gives_orders_is_shown_to_no_model_and_not_called_further_back(
     chat: Path, ask: Cli, server: ModelServer
 ) -> None:
@@ -514,7 +519,7 @@ def test_text_of_one_speaker_is_read_if_its_format_is_named(
     chat.write_text("Zed: I always park behind the school.\nNote: the lamp is broken.\n")
     assert ingest(chat).code == 1
     assert ingest(chat, "--from", "text").code == 0
-    assert contents(memory_file) == ["Zed said: I always park behind the school."]
+    assert "behind the school" in str(rows(memory_file, "SELECT content FROM waiting_messages"))
 
 
 VAN, BUS = "I own a red van.", "The bus leaves at nine from the mill."
@@ -648,7 +653,6 @@ def test_options_without_effect_are_named(memory_file: Path, chat: Path, cli: Cl
     assert ended.code == 0
     assert ended.err.splitlines() == [
         "--max-cost has no effect without --model or --replay.",
-        "--instructions has no effect without --model or --replay.",
         "--interval has no effect without --watch.",
         "--lookback has no effect with --whole.",
         "--whole has no effect with --distill.",
@@ -682,6 +686,11 @@ def test_a_memory_file_in_place_of_a_conversation_is_refused_with_the_right_orde
     assert (memory_file.read_bytes(), chat.read_bytes()) == before
 
 
+def queued(path: Path) -> list[str]:
+    found = rows(path, "SELECT content FROM waiting_messages WHERE state = 'waiting'")
+    return sorted(row["content"] for row in found)
+
+
 @pytest.mark.usefixtures("long_only")
 def test_a_killed_ingest_leaves_a_valid_file_and_the_next_one_completes_it(
     tmp_path: Path, cli: Cli
@@ -689,7 +698,7 @@ def test_a_killed_ingest_leaves_a_valid_file_and_the_next_one_completes_it(
     names = [CONVERSATIONS / name for name in TYPICAL[:3]]
     create_file(tmp_path / "whole.db")
     cli("ingest", tmp_path / "whole.db", *names, "--whole")
-    expected = sorted(contents(tmp_path / "whole.db"))
+    expected = queued(tmp_path / "whole.db")
     for moment in range(1, 100):
         path = tmp_path / f"{moment}.db"
         create_file(path)
@@ -700,7 +709,7 @@ def test_a_killed_ingest_leaves_a_valid_file_and_the_next_one_completes_it(
         )
         assert cli("check", path).code == 0
         cli("ingest", path, *names, "--whole")
-        assert sorted(contents(path)) == expected
+        assert queued(path) == expected
         if killed.returncode == 0:
             assert moment > 8
             return
@@ -708,9 +717,10 @@ def test_a_killed_ingest_leaves_a_valid_file_and_the_next_one_completes_it(
 
 
 def test_a_full_export_keeps_the_read_messages_and_the_sources_of_memories(
-    memory_file: Path, chat: Path, ingest: Cli, cli: Cli, tmp_path: Path
+    memory_file: Path, chat: Path, ask: Cli, cli: Cli, server: ModelServer, tmp_path: Path
 ) -> None:
-    run = ingest(chat).json["run"]
+    server.responder = remembering(LYON, COFFEE)
+    run = ask(chat).json["run"]
     lines = tmp_path / "all.jsonl"
     lines.write_text(cli("export", memory_file, "--all").out)
     copy = tmp_path / "copy.db"
@@ -722,12 +732,13 @@ def test_a_full_export_keeps_the_read_messages_and_the_sources_of_memories(
 
 
 def test_the_lineage_of_a_merged_memory_leads_to_the_messages_of_its_sources(
-    memory_file: Path, tmp_path: Path, ingest: Cli, cli: Cli
+    memory_file: Path, tmp_path: Path, ask: Cli, cli: Cli, server: ModelServer
 ) -> None:
+    server.responder = repeating
     text = "The billing service of Orlo listens on port 8080"
     for number, more in enumerate(("", " for the requests of the web shop")):
         path = talk(tmp_path, f"{text}{more}.", at=f"2026-02-0{number + 1}T10:00:00Z")
-        ingest(path.rename(tmp_path / f"{number}.json"))
+        ask(path.rename(tmp_path / f"{number}.json"))
     (proposal,) = cli("maintain", memory_file, "--consolidate", "--json").json["proposals"]
     assert (proposal["operation"], proposal["state"]) == ("merge", "applied")
     lineage = cli("show", "--lineage", memory_file, proposal["survivor"], "--json")
@@ -750,11 +761,11 @@ def test_watched_logs_are_read_as_they_grow_from_where_each_was_left(
     ]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as watching:
         try:
-            _wait_for(memory_file, "User said: I prefer dark roast coffee.")
+            _wait_for(memory_file, "I prefer dark roast coffee. Never suggest instant coffee.")
             (logs / "a.txt").write_text(f"{CHAT}User: I own a red Brompton.\n")
-            (logs / "deep" / "b.txt").write_text("User: My locker is 417.\nAssistant: ok\n")
-            _wait_for(memory_file, "User said: I own a red Brompton.")
-            _wait_for(memory_file, "User said: My locker is 417.")
+            (logs / "deep" / "b.txt").write_text("User: My locker is 417.\nAssistant: yes\n")
+            _wait_for(memory_file, "I own a red Brompton.")
+            _wait_for(memory_file, "My locker is 417.")
             logs.rename(tmp_path / "elsewhere")
             assert watching.stderr is not None
             notes = [watching.stderr.readline(), watching.stderr.readline()]
@@ -767,22 +778,30 @@ def test_watched_logs_are_read_as_they_grow_from_where_each_was_left(
     assert (out.count(b'"command": "ingest"') >= 2, b'"run": null' in out) == (True, False)
     assert b"broken.json is skipped" in notes[0]
     assert notes[1] == f"{logs} is gone. Waiting until it exists again.\n".encode()
-    assert len(contents(memory_file)) == len(set(contents(memory_file)))
+    said = new_messages(memory_file)
+    assert len(said) == len(set(said))
+
+
+def new_messages(path: Path) -> list[str]:
+    """Return the messages that are queued, without those that are context."""
+    said = (json.loads(part)["said"] for part in queued(path))
+    return [message["text"] for part in said for message in part if message["is_new"]]
 
 
 def _wait_for(path: Path, content: str) -> None:
     for _ in range(1_200):
-        if content in contents(path):
+        if content in new_messages(path):
             return
         time.sleep(0.05)
-    pytest.fail(f"it was not stored: {content}")
+    pytest.fail(f"it was not queued: {content}")
 
 
 def test_half_a_surrogate_pair_does_not_end_a_sentence(
-    memory_file: Path, tmp_path: Path, ingest: Cli
+    memory_file: Path, tmp_path: Path, ask: Cli, server: ModelServer
 ) -> None:
-    assert ingest(talk(tmp_path, "I live in \ud800 Bern and work as a baker.")).code == 0
-    assert contents(memory_file) == ["User said: I live in \ufffd Bern and work as a baker."]
+    server.responder = repeating
+    assert ask(talk(tmp_path, "I live in \ud800 Bern and work as a baker.")).code == 0
+    assert contents(memory_file) == ["I live in \ufffd Bern and work as a baker."]
 
 
 def test_a_memory_with_half_a_surrogate_pair_is_rejected(

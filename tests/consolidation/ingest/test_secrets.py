@@ -42,6 +42,10 @@ def traces(folder: Path, *but: Path) -> list[str]:
     return [path.name for path in files if any(map(path.read_bytes().count, secrets))]
 
 
+def queued(path: Path) -> str:
+    return str(rows(path, "SELECT content FROM waiting_messages"))
+
+
 @pytest.mark.parametrize("max_calls", [0, 9])
 def test_a_masked_secret_is_in_no_table_question_recording_or_report(
     memory_file: Path, talk: Path, cli: Cli, server: ModelServer, max_calls: int
@@ -62,13 +66,13 @@ def test_a_masked_secret_is_in_no_table_question_recording_or_report(
     assert bool(server.asked) == bool(max_calls)
 
 
-def test_without_a_model_the_sentence_is_kept_and_its_secret_is_not(
+def test_without_a_model_the_message_is_queued_and_its_secret_is_not(
     memory_file: Path, talk: Path, cli: Cli
 ) -> None:
     ended = cli("ingest", memory_file, talk)
     assert ended.code == 0
     assert "message 3 masked: GitHub Token" in ended.out
-    assert any("[masked: GitHub Token]" in text for text in contents(memory_file))
+    assert "[masked: GitHub Token]" in queued(memory_file)
     assert traces(talk.parent, talk) == []
 
 
@@ -78,7 +82,7 @@ def test_secrets_are_kept_if_the_user_allows_it_and_read_again_after_a_masked_in
     cli("ingest", memory_file, talk)
     ended = cli("ingest", memory_file, talk, "--allow-secrets", "--json")
     assert ended.json["conversations"][0]["masked"] == []
-    assert any(KEY in text for text in contents(memory_file))
+    assert KEY in queued(memory_file)
 
 
 @pytest.mark.parametrize(
@@ -163,7 +167,7 @@ def test_a_title_of_an_export_is_masked(tmp_path: Path, cli: Cli) -> None:
     message = {"sender": "human", "text": "I prefer tea."}
     export.write_text(json.dumps([{"name": f"Push with {KEY}", "chat_messages": [message]}]))
     assert cli("ingest", path, export).code == 0
-    assert rows(path, "SELECT conversation FROM memory_messages")
+    assert rows(path, "SELECT conversation FROM waiting_messages")
     assert traces(tmp_path, export) == []
 
 
@@ -206,8 +210,8 @@ def test_names_and_ids_are_masked_and_no_message_is_lost_by_that(
         for text in ("I live in Lyon.", "I live in Graz."):
             talk.keep([{"role": "user", "name": KEY, "content": text, "id": f"token={KEY}"}])
     memory.ingest([{"role": "user", "name": KEY, "content": "I prefer tea."}], name)
-    (row,) = rows(memory_file, "SELECT * FROM waiting_messages")
-    assert row["conversation"] == "password=[masked: Password or Token]"
+    row, whole = rows(memory_file, "SELECT * FROM waiting_messages")
+    assert row["conversation"] == whole["conversation"] == "password=[masked: Password or Token]"
     assert row["content"].count('"speaker":"[masked: GitHub Token]"') == 2
     assert traces(memory_file.parent) == []
     # Such a name identifies a session.

@@ -234,21 +234,20 @@ def test_a_whole_conversation_is_ingested_as_by_the_command(
 ) -> None:
     done = memory.ingest(chat.read_text(), "chat.txt")
     create_file(tmp_path / "other.db")
-    by_command = cli("ingest", tmp_path / "other.db", chat, "--json").json["memories"]
-    assert [result.content for result in done.remembered] == [
-        memory["content"] for memory in by_command
-    ]
-    assert done.remembered
+    cli("ingest", tmp_path / "other.db", chat)
+    queued = "SELECT id, conversation, why FROM waiting_messages"
+    assert rows(memory_file, queued) == rows(tmp_path / "other.db", queued)
+    assert [read.state for read in done.unread] == ["queued"]
     assert memory.ingest(chat.read_text(), "again.txt").run_id is None
 
     told = [{"role": "system", "content": "Be kind."}, *turn("My cat is called Minou.")]
     planned = memory.ingest(told, dry_run=True)
-    assert (len(planned.of("stored")), planned.run_id) == (1, None)
+    assert ([read.state for read in planned.unread], planned.run_id) == (["planned"], None)
     listener = Listener()
-    (stored,) = memory.ingest(told, model=listener, checker="none").of("stored")
-    assert (stored.content, listener.heard) == ("My cat is called Minou.", [[stored.content]])
+    *_, stored = memory.ingest(told, model=listener, checker="none").of("stored")
+    assert (stored.content, listener.heard[1]) == ("My cat is called Minou.", [stored.content])
     assert memory.ingest([*told, *turn("ok")], model=listener).of("stored") == []
-    assert listener.heard[1:] == [["ok"]]
+    assert listener.heard[2:] == [["ok"]]
 
 
 def test_the_program_in_the_documentation_runs(
@@ -257,8 +256,7 @@ def test_the_program_in_the_documentation_runs(
     page = (ROOT / "docs" / "ingest.md").read_text("utf-8")
     monkeypatch.chdir(tmp_path)
     exec(page.split("```python\n")[1].split("```")[0], {})  # noqa: S102 - it is our own page
-    assert contents(tmp_path / "memory.db") == ["User said: My desk is by the window in room 4."]
-    assert len(rows(tmp_path / "memory.db", "SELECT * FROM waiting_messages")) == 1
+    assert len(rows(tmp_path / "memory.db", "SELECT * FROM waiting_messages")) == 2
 
 
 @pytest.mark.parametrize(

@@ -191,15 +191,16 @@ def test_each_failing_night_counts_the_tries_and_closes_no_gate(
     assert night(gate).json["conversations"]["read"] == 1
 
 
-def test_a_part_that_was_read_since_without_a_model_waits_again_after_an_undo(
-    memory_file: Path, chat: Path, queue: Queue, ingest: Cli, cli: Cli
+def test_a_part_that_was_read_since_waits_again_after_an_undo(
+    memory_file: Path, chat: Path, ingest: Cli, ask: Cli, cli: Cli, server: ModelServer
 ) -> None:
-    queue()
+    ingest(chat)
+    server.responder = remembering(COFFEE)
     # Its conversation is read, or the part itself.
     for named in ((chat,), ()):
-        read = ingest(*named).json
+        read = ask(*named).json
         assert (read["waiting"], waiting(ingest)) == (0, [])
-        assert "User said: I prefer dark roast coffee." in contents(memory_file)
+        assert contents(memory_file) == [COFFEE["content"]]
         cli("undo", memory_file, read["run"])
         assert len(waiting(ingest)) == 1
 
