@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from threading import Lock
 from typing import Any, Generic, Literal
 
 from slowwave.consolidation.proposals import AskedWindow, Result, Usage
@@ -57,7 +56,6 @@ class ModelWriter:
         self._limits = limits or UsageLimits()
         self._owner = owner
         self._opened: Model | None = None
-        self._opening = Lock()
         self._dispatcher: Dispatcher | None = None
         self._session: _Session[Any] | None = None
         self._meter: UsageMeter | None = None
@@ -82,14 +80,13 @@ class ModelWriter:
 
         Raises `ModelError` if one cannot be asked.
         """
-        with self._opening:
-            if self._opened is None:
-                served: Model | None = None
-                if self._recordings.asks:
-                    served = self._opener.open()
-                    if self._checker is not None and self._checker != self._opener:
-                        served = ModelWithChecker(served, self._checker.open())
-                self._opened = replace(self._recordings, served=served)
+        if self._opened is None:
+            served: Model | None = None
+            if self._recordings.asks:
+                served = self._opener.open()
+                if self._checker is not None and self._checker != self._opener:
+                    served = ModelWithChecker(served, self._checker.open())
+            self._opened = replace(self._recordings, served=served)
 
     def _full_name(self, name: str) -> str:
         """Return a model's name, and the one that its answers give it, if any."""

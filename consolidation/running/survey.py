@@ -90,9 +90,6 @@ def survey_file(
         cache,
         gone,
     )
-    if snapshot.views and options.consolidate and (options.ask or not night.dry_run):
-        # Takes seconds, in parallel with planning; errors are raised again where it is asked.
-        start_in_thread(night.writer.make_ready)
     compute_missing(snapshot, night.embedder, keeper, night.progress)
     chosen = replace(options.of_plan(night.writer.key), answered=tuple(answered))
     if not options.reconsider:
