@@ -30,8 +30,8 @@ _HINT = "Nothing was changed. Fix that, or run without --backup."
 Fingerprint = tuple[dict[str, int], str]
 
 
-def back_up(path: Path, now: datetime) -> Path:
-    """Make a verified backup next to the file itself.
+def back_up(path: Path, now: datetime, keep: int) -> Path:
+    """Make a verified backup next to the file itself, and remove the oldest beyond `keep`.
 
     The caller holds the maintenance lock; agents can read and write meanwhile. Raises `StoreError`
     without leaving a partial backup.
@@ -49,6 +49,7 @@ def back_up(path: Path, now: datetime) -> Path:
         except BaseException:
             remove_file(unfinished)
             raise
+        _remove_oldest(real, done, keep)
     except OSError as error:
         raise StoreError(f"Cannot back up {path}: {error.strerror}.", _HINT) from error
     return done
@@ -132,9 +133,8 @@ def _free_name(real: Path, now: datetime) -> Path:
     return free
 
 
-def remove_oldest(path: Path, done: Path, keep: int) -> None:
-    """Remove the oldest backups beyond `keep`. done: the new one. Raises `StoreError`."""
+def _remove_oldest(real: Path, done: Path, keep: int) -> None:
     # Never the new backup, even if the clock was set back.
-    older = [backup for backup in list_backups(path) if backup != done]
+    older = [backup for backup in list_backups(real) if backup != done]
     for backup in older[: max(0, len(older) + 1 - keep)]:
         remove_file(backup)

@@ -1,6 +1,7 @@
 """Results that runs keep for later runs; all of it can be deleted at any time.
 
-Findings in texts, pairs of similar texts, and the reports of tenants with nothing left to do.
+Findings in texts, pairs of similar texts and their spanning forest, and the reports of tenants with
+nothing left to do.
 """
 
 from __future__ import annotations

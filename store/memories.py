@@ -274,11 +274,14 @@ def tenants(file: MemoryFile) -> list[str]:
     return found
 
 
-def count_active(file: MemoryFile) -> dict[str, int]:
-    """Count the active memories of each tenant."""
-    return dict(
-        file.tuples("SELECT tenant, count(*) FROM memories WHERE status = 'active' GROUP BY 1")
+def count_clustered(file: MemoryFile) -> dict[str, int]:
+    """Count the memories of each tenant that a run reads: superseded ones cluster as well."""
+    counts = file.tuples(
+        "SELECT tenant, count(*) FROM memories WHERE status IN ('active', 'superseded') "
+        "AND tenant <> ? GROUP BY 1",
+        [SHARED_TENANT],
     )
+    return dict(counts)
 
 
 def select_tenants(file: MemoryFile, chosen: Sequence[str]) -> list[str]:

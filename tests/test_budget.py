@@ -23,17 +23,17 @@ _SPLIT = re.compile(r"[\s|]+")
 # The numbers reached. They may only fall: a wrong join or a lost detail is answered by a better
 # prompt, question or training pair, never by a list of words.
 MOST = {
-    "lines": 3_736,
+    "lines": 3_720,
     "regular expressions": 48,
-    "listed words": 484,
+    "listed words": 482,
     "thresholds": 43,
-    "lines of the core": 41_800,
-    "lines of extensions": 14_259,
+    "lines of the core": 41_775,
+    "lines of extensions": 14_153,
     # Without --format, --state and --table, which extensions give every command.
     "options of maintain": 19,
     "commands on the first help screen": 15,
     "modules over 350 lines": 3,
-    "modules that only one other imports": 41,
+    "modules that only one other imports": 38,
     # ruff refuses every other function with a complexity above 10.
     "functions that are too complex": 1,
 }

@@ -36,8 +36,7 @@ def apply(
         Path,
         typer.Argument(
             metavar="PLAN",
-            help="A plan of 'maintain --dry-run --plan-out', with the proposals you do not want "
-            "removed.",
+            help="A plan of 'maintain --dry-run --plan-out', from which you may delete proposals.",
         ),
     ],
     include_protected: IncludeProtectedOption = False,

@@ -183,7 +183,7 @@ def ingest(
 
     Each memory must be supported by the messages it quotes, and a second reading must agree.
     Without a model, or where it fails, messages are queued in FILE: the next run with a model reads
-    them, or an agent that answers `slowwave questions FILE`.
+    them, or an agent that answers 'slowwave questions FILE'.
     """
     _refuse_databases(file, conversations or ())
     refuse_foreign(file)

@@ -33,7 +33,7 @@ def list_(
     ] = 50,
     output: OutputOptions,
 ) -> None:
-    """List memories, newest first: id, date, layer, text, and file name if it is a file."""
+    """List memories, newest first: id, date, layer, file (if it has its own) and text."""
     from slowwave.store.file import open_reading
     from slowwave.store.memories import list_memories, select_tenants
 

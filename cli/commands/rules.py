@@ -56,5 +56,5 @@ def rules(
         count = counted(len(suspicious), "memory", "memories")
         ids = ", ".join(memory.id for memory in suspicious)
         output.note(
-            clean(f"Left out: {count} with orders to the reader ({ids}): slowwave audit FILE")
+            clean(f"Omitted: {count} with orders to the reader ({ids}): slowwave audit FILE")
         )

@@ -27,7 +27,7 @@ def _options(hidden: bool) -> dict[str, Any]:
         "--table",
         metavar="TABLE:COLUMN[,...]",
         hidden=hidden,
-        help="Maintain a table of your own SQLite database: TABLE:COLUMN contains the texts; "
+        help="The table of your own SQLite database that FILE is: TABLE:COLUMN contains the texts; "
         "date=, tenant= and deleted= name the columns of the date, the tenant and the deletion "
         "mark.",
     )

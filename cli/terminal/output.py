@@ -125,7 +125,7 @@ def _spelled(error: UnicodeError) -> tuple[str, int]:
 
 # The file that the running command was given; None if it takes none.
 NAMED_FILE: ContextVar[Path | None] = ContextVar("named_file", default=None)
-_FILE = re.compile(r"(?<=\bslowwave )((?:[a-z-]+ )+)FILE\b")
+_FILE = re.compile(r"(?<=\bslowwave )((?:[a-z|-]+ )+)FILE\b")
 
 
 def with_file(text: str) -> str:

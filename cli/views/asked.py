@@ -170,7 +170,8 @@ def _read_parts(parts: WaitingPartsResult, file: Path) -> Iterator[str]:
     found = f": {', '.join(states) or 'nothing to remember'}" if parts.read else ""
     yield f"{counted(parts.read, *_WERE)} read{calls}{found}."
     if parts.unread:
-        yield f"  ! {parts_queued(parts.unread)} still, {since(parts.backlog)}: {parts.why}"
+        count = counted(parts.unread, "conversation part is", "conversation parts are")
+        yield f"  ! {count} still queued, {since(parts.backlog)}: {parts.why}"
         yield f"  List or drop queued parts: slowwave ingest {named} --waiting"
     for run in parts.runs if parts.read else ():
         yield f"Undo it with: slowwave undo {named} {run}"

@@ -1,4 +1,4 @@
-"""What asking a model would cost, in tokens, USD and seconds, and what sample questions did."""
+"""What a model would cost in tokens, USD and seconds, and how it answered sample questions."""
 
 from __future__ import annotations
 

@@ -103,7 +103,7 @@ def _repeated(repeated: Sequence[Repeated]) -> Iterator[str]:
         text = shortened_for_stdout(statement.text, _MAX_CHARACTERS)
         lines.append(f"  {text} ({clean(', '.join(statement.places))})")
     if len(repeated) > _MAX_REPEATED:
-        lines.append("  ... all of them with --json")
+        lines.append("  ...; --json lists all of them")
     yield "\n".join(lines)
 
 

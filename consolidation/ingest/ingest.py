@@ -147,7 +147,7 @@ def ingest_while_locked(
             outcome.remembered += [result for result in last if result.proposal in stored]
     except Exception as error:
         interruption.close()
-        if not isinstance(error, StoreError) or not outcome.remembered:
+        if not isinstance(error, StoreError) or not (outcome.remembered or outcome.unread):
             run.end("failed", None, {})
             raise
         outcome.broken_off = error

@@ -81,7 +81,8 @@ class Endpoint:
         missing = [name for name in missing if "API_KEY" in name]
         why = f"No API key is set for the model '{self.model}'."
         # litellm takes a blank key for one.
-        if not os.environ.get(name := key_variable(provider), "-").strip():
+        name = key_variable(provider)
+        if found["keys_in_environment"] and not os.environ.get(name, "-").strip():
             missing, why = [name], f"The variable {name} is empty."
         if missing and self.api_base is None:
             raise ModelError(why, f"Set {' or '.join(missing)}.")

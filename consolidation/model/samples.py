@@ -37,7 +37,7 @@ _SAMPLE = (
 
 @dataclass(frozen=True)
 class SampleAnswer:
-    """How a model answered one question. `why` is None if it answered in the form asked for."""
+    """How a model answered one question. `why` is None if it answered in the requested format."""
 
     kind: str
     model: str

@@ -128,11 +128,6 @@ class Outcome:
         return any((self.run_id, self.purged.run_id, self.archived and self.archived.run_id))
 
     @property
-    def changed_memories(self) -> bool:
-        """Whether the night changed a memory, and not only stored vectors and names."""
-        return bool(self.states["applied"]) or replace(self, run_id=None).last_run is not None
-
-    @property
     def last_run(self) -> str | None:
         """The id of the night's last run; None if it wrote nothing."""
         phases = (self.expired, self.archived)

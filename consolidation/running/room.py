@@ -7,10 +7,11 @@ from pathlib import Path
 
 from slowwave.store.errors import StoreError
 from slowwave.store.file import open_any_version
-from slowwave.store.memories import count_active
+from slowwave.store.memories import count_clustered
 
-# Bytes that a run needs, and those for each active memory of a tenant: nights on 10,000 and 100,000
-# took 1.0 and 2.0 GB (docs/performance.md), and texts that are more alike take more.
+# Bytes that a run needs, and those for each active or superseded memory of a tenant: nights on
+# 10,000 and 100,000 took 1.0 and 2.0 GB (docs/performance.md), and texts that are more alike take
+# more.
 BYTES_OF_A_RUN = 1_000_000_000
 BYTES_OF_A_MEMORY = 12_000
 # Memories that fit wherever the model itself fits.
@@ -43,7 +44,7 @@ def refuse_without_room(
         if path.stat().st_size < _SMALL_FILE:
             return
         with open_any_version(path) as file:
-            counts = count_active(file)
+            counts = count_clustered(file)
     except (OSError, StoreError):
         return  # the run reports what is wrong with it
     read = [tenant for tenant in counts if tenant in (chosen or counts) and tenant not in idle]
@@ -61,8 +62,8 @@ def refuse_too_many(tenant: str, memories: int, room: int) -> None:
     need = BYTES_OF_A_RUN + memories * BYTES_OF_A_MEMORY
     if need > room:
         raise StoreError(
-            f"The tenant '{tenant}' has {memories:,} active memories: a run requires about "
-            f"{need / 10**9:.1f} GB, and {room / 10**9:.1f} GB are free.",
+            f"The tenant '{tenant}' has {memories:,} active and superseded memories: a run "
+            f"requires about {need / 10**9:.1f} GB, and {room / 10**9:.1f} GB are free.",
             "Split it into tenants (UPDATE memories SET tenant = ... WHERE session = ...), or "
             "provide more memory.",
         )

@@ -15,7 +15,7 @@ from slowwave.consolidation.proposals import Usage
 from slowwave.consolidation.vectors.embedder import Embedder
 from slowwave.consolidation.writing.writer import Writer
 from slowwave.store import check
-from slowwave.store.backup import back_up, remove_oldest
+from slowwave.store.backup import back_up
 from slowwave.store.entities import delete_found_names, keep_entities, keep_scans
 from slowwave.store.file import (
     Identity,
@@ -29,7 +29,6 @@ from slowwave.store.file import (
 from slowwave.store.ledger import Decision, begin_run, end_run, has_run, read_decision
 from slowwave.store.memories import Counts
 from slowwave.store.records import new_id, timestamp
-from slowwave.store.sidecar import remove_file
 from slowwave.store.vectors import keep_vectors
 
 # How a run ended, as stored in the ledger.
@@ -82,29 +81,14 @@ class Preflight:
             return
         self.refuse_damaged()
         if self._keep_backups is not None:
-            self.backup = back_up(self._path, self._now)
+            self.backup = back_up(self._path, self._now, self._keep_backups)
         self._ready = True
-
-    def end(self, changed: bool) -> None:
-        """Remove the oldest backups, or the new one if no memory changed; only the first call does.
-
-        Raises `StoreError`.
-        """
-        keep, self._keep_backups = self._keep_backups, None
-        if self.backup is None or keep is None:
-            return
-        if changed:
-            remove_oldest(self._path, self.backup, keep)
-        else:
-            remove_file(self.backup)
-            self.backup = None
 
     def migrate(self) -> None:
         """Migrate an older schema."""
         if needs_migration(self._path):
             self.check_and_back_up()
             migrate_file(self._path)
-            self.end(changed=True)
 
     def as_option(self) -> dict[str, Any]:
         """Return the backup's name for the record of a run; {} if there is none."""

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from slowwave.consolidation.ageing.choosing import LayerScores, LeavingMemory
-from slowwave.consolidation.errors import ConsolidationError, ModelError
+from slowwave.consolidation.errors import ConsolidationError
 from slowwave.consolidation.proposals import Plan, Usage, Window
 from slowwave.consolidation.running.savings import expected_counts
 from slowwave.consolidation.runtime.interruption import InterruptedEarly, Interruption, OutOfTime
@@ -243,11 +243,9 @@ class Stages:
         )
 
     def save_findings(self, outcome: Outcome, found: Findings) -> Outcome:
-        """Save the findings for the next night, and decide which backups stay."""
+        """Save the findings for the next night."""
         night = self._night
         outcome = save_findings(night, found, outcome, self._preflight, self._interruption)
-        with suppress(StoreError):
-            self._preflight.end(outcome.changed_memories)
         return replace(outcome, backup=self._preflight.backup)
 
     def _new_run(self) -> RunInFile:
@@ -292,8 +290,6 @@ class Stages:
         except Exception as error:
             self._interruption.close()
             with suppress(StoreError):
-                if isinstance(error, (StoreError, ModelError)) and not self._has_earlier:
-                    self._preflight.end(changed=False)
                 why = getattr(error, "message", type(error).__name__)
                 self._run.end("failed", None, {"why": why})
             if not (self._has_earlier and isinstance(error, (StoreError, ConsolidationError))):

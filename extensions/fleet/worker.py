@@ -110,7 +110,7 @@ class Worker:
         outcome: Outcome | None = None
         try:
             refuse_shared_log(path)
-            refuse_without_room(path, workers=self._job.workers)
+            refuse_without_room(path, options.tenants, workers=self._job.workers)
         except StoreError as error:
             refusal = f"{error.message} {error.hint}".strip()
             return Receipt(item.key, "refused", refusal, last_run=item.last_run)

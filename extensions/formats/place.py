@@ -6,7 +6,7 @@ import json
 import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -157,7 +157,8 @@ class MirroredPlace(Place):
         with suppress(Unreadable), self.mirror.picture(now) as copy:
             copy.apply(planned, now)
             return copy.fit(None, now)
-        return self.budget()
+        budget = self.budget()
+        return None if budget is None else replace(budget, shortened=())
 
     def untouched(self) -> Sequence[Untouched]:
         """Return which memories a run leaves unchanged because of what they are."""

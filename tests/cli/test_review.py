@@ -243,7 +243,9 @@ def test_a_proposal_is_shown_with_what_its_sources_say_and_what_would_stand(
         "The backup of the wiki now runs at 03:30 every night.",
     ]
     assert (one["state"], one["stale"]) == ("pending", None)
-    assert one["id"] in cli("review", "show", waiting, UPDATE).out
+    shown = cli("review", "show", waiting, UPDATE).out
+    assert one["id"] in shown
+    assert f"Decide with: slowwave review approve|decline|edit {waiting} ID" in shown
     listed = cli("review", "list", waiting, "--operation", "update", "--json").json["proposals"]
     assert [item["id"] for item in listed] == [one["id"]]
     assert waiting.read_bytes() == before

@@ -31,10 +31,9 @@ NO_DECISIONS = {
     "model/programs.py": {0.0001},
     # The temperature at which a model is asked what to remember.
     "model/answer_forms.py": {0.2},
-    # Seconds to wait for workers, how much of a budget is handed out at once, bytes in a gigabyte.
+    # Seconds to wait for workers and how much of a budget is handed out at once.
     "fleet/local_engine.py": {0.2},
     "fleet/budget_owners.py": {0.1},
-    "fleet/room.py": {1e9},
     # What an audit lists; it decides nothing.
     "reports/audit.py": {0.5, 0.9, 1e-6},
     # How far the rough network errs at most: what is nearer to a limit the exact one decides.
