@@ -44,10 +44,12 @@ def main() -> None:
         known_files, _ = Archive(f"{place}/receipts").manifest(keys, frozenset(["all"]))
         say("reading them", files, time.process_time() - began)
         began = time.process_time()
-        stands = sum(file.is_current(file.version, _BASIS, "2026") for file in known_files.values())
-        say("comparing", stands, time.process_time() - began)
+        current = sum(
+            file.is_current(file.version, _BASIS, "2026") for file in known_files.values()
+        )
+        say("comparing", current, time.process_time() - began)
         most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        say_line(f"memory at the most: {most:.0f} MiB")
+        say_line(f"maximum memory: {most:.0f} MiB")
         folder = Path(place) / "files"
         folder.mkdir()
         for number in range(_LISTED):

@@ -90,8 +90,8 @@ class _Turn:
 def read_longmemeval(path: Path, most: int | None = None) -> Asked:
     """Read `longmemeval_s.json`: a tenant a question, its turns are memories.
 
-    Questions that nothing answers are omitted, with their conversations. most: so many questions,
-    drawn by the hashes of their ids; None: all.
+    Questions that nothing answers are omitted, with their conversations. most: the maximum number
+    of questions, drawn by the hashes of their ids; None for all.
     """
     entries = [
         load

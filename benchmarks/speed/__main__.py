@@ -52,7 +52,7 @@ def main() -> None:
 
 
 def small(folder: Path, rounds: int) -> Iterator[str]:
-    """Yield the figures of nights on 10,000 memories, and of dry runs beside DBSCAN."""
+    """Yield the figures of nights on 10,000 memories, and of dry runs compared with DBSCAN."""
     file = _filled(folder, 10_000)
     yield from _nights(file, rounds)
     yield _by_turns(

@@ -2,8 +2,8 @@
 
     python calls_of_peers.py PEER MEMORIES.jsonl
 
-Stands alone: there is nothing of slowwave in those environments, nor of peers in slowwave's. Each
-function takes the file and a folder of its own, and returns what came of it.
+It imports nothing of slowwave, which those environments do not have. Each function takes the file
+and a folder of its own, and returns the result.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ PERSON_COMPONENTS = 8
 PERSON_DIRECTION = 0.45
 PERSON_SHARE = 0.5
 NOISE = 0.1
-# Shares of facts and rules: told once, and told at most three times.
+# Shares of facts and rules that are stated once, and at most three times.
 ONCE = 0.75
 SELDOM = 0.88
 

@@ -23,7 +23,7 @@ _WORD = re.compile(r"[A-Za-z]+")
 # does what stands before a unit: it may be told as "an hour and a half" elsewhere.
 _PIECE = re.compile(r"[A-Za-z]+|(?<![\w.,:/-])\d{3,}(?![\w%]|[.,:/-]\d)")
 _SENTENCE_START = re.compile(r"(?:^|[.!?:;]\s+|[\"'“(])$")
-# What a guard or a reader of dates knows as a word stays: capitalized words that are no names, and
+# Words that vetoes or dates depend on are not renamed: capitalized words that are not names, and
 # stems of words that a fact is about.
 _MONTHS = {month.lower() for month in calendar.month_name if month}
 _DAYS = {day.lower() for day in calendar.day_name}

@@ -15,10 +15,10 @@ from .python_model import CompletesMessages, FunctionModel, ModelLike
 
 
 def opener_of(model: ModelLike, api_base: str | None = None) -> Opener:
-    """Return the way to a model. Raises `ModelError` if it is none.
+    """Return the opener of a model. Raises `ModelError` for anything else.
 
     model: litellm's name, or that of a program (`cli:claude`); a function; or an object with
-    litellm's `completion`, of which the first model is asked that it names.
+    litellm's `completion`; the first model that it names is asked.
     """
     if isinstance(model, str):
         return ProgramModel(model) if model.startswith(PREFIX) else Endpoint(model, api_base)
