@@ -178,7 +178,7 @@ class Conflict:
     @property
     def disagreement(self) -> str:
         """What differs: both values, unless they are the texts themselves, and why."""
-        values = "" if self.slot in SLOTS_OF_TEXTS else f"{' against '.join(self.values)}; "
+        values = "" if self.slot in SLOTS_OF_TEXTS else f"{' vs. '.join(self.values)}; "
         return f"{values}{self.why}"
 
 

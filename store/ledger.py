@@ -11,7 +11,8 @@ from .ageing import PHASE
 from .errors import StoreError
 from .file import MemoryFile
 from .lock import is_held
-from .memories import match_prefix, tenants
+from .memories import tenants
+from .prefixes import find_by_prefix
 from .purge import OPTION
 from .records import json_text, parse_list, parse_object
 
@@ -239,7 +240,7 @@ def read_run(file: MemoryFile, prefix: str, tenant: str | None = None) -> Run:
     tenant: only runs for this tenant; None means all. Raises `NotFound` or `Ambiguous`.
     """
     runs = "runs" if tenant is None else _RUNS_WITH_TENANTS
-    run_id = match_prefix(file, runs, "id", prefix, "run", tenant)
+    run_id = find_by_prefix(file, runs, "id", prefix, "run", tenant)
     return _run(file, next(file.rows("SELECT * FROM runs WHERE id = ?", [run_id])))
 
 
@@ -319,7 +320,7 @@ def find_applied(file: MemoryFile, prefix: str, tenant: str | None = None) -> De
     tenant: only proposals for this tenant; None means all. Raises `NotFound`, `Ambiguous`, or
     `StoreError` if it is not applied.
     """
-    key = match_prefix(file, "proposals", "key", prefix, "proposal", tenant)
+    key = find_by_prefix(file, "proposals", "key", prefix, "proposal", tenant)
     sql = "SELECT * FROM proposals WHERE key = ? ORDER BY decided_at DESC, run_id"
     decisions = _read(file, sql, key)
     for decision in decisions:

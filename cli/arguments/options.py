@@ -60,7 +60,8 @@ EmbedderOption = Annotated[
 IncludeProtectedOption = Annotated[
     bool,
     typer.Option(
-        "--include-protected", help="Allow superseding memories that are human, pinned or core."
+        "--include-protected",
+        help="Allow changes to protected memories (written by a human, pinned, or core).",
     ),
 ]
 ConfigOption = Annotated[
@@ -107,7 +108,7 @@ MemoryArgument = Annotated[
     str, typer.Argument(metavar="MEMORY", help="The id of a memory, or a unique prefix.")
 ]
 LimitOption = Annotated[
-    int, typer.Option(metavar="N", min=0, help="Maximum results. 0 for no limit.")
+    int, typer.Option(metavar="N", min=0, help="Maximum number of results; 0 for no limit.")
 ]
 HtmlOption = Annotated[
     Path | None, per_call("--html", metavar="PATH", help="Write an HTML page. - for stdout.")

@@ -156,7 +156,7 @@ def _to_default(value: Any, option: TyperOption, path: Path) -> Any:
     for each in values:
         if type(each) not in types:  # Typer would convert true to 1, and 5 to "5"
             shown = str(each).lower() if isinstance(each, bool) else repr(each)
-            raise _wrong(path, f"{option.name} is {shown}, but takes {expected}.")
+            raise _wrong(path, f"{option.name} must be {expected}, not {shown}.")
     if is_path(option) and any(not str(each).strip() for each in values):
         return partial(_refuse, f"{path}, {option.name}: it is blank.")
     if option.multiple:

@@ -46,7 +46,7 @@ def add(
 ) -> None:
     """Add one memory, and report any that it repeats or contradicts.
 
-    Its fields are the options. 'slowwave import' also accepts observation and expiry times: see
+    Options set its other fields. 'slowwave import' also accepts observation and expiry times: see
     Import in docs/reference.md.
     """
     from slowwave.consolidation.ingest.secrets import kinds_of_secrets

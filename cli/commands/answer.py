@@ -33,7 +33,8 @@ def answer(
         Path | None,
         typer.Argument(
             metavar="ANSWERS.jsonl|-",
-            help="Answers, one JSON object per line; - for stdin. Default: run what is answered.",
+            help="Answers, one JSON object per line; - for stdin. Default: use the answers stored "
+            "so far.",
             readable=False,
         ),
     ] = None,

@@ -1,4 +1,4 @@
-"""slowwave apply: apply the proposals of a plan."""
+"""slowwave review apply: apply the proposals of a plan."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def apply(
 ) -> None:
     """Apply the proposals that are left in a plan, each if it passes all checks again.
 
-    A proposal is skipped if its sources have changed since, or if its text cannot be checked.
+    A proposal whose sources have changed is stale; one whose text cannot be checked is rejected.
     """
     from slowwave.consolidation.running.approval import ReviewResult, apply_approved, find_declined
     from slowwave.consolidation.running.plan_file import read_plan

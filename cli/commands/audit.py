@@ -35,8 +35,9 @@ def audit(
 ) -> None:
     """List what needs cleaning up in the file, each with the command for it. Read-only.
 
-    Reports memories that give orders, carry no information, are doubtful, unused, expired or near a
-    limit; contradictions; and pending proposals. To verify the file itself, use 'slowwave check'.
+    Reports memories that contain instructions, carry no information, are doubtful, unused, expired
+    or near a limit; contradictions; and pending proposals. To verify the file itself, use 'slowwave
+    check'.
     """
     from slowwave.consolidation.reports.audit import AuditOptions
     from slowwave.consolidation.reports.audit import audit as audit_file

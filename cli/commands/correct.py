@@ -65,7 +65,7 @@ def correct(
     memories derived from a wrong one, and memories that the new text repeats or contradicts.
     """
     if sum((text is not None, pin is not None, retract)) != 1:
-        raise typer.BadParameter("Pass --text, --pin, --unpin or --retract: one of them.")
+        raise typer.BadParameter("Pass exactly one of --text, --pin, --unpin and --retract.")
     if supersedes and text is None:
         raise typer.BadParameter("--supersedes requires --text.")
 

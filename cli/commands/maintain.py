@@ -86,8 +86,8 @@ def maintain(
         per_call(
             metavar="PATH",
             rich_help_panel=_PROPOSALS,
-            help="With --dry-run: write the plan to a new file, to edit and apply with "
-            "'slowwave review apply'.",
+            help="With --dry-run: write the plan to a new file. Delete the proposals you do not "
+            "want, then run 'slowwave review apply'.",
         ),
     ] = None,
     include_protected: IncludeProtectedOption = False,

@@ -67,7 +67,7 @@ class Chosen:
                 "Specify proposals by their ids, or pass --operation or --all."
             )
         if choice.everything and choice.ids:
-            raise typer.BadParameter("Specify proposals, or pass --all: not both.")
+            raise typer.BadParameter("Pass at most one of ids and --all.")
         return choice
 
 
@@ -297,7 +297,7 @@ def _edited(text: str) -> str | None:
 
 app = group_of(
     "review",
-    "Decide about pending proposals.",
+    "Review pending proposals.",
     {
         "list": list_waiting,
         "show": show,

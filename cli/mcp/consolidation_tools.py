@@ -35,7 +35,7 @@ from .answers import GivenAnswer, Page, questions_as_json, shown_proposal, suspi
 
 ProposalId = Annotated[
     str,
-    Field(description="An id from consolidate_pending, or at least its first eight characters."),
+    Field(description="An id from consolidate_pending, or at least its first four characters."),
 ]
 Limit = Annotated[int, Field(ge=1, le=1_000, description="Maximum proposals.")]
 MostQuestions = Annotated[int, Field(ge=1, le=100, description="Maximum questions.")]

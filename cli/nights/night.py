@@ -240,8 +240,6 @@ class Night:
         pages: WikiOfRun,
     ) -> dict[str, Any]:
         """Show the outcome to people, or return it for programs. budgets: before and after."""
-        shows_cost = self.dry_run or self.output.json
-        cost = estimate_cost(outcome, writer, self.concurrency) if shows_cost else None
         failure = model_failure(place.named, outcome, writer, self.recordings, self.model_check)
         if self.output.json:
             found = as_json(outcome, str(place.named), self.dry_run, writer)
@@ -251,6 +249,7 @@ class Night:
                 "unanswered": len(unanswered),
                 "why": failure[0] if failure else next((each.why for each in unanswered), None),
             }
+            cost = estimate_cost(outcome, writer, self.concurrency)
             found["estimate"] = None if cost is None else asdict(cost)
             found["ways"] = routes_as_json(outcome, memory_file)
             found |= place_as_json(place, outcome.results, memory_file, *budgets)
@@ -262,8 +261,8 @@ class Night:
                 place, outcome.results, memory_file, *budgets, has_model, self.dry_run
             )
             self.output.show(*shown)
-            if self.dry_run:
-                self.output.show(*cost_as_text(cost, self.concurrency))
+            cost = estimate_cost(outcome, writer, self.concurrency)
+            self.output.show(*cost_as_text(cost, self.concurrency))
             if failure is not None:
                 self.output.show("", *failure)
         return {}

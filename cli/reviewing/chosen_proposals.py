@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from slowwave.cli.views.review import describe_decision
-from slowwave.store.errors import Ambiguous, NotFound, StoreError
+from slowwave.store.errors import NotFound, StoreError
 from slowwave.store.ledger import read_latest_by_prefix
-from slowwave.store.memories import MIN_PREFIX
+from slowwave.store.prefixes import MIN_PREFIX, match_prefix
 
 if TYPE_CHECKING:
     from slowwave.consolidation.progress import Progress
@@ -38,8 +37,9 @@ class Choice:
 
     def of(self, queue: Sequence[PendingProposal]) -> list[PendingProposal]:
         """Return the chosen ones. Raises `NotFound` and `Ambiguous`."""
-        known = sorted(waiting.id for waiting in queue) if self.ids else []
-        wanted = {_match(prefix, known) for prefix in self.ids}
+        known = {waiting.id for waiting in queue}
+        hint = "'slowwave review FILE' lists all of them."
+        wanted = {match_prefix(prefix, known, "pending proposal", hint=hint) for prefix in self.ids}
         return [
             waiting
             for waiting in queue
@@ -120,21 +120,3 @@ def _refuse_decided(opened: MemoryFile, prefix: str, queue: Sequence[PendingProp
     if len(found) == 1:
         sentence, hint = describe_decision(found[0])
         raise NotFound(f"{sentence} It is no longer pending.", hint)
-
-
-def _match(prefix: str, known: Sequence[str]) -> str:
-    """Return the id that starts with a prefix; known: all ids, sorted."""
-    start = bisect_left(known, prefix)
-    found = [key for key in known[start : start + 2] if key.startswith(prefix)]
-    if prefix in found:
-        return prefix
-    if not found or len(prefix) < MIN_PREFIX:
-        raise NotFound(
-            f"No proposal '{prefix}' is pending.",
-            f"'slowwave review FILE' lists all; specify at least {MIN_PREFIX} characters of an id.",
-        )
-    if len(found) > 1:
-        raise Ambiguous(
-            f"More than one proposal starts with '{prefix}'.", "Specify more of the id."
-        )
-    return found[0]

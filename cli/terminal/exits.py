@@ -55,7 +55,7 @@ MEANINGS = {
     Code.WORK_TO_DO: "with --dry-run --exit-code: there is something to do",
     Code.UNUSABLE_FILE: "no such file, not a memory file, damaged, or of a newer schema",
     Code.HELD: "another run has locked the file",
-    Code.DEFECT: "an internal error of slowwave",
+    Code.DEFECT: "an internal error in slowwave",
     Code.OUTPUT: "stdout could not be written, but the command itself is done",
     Code.INTERRUPTED: "interrupted, but applied changes are complete",
     Code.TERMINATED: "terminated, but applied changes are complete",
@@ -117,7 +117,8 @@ def _ended(command: Callable[[], None], output: Output, caught: CaughtSignals) -
             return _interrupted(error, caught, output)
         if SHOWS_TRACEBACKS.get():
             sys.stderr.write(without_secrets(traceback.format_exc()))
-        output.error(describe_defect(error), "Report it, with the output of --debug.", Code.DEFECT)
+        hint = "Please report it with the output of --debug."
+        output.error(describe_defect(error), hint, Code.DEFECT)
         return Code.DEFECT
     return Code.DONE
 
@@ -149,4 +150,4 @@ def describe_defect(error: Exception) -> str:
     frame = traceback.extract_tb(error.__traceback__)[-1]
     place = f"{Path(frame.filename).name}:{frame.lineno}"
     problem = without_secrets(f"{type(error).__name__}: {error}")
-    return f"slowwave has a defect: {problem} ({place})."
+    return f"Internal error: {problem} ({place})."

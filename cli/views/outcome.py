@@ -217,10 +217,10 @@ def _left_out(plan: Plan) -> list[str]:
     parts = []
     if plan.suspicious:
         count = len(plan.suspicious)
-        tries = counted(count, "memory tries", "memories try")
+        contain = counted(count, "memory contains", "memories contain")
         lines = [
-            f"Suspicious: {tries} to give orders to the reader. They stay unchanged, and nothing "
-            "is derived from them."
+            f"Suspicious: {contain} instructions to the reader (possible prompt injection). They "
+            "stay unchanged, and nothing is derived from them."
         ]
         for memory in plan.suspicious[:_MAX_SUSPICIOUS]:
             text = shortened_for_stdout(memory.said, _MAX_CHARACTERS)

@@ -241,10 +241,10 @@ def view_waiting(
 
 
 def why_it_waited(decision: Decision, applied: Decision | None) -> str | None:
-    """Return why a proposal waits; of an approved one, why it waited and which run applied it."""
+    """Return why a proposal was queued, and of an approved one which run applied it."""
     if decision.state != "approved":
         return decision.why
-    parts = [(decision.why or "").replace("waits", "waited", 1)] if decision.why else []
+    parts = [decision.why] if decision.why else []
     if applied is not None:
         parts.append(f"applied by run {applied.run_id}")
     if is_reworded(decision, applied):

@@ -62,7 +62,14 @@ from slowwave.store.undo.undoable import find_undoable
 
 from .conversing import ConversingMemory
 from .correcting import Correcting
-from .proposing import OwnProposal, Proposer, SecondReading, find_pending, find_planned, not_planned
+from .proposing import (
+    OwnProposal,
+    Proposer,
+    SecondReading,
+    find_pending,
+    find_planned,
+    no_longer_planned,
+)
 from .recalling import RecallingMemory
 from .rounds import AgentRound, GivenAnswers, OpenQuestions
 
@@ -205,7 +212,7 @@ class AgentMemory(RecallingMemory, ConversingMemory, Correcting):
         return [waiting for waiting in queue if waiting.kept.proposal.tenant == self._tenant]
 
     def apply(self, proposal_id: str, progress: Progress | None = None) -> ReviewResult:
-        """Apply one proposal; its id may be shortened to eight characters.
+        """Apply one proposal; its id may be shortened to four characters.
 
         The proposal is pending, or in the plan of a dry run. Raises `StoreError` if it is neither,
         and `ConsolidationError`.
@@ -220,7 +227,7 @@ class AgentMemory(RecallingMemory, ConversingMemory, Correcting):
         meant = find_planned(planned.results, proposal_id, self._shown).proposal.id
         outcome = self._run(CycleOptions(approved=frozenset([meant])), False, progress)
         if not outcome.results:
-            raise not_planned(proposal_id, {meant})
+            raise no_longer_planned(meant)
         return ReviewResult(outcome.run_id, outcome.results)
 
     def decline(

@@ -40,8 +40,8 @@ from slowwave.store.file import (
     open_any_version,
     open_writing,
 )
-from slowwave.store.memories import MIN_PREFIX
 from slowwave.store.model_answers import Answer, read_answer, write_answers
+from slowwave.store.prefixes import MIN_PREFIX
 from slowwave.store.records import timestamp
 
 _ARE_KEPT = "The answers are kept, and the next round uses them."

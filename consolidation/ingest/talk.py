@@ -64,7 +64,7 @@ def conversation_of(messages: Sequence[Mapping[str, Any]], name: str) -> Convers
     except msgspec.ValidationError as error:
         raise StoreError(f"The messages cannot be read: {error}.", _HINT) from error
     except InvalidContent as error:
-        raise StoreError(f"A message has {error} where its text should be.", _HINT) from None
+        raise StoreError(f"Expected the text of a message, found {error}.", _HINT) from None
     for each in given:
         if each.at is not None and parse_time(each.at) is None:
             raise StoreError(f"'{each.at}' is not a time in ISO 8601.", _HINT)

@@ -14,7 +14,7 @@ from slowwave.consolidation.proposals import Usage
 from slowwave.consolidation.running.run_in_file import Preflight, RunRecord, run_report
 from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.store.conversations.messages import Message, Role
-from slowwave.store.errors import Ambiguous, NotFound, UnusableFile
+from slowwave.store.errors import UnusableFile
 from slowwave.store.file import MemoryFile, maintenance_lock, open_reading, open_writing
 from slowwave.store.intake import (
     DROPPED,
@@ -27,6 +27,7 @@ from slowwave.store.intake import (
     read_tries,
 )
 from slowwave.store.memories import count_memories
+from slowwave.store.prefixes import match_prefix
 from slowwave.store.records import new_id
 
 from .options import ReadingOptions
@@ -223,16 +224,8 @@ def _choose(file: MemoryFile, which: Sequence[str], tenants: Sequence[str]) -> D
 def _named(waiting: Sequence[Waiting], which: str, path: Path) -> Sequence[Waiting]:
     if which == EVERYTHING:
         return waiting
-    of_a_name = [part for part in waiting if part.row.conversation == which]
-    found = of_a_name or [part for part in waiting if which and part.row.id.startswith(which)]
-    if not found:
-        raise NotFound(
-            f"No queued part in {path} matches '{which}'.",
-            "Nothing was dropped. List queued parts with 'slowwave ingest FILE --waiting'.",
-        )
-    if len(found) > 1 and not of_a_name:
-        raise Ambiguous(
-            f"More than one queued part has an id that starts with '{which}'.",
-            "Nothing was dropped. Specify more of the id.",
-        )
-    return found
+    if of_a_name := [part for part in waiting if part.row.conversation == which]:
+        return of_a_name
+    by_id = {part.row.id: part for part in waiting}
+    hint = "Nothing was dropped. List queued parts with 'slowwave ingest FILE --waiting'."
+    return [by_id[match_prefix(which, by_id, "queued part", f" in {path}", hint)]]

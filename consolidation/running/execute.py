@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 # Returns a new plan and its tenants, after windows were answered.
 PlanAgain = Callable[["Sequence[Window]"], tuple[Plan, "Sequence[TenantView]"]]
-_WAITS = "waits for review"
+_QUEUED = "queued for review"
 
 
 @dataclass(frozen=True)
@@ -176,7 +176,7 @@ class Execution:
         if review == "risky" and not risks:
             return result
         self._pending += 1
-        why = f"{_WAITS}: {', '.join(risks)}" if risks else _WAITS
+        why = f"{_QUEUED}: {', '.join(risks)}" if risks else _QUEUED
         return replace(result, state="pending", why=why, place=self._pending)
 
     def _apply_all(self, file: MemoryFile, results: Sequence[Result], total: int) -> None:

@@ -31,12 +31,12 @@ from .obstacles import (
 )
 
 _HINT = (
-    "Nothing was undone. Undo the later runs first, the latest before the others; "
-    "or undo the other proposals one by one, or single memories."
+    "Nothing was undone. Undo later runs first, newest first; or undo the other proposals "
+    "individually, or restore single memories."
 )
 _HINT_OF_PURGED = (
     "Nothing was undone. A backup from before the purge has those memories, and 'slowwave show "
-    "FILE MEMORY --lineage' has their texts; other proposals can be undone one by one."
+    "FILE MEMORY --lineage' has their texts; other proposals can be undone individually."
 )
 # Changes of these columns never prevent an undo: reads update the first two, triggers the next two,
 # and any change the last.

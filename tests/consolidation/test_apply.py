@@ -358,7 +358,7 @@ FORGED: dict[str, tuple[Callable[[Path], dict[str, Any]], str]] = {
     ),
     "a memory that gives orders": (
         lambda path: merging(path, "of-00", "order-00"),
-        "memory order-00 gives orders to its reader",
+        "memory order-00 contains instructions to its reader",
     ),
     "a memory of another tenant": (
         lambda path: merging(path, "of-00", "other-00"),

@@ -91,7 +91,7 @@ def fleet_maintain(
         typer.Option(
             metavar="N",
             min=1,
-            help="Workers, each with one thread and about 400 MB (default: one per core).",
+            help="Workers, each with one thread and about 400 MB. Default: one per core.",
         ),
     ] = None,
     shard: Annotated[
@@ -112,7 +112,7 @@ def fleet_maintain(
         str | None,
         typer.Option(
             metavar="WHERE",
-            help="Folder or bucket of the receipts (default: .slowwave-receipts in SOURCE).",
+            help="Folder or bucket of the receipts. Default: .slowwave-receipts in SOURCE.",
         ),
     ] = None,
     metrics: FleetMetricsOption = None,

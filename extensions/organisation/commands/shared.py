@@ -27,7 +27,8 @@ def shared(
     action: Annotated[
         Action,
         typer.Argument(
-            help="list, log or authors to show; publish, retract, admit or dismiss to change."
+            metavar="ACTION",
+            help="list, log or authors to show; publish, retract, admit or dismiss to change.",
         ),
     ] = "list",
     name: Annotated[
