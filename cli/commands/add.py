@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from slowwave.cli.arguments.options import FileArgument, OutputOptions
-from slowwave.cli.files.places import refuse_foreign
+from slowwave.cli.arguments.place_options import refuse_foreign
 from slowwave.cli.terminal.output import clean
 from slowwave.cli.views.correction import secrets_as_text, similar_as_json, similar_as_text
 from slowwave.store.records import Kind, Layer, Origin

@@ -13,7 +13,7 @@ from slowwave.cli.arguments.options import (
     OutputOptions,
     SkipInvalidOption,
 )
-from slowwave.cli.files.places import on_place
+from slowwave.cli.arguments.place_options import on_place
 from slowwave.cli.nights.answer_lines import read_answer_lines
 from slowwave.cli.nights.rounds import AskedOptions, Rounds, refuse_or_end
 from slowwave.cli.terminal.exits import Code

@@ -15,11 +15,10 @@ from slowwave.cli.arguments.options import (
     IncludeProtectedOption,
     OutputOptions,
 )
-from slowwave.cli.files.places import on_place
-from slowwave.cli.terminal.output import Output
+from slowwave.cli.arguments.place_options import on_place
 from slowwave.cli.terminal.progress_bars import shown_progress
-from slowwave.cli.views.review import decided_as_json, decided_as_text, exit_code
-from slowwave.cli.views.wiki import WikiOption, refuse_changes, write_after_change
+from slowwave.cli.views.review import report_decided
+from slowwave.cli.views.wiki import WikiOption, refuse_changes
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbedder
 from slowwave.store.places import Place
 
@@ -81,18 +80,3 @@ def apply(
 
         decided = place.change(do)
     raise typer.Exit(report_decided("apply", place, decided, wiki, output))
-
-
-def report_decided(
-    command: str,
-    place: Place,
-    decided: ReviewResult,
-    wiki: Path | None,
-    output: Output,
-    **fields: str,
-) -> int:
-    """Update the wiki, report what was decided, and return the exit code. fields: for JSON."""
-    pages = write_after_change(wiki, place)
-    output.result(decided_as_json(command, place.named, decided) | fields | pages.as_json())
-    output.show(decided_as_text(place.named, decided))
-    return pages.report(output, exit_code(decided))

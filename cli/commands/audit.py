@@ -10,7 +10,7 @@ import typer
 from slowwave.cli.arguments.durations import check_duration, duration_of, retention_of
 from slowwave.cli.arguments.night_options import MaxActiveOption, RetainOption
 from slowwave.cli.arguments.options import FileArgument, OutputOptions, TenantsOption
-from slowwave.cli.files.places import on_place
+from slowwave.cli.arguments.place_options import on_place
 from slowwave.cli.views.audit import audit_as_json, audit_as_text
 from slowwave.store.places import Place
 

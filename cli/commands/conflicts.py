@@ -15,16 +15,15 @@ from slowwave.cli.arguments.options import (
     TenantsOption,
     per_call,
 )
-from slowwave.cli.files.places import on_place
+from slowwave.cli.arguments.place_options import on_place
 from slowwave.cli.terminal.output import clean
 from slowwave.cli.views.conflict import conflicts_as_json, conflicts_as_text
+from slowwave.cli.views.correction import make_correction
 from slowwave.cli.views.wiki import WikiOption
 from slowwave.store.errors import NotFound
 from slowwave.store.places import Place
 from slowwave.store.prefixes import match_prefix
 from slowwave.store.records import timestamp
-
-from .correct import carry_out
 
 if TYPE_CHECKING:
     from slowwave.consolidation.proposals import ConflictGroup
@@ -104,7 +103,7 @@ def resolve(
             )
         return corrector.keep(kept, group.rivals_of(kept))
 
-    carry_out("conflicts", place, do, rehearse, wiki, output)
+    make_correction("conflicts", place, do, rehearse, wiki, output)
 
 
 def _named(groups: list[ConflictGroup], prefix: str, place: Place) -> ConflictGroup:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from slowwave.cli.arguments.options import EnabledOption, FileArgument, OutputOptions
-from slowwave.cli.files.places import on_place
+from slowwave.cli.arguments.place_options import on_place
 from slowwave.cli.nights.answer_lines import parse_answer_line, print_line
 from slowwave.cli.nights.rounds import AskedOptions, Round, Rounds, refuse_or_end
 from slowwave.cli.terminal.exits import Code

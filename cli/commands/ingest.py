@@ -26,8 +26,8 @@ from slowwave.cli.arguments.options import (
     SkipInvalidOption,
     per_call,
 )
+from slowwave.cli.arguments.place_options import refuse_foreign
 from slowwave.cli.arguments.settings import is_on_command_line, source_of
-from slowwave.cli.files.places import refuse_foreign
 from slowwave.cli.views.wiki import WikiOption, refuse_unwritable_wiki
 from slowwave.consolidation.ingest.options import (
     DEFAULT_DAYS,

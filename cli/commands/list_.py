@@ -8,7 +8,7 @@ import typer
 
 from slowwave.cli.arguments.filter_options import FilterOptions
 from slowwave.cli.arguments.options import NO_LIMIT, FileArgument, OutputOptions
-from slowwave.cli.files.places import on_place
+from slowwave.cli.arguments.place_options import on_place
 from slowwave.cli.terminal.output import clean
 from slowwave.cli.terminal.wording import counted, day_of, shortened_for_stdout
 from slowwave.cli.views.memory import memory_as_json

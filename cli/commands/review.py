@@ -17,9 +17,9 @@ import typer
 from slowwave.cli.arguments.configured import VerbGroup, group_of
 from slowwave.cli.arguments.extension_options import worker_of
 from slowwave.cli.arguments.options import EmbedderOption, FileArgument, OutputOptions, per_call
-from slowwave.cli.files.places import on_place
-from slowwave.cli.reviewing.chosen_proposals import Choice, carry_out_chosen, chosen_of
-from slowwave.cli.reviewing.chosen_proposals import decline as decline_chosen
+from slowwave.cli.arguments.place_options import on_place
+from slowwave.cli.nights.chosen_proposals import Choice, apply_chosen, chosen_of
+from slowwave.cli.nights.chosen_proposals import decline as decline_chosen
 from slowwave.cli.terminal.exits import Code
 from slowwave.cli.terminal.output import Output, clean, with_file
 from slowwave.cli.terminal.progress_bars import shown_progress
@@ -28,6 +28,7 @@ from slowwave.cli.views.memory import ids_in, read_views
 from slowwave.cli.views.proposal import LEGEND, join_lines, view_waiting
 from slowwave.cli.views.review import (
     describe_decision,
+    report_decided,
     waiting_as_json,
     waiting_details,
 )
@@ -37,7 +38,7 @@ from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbed
 from slowwave.store.errors import StoreError
 from slowwave.store.places import Place
 
-from .apply import apply, report_decided
+from .apply import apply
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -128,7 +129,7 @@ def approve(
     """Apply proposals exactly as they are shown. To undo one: slowwave undo FILE PROPOSAL."""
     choice = chosen.among(which, needed=True)
     refuse_changes(place, wiki)
-    _carry_out(place, choice, None, embedder, wiki, output)
+    _apply_chosen(place, choice, None, embedder, wiki, output)
 
 
 @on_place
@@ -187,7 +188,7 @@ def edit(
     choice = Choice((which,))
     refuse_changes(place, wiki)
     words = text if text is not None else _words_of_an_editor(place, choice, output)
-    _carry_out(place, choice, words, embedder, wiki, output)
+    _apply_chosen(place, choice, words, embedder, wiki, output)
 
 
 def _show(place: Place, choice: Choice, action: str, output: Output) -> None:
@@ -244,7 +245,7 @@ def _what_can_be_done(chosen: Sequence[PendingProposal]) -> Iterator[str]:
         )
 
 
-def _carry_out(
+def _apply_chosen(
     place: Place,
     choice: Choice,
     words: str | None,
@@ -253,7 +254,7 @@ def _carry_out(
     output: Output,
 ) -> None:
     with shown_progress(output.quiet) as progress:
-        decided = carry_out_chosen(place, choice, words, SentenceEmbedder(embedder), progress)
+        decided = apply_chosen(place, choice, words, SentenceEmbedder(embedder), progress)
     action = "approve" if words is None else "edit"
     raise typer.Exit(report_decided("review", place, decided, wiki, output, action=action))
 

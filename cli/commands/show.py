@@ -18,7 +18,7 @@ from slowwave.cli.arguments.options import (
     per_call,
     setting,
 )
-from slowwave.cli.files.places import on_place
+from slowwave.cli.arguments.place_options import on_place
 from slowwave.cli.terminal.output import Output, clean
 from slowwave.cli.terminal.wording import shortened_for_stdout
 from slowwave.cli.views.ingest import message_as_json, message_as_text

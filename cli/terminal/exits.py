@@ -13,10 +13,10 @@ from typing import ParamSpec
 
 import typer
 
-from slowwave.consolidation.errors import ConsolidationError, RecordingError
+from slowwave.consolidation.errors import RecordingError
 from slowwave.consolidation.runtime.interruption import OutOfTime
 from slowwave.consolidation.runtime.redaction import without_secrets
-from slowwave.store.errors import ChangedSince, FileHeld, StoreError, UnusableFile
+from slowwave.store.errors import ChangedSince, FileHeld, SlowwaveError, UnusableFile
 
 from .output import NAMED_FILE, Output, stdout_of_this_command, unwritable
 from .signals import CaughtSignals, caught_signals
@@ -105,7 +105,7 @@ def _ended(command: Callable[[], None], output: Output, caught: CaughtSignals) -
     except typer.Abort:
         output.error("Nothing was done.", "", Code.FAILED)
         return Code.FAILED
-    except (StoreError, ConsolidationError) as error:
+    except SlowwaveError as error:
         code = code_of(error)
         obstacles = error.obstacles if isinstance(error, ChangedSince) else ()
         hint = without_secrets(error.hint)

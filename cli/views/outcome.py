@@ -17,6 +17,7 @@ from .asked import (
     dense_as_text,
     question_as_json,
     questions_as_text,
+    routes_as_json,
     waiting_parts_as_json,
     waiting_parts_as_text,
 )
@@ -31,6 +32,7 @@ from .conflict import (
 from .costs import usd_of
 from .memory import ids_in, read_views
 from .phases import aged_as_text, phases_as_json, purged_as_text, scores_as_text
+from .place import place_as_json, place_as_text
 from .proposal import LEGEND, join_lines, proposal_as_json, view_result
 from .review import earlier_as_text, withdrawn_as_text
 from .table import table_of
@@ -44,10 +46,47 @@ if TYPE_CHECKING:
     from slowwave.consolidation.running.outcome import Outcome
     from slowwave.consolidation.writing.writer import Writer
     from slowwave.store.memories import Counts
+    from slowwave.store.places import Budget, Place
 
 # How many suspicious memories are shown, and how many characters of each.
 _MAX_SUSPICIOUS = 5
 _MAX_CHARACTERS = 100
+
+
+def report_as_json(
+    outcome: Outcome,
+    place: Place,
+    dry_run: bool,
+    writer: Writer,
+    path: Path,
+    budgets: tuple[Budget | None, Budget | None],
+) -> dict[str, Any]:
+    """Return an outcome as format 1, with how each memory is treated, and what stays in a place.
+
+    path: where the texts of memories are read. budgets: before and after the run.
+    """
+    return {
+        **as_json(outcome, str(place.named), dry_run, writer),
+        "ways": routes_as_json(outcome, path),
+        **place_as_json(place, outcome.results, path, *budgets),
+    }
+
+
+def report_as_text(
+    outcome: Outcome,
+    place: Place,
+    dry_run: bool,
+    writer: Writer,
+    path: Path,
+    budgets: tuple[Budget | None, Budget | None],
+    verbose: bool = False,
+) -> list[RenderableType]:
+    """Return the same for people. path, budgets: as in `report_as_json`."""
+    has_model = writer.model is not None
+    return [
+        *as_text(outcome, place.named, dry_run, writer, path, verbose),
+        *place_as_text(place, outcome.results, path, *budgets, has_model, dry_run),
+    ]
 
 
 def as_json(outcome: Outcome, file: str, dry_run: bool, writer: Writer) -> dict[str, Any]:

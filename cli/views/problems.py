@@ -11,12 +11,11 @@ from slowwave.cli.terminal.wording import counted
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from slowwave.consolidation.errors import ConsolidationError
     from slowwave.consolidation.model.recording import Recordings
     from slowwave.consolidation.proposals import AskedWindow, State
     from slowwave.consolidation.running.outcome import Outcome
     from slowwave.consolidation.writing.writer import Writer
-    from slowwave.store.errors import StoreError
+    from slowwave.store.errors import SlowwaveError
 
 # The states of proposals of which a quiet run reports the number.
 _WRONG: tuple[State, ...] = ("failed", "skipped", "rejected")
@@ -27,7 +26,7 @@ def report_problems(
     code: int,
     writer: Writer,
     recordings: Recordings | None,
-    broken_off: StoreError | ConsolidationError | None,
+    broken_off: SlowwaveError | None,
     summary: str,
     hint: str = "'slowwave log FILE' shows the run.",
     failure: tuple[str, str] | None = None,

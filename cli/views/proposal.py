@@ -200,7 +200,7 @@ def view_decision(
     going: Collection[str] = {change.memory for change in changes if change.after is None}
     why = why_it_waited(decision, applied)
     if state in ("pending", "approved"):
-        # This run changed nothing; the one that carries it out does.
+        # This run changed nothing; the one that applies it does.
         going, claims = proposal.leaving, claims or proposal.draft.claims
         before = _unchanged_survivor(proposal, state, memories)
         why = kept.fault if kept.fault and state == "pending" else why

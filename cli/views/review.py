@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slowwave.cli.terminal.exits import Code
-from slowwave.cli.terminal.output import clean
+from slowwave.cli.terminal.output import Output, clean
 from slowwave.cli.terminal.wording import counted, day_of
 
 from .memory import MemoryView, sort_by_time
@@ -21,11 +21,13 @@ from .proposal import (
     view_result,
     view_waiting,
 )
+from .wiki import write_after_change
 
 if TYPE_CHECKING:
     from slowwave.consolidation.running.approval import ReviewResult
     from slowwave.consolidation.running.review_queue import PendingProposal
     from slowwave.store.ledger import Decision
+    from slowwave.store.places import Place
 
 _RECONSIDER = "'slowwave maintain FILE --reconsider' proposes it again."
 _NEXT_RUN = "The next run considers its memories again."
@@ -86,6 +88,21 @@ def waiting_details(
     if not proposal.keeps_text and not is_reworded(waiting.decision, applied):
         for claim in proposal.draft.claims:
             yield clean(f"    '{claim.text}' from {', '.join(claim.sources)}")
+
+
+def report_decided(
+    command: str,
+    place: Place,
+    decided: ReviewResult,
+    wiki: Path | None,
+    output: Output,
+    **fields: str,
+) -> int:
+    """Update the wiki, report what was decided, and return the exit code. fields: for JSON."""
+    pages = write_after_change(wiki, place)
+    output.result(decided_as_json(command, place.named, decided) | fields | pages.as_json())
+    output.show(decided_as_text(place.named, decided))
+    return pages.report(output, exit_code(decided))
 
 
 def decided_as_json(command: str, file: Path, decided: ReviewResult) -> dict[str, Any]:

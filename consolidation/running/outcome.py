@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from slowwave.consolidation.ageing.choosing import LayerScores
-from slowwave.consolidation.errors import ConsolidationError
 from slowwave.consolidation.proposals import AskedWindow, Conflict, Plan, Refusal, Result, Usage
 from slowwave.consolidation.text.token_count import count_tokens
-from slowwave.store.errors import StoreError
+from slowwave.store.errors import SlowwaveError, StoreError
 from slowwave.store.file import open_reading
 from slowwave.store.intake import Backlog
 from slowwave.store.memories import Counts, count_memories, select_consolidated_tenants
@@ -76,7 +75,7 @@ class Outcome:
     run_id: str | None = None
     interrupted: bool = False
     # Why the file could no longer be written, after something was applied.
-    broken_off: StoreError | ConsolidationError | None = None
+    broken_off: SlowwaveError | None = None
     # Whether the end was recorded in the file: another program may have locked it.
     end_is_kept: bool = True
     purged: PurgeResult = field(default_factory=PurgeResult)

@@ -8,12 +8,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from slowwave.consolidation.ageing.choosing import LayerScores, LeavingMemory
-from slowwave.consolidation.errors import ConsolidationError
 from slowwave.consolidation.proposals import Plan, Usage, Window
 from slowwave.consolidation.running.savings import expected_counts
 from slowwave.consolidation.runtime.interruption import InterruptedEarly, Interruption, OutOfTime
 from slowwave.consolidation.snapshot.idle import Findings
-from slowwave.store.errors import StoreError
+from slowwave.store.errors import SlowwaveError, StoreError
 from slowwave.store.file import maintenance_lock, open_reading
 from slowwave.store.intake import read_backlog
 from slowwave.store.memories import Counts
@@ -292,11 +291,11 @@ class Stages:
             with suppress(StoreError):
                 why = getattr(error, "message", type(error).__name__)
                 self._run.end("failed", None, {"why": why})
-            if not (self._has_earlier and isinstance(error, (StoreError, ConsolidationError))):
+            if not (self._has_earlier and isinstance(error, SlowwaveError)):
                 raise
             raise EndedEarly(self._so_far(error)) from error
 
-    def _so_far(self, error: StoreError | ConsolidationError | None = None) -> Outcome:
+    def _so_far(self, error: SlowwaveError | None = None) -> Outcome:
         """Return the outcome of a night that ended before its survey."""
         now = count_now(self._night.path, read_tenants(self._night))
         outcome = Outcome(

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal
 
-from slowwave.cli.reviewing.chosen_proposals import Choice, carry_out_chosen, decline
+from slowwave.cli.nights.chosen_proposals import Choice, apply_chosen, decline
 from slowwave.cli.terminal.wording import counted
 from slowwave.consolidation.running.review_queue import (
     PendingProposal,
@@ -84,13 +84,13 @@ class Session:
 
     def approve(self, key: str) -> Done:
         """Apply a proposal just as it was kept. Raises `StoreError`."""
-        return self._carry_out(key, None)
+        return self._apply(key, None)
 
     def approve_all(self, keys: Sequence[str]) -> Done:
         """Apply proposals unchanged, as one run. Raises `StoreError`."""
         chosen = [self.queue[key] for key in keys]
         try:
-            decided = carry_out_chosen(self.place, Choice(tuple(keys)), None, self.embedder)
+            decided = apply_chosen(self.place, Choice(tuple(keys)), None, self.embedder)
         except NotFound:  # another program has decided about one
             self._look_again(*chosen)
             raise
@@ -107,7 +107,7 @@ class Session:
 
     def edit(self, key: str, words: str) -> Done:
         """Apply it with a person's words, if they pass the check. Raises `StoreError`."""
-        return self._carry_out(key, words)
+        return self._apply(key, words)
 
     def decline(self, key: str, reason: str) -> Done:
         """Decline it permanently. Raises `StoreError`."""
@@ -155,10 +155,10 @@ class Session:
         )
         return f"{', '.join(parts)}."
 
-    def _carry_out(self, key: str, words: str | None) -> Done:
+    def _apply(self, key: str, words: str | None) -> Done:
         waiting = self.queue[key]
         try:
-            decided = carry_out_chosen(self.place, _this(key), words, self.embedder)
+            decided = apply_chosen(self.place, _this(key), words, self.embedder)
         except NotFound as error:
             raise self._found_missing(waiting, error) from None
         (result,) = decided.results

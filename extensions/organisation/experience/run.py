@@ -103,8 +103,7 @@ def compress_experiences(
                 run_in_thread(writer.make_ready)
             shown = {"experience": COMPRESSOR, **options.shown}
             run = RunInFile(path, embedder, writer, now, shown, preflight)
-            carrying_out = _CarryingOut(run, options, due, progress, interruption)
-            return carrying_out.carry_out()
+            return _CompressionRun(run, options, due, progress, interruption).run_tasks()
     except KeyboardInterrupt:
         interruption.close()
         raise InterruptedEarly(kept=False) from None
@@ -202,7 +201,7 @@ def _portions(
     yield from writer.ask(dialogues, answers)
 
 
-class _CarryingOut:
+class _CompressionRun:
     """Compresses the tasks that are due, and writes each as soon as it is there."""
 
     def __init__(
@@ -222,8 +221,8 @@ class _CarryingOut:
         # What may be in the file without having come among the others.
         self._last: Compressed | None = None
 
-    def carry_out(self) -> Compression:
-        """Do it, and write down how it ended; an interruption ends it between two tasks."""
+    def run_tasks(self) -> Compression:
+        """Compress the tasks, and record the end; an interruption ends it between two tasks."""
         run, now = self._run, self._run.record.now
         before = self._count()
         interrupted = False

@@ -20,7 +20,7 @@ from nights import active, execute, picture, rows
 from reviews import IN_ONE, MERGE, SYNTHESIS, UPDATE, states
 from screens import Shown, drive, pictures, waiting_file
 
-from slowwave.cli.reviewing.chosen_proposals import Choice
+from slowwave.cli.nights.chosen_proposals import Choice
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.extensions.screen.session import Session
 from slowwave.store.file import maintenance_lock

@@ -66,7 +66,7 @@ def decline(place: Place, choice: Choice, reason: str | None) -> list[PendingPro
     return [waiting.decided("declined", why, now) for waiting in place.change(do)]
 
 
-def carry_out_chosen(
+def apply_chosen(
     place: Place,
     choice: Choice,
     words: str | None,
