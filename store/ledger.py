@@ -141,10 +141,10 @@ def read_pending_keys(file: MemoryFile, tenants: Sequence[str]) -> dict[str, boo
     rows = file.tuples(
         "SELECT key, EXISTS (SELECT 1 FROM json_each(numbers, '$.kept.proposal.sources') source "
         "LEFT JOIN memories m ON m.id = source.value WHERE m.id IS NULL OR m.status <> 'active' "
-        "OR m.tenant <> waiting.tenant OR m.pinned OR m.layer = 'core' OR m.origin = 'human' "
+        "OR m.tenant <> pending.tenant OR m.pinned OR m.layer = 'core' OR m.origin = 'human' "
         "OR m.content_hash IS NOT json_extract(numbers, "
         "'$.kept.proposal.source_hashes[' || source.key || ']')) "
-        f"FROM ({_LATEST}) waiting WHERE state = 'pending' "
+        f"FROM ({_LATEST}) pending WHERE state = 'pending' "
         "AND (?1 = '[]' OR tenant IN (SELECT value FROM json_each(?1)))",
         [json_text(list(tenants))],
     )

@@ -300,8 +300,8 @@ def is_possible(name: str, value: object) -> bool:
     if value is None:
         return name in _NULLABLE
     if name in _NUMBERS:
-        least, most = _NUMBERS[name]
-        return isinstance(value, int | float) and least <= value <= most
+        low, high = _NUMBERS[name]
+        return isinstance(value, int | float) and low <= value <= high
     if not isinstance(value, str) or value not in _WORDS.get(name, (value,)):
         return False
     if name.endswith("_at"):

@@ -41,9 +41,9 @@ from slowwave.store.opening import is_database
 from slowwave.store.records import Kind
 from slowwave.store.shared_tenant import refuse_unpublished
 
+from .ingest_queue import drop as drop_queued
+from .ingest_queue import show_queued
 from .ingest_run import ConversationFiles, IngestRun, watch_logs
-from .ingest_waiting import drop as drop_waiting
-from .ingest_waiting import show_waiting
 
 _DAYS = ", ".join(f"{kind}={days}" for kind, days in DEFAULT_DAYS.items())
 _NEEDS = (("ask", ASKING), ("ask", ("dry_run",)))
@@ -200,9 +200,9 @@ def ingest(
     if waiting or drop:
         tenants = [] if source_of(context, "tenant") == "default" else [tenant]
         if drop:
-            drop_waiting(file, drop, tenants, dry_run, output)
+            drop_queued(file, drop, tenants, dry_run, output)
         else:
-            show_waiting(file, tenants, output)
+            show_queued(file, tenants, output)
         return
     if not dry_run:
         refuse_unwritable_wiki(wiki, file)

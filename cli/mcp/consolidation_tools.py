@@ -18,9 +18,9 @@ from mcp.server.mcpserver import Context
 from pydantic import Field
 
 from slowwave.cli.terminal.progress_bars import STAGES
-from slowwave.cli.views.asked import waiting_parts_as_json
+from slowwave.cli.views.asked import queued_parts_as_json
 from slowwave.cli.views.memory import ids_in, read_views
-from slowwave.cli.views.proposal import ProposalView, view_result, view_waiting
+from slowwave.cli.views.proposal import ProposalView, view_pending, view_result
 from slowwave.cli.views.questions import given_as_json, open_question_as_json
 from slowwave.consolidation.agent import AgentMemory
 from slowwave.consolidation.agent.proposing import SecondReading
@@ -79,7 +79,7 @@ class ConsolidationTools:
         page = Page(limit, offset)
         waiting = [] if survey else self._memory.waiting()
         if waiting:
-            return {"surveyed": False} | self._page(list(map(view_waiting, waiting)), page)
+            return {"surveyed": False} | self._page(list(map(view_pending, waiting)), page)
         with reported_progress(context) as progress:
             outcome = self._memory.consolidate(dry_run=True, progress=progress)
         windows = outcome.plan.undecided
@@ -223,8 +223,8 @@ class ConsolidationTools:
             "before": asdict(outcome.before),
             "after": asdict(outcome.after),
             **self._page(list(map(view_result, outcome.results)), page),
-            "waiting": outcome.earlier.waiting,
-            "conversations": waiting_parts_as_json(outcome.waiting_parts),
+            "waiting": outcome.earlier.pending,
+            "conversations": queued_parts_as_json(outcome.queued_parts),
             "conflicts": [
                 {
                     "sources": conflict.sources,

@@ -37,14 +37,14 @@ class Choice:
 
     def of(self, queue: Sequence[PendingProposal]) -> list[PendingProposal]:
         """Return the chosen ones. Raises `NotFound` and `Ambiguous`."""
-        known = {waiting.id for waiting in queue}
+        known = {pending.id for pending in queue}
         hint = "'slowwave review FILE' lists all of them."
         wanted = {match_prefix(prefix, known, "pending proposal", hint=hint) for prefix in self.ids}
         return [
-            waiting
-            for waiting in queue
-            if (not self.ids or waiting.id in wanted)
-            and self.operation in (None, waiting.kept.proposal.operation)
+            pending
+            for pending in queue
+            if (not self.ids or pending.id in wanted)
+            and self.operation in (None, pending.kept.proposal.operation)
         ]
 
 
@@ -59,11 +59,11 @@ def decline(place: Place, choice: Choice, reason: str | None) -> list[PendingPro
     def do(opened: MemoryFile) -> list[PendingProposal]:
         chosen = chosen_of(opened, choice)
         with opened.transaction():
-            for waiting in chosen:
-                decide_pending(opened, waiting.id, "declined", now, why)
+            for pending in chosen:
+                decide_pending(opened, pending.id, "declined", now, why)
         return chosen
 
-    return [waiting.decided("declined", why, now) for waiting in place.change(do)]
+    return [pending.decided("declined", why, now) for pending in place.change(do)]
 
 
 def apply_chosen(
@@ -82,21 +82,21 @@ def apply_chosen(
     now = datetime.now(UTC)
 
     def do(opened: MemoryFile) -> ReviewResult:
-        worded = [_worded(opened, waiting, words) for waiting in chosen_of(opened, choice)]
+        worded = [_worded(opened, pending, words) for pending in chosen_of(opened, choice)]
         way = "approve" if words is None else "edit"
         return apply_approved(opened, worded, embedder, now, way, progress)
 
     return place.change(do)
 
 
-def _worded(opened: MemoryFile, waiting: PendingProposal, words: str | None) -> Result:
+def _worded(opened: MemoryFile, pending: PendingProposal, words: str | None) -> Result:
     from slowwave.consolidation.running.approval import with_text
     from slowwave.store.memories import read_memories
 
     if words is None:
-        return waiting.kept
-    memories = list(read_memories(opened, waiting.kept.proposal.sources))
-    return with_text(waiting.kept, words, memories)
+        return pending.kept
+    memories = list(read_memories(opened, pending.kept.proposal.sources))
+    return with_text(pending.kept, words, memories)
 
 
 def chosen_of(opened: MemoryFile, choice: Choice) -> list[PendingProposal]:
@@ -114,7 +114,7 @@ def chosen_of(opened: MemoryFile, choice: Choice) -> list[PendingProposal]:
 
 def _refuse_decided(opened: MemoryFile, prefix: str, queue: Sequence[PendingProposal]) -> None:
     """Refuse a proposal that is no longer pending, with what was decided. Raises `NotFound`."""
-    if len(prefix) < MIN_PREFIX or any(waiting.id.startswith(prefix) for waiting in queue):
+    if len(prefix) < MIN_PREFIX or any(pending.id.startswith(prefix) for pending in queue):
         return
     found = read_latest_by_prefix(opened, prefix)
     if len(found) == 1:

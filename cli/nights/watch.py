@@ -51,7 +51,7 @@ class Watch:
                 state=result.state,
                 **({"why": result.why} if result.state in _STATES_WITH_REASON else {}),
             )
-        parts = outcome.waiting_parts
+        parts = outcome.queued_parts
         lines.write(
             "info",
             "outcome",

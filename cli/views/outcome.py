@@ -17,9 +17,9 @@ from .asked import (
     dense_as_text,
     question_as_json,
     questions_as_text,
+    queued_parts_as_json,
+    queued_parts_as_text,
     routes_as_json,
-    waiting_parts_as_json,
-    waiting_parts_as_text,
 )
 from .conflict import (
     MAX_SHOWN,
@@ -111,12 +111,12 @@ def as_json(outcome: Outcome, file: str, dry_run: bool, writer: Writer) -> dict[
         "suspicious": list(map(vars, plan.suspicious)),
         "too_long": list(map(vars, plan.too_long)),
         "damaged": plan.damaged,
-        "waiting": outcome.earlier.waiting,
+        "waiting": outcome.earlier.pending,
         "set_aside": [
-            {"proposal": waiting.id, "why": waiting.stale} for waiting in outcome.earlier.outdated
+            {"proposal": pending.id, "why": pending.stale} for pending in outcome.earlier.outdated
         ],
         "held_back": plan.held_back,
-        "conversations": waiting_parts_as_json(outcome.waiting_parts),
+        "conversations": queued_parts_as_json(outcome.queued_parts),
         **phases_as_json(outcome),
         "backup": None if outcome.backup is None else str(outcome.backup),
         "model": {
@@ -169,11 +169,11 @@ def _first_remarks(
     outcome: Outcome, file: Path, dry_run: bool, path: Path, verbose: bool = False
 ) -> list[str]:
     return [
-        *earlier_as_text(outcome.earlier.waiting, file),
+        *earlier_as_text(outcome.earlier.pending, file),
         *_held_back(outcome.plan, file),
         *aged_as_text("expire", outcome.expired, dry_run, file, path, verbose),
         *scores_as_text(outcome.scores),
-        *waiting_parts_as_text(outcome.waiting_parts, file),
+        *queued_parts_as_text(outcome.queued_parts, file),
     ]
 
 
@@ -197,7 +197,7 @@ def _headline(outcome: Outcome, file: Path, dry_run: bool) -> str:
         if outcome.purged.ids:
             return clean(f"{file}: {held}, as before.")
         computed = " Missing vectors and names were computed." if outcome.run_id else ""
-        new = " new" if outcome.earlier.waiting else ""
+        new = " new" if outcome.earlier.pending else ""
         alone = " without a model" if outcome.plan.undecided else ""
         return clean(f"{file}: {held}: nothing{new} to do{alone}.{computed}")
     would = " would change" if dry_run else ""
@@ -210,7 +210,7 @@ def _headline(outcome: Outcome, file: Path, dry_run: bool) -> str:
 
 def _has_other_changes(outcome: Outcome) -> bool:
     """Whether memories expired, were archived or came from conversations."""
-    return any(aged.leaving for aged in outcome.aged) or bool(outcome.waiting_parts.runs)
+    return any(aged.leaving for aged in outcome.aged) or bool(outcome.queued_parts.runs)
 
 
 def _change(before: int, after: int) -> str:

@@ -61,7 +61,7 @@ def model_failure(
     None if it answered everything, or if an interruption or an error of the file is the reason.
     """
     asked = unanswered_windows(outcome)
-    parts = outcome.waiting_parts
+    parts = outcome.queued_parts
     if outcome.interrupted or outcome.broken_off is not None or not (asked or parts.unread):
         return None
     left = [counted(len(asked), "question", "questions")] if asked else []
@@ -95,7 +95,7 @@ def summarize_problems(file: Path, outcome: Outcome) -> tuple[str, str]:
     wrong = [result for result in outcome.results if result.state in _WRONG]
     states = [result.state for result in wrong]
     unanswered = unanswered_windows(outcome)
-    parts = outcome.waiting_parts
+    parts = outcome.queued_parts
     raw = parts.states.get("raw", 0)
     aged = [result.why for result in outcome.aged if result.why]
     problems = (

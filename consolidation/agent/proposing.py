@@ -125,24 +125,24 @@ class Proposer:
     def keep(self, file: MemoryFile, result: Result) -> OwnProposal:
         """Keep a proposal as pending, in a run of its own, unless it is pending already."""
         proposal = result.proposal
-        waiting = replace(
+        proposed = replace(
             result, state="pending", why=_QUEUED, model=AGENT, model_key=AGENTS.key, place=1
         )
         for decision in read_pending(file):
             if decision.key == proposal.id and decision.draft == proposal.draft.text:
-                return OwnProposal(result=waiting, run_id=decision.run_id)
+                return OwnProposal(result=proposed, run_id=decision.run_id)
             if decision.key == proposal.id:
                 return OwnProposal((_PENDING.format(decision.key),))
-        stale = find_stale(waiting, read_sources(file, [waiting]))
+        stale = find_stale(proposed, read_sources(file, [proposed]))
         if stale is not None:
             return OwnProposal((stale,))
         run = RunRecord(new_id(), self.now)
         counts = count_memories(file, [self.tenant], count_tokens)
         with run.begun(file, {"tenant": [self.tenant]}):
             with file.transaction():
-                record(file, run, waiting)
+                record(file, run, proposed)
             run.end(file, "done", run_report(counts, counts, ["pending"], Usage()))
-        return OwnProposal(result=waiting, run_id=run.run_id)
+        return OwnProposal(result=proposed, run_id=run.run_id)
 
     def _dialogue(self, ids: list[str]) -> OwnGroup | OwnProposal:
         """Return the dialogue about these memories, or why they cannot go into a text."""

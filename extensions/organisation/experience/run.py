@@ -57,7 +57,7 @@ class ExperienceOptions:
 
     tenants: tuple[str, ...] = ()
     # Lessons that are not this many times shorter than their traces are discarded.
-    least_ratio: float = 1.0
+    min_ratio: float = 1.0
     # In a dry run: ask the model all the same.
     ask: bool = False
     # All options as given, for the record of the run.
@@ -158,7 +158,7 @@ def _rehearsed(
         tried: Iterator[Compressed] = (_to_be_asked(task, writer) for task in due.tasks)
     else:
         tried = _tried(due.tasks, embedder, writer, AnswerStore(file), progress)
-    found = {item.task.key: judged(item, options.least_ratio) for item in tried}
+    found = {item.task.key: judged(item, options.min_ratio) for item in tried}
     return Compression(tuple(found[task.key] for task in due.tasks), due.unreadable)
 
 
@@ -232,7 +232,7 @@ class _CompressionRun:
                 answers = AnswerStore(file, now)
                 tasks = self._due.tasks
                 for compressed in _tried(tasks, run.embedder, run.writer, answers, self._progress):
-                    self._settle(judged(compressed, self._options.least_ratio))
+                    self._settle(judged(compressed, self._options.min_ratio))
             self._interruption.close()
         except KeyboardInterrupt:
             self._interruption.close()
