@@ -93,9 +93,8 @@ def import_(
     for each in skipped:
         output.note(clean(f"Skipped line {each.line}: {each.reason}."))
     memories = counted(added, "memory", "memories")
-    output.show(
-        clean(f"Imported {memories} into {file}, skipped {counted(len(skipped), 'line', 'lines')}.")
-    )
+    rest = f", skipped {counted(len(skipped), 'line', 'lines')}" if skipped else ""
+    output.show(clean(f"Imported {memories} into {file}{rest}."))
 
 
 @contextmanager

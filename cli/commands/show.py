@@ -133,6 +133,7 @@ def _lines(fields: dict[str, Any]) -> Iterator[str]:
     for name, value in fields.items():
         if name not in _APART and value not in (None, (), [], {}):
             shown = ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else value
+            shown = ("no", "yes")[value] if isinstance(value, bool) else shown
             yield clean(f"{name:<14} {shown}")
     for made in fields["derivations"]:
         writer = made["model"] or made["writer"]

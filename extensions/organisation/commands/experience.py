@@ -71,7 +71,10 @@ _NEEDS: tuple[tuple[str, tuple[str, ...]], ...] = (
 def experience(
     context: typer.Context,
     file: FileArgument,
-    action: Annotated[Action, typer.Argument(help="add: store traces; compress: derive lessons.")],
+    action: Annotated[
+        Action,
+        typer.Argument(metavar="ACTION", help="add: store traces; compress: derive lessons."),
+    ],
     source: Annotated[
         Path | None,
         typer.Argument(
