@@ -198,7 +198,7 @@ class Undecided:
 
 @dataclass(frozen=True)
 class Suspicion:
-    """A memory that gives orders to its reader, and is not consolidated."""
+    """A memory that contains instructions to its reader, and is not consolidated."""
 
     memory: str
     tenant: str

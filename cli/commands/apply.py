@@ -67,7 +67,7 @@ def apply(
     if wants_protected and not include_protected:
         output.note(
             "The plan was made with --include-protected. Pass that here, too: otherwise proposals "
-            "that supersede human, pinned or core memories are stale."
+            "that change protected memories are stale."
         )
     with shown_progress(output.quiet) as progress:
 

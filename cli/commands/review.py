@@ -68,7 +68,7 @@ class Chosen:
                 "Specify proposals by their ids, or pass --operation or --all."
             )
         if choice.everything and choice.ids:
-            raise typer.BadParameter("Pass at most one of ids and --all.")
+            raise typer.BadParameter("Pass only one of ids and --all.")
         return choice
 
 
@@ -228,7 +228,7 @@ def _show(place: Place, choice: Choice, action: str, output: Output) -> None:
 
 
 def _what_can_be_done(chosen: Sequence[PendingProposal]) -> Iterator[str]:
-    """Yield how to decide about the pending proposals, and what was decided about the rest."""
+    """Yield how to decide the pending proposals, and what was decided on the rest."""
     for pending in chosen:
         if pending.decision.state != "pending":
             yield clean(with_file(" ".join(describe_decision(pending.decision))))

@@ -70,7 +70,7 @@ class LineageOptions:
         """Refuse more than one form. Raises `typer.BadParameter` and `StoreError`."""
         if self.html is not None:
             if json:
-                raise typer.BadParameter("Pass at most one of --html and --json.")
+                raise typer.BadParameter("Pass only one of --html and --json.")
             refuse_unwritable(self.html)
 
 

@@ -91,7 +91,7 @@ def undo(
     from slowwave.store.file import open_reading
 
     if sum((which is not None, since_run is not None, last)) > 1:
-        raise typer.BadParameter("Pass at most one of an id, --last and --since RUN.")
+        raise typer.BadParameter("Pass only one of an id, --last and --since.")
     if rehearse:
         wiki = None
     else:

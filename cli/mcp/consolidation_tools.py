@@ -73,7 +73,7 @@ class ConsolidationTools:
         sources with their texts, which of them it supersedes (leaving), the draft that replaces
         them, the reason, its state, and the tokens before and after. in_all: the number of
         proposals. waiting, of a survey: the number of proposals pending from earlier runs.
-        undecided, of a survey: groups of near memories that only a model can decide about; you can
+        undecided, of a survey: groups of similar memories that only a model can decide; you can
         be that model: call consolidation_questions.
         """
         page = Page(limit, offset)

@@ -86,7 +86,7 @@ class Cut:
     # Numbers of messages that were read before, and that are too far back to be read.
     known: int
     left: int
-    # Messages that give orders to their reader; they are not read.
+    # Messages that contain instructions to their reader; they are not read.
     commanding: tuple[PlacedMessage, ...]
     # The kinds of secret that were masked in the messages to read, by the number of the message.
     masked: Mapping[int, tuple[str, ...]] = field(default_factory=dict)

@@ -297,7 +297,7 @@ def _risks(result: Result, views: Sequence[TenantView]) -> Iterator[str]:
         yield "it is about a rule"
     view = next(view for view in views if view.tenant == proposal.tenant)
     if any(view.memory(memory_id).protected for memory_id in proposal.sources):
-        yield "it has a human, pinned or core memory among its sources"
+        yield "it has a protected memory among its sources"
     if proposal.mean_similarity < LOW_COHESION:
         yield f"its memories are loosely connected, at {proposal.mean_similarity:.2f}"
     if any(claim.written_by for claim in proposal.draft.claims):

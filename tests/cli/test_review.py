@@ -137,7 +137,7 @@ def test_with_risky_a_protected_source_makes_a_proposal_wait(
     fill(memory_file, told(["Search listens on port 9090."], "one", **field))
     fill(memory_file, told(["Search listens on port 9090"], "other"))
     (pending,) = reviewed_night(cli, memory_file, "risky", "--json").json["proposals"]
-    assert (pending["state"], "human, pinned or core" in pending["why"]) == ("pending", True)
+    assert (pending["state"], "a protected memory" in pending["why"]) == ("pending", True)
 
 
 @pytest.fixture
@@ -721,7 +721,7 @@ def test_what_became_protected_since_is_not_replaced_and_no_longer_waits(
     before = active(waiting)
     ended = cli("review", "approve", waiting, UPDATE)
     assert ended.code == 1
-    assert "became human, pinned or core since the plan was made" in ended.out
+    assert "became protected since the plan was made" in ended.out
     assert active(waiting) == before
     (aside,) = reviewed_night(cli, waiting, "always", "--json").json["set_aside"]
     assert aside["proposal"].startswith(UPDATE)

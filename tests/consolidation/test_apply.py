@@ -343,7 +343,7 @@ FORGED: dict[str, tuple[Callable[[Path], dict[str, Any]], str]] = {
     ),
     "a memory of a human's that leaves": (
         lambda path: merging(path, "of-00", "human-00", include_protected=True),
-        "became human, pinned or core",
+        "became protected",
     ),
     "a pinned memory that is rewritten": (
         lambda path: entry(

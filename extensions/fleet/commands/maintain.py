@@ -134,11 +134,15 @@ def fleet_maintain(
     ] = 4,
     max_calls: Annotated[
         int | None,
-        typer.Option(metavar="N", min=0, help="Maximum model requests of all workers together."),
+        typer.Option(
+            metavar="N", min=0, help="Maximum number of model requests of all workers together."
+        ),
     ] = None,
     max_tokens: Annotated[
         int | None,
-        typer.Option(metavar="N", min=0, help="Maximum model tokens of all workers together."),
+        typer.Option(
+            metavar="N", min=0, help="Maximum number of model tokens of all workers together."
+        ),
     ] = None,
     max_cost: MaxCostOption = None,
     max_time: MaxTimeOption = None,
