@@ -1,4 +1,4 @@
-"""Messages of conversations: read ones, sources of memories, and parts that wait for a model."""
+"""Messages of conversations: read ones, sources of memories, and parts queued for a model."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class KeptMessage:
 
 @dataclass(frozen=True)
 class PartRow:
-    """A part of a conversation that waits for a model to read it, or did."""
+    """A part of a conversation that is or was queued for a model."""
 
     id: str
     tenant: str
@@ -152,7 +152,7 @@ def _columns(part: PartRow) -> dict[str, Any]:
 
 
 def has_conversations(file: MemoryFile, tenant: str) -> bool:
-    """Whether a part of a conversation of a tenant waits for a model, or did."""
+    """Whether a part of a conversation of a tenant is or was queued for a model."""
     sql = f"SELECT EXISTS (SELECT 1 FROM {_WAITING} WHERE tenant = ?)"
     return bool(file.value(sql, [tenant]))
 

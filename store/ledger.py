@@ -18,7 +18,6 @@ from .records import json_text, parse_list, parse_object
 
 # A proposal in one of these states is not made again until its sources change.
 REMEMBERED = ("pending", "rejected", "declined", "undone")
-
 # The key in the options of a run that applied a person's decisions.
 DECIDED = "decided"
 

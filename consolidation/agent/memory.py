@@ -62,14 +62,7 @@ from slowwave.store.undo.undoable import find_undoable
 
 from .conversing import ConversingMemory
 from .correcting import Correcting
-from .proposing import (
-    OwnProposal,
-    Proposer,
-    SecondReading,
-    find_pending,
-    find_planned,
-    no_longer_planned,
-)
+from .proposing import OwnProposal, Proposer, SecondReading, find_pending, find_planned, not_planned
 from .recalling import RecallingMemory
 from .rounds import AgentRound, GivenAnswers, OpenQuestions
 
@@ -227,7 +220,7 @@ class AgentMemory(RecallingMemory, ConversingMemory, Correcting):
         meant = find_planned(planned.results, proposal_id, self._shown).proposal.id
         outcome = self._run(CycleOptions(approved=frozenset([meant])), False, progress)
         if not outcome.results:
-            raise no_longer_planned(meant)
+            raise not_planned(meant)
         return ReviewResult(outcome.run_id, outcome.results)
 
     def decline(

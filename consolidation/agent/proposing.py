@@ -209,12 +209,12 @@ def find_planned(
         found = match_prefix(proposal_id, by_id, "proposal", " that is pending or planned", _HINT)
     except NotFound:
         if len(proposal_id) >= MIN_PREFIX and any(key.startswith(proposal_id) for key in shown):
-            raise no_longer_planned(proposal_id) from None
+            raise not_planned(proposal_id) from None
         raise
     return by_id[found]
 
 
-def no_longer_planned(proposal_id: str) -> StoreError:
+def not_planned(proposal_id: str) -> StoreError:
     """Return the error for a proposal that a new plan does not contain."""
     return StoreError(
         f"Proposal '{proposal_id}' is stale: a new plan does not contain it.",

@@ -77,7 +77,7 @@ class MemoryWriter:
         return written
 
     def keep_unread(self, file: MemoryFile, run_id: str, read: PartRead) -> None:
-        """Keep an unread part, which waits for a model."""
+        """Queue an unread part for a model."""
         part, why, now = read.part, read.why or "", timestamp(self.now)
         content = as_queued(part)
         row = PartRow(part.row_id, self.tenant, part.conversation, content, why, queued_at=now)

@@ -1,4 +1,4 @@
-"""Conversation parts that wait for a model: keep, list, and drop them."""
+"""Conversation parts queued for a model: keep, list, and drop them."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def grows(row: PartRow, now: datetime) -> bool:
 
 @dataclass(frozen=True)
 class QueuedPart:
-    """A conversation part that waits for a model."""
+    """A conversation part queued for a model."""
 
     row: PartRow
     part: Part

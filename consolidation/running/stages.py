@@ -106,7 +106,7 @@ class Stages:
             self._scores = score_layers(night, self._gone)
 
     def read_queued(self, reader: Callable[[Preflight], QueuedPartsResult]) -> None:
-        """Read the conversation parts that wait for a model; a dry run only counts them."""
+        """Read the conversation parts queued for a model; a dry run only counts them."""
         night = self._night
         if not night.options.consolidate:
             return

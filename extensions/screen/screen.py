@@ -27,7 +27,7 @@ _MAX_SAID = 500
 
 
 class ReviewScreen(App[None]):
-    """What waits for a person, at a terminal of 80 by 24 or more."""
+    """The pending proposals, at a terminal of 80 by 24 or more."""
 
     TITLE = "slowwave review"
     ENABLE_COMMAND_PALETTE = False

@@ -64,7 +64,7 @@ def draft_of(pending: PendingProposal) -> Text:
 
 
 def reasons_of(pending: PendingProposal) -> Text:
-    """Return why it was proposed, how similar its memories are, and why it waits."""
+    """Return why it was proposed, how similar its memories are, and why it is pending."""
     proposal = pending.kept.proposal
     similarity = f"minimum {proposal.min_similarity:.2f}, mean {proposal.mean_similarity:.2f}"
     reasons = {
